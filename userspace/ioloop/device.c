@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Looks at a file or device before anything is done to it.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device.h"
+
+static bool writes(const struct options *o)
+{
+	return o->rw != RW_READ;
+}
+
+/* O_EXCL on a block device: nobody has it mounted, or otherwise claimed it. */
+static bool block_device_free(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno != EBUSY;
+	close(fd);
+	return true;
+}
+
+static bool inspect_block(struct device *dev, const struct options *o, int fd,
+			  char *msg, size_t size)
+{
+	int sector, read_only;
+
+	if (ioctl(fd, BLKGETSIZE64, &dev->size) ||
+	    ioctl(fd, BLKSSZGET, &sector) || ioctl(fd, BLKROGET, &read_only)) {
+		snprintf(msg, size, "%s: cannot ask for its size: %s",
+			 dev->name, strerror(errno));
+		return false;
+	}
+	dev->logical_block_size = (uint64_t)sector;
+	if (writes(o) && read_only) {
+		snprintf(msg, size, "%s: is read-only; --rw=read would work",
+			 dev->name);
+		return false;
+	}
+	if (writes(o) && !o->allow_mounted && !block_device_free(dev->name)) {
+		snprintf(msg, size,
+			 "%s: is mounted or otherwise in use; --allow-mounted writes to it all the same",
+			 dev->name);
+		return false;
+	}
+	return true;
+}
+
+static bool inspect(struct device *dev, const struct options *o, int fd,
+		    char *msg, size_t size)
+{
+	struct stat st;
+	off_t end;
+
+	if (fstat(fd, &st)) {
+		snprintf(msg, size, "%s: %s", dev->name, strerror(errno));
+		return false;
+	}
+	if (S_ISBLK(st.st_mode))
+		return inspect_block(dev, o, fd, msg, size);
+	if (S_ISREG(st.st_mode)) {
+		dev->size = (uint64_t)st.st_size;
+		return true;
+	}
+	if (!S_ISCHR(st.st_mode)) {
+		snprintf(msg, size,
+			 "%s: is neither a device nor a regular file",
+			 dev->name);
+		return false;
+	}
+	end = lseek(fd, 0, SEEK_END);
+	dev->size = end > 0 ? (uint64_t)end : 0;
+	return true;
+}
+
+/**
+ * device_inspect() - find out what --filename names
+ * @dev: to be filled in
+ * @name: the name
+ * @o: the options
+ * @msg: what is wrong, if anything
+ * @size: room in @msg
+ *
+ * Return: true if the options can be carried out on it.
+ */
+bool device_inspect(struct device *dev, const char *name,
+		    const struct options *o, char *msg, size_t size)
+{
+	uint64_t room;
+	bool ok;
+	int fd;
+
+	memset(dev, 0, sizeof(*dev));
+	dev->name = name;
+	fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		snprintf(msg, size, "%s: cannot open it: %s", name,
+			 strerror(errno));
+		return false;
+	}
+	ok = inspect(dev, o, fd, msg, size);
+	close(fd);
+	if (!ok)
+		return false;
+
+	if (o->direct && dev->logical_block_size &&
+	    (o->bs % dev->logical_block_size ||
+	     o->offset % dev->logical_block_size)) {
+		snprintf(msg, size,
+			 "%s: direct I/O needs --bs and --offset in multiples of %" PRIu64,
+			 name, dev->logical_block_size);
+		return false;
+	}
+	room = dev->size > o->offset ? dev->size - o->offset : 0;
+	if (o->size && o->size > room) {
+		snprintf(msg, size,
+			 "%s: holds %" PRIu64 " bytes, too few for --size=%" PRIu64 " at --offset=%" PRIu64,
+			 name, dev->size, o->size, o->offset);
+		return false;
+	}
+	if (o->size)
+		room = o->size;
+	if (room < o->bs) {
+		snprintf(msg, size,
+			 "%s: holds %" PRIu64 " bytes, too few for --bs=%" PRIu64 " at --offset=%" PRIu64,
+			 name, dev->size, o->bs, o->offset);
+		return false;
+	}
+	dev->start = o->offset;
+	dev->end = o->offset + room - room % o->bs;
+	return true;
+}

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Starts the jobs, times their rounds, stops them, and has the report written.
+ *
+ * Each job is a process, not a thread: in a process with several threads the
+ * kernel takes a reference on the open file for each system call, and what is
+ * measured would depend on --numjobs. The results lie in memory that parent
+ * and jobs share. Signals go to the parent only, and the jobs see nothing but
+ * a word in that memory that tells them to stop.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../kernel/include/iopath/marker.h"
+#include "device.h"
+#include "engine.h"
+#include "options.h"
+#include "report.h"
+
+#define PAGE	4096ull
+
+/* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
+static char stat_text[128 << 10];
+
+/**
+ * struct shared - what parent and jobs share
+ * @stop: not 0: end now
+ * @ready: jobs that are ready to start
+ */
+struct shared {
+	int stop;
+	unsigned int ready;
+};
+
+/**
+ * job_error() - note that something failed, and stop all jobs
+ * @job: the job
+ * @op: what failed
+ * @offset: where
+ * @size: how many bytes it was about
+ * @result: what the kernel returned: a negated errno, or too few bytes
+ */
+void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,
+	       int64_t result)
+{
+	struct io_error *e = &job->res->first_error;
+
+	__atomic_store_n(job->stop, 1, __ATOMIC_RELAXED);
+	if (job->res->errors++)
+		return;
+	snprintf(e->op, sizeof(e->op), "%s", op);
+	e->offset = offset;
+	e->size = size;
+	e->result = result < 0 ? -1 : result;
+	e->errnum = result < 0 ? (int)-result : 0;
+}
+
+/**
+ * job_op() - what the job's I/Os are called
+ * @job: the job
+ *
+ * Return: "read" or "write".
+ */
+const char *job_op(const struct job *job)
+{
+	return job->o->rw == RW_WRITE ? "write" : "read";
+}
+
+/* The number behind "intr" in /proc/stat; -1 if there is none. */
+static int64_t interrupts(int fd)
+{
+	const char *line;
+	ssize_t n;
+
+	n = pread(fd, stat_text, sizeof(stat_text) - 1, 0);
+	if (n <= 0)
+		return -1;
+	stat_text[n] = '\0';
+	line = strstr(stat_text, "\nintr ");
+	return line ? strtoll(line + 6, NULL, 10) : -1;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * The engine's loop between two readings of the counter and the two markers.
+ * Nothing else may lie there, so this stays out of line and small.
+ */
+static __attribute__((noinline))
+void timed_run(struct job *job, uint64_t nr, struct round *r)
+{
+	uint64_t (*run)(struct job *job, uint64_t nr) = job->o->engine->run;
+	uint64_t before, after, ios;
+
+	before = cycles();
+	iopath_mark_begin();
+	ios = run(job, nr);
+	iopath_mark_end();
+	after = cycles();
+	r->ios = ios;
+	r->tsc = after - before;
+}
+
+static void do_round(struct job *job, uint64_t nr, int stat_fd, struct round *r)
+{
+	int64_t intr;
+	uint64_t ns;
+
+	iopath_mark_region((unsigned int)job->o->region);
+	intr = interrupts(stat_fd);
+	ns = now_ns();
+	if (job->o->engine->round)
+		job->o->engine->round(job, nr, r);
+	else
+		timed_run(job, nr, r);
+	r->ns = now_ns() - ns;
+	r->interrupts = interrupts(stat_fd);
+	if (r->interrupts >= 0)
+		r->interrupts = intr >= 0 ? r->interrupts - intr : -1;
+}
+
+static void do_rounds(struct job *job, int stat_fd)
+{
+	const uint64_t nr = job->o->number_ios ? job->o->number_ios : UINT64_MAX;
+	struct result *res = job->res;
+	struct round *r;
+
+	while (res->nr_rounds < job->o->rounds && !stopped(job->stop)) {
+		r = &res->rounds[res->nr_rounds++];
+		do_round(job, nr, stat_fd, r);
+		res->ios += r->ios;
+	}
+}
+
+/* The same code as in a round, but outside any region. */
+static void warm_up(struct job *job, int stat_fd)
+{
+	uint64_t position = job->position;
+
+	interrupts(stat_fd);
+	now_ns();
+	if (job->o->engine->run && job->o->warmup_ios)
+		job->o->engine->run(job, job->o->warmup_ios);
+	interrupts(stat_fd);
+	job->position = position;
+}
+
+static bool bind_to_cpu(struct job *job)
+{
+	cpu_set_t *set;
+	int ret;
+
+	if (job->cpu < 0)
+		return true;
+	set = CPU_ALLOC(MAX_CPUS);
+	if (!set) {
+		job_error(job, "CPU_ALLOC", 0, 0, -ENOMEM);
+		return false;
+	}
+	CPU_ZERO_S(CPU_ALLOC_SIZE(MAX_CPUS), set);
+	CPU_SET_S((size_t)job->cpu, CPU_ALLOC_SIZE(MAX_CPUS), set);
+	ret = sched_setaffinity(0, CPU_ALLOC_SIZE(MAX_CPUS), set);
+	CPU_FREE(set);
+	if (ret)
+		job_error(job, "sched_setaffinity", 0, 0, -errno);
+	return !ret;
+}
+
+static bool open_device(struct job *job)
+{
+	int flags = job->o->rw == RW_WRITE ? O_WRONLY : O_RDONLY;
+
+	if (job->o->direct)
+		flags |= O_DIRECT;
+	job->fd = open(job->dev->name, flags | O_CLOEXEC);
+	if (job->fd < 0)
+		job_error(job, "open", 0, 0, -errno);
+	return job->fd >= 0;
+}
+
+static bool make_buffers(struct job *job)
+{
+	size_t size;
+
+	job->stride = (job->o->bs + PAGE - 1) & ~(PAGE - 1);
+	size = job->stride * job->o->iodepth;
+	job->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (job->buffers == MAP_FAILED) {
+		job->buffers = NULL;
+		job_error(job, "mmap", 0, size, -errno);
+		return false;
+	}
+	memset(job->buffers, 0x5a, size);
+	return true;
+}
+
+static bool prepare(struct job *job)
+{
+	const struct engine *e = job->o->engine;
+
+	if (!bind_to_cpu(job))
+		return false;
+	if (job->dev && (!open_device(job) || !make_buffers(job)))
+		return false;
+	if (e->setup && !e->setup(job))
+		return false;
+	/* Without the right to, it is all touched at least. */
+	job->res->locked = !mlockall(MCL_CURRENT | MCL_FUTURE);
+	return true;
+}
+
+/* Tell the parent that this job is ready, and wait for all the others. */
+static void wait_for_start(struct shared *shared)
+{
+	sigset_t set;
+	int sig;
+
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
+	kill(getppid(), SIGUSR1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigwait(&set, &sig);
+}
+
+static void job_main(struct job *job, struct shared *shared)
+{
+	const struct engine *e = job->o->engine;
+	int stat_fd;
+
+	stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	if (prepare(job))
+		warm_up(job, stat_fd);
+	wait_for_start(shared);
+	if (!job->res->errors)
+		do_rounds(job, stat_fd);
+	if (e->cleanup)
+		e->cleanup(job);
+	if (job->buffers)
+		munmap(job->buffers, job->stride * job->o->iodepth);
+	if (job->fd >= 0)
+		close(job->fd);
+	if (stat_fd >= 0)
+		close(stat_fd);
+}
+
+static void start_all(const pid_t *pids, const struct report *r)
+{
+	struct itimerval timer;
+	unsigned int i;
+
+	memset(&timer, 0, sizeof(timer));
+	timer.it_value.tv_sec = (time_t)(r->o->runtime / 1000000000);
+	timer.it_value.tv_usec = (suseconds_t)(r->o->runtime / 1000 % 1000000);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (i = 0; i < r->nr_jobs; i++)
+		if (pids[i])
+			kill(pids[i], SIGUSR1);
+}
+
+/* Take note of the jobs that ended; returns how many. */
+static unsigned int reap(pid_t *pids, const struct report *r,
+			 struct job *jobs)
+{
+	unsigned int i, ended = 0;
+	int status;
+
+	for (i = 0; i < r->nr_jobs; i++) {
+		if (!pids[i] || waitpid(pids[i], &status, WNOHANG) <= 0)
+			continue;
+		pids[i] = 0;
+		ended++;
+		if (!WIFEXITED(status) || WEXITSTATUS(status))
+			job_error(&jobs[i], "job", 0, 0, -EINTR);
+	}
+	return ended;
+}
+
+/*
+ * The parent's part: let the jobs go when all are ready, stop them when time
+ * is up or somebody asks for it, and wait until all have ended. A second
+ * Ctrl-C does not wait for the I/Os that are under way.
+ */
+static void supervise(pid_t *pids, unsigned int running, struct report *r,
+		      struct job *jobs, struct shared *shared,
+		      const sigset_t *set)
+{
+	bool started = false;
+	unsigned int i;
+	int sig;
+
+	while (running) {
+		sigwait(set, &sig);
+		switch (sig) {
+		case SIGCHLD:
+			running -= reap(pids, r, jobs);
+			break;
+		case SIGALRM:
+			r->stopped_by = "runtime";
+			break;
+		case SIGINT:
+		case SIGTERM:
+			for (i = 0; shared->stop && i < r->nr_jobs; i++)
+				if (pids[i])
+					kill(pids[i], SIGKILL);
+			r->stopped_by = "signal";
+			break;
+		}
+		if (sig == SIGALRM || sig == SIGINT || sig == SIGTERM)
+			__atomic_store_n(&shared->stop, 1, __ATOMIC_RELAXED);
+		if (!started && __atomic_load_n(&shared->ready,
+						__ATOMIC_RELAXED) >= running) {
+			started = true;
+			start_all(pids, r);
+		}
+	}
+}
+
+static void *share(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Returns false in a job, which has done its work then. */
+static bool run_jobs(struct report *r, struct job *jobs, struct shared *shared)
+{
+	unsigned int i;
+	sigset_t set;
+	pid_t *pids;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGALRM);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+
+	pids = calloc(r->nr_jobs, sizeof(*pids));
+	for (i = 0; pids && i < r->nr_jobs; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			free(pids);
+			job_main(&jobs[i], shared);
+			return false;
+		}
+		if (pids[i] < 0) {
+			job_error(&jobs[i], "fork", 0, 0, -errno);
+			pids[i] = 0;
+			break;
+		}
+	}
+	if (!pids)
+		job_error(&jobs[0], "calloc", 0, 0, -ENOMEM);
+	else
+		supervise(pids, i, r, jobs, shared, &set);
+	free(pids);
+	return true;
+}
+
+static void give_verdict(struct report *r)
+{
+	unsigned int i;
+
+	r->ok = true;
+	for (i = 0; i < r->nr_jobs; i++)
+		if (r->results[i].errors)
+			r->ok = false;
+	if (!r->ok)
+		r->stopped_by = "error";
+}
+
+/* Everything is written at once, at the end: no report is ever half there. */
+static bool write_report(const struct report *r, int fd)
+{
+	char *text = NULL;
+	size_t size = 0;
+	size_t done = 0;
+	ssize_t n = 0;
+	FILE *out;
+
+	out = open_memstream(&text, &size);
+	if (!out)
+		return false;
+	if (r->o->output_format == FORMAT_JSON)
+		report_json(r, out);
+	else
+		report_normal(r, out);
+	if (fclose(out)) {
+		free(text);
+		return false;
+	}
+	while (done < size) {
+		n = write(fd, text + done, size - done);
+		if (n < 0)
+			break;
+		done += (size_t)n;
+	}
+	free(text);
+	return n >= 0;
+}
+
+static int open_output(const struct options *o)
+{
+	if (!o->output)
+		return STDOUT_FILENO;
+	return open(o->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+}
+
+/* A shorter report than the one that was there must not keep its tail. */
+static bool close_output(const struct options *o, int fd)
+{
+	struct stat st;
+
+	if (!o->output)
+		return true;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    ftruncate(fd, lseek(fd, 0, SEEK_CUR)))
+		return false;
+	return !close(fd);
+}
+
+static bool inspect_devices(struct device *devices, const struct options *o)
+{
+	char msg[512];
+	unsigned int i;
+
+	for (i = 0; i < o->nr_files; i++) {
+		if (device_inspect(&devices[i], o->files[i], o, msg,
+				   sizeof(msg)))
+			continue;
+		fprintf(stderr, "ioloop: %s\n", msg);
+		return false;
+	}
+	return true;
+}
+
+static void plan_jobs(struct report *r, struct job *jobs,
+		      struct result *results, struct round *rounds,
+		      struct shared *shared)
+{
+	const struct options *o = r->o;
+	unsigned int i;
+
+	for (i = 0; i < r->nr_jobs; i++) {
+		jobs[i].o = o;
+		jobs[i].res = &results[i];
+		jobs[i].res->rounds = rounds + i * o->rounds;
+		jobs[i].stop = &shared->stop;
+		jobs[i].index = i;
+		jobs[i].cpu = -1;
+		if (o->nr_cpus)
+			jobs[i].cpu = (int)o->cpus[i % o->nr_cpus];
+		jobs[i].fd = -1;
+		if (!o->nr_files)
+			continue;
+		jobs[i].dev = &r->devices[i / o->numjobs];
+		jobs[i].position = jobs[i].dev->start;
+		if (o->pattern == PATTERN_SEQUENTIAL)
+			jobs[i].step = o->bs;
+	}
+}
+
+/*
+ * Returns the exit status. In a job this comes back, too, with everything to
+ * be freed there as in the parent.
+ */
+static int run(const struct options *o, const struct device *devices)
+{
+	const unsigned int nr_jobs = (unsigned int)o->numjobs *
+				     (o->nr_files ? o->nr_files : 1);
+	size_t size = sizeof(struct shared) + nr_jobs *
+		      (sizeof(struct result) + o->rounds * sizeof(struct round));
+	struct report r = {
+		.o = o, .devices = devices, .nr_jobs = nr_jobs,
+		.stopped_by = "count",
+	};
+	struct shared *shared = NULL;
+	struct result *results;
+	struct job *jobs;
+	int status = 1;
+	bool parent;
+	int out;
+
+	jobs = calloc(nr_jobs, sizeof(*jobs));
+	if (jobs)
+		shared = share(size);
+	if (!shared) {
+		fprintf(stderr, "ioloop: no memory for %u jobs of %llu rounds\n",
+			nr_jobs, (unsigned long long)o->rounds);
+		goto free_jobs;
+	}
+	out = open_output(o);
+	if (out < 0) {
+		fprintf(stderr, "ioloop: --output=%s: %s\n", o->output,
+			strerror(errno));
+		goto unshare;
+	}
+
+	results = (struct result *)(shared + 1);
+	r.jobs = jobs;
+	r.results = results;
+	plan_jobs(&r, jobs, results, (struct round *)(results + nr_jobs),
+		  shared);
+	parent = run_jobs(&r, jobs, shared);
+	if (!parent) {
+		status = 0;
+		goto close_out;
+	}
+	give_verdict(&r);
+	report_errors(&r, stderr);
+	if (!write_report(&r, out))
+		fprintf(stderr, "ioloop: cannot write the report: %s\n",
+			strerror(errno));
+	else if (r.ok)
+		status = 0;
+close_out:
+	if (parent && !close_output(o, out)) {
+		fprintf(stderr, "ioloop: --output=%s: %s\n", o->output,
+			strerror(errno));
+		status = 1;
+	}
+unshare:
+	munmap(shared, size);
+free_jobs:
+	free(jobs);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static struct device devices[MAX_DEVICES];
+	static struct options o;
+	char msg[512];
+	int status;
+
+	switch (options_parse(&o, argc, argv, msg, sizeof(msg))) {
+	case OPTIONS_HELP:
+		options_help(stdout);
+		status = 0;
+		break;
+	case OPTIONS_VERSION:
+		puts("ioloop " IOLOOP_VERSION);
+		status = 0;
+		break;
+	case OPTIONS_RUN:
+		status = inspect_devices(devices, &o) ? run(&o, devices) : 1;
+		break;
+	default:
+		fprintf(stderr, "ioloop: %s\n", msg);
+		status = 2;
+	}
+	options_free(&o);
+	return status;
+}

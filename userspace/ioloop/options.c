@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads and checks the command line. One table says what there is: it serves
+ * the reading, the checking of ranges, and the report of what was in effect.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "options.h"
+#include "report.h"
+
+/* A number that was not given: the default depends on other options. */
+#define UNSET	UINT64_MAX
+
+#define NS_PER_S	UINT64_C(1000000000)
+
+enum kind { SIZE, TIME, BOOL, NAME, TEXT };
+
+/**
+ * struct option - one option
+ * @name: its name, with '_' for '-'
+ * @kind: what its value is: a number with k, m, g behind it; a time; 0 or 1;
+ *	one of @names; any text
+ * @at: where in struct options it goes
+ * @min: the least value
+ * @max: the greatest
+ * @names: for NAME
+ */
+struct option {
+	const char *name;
+	enum kind kind;
+	size_t at;
+	uint64_t min;
+	uint64_t max;
+	const char *const *names;
+};
+
+#define ENGINE_POINTER(name)	&engine_##name,
+#define ENGINE_NAME(name)	#name,
+
+static const struct engine *const engines[] = { ENGINES(ENGINE_POINTER) };
+static const char *const engine_names[] = { ENGINES(ENGINE_NAME) NULL };
+static const char *const rw_names[] = { "read", "write", NULL };
+static const char *const pattern_names[] = { "sequential", "fixed", NULL };
+static const char *const format_names[] = { "normal", "json", NULL };
+
+#define OPT(name, kind, ...)	\
+	{ #name, kind, offsetof(struct options, name), __VA_ARGS__ }
+
+static const struct option table[] = {
+	OPT(filename, TEXT, 0, 0, NULL),
+	OPT(ioengine, NAME, 0, 0, engine_names),
+	OPT(rw, NAME, 0, 0, rw_names),
+	OPT(pattern, NAME, 0, 0, pattern_names),
+	OPT(bs, SIZE, 1, 1u << 30, NULL),
+	OPT(iodepth, SIZE, 1, 65536, NULL),
+	OPT(offset, SIZE, 0, INT64_MAX, NULL),
+	OPT(size, SIZE, 0, INT64_MAX, NULL),
+	OPT(direct, BOOL, 0, 1, NULL),
+	OPT(number_ios, SIZE, 0, INT64_MAX, NULL),
+	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL),
+	OPT(rounds, SIZE, 1, 1000000, NULL),
+	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL),
+	OPT(numjobs, SIZE, 1, 4096, NULL),
+	OPT(cpus_allowed, TEXT, 0, 0, NULL),
+	OPT(region, SIZE, 0, 65535, NULL),
+	OPT(allow_mounted, BOOL, 0, 1, NULL),
+	OPT(calibrate, BOOL, 0, 1, NULL),
+	OPT(output_format, NAME, 0, 0, format_names),
+	OPT(output, TEXT, 0, 0, NULL),
+};
+
+#define NR_OPTIONS	(sizeof(table) / sizeof(table[0]))
+
+/* The most I/O buffers may take: a typing error shall not eat the machine. */
+#define MAX_BUFFERS	(UINT64_C(16) << 30)
+
+static uint64_t *number(struct options *o, const struct option *opt)
+{
+	return (uint64_t *)((char *)o + opt->at);
+}
+
+static char **text(struct options *o, const struct option *opt)
+{
+	return (char **)((char *)o + opt->at);
+}
+
+/* --allow-mounted and --allow_mounted are the same. */
+static const struct option *find(const char *name, size_t len)
+{
+	size_t i, j;
+
+	for (i = 0; i < NR_OPTIONS; i++) {
+		if (strlen(table[i].name) != len)
+			continue;
+		for (j = 0; j < len; j++)
+			if ((name[j] == '-' ? '_' : name[j]) !=
+			    table[i].name[j])
+				break;
+		if (j == len)
+			return &table[i];
+	}
+	return NULL;
+}
+
+/* A decimal number; what is behind it goes to *rest. */
+static bool parse_number(const char *s, uint64_t *value, const char **rest)
+{
+	char *end;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(s, &end, 10);
+	*rest = end;
+	return !errno;
+}
+
+static bool parse_unit(const char *unit, const char *const *names,
+		       const uint64_t *factors, uint64_t *value)
+{
+	size_t i;
+
+	for (i = 0; names[i]; i++) {
+		if (strcmp(unit, names[i]))
+			continue;
+		return !__builtin_mul_overflow(*value, factors[i], value);
+	}
+	return false;
+}
+
+static bool parse_size(const char *s, uint64_t *value)
+{
+	static const char *const names[] = {
+		"", "k", "K", "m", "M", "g", "G", "t", "T", NULL
+	};
+	static const uint64_t factors[] = {
+		1, 1u << 10, 1u << 10, 1u << 20, 1u << 20, 1u << 30, 1u << 30,
+		1ull << 40, 1ull << 40
+	};
+
+	return parse_number(s, value, &s) &&
+	       parse_unit(s, names, factors, value);
+}
+
+static bool parse_time(const char *s, uint64_t *value)
+{
+	static const char *const names[] = { "", "s", "ms", "us", "m", NULL };
+	static const uint64_t factors[] = {
+		NS_PER_S, NS_PER_S, 1000000, 1000, 60 * NS_PER_S
+	};
+
+	return parse_number(s, value, &s) &&
+	       parse_unit(s, names, factors, value);
+}
+
+static bool parse_name(const struct option *opt, const char *s, uint64_t *value)
+{
+	for (*value = 0; opt->names[*value]; (*value)++)
+		if (!strcmp(s, opt->names[*value]))
+			return true;
+	return false;
+}
+
+/* Says what would have been right. */
+static void bad_value(const struct option *opt, const char *value, char *msg,
+		      size_t size)
+{
+	size_t i, n;
+
+	n = (size_t)snprintf(msg, size, "--%s=%s: must be ", opt->name, value);
+	if (n >= size)
+		return;
+	if (opt->kind == SIZE)
+		snprintf(msg + n, size - n,
+			 "a number from %" PRIu64 " to %" PRIu64
+			 ", k, m, g or t may follow", opt->min, opt->max);
+	if (opt->kind == TIME)
+		snprintf(msg + n, size - n,
+			 "a time from %" PRIu64 " to %" PRIu64
+			 " seconds, us, ms, s or m may follow",
+			 opt->min / NS_PER_S, opt->max / NS_PER_S);
+	if (opt->kind == BOOL)
+		snprintf(msg + n, size - n, "0 or 1");
+	if (opt->kind != NAME)
+		return;
+	n += (size_t)snprintf(msg + n, size - n, "one of");
+	for (i = 0; opt->names[i] && n < size; i++)
+		n += (size_t)snprintf(msg + n, size - n, " %s", opt->names[i]);
+}
+
+static bool set(struct options *o, const struct option *opt, const char *value,
+		char *msg, size_t size)
+{
+	uint64_t n = 0;
+	bool ok = false;
+
+	switch (opt->kind) {
+	case TEXT:
+		free(*text(o, opt));
+		*text(o, opt) = strdup(value);
+		if (!*text(o, opt))
+			snprintf(msg, size, "no memory");
+		return *text(o, opt);
+	case NAME:
+		ok = parse_name(opt, value, &n);
+		break;
+	case TIME:
+		ok = parse_time(value, &n);
+		break;
+	case SIZE:
+	case BOOL:
+		ok = parse_size(value, &n);
+		break;
+	}
+	if (!ok || (opt->kind != NAME && (n < opt->min || n > opt->max))) {
+		bad_value(opt, value, msg, size);
+		return false;
+	}
+	*number(o, opt) = n;
+	return true;
+}
+
+/* 0,2-4 as in fio and taskset */
+static bool parse_cpus(struct options *o, char *msg, size_t size)
+{
+	const char *s = o->cpus_allowed;
+	uint64_t first, last;
+
+	for (;;) {
+		if (!parse_number(s, &first, &s))
+			break;
+		last = first;
+		if (*s == '-' && !parse_number(s + 1, &last, &s))
+			break;
+		if (last < first || last >= MAX_CPUS)
+			break;
+		for (; first <= last && o->nr_cpus < MAX_CPUS; first++)
+			o->cpus[o->nr_cpus++] = (unsigned int)first;
+		if (!*s)
+			return true;
+		if (*s++ != ',')
+			break;
+	}
+	snprintf(msg, size,
+		 "--cpus_allowed=%s: must be processors from 0 to %d, such as 0,2-4",
+		 o->cpus_allowed, MAX_CPUS - 1);
+	return false;
+}
+
+/* Names are separated by ':', which a name itself has as '\:'. As in fio. */
+static bool parse_files(struct options *o, char *msg, size_t size)
+{
+	const char *s = o->filename;
+	char *to;
+
+	while (o->nr_files < MAX_DEVICES) {
+		to = malloc(strlen(s) + 1);
+		if (!to) {
+			snprintf(msg, size, "no memory");
+			return false;
+		}
+		o->files[o->nr_files++] = to;
+		while (*s && *s != ':') {
+			if (s[0] == '\\' && s[1] == ':')
+				s++;
+			*to++ = *s++;
+		}
+		*to = '\0';
+		if (!*o->files[o->nr_files - 1]) {
+			snprintf(msg, size, "--filename=%s: a name is empty",
+				 o->filename);
+			return false;
+		}
+		if (!*s++)
+			return true;
+	}
+	snprintf(msg, size, "--filename: more than %d names", MAX_DEVICES);
+	return false;
+}
+
+/* What one option alone does not show. */
+static bool check(struct options *o, char *msg, size_t size)
+{
+	const struct engine *e;
+
+	while (o->calibrate && engines[o->ioengine] != &engine_calibrate)
+		o->ioengine++;
+	e = engines[o->ioengine];
+	o->engine = e;
+	o->calibrate = e == &engine_calibrate;
+	if (o->iodepth == UNSET)
+		o->iodepth = e->iodepth;
+	if (o->iodepth > 1 && !(e->flags & ENGINE_BATCH)) {
+		snprintf(msg, size,
+			 "--iodepth=%" PRIu64 ": must be 1, %s has one I/O at a time",
+			 o->iodepth, e->name);
+		return false;
+	}
+	if ((e->flags & ENGINE_FILE) && !o->filename) {
+		snprintf(msg, size, "--filename: %s needs a file or a device",
+			 e->name);
+		return false;
+	}
+	if (!(e->flags & ENGINE_FILE) && o->filename) {
+		snprintf(msg, size, "--filename=%s: %s uses none",
+			 o->filename, e->name);
+		return false;
+	}
+	if (o->rounds > 1 && !o->number_ios) {
+		snprintf(msg, size,
+			 "--rounds=%" PRIu64 ": needs --number_ios, the I/Os in one round",
+			 o->rounds);
+		return false;
+	}
+	if (o->calibrate && !o->number_ios) {
+		snprintf(msg, size,
+			 "--calibrate: needs --number_ios, the iterations in one round");
+		return false;
+	}
+	if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs) {
+		snprintf(msg, size,
+			 "--bs=%" PRIu64 ": --iodepth times --numjobs such buffers are more than %" PRIu64 " bytes",
+			 o->bs, MAX_BUFFERS);
+		return false;
+	}
+	if (o->warmup_ios == UNSET) {
+		o->warmup_ios = 1000;
+		if (o->number_ios && o->number_ios < o->warmup_ios)
+			o->warmup_ios = o->number_ios;
+	}
+	if (o->filename && !parse_files(o, msg, size))
+		return false;
+	return !o->cpus_allowed || parse_cpus(o, msg, size);
+}
+
+/**
+ * options_parse() - read and check the command line
+ * @o: to be filled in; options_free() frees what is in it, in every case
+ * @argc: as in main()
+ * @argv: as in main()
+ * @msg: what is wrong, on OPTIONS_BAD
+ * @msg_size: room in @msg
+ *
+ * Return: what to do.
+ */
+enum options_result options_parse(struct options *o, int argc, char **argv,
+				  char *msg, size_t msg_size)
+{
+	const struct option *opt;
+	const char *arg, *value;
+	int i;
+
+	memset(o, 0, sizeof(*o));
+	o->bs = 4096;
+	o->iodepth = UNSET;
+	o->direct = 1;
+	o->rounds = 1;
+	o->warmup_ios = UNSET;
+	o->numjobs = 1;
+
+	for (i = 1; i < argc; i++) {
+		arg = argv[i];
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
+			return OPTIONS_HELP;
+		if (!strcmp(arg, "--version"))
+			return OPTIONS_VERSION;
+		value = strchr(arg, '=');
+		opt = strncmp(arg, "--", 2) ? NULL :
+		      find(arg + 2, value ? (size_t)(value - arg - 2) :
+					    strlen(arg + 2));
+		if (!opt) {
+			snprintf(msg, msg_size,
+				 "%s: no such option; --help lists them", arg);
+			return OPTIONS_BAD;
+		}
+		if (value)
+			value++;
+		else if (opt->kind == BOOL)
+			value = "1";
+		else if (i + 1 < argc)
+			value = argv[++i];
+		else {
+			snprintf(msg, msg_size, "%s: needs a value", arg);
+			return OPTIONS_BAD;
+		}
+		if (!set(o, opt, value, msg, msg_size))
+			return OPTIONS_BAD;
+	}
+	return check(o, msg, msg_size) ? OPTIONS_RUN : OPTIONS_BAD;
+}
+
+/**
+ * options_free() - free what options_parse() allocated
+ * @o: the options
+ */
+void options_free(struct options *o)
+{
+	size_t i;
+
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (table[i].kind == TEXT)
+			free(*text(o, &table[i]));
+	for (i = 0; i < o->nr_files; i++)
+		free(o->files[i]);
+}
+
+/**
+ * options_help() - print the help
+ * @out: where to
+ */
+void options_help(FILE *out)
+{
+	fputs(
+"Usage: ioloop --filename=DEVICE[:DEVICE...] [OPTION=VALUE...]\n"
+"Does one kind of I/O in a loop as short as it can be, and times it.\n"
+"  --ioengine=ENGINE    sync (default), libaio, null, syscall\n"
+"  --rw=read|write      writes destroy what is on the device\n"
+"  --pattern=PATTERN    sequential (default) or fixed: always at --offset\n"
+"  --bs=SIZE            bytes per I/O (4k)\n"
+"  --iodepth=N          I/Os per batch (libaio: 100)\n"
+"  --offset=SIZE --size=SIZE   the part of the device to use (all of it)\n"
+"  --direct=0|1         bypass the page cache (1)\n"
+"  --number_ios=N       I/Os per round (no limit)\n"
+"  --rounds=N           rounds, each with figures of its own (1)\n"
+"  --runtime=TIME       stop after this time\n"
+"  --warmup_ios=N       I/Os before the first round (at most 1000)\n"
+"  --numjobs=N          processes per device (1)\n"
+"  --cpus_allowed=LIST  bind job k to the k-th of these processors\n"
+"  --region=N           region number for the marker instructions (0)\n"
+"  --allow-mounted      write even to a device that is in use\n"
+"  --calibrate          no I/O: --number_ios loops of known length\n"
+"  --output-format=normal|json  --output=FILE   (normal, standard output)\n"
+"Ctrl-C ends the loop and reports. Exit status: 1 if an I/O failed, 2 if the\n"
+"command line is wrong. ioloop(1) has the details.\n", out);
+}
+
+/**
+ * options_json() - print the options in effect as a JSON object
+ * @o: the options
+ * @out: where to
+ */
+void options_json(const struct options *o, FILE *out)
+{
+	const struct option *opt;
+	const char *value;
+	uint64_t n;
+	size_t i;
+
+	fputc('{', out);
+	for (i = 0; i < NR_OPTIONS; i++) {
+		opt = &table[i];
+		fprintf(out, "%s\"%s\": ", i ? ", " : "", opt->name);
+		if (opt->kind == TEXT) {
+			value = *text((struct options *)o, opt);
+			if (value)
+				json_string(value, out);
+			else
+				fputs("null", out);
+			continue;
+		}
+		n = *number((struct options *)o, opt);
+		switch (opt->kind) {
+		case NAME:
+			json_string(opt->names[n], out);
+			break;
+		case BOOL:
+			fputs(n ? "true" : "false", out);
+			break;
+		case TIME:
+			fprintf(out, "%" PRIu64 ".%09" PRIu64, n / NS_PER_S,
+				n % NS_PER_S);
+			break;
+		default:
+			fprintf(out, "%" PRIu64, n);
+		}
+	}
+	fputc('}', out);
+}
