@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Making and unmaking a bio-based disk as Linux 7.3 does it, on the kernels
+ * back to 5.10. Nothing here runs per I/O, but for the return value of
+ * submit_bio on kernels that want one.
+ */
+#ifndef IOPATH_COMPAT_DISK_H
+#define IOPATH_COMPAT_DISK_H
+
+#include <linux/blkdev.h>
+#include <linux/err.h>
+
+#include "version.h"
+
+/*
+ * submit_bio() in block_device_operations returns nothing since 5.16
+ * (3e08773c3841 "block: switch polling to be bio based"), a blk_qc_t before.
+ * COMPAT_SUBMIT_BIO_OP(op, func) defines @op, for the operations to point to,
+ * around @func, which is written to the new type and is inlined into it.
+ * Goes with support for 5.15.
+ */
+#if COMPAT_KERNEL_BEFORE(5, 16)
+#define COMPAT_SUBMIT_BIO_OP(op, func)					\
+	static blk_qc_t op(struct bio *bio)				\
+	{								\
+		func(bio);						\
+		return BLK_QC_T_NONE;					\
+	}
+#define COMPAT_SHIM_SUBMIT_BIO		"submit_bio_returns_qc "
+#else
+#define COMPAT_SUBMIT_BIO_OP(op, func)					\
+	static void op(struct bio *bio)					\
+	{								\
+		func(bio);						\
+	}
+#define COMPAT_SHIM_SUBMIT_BIO		""
+#endif
+
+/*
+ * bio_split_to_limits() returns the bio to go on with since 6.0
+ * (5a97806f7dc0 "block: change the blk_queue_split calling convention"); before,
+ * blk_queue_split() changed the caller's pointer.
+ * Goes with support for 5.19.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 0)
+static inline struct bio *compat_bio_split_to_limits(struct bio *bio)
+{
+	blk_queue_split(&bio);
+	return bio;
+}
+
+#define COMPAT_SHIM_BIO_SPLIT		"blk_queue_split "
+#else
+#define compat_bio_split_to_limits	bio_split_to_limits
+#define COMPAT_SHIM_BIO_SPLIT		""
+#endif
+
+/*
+ * The features in queue_limits came with 6.11 (1122c0c1cc71 "block: move cache
+ * control settings out of queue->flags" and the series around it); they were
+ * flags of the queue, set one by one. Goes with support for 6.10.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 11)
+#define BLK_FEAT_ROTATIONAL		BIT(0)
+#define BLK_FEAT_NOWAIT			BIT(1)
+#define blk_features_t			unsigned int
+
+static inline void compat_set_features(struct request_queue *q,
+				       blk_features_t features)
+{
+	if (features & BLK_FEAT_ROTATIONAL)
+		blk_queue_flag_clear(QUEUE_FLAG_NONROT, q);
+	else
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
+	if (features & BLK_FEAT_NOWAIT)
+		blk_queue_flag_set(QUEUE_FLAG_NOWAIT, q);
+}
+
+#define COMPAT_SHIM_FEATURES		"queue_flags "
+#else
+#define COMPAT_SHIM_FEATURES		""
+#endif
+
+/*
+ * Limits are an argument of blk_alloc_disk() since 6.9 (74fa8f9c553f "block:
+ * pass a queue_limits argument to blk_alloc_disk"); before, one function each
+ * set them afterwards. Goes with support for 6.8.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 9)
+static inline void compat_set_limits(struct request_queue *q,
+				     const struct queue_limits *lim)
+{
+	blk_queue_logical_block_size(q, lim->logical_block_size);
+	blk_queue_physical_block_size(q, lim->physical_block_size);
+	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
+	blk_queue_max_segments(q, lim->max_segments);
+	blk_queue_max_segment_size(q, lim->max_segment_size);
+	if (lim->max_hw_discard_sectors) {
+		q->limits.discard_granularity = lim->logical_block_size;
+		blk_queue_max_discard_sectors(q, lim->max_hw_discard_sectors);
+/* Discard had a flag of its own until 5.19 (70200574cc22). */
+#if COMPAT_KERNEL_BEFORE(5, 19)
+		blk_queue_flag_set(QUEUE_FLAG_DISCARD, q);
+#endif
+	}
+}
+
+#define COMPAT_SHIM_LIMITS		"queue_limits_by_function "
+#else
+#define COMPAT_SHIM_LIMITS		""
+#endif
+
+/**
+ * compat_alloc_disk() - blk_alloc_disk() as of 6.11
+ * @lim: limits of the queue, without the features
+ * @features: BLK_FEAT_* of the queue
+ * @node: NUMA node to allocate on
+ *
+ * blk_alloc_disk() came with 5.14 (f525464a8000 "block: add blk_alloc_disk and
+ * blk_cleanup_disk APIs"); before, queue and disk were made one by one, and a
+ * disk without a major number of its own had to say that it wants an extended
+ * one. GENHD_FL_NO_PART was GENHD_FL_NO_PART_SCAN before 5.17 (46e7eac647b3
+ * "block: rename GENHD_FL_NO_PART_SCAN to GENHD_FL_NO_PART"). Those branches go
+ * with support for 5.13 and 5.16.
+ *
+ * Return: the disk, without partition support, or an ERR_PTR().
+ */
+static inline struct gendisk *compat_alloc_disk(struct queue_limits *lim,
+						blk_features_t features,
+						int node)
+{
+	struct gendisk *disk;
+
+#if !COMPAT_KERNEL_BEFORE(6, 9)
+#if !COMPAT_KERNEL_BEFORE(6, 11)
+	lim->features = features;
+#endif
+	disk = blk_alloc_disk(lim, node);
+	if (IS_ERR(disk))
+		return disk;
+#elif !COMPAT_KERNEL_BEFORE(5, 14)
+	disk = blk_alloc_disk(node);
+	if (!disk)
+		return ERR_PTR(-ENOMEM);
+	compat_set_limits(disk->queue, lim);
+#else
+	struct request_queue *q = blk_alloc_queue(node);
+
+	if (!q)
+		return ERR_PTR(-ENOMEM);
+	disk = alloc_disk_node(0, node);
+	if (!disk) {
+		blk_cleanup_queue(q);
+		return ERR_PTR(-ENOMEM);
+	}
+	disk->queue = q;
+	disk->flags |= GENHD_FL_EXT_DEVT;
+	compat_set_limits(q, lim);
+#endif
+#if COMPAT_KERNEL_BEFORE(6, 11)
+	compat_set_features(disk->queue, features);
+#endif
+#if COMPAT_KERNEL_BEFORE(5, 17)
+	disk->flags |= GENHD_FL_NO_PART_SCAN;
+#else
+	disk->flags |= GENHD_FL_NO_PART;
+#endif
+	return disk;
+}
+
+/*
+ * add_disk() returns whether it worked since 5.15 (83cbce957446 "block: add
+ * error handling for device_add_disk / add_disk"). Goes with support for 5.14.
+ */
+static inline int compat_add_disk(struct gendisk *disk)
+{
+#if COMPAT_KERNEL_BEFORE(5, 15)
+	add_disk(disk);
+	return 0;
+#else
+	return add_disk(disk);
+#endif
+}
+
+/*
+ * put_disk() ends the queue as well since 6.0 (8b9ab6266204 "block: remove
+ * blk_cleanup_disk"). Goes with support for 5.19.
+ */
+static inline void compat_put_disk(struct gendisk *disk)
+{
+#if !COMPAT_KERNEL_BEFORE(6, 0)
+	put_disk(disk);
+#elif !COMPAT_KERNEL_BEFORE(5, 14)
+	blk_cleanup_disk(disk);
+#else
+	blk_cleanup_queue(disk->queue);
+	put_disk(disk);
+#endif
+}
+
+#if COMPAT_KERNEL_BEFORE(5, 14)
+#define COMPAT_SHIM_ALLOC_DISK		"alloc_queue_and_disk "
+#else
+#define COMPAT_SHIM_ALLOC_DISK		""
+#endif
+
+/* What of the above is not the kernel's own on this kernel, for modinfo. */
+#define COMPAT_DISK_MODULE_INFO()					\
+	MODULE_INFO(iopath_shims, COMPAT_SHIM_SUBMIT_BIO		\
+		    COMPAT_SHIM_BIO_SPLIT COMPAT_SHIM_FEATURES		\
+		    COMPAT_SHIM_LIMITS COMPAT_SHIM_ALLOC_DISK)
+
+#endif /* IOPATH_COMPAT_DISK_H */

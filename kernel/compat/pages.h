@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the pages of a bio are, asked as on Linux 7.3.
+ */
+#ifndef IOPATH_COMPAT_PAGES_H
+#define IOPATH_COMPAT_PAGES_H
+
+#include <linux/bio.h>
+#include <linux/mm.h>
+
+#include "version.h"
+
+/*
+ * A bio says whether its pages are pinned since 6.5 (a7e689dd1c06 "block:
+ * Convert bio_iov_iter_get_pages to use iov_iter_extract_pages"); before, user
+ * pages were referenced like any others. Goes with support for 6.4.
+ */
+static __always_inline bool compat_bio_page_pinned(const struct bio *bio)
+{
+#if COMPAT_KERNEL_BEFORE(6, 5)
+	return false;
+#else
+	return bio_flagged((struct bio *)bio, BIO_PAGE_PINNED);
+#endif
+}
+
+/*
+ * PageAnon() of a page known not to be a tail page. The bit's name is
+ * FOLIO_MAPPING_ANON since 6.17 (the series that removed the other uses of the
+ * bits). Goes with support for 6.16.
+ */
+static __always_inline bool compat_head_page_anon(const struct page *page)
+{
+#if COMPAT_KERNEL_BEFORE(6, 17)
+	return (unsigned long)page->mapping & PAGE_MAPPING_ANON;
+#else
+	return (unsigned long)page->mapping & FOLIO_MAPPING_ANON;
+#endif
+}
+
+#endif /* IOPATH_COMPAT_PAGES_H */
