@@ -10,12 +10,13 @@
 #define IOLOOP_ARCH_H
 
 #include <stdint.h>
+#include <sys/cdefs.h>
 
 #ifndef __x86_64__
 #error "ioloop knows the system calls and the cycle counter of x86-64 only"
 #endif
 
-static inline __attribute__((always_inline)) long sys0(long nr)
+static __always_inline long sys0(long nr)
 {
 	long ret = nr;
 
@@ -23,7 +24,7 @@ static inline __attribute__((always_inline)) long sys0(long nr)
 	return ret;
 }
 
-static inline __attribute__((always_inline)) long sys1(long nr, long a)
+static __always_inline long sys1(long nr, long a)
 {
 	long ret = nr;
 
@@ -32,7 +33,7 @@ static inline __attribute__((always_inline)) long sys1(long nr, long a)
 	return ret;
 }
 
-static inline __attribute__((always_inline)) long sys2(long nr, long a, long b)
+static __always_inline long sys2(long nr, long a, long b)
 {
 	long ret = nr;
 
@@ -41,7 +42,7 @@ static inline __attribute__((always_inline)) long sys2(long nr, long a, long b)
 	return ret;
 }
 
-static inline __attribute__((always_inline))
+static __always_inline
 long sys3(long nr, long a, long b, long c)
 {
 	long ret = nr;
@@ -51,7 +52,7 @@ long sys3(long nr, long a, long b, long c)
 	return ret;
 }
 
-static inline __attribute__((always_inline))
+static __always_inline
 long sys4(long nr, long a, long b, long c, long d)
 {
 	register long r10 asm("r10") = d;
@@ -63,7 +64,7 @@ long sys4(long nr, long a, long b, long c, long d)
 	return ret;
 }
 
-static inline __attribute__((always_inline))
+static __always_inline
 long sys5(long nr, long a, long b, long c, long d, long e)
 {
 	register long r10 asm("r10") = d;
@@ -81,7 +82,7 @@ long sys5(long nr, long a, long b, long c, long d, long e)
  * The time stamp counter. Not serialised: what is timed is long, and under
  * QEMU's -icount, where it counts instructions, a fence would be one more.
  */
-static inline __attribute__((always_inline)) uint64_t cycles(void)
+static __always_inline uint64_t cycles(void)
 {
 	uint32_t lo, hi;
 

@@ -122,16 +122,16 @@ bool device_inspect(struct device *dev, const char *name,
 	room = dev->size > o->offset ? dev->size - o->offset : 0;
 	if (o->size && o->size > room) {
 		snprintf(msg, size,
-			 "%s: holds %" PRIu64 " bytes, too few for --size=%" PRIu64 " at --offset=%" PRIu64,
-			 name, dev->size, o->size, o->offset);
+			 "%s: holds %" PRIu64 " bytes, too few for --size=%"
+			 PRIu64 " at --offset=%" PRIu64, name, dev->size, o->size, o->offset);
 		return false;
 	}
 	if (o->size)
 		room = o->size;
 	if (room < o->bs) {
 		snprintf(msg, size,
-			 "%s: holds %" PRIu64 " bytes, too few for --bs=%" PRIu64 " at --offset=%" PRIu64,
-			 name, dev->size, o->bs, o->offset);
+			 "%s: holds %" PRIu64 " bytes, too few for --bs=%"
+			 PRIu64 " at --offset=%" PRIu64, name, dev->size, o->bs, o->offset);
 		return false;
 	}
 	dev->start = o->offset;

@@ -3,7 +3,7 @@
  * What an engine is, and what it is given to work with.
  *
  * An engine is one way of doing I/O. It lives in one engine_*.c and is listed
- * once, in ENGINES below.
+ * once, in engines[] of options.c.
  */
 #ifndef IOLOOP_ENGINE_H
 #define IOLOOP_ENGINE_H
@@ -17,6 +17,9 @@
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
+#define noinline	__attribute__((noinline))
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /**
  * struct device - one file or device of --filename, as found at the start
@@ -141,16 +144,11 @@ struct engine {
 	void (*cleanup)(struct job *job);
 };
 
-/* Every engine, by name; the first is the default. */
-#define ENGINES(X)	\
-	X(sync)		\
-	X(libaio)	\
-	X(null)		\
-	X(syscall)	\
-	X(calibrate)
-
-#define ENGINE_DECLARE(name)	extern const struct engine engine_##name;
-ENGINES(ENGINE_DECLARE)
+extern const struct engine engine_calibrate;
+extern const struct engine engine_libaio;
+extern const struct engine engine_null;
+extern const struct engine engine_sync;
+extern const struct engine engine_syscall;
 
 /* One iteration of the loop of --calibrate, and what surrounds the loop. */
 #define CALIBRATE_INSTRUCTIONS	10
@@ -163,7 +161,7 @@ ENGINES(ENGINE_DECLARE)
  * A plain load on purpose: every loop has a system call or another barrier
  * in it, so it is read anew each time, and folds into one compare.
  */
-static inline __attribute__((always_inline)) bool stopped(const int *stop)
+static __always_inline bool stopped(const int *stop)
 {
 	return unlikely(*stop);
 }
@@ -177,7 +175,7 @@ static inline __attribute__((always_inline)) bool stopped(const int *stop)
  *
  * Goes back to the start at the end. A fixed pattern is a step of 0.
  */
-static inline __attribute__((always_inline))
+static __always_inline
 uint64_t next_position(uint64_t position, uint64_t step, uint64_t start,
 		       uint64_t end)
 {

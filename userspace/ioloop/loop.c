@@ -102,8 +102,7 @@ static uint64_t now_ns(void)
  * The engine's loop between two readings of the counter and the two markers.
  * Nothing else may lie there, so this stays out of line and small.
  */
-static __attribute__((noinline))
-void timed_run(struct job *job, uint64_t nr, struct round *r)
+static noinline void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
 	uint64_t (*run)(struct job *job, uint64_t nr) = job->o->engine->run;
 	uint64_t before, after, ios;

@@ -38,11 +38,18 @@ struct option {
 	const char *const *names;
 };
 
-#define ENGINE_POINTER(name)	&engine_##name,
-#define ENGINE_NAME(name)	#name,
+/* Every engine; the first is the default. */
+static const struct engine *const engines[] = {
+	&engine_sync,
+	&engine_libaio,
+	&engine_null,
+	&engine_syscall,
+	&engine_calibrate,
+};
 
-static const struct engine *const engines[] = { ENGINES(ENGINE_POINTER) };
-static const char *const engine_names[] = { ENGINES(ENGINE_NAME) NULL };
+/* Their names, as the table wants them; the NULL at the end stays. */
+static const char *engine_names[ARRAY_SIZE(engines) + 1];
+
 static const char *const rw_names[] = { "read", "write", NULL };
 static const char *const pattern_names[] = { "sequential", "fixed", NULL };
 static const char *const format_names[] = { "normal", "json", NULL };
@@ -73,8 +80,6 @@ static const struct option table[] = {
 	OPT(output, TEXT, 0, 0, NULL),
 };
 
-#define NR_OPTIONS	(sizeof(table) / sizeof(table[0]))
-
 /* The most I/O buffers may take: a typing error shall not eat the machine. */
 #define MAX_BUFFERS	(UINT64_C(16) << 30)
 
@@ -93,7 +98,7 @@ static const struct option *find(const char *name, size_t len)
 {
 	size_t i, j;
 
-	for (i = 0; i < NR_OPTIONS; i++) {
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strlen(table[i].name) != len)
 			continue;
 		for (j = 0; j < len; j++)
@@ -323,8 +328,9 @@ static bool check(struct options *o, char *msg, size_t size)
 	}
 	if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs) {
 		snprintf(msg, size,
-			 "--bs=%" PRIu64 ": --iodepth times --numjobs such buffers are more than %" PRIu64 " bytes",
-			 o->bs, MAX_BUFFERS);
+			 "--bs=%" PRIu64
+			 ": --iodepth times --numjobs such buffers exceed %"
+			 PRIu64 " bytes", o->bs, MAX_BUFFERS);
 		return false;
 	}
 	if (o->warmup_ios == UNSET) {
@@ -353,6 +359,9 @@ enum options_result options_parse(struct options *o, int argc, char **argv,
 	const struct option *opt;
 	const char *arg, *value;
 	int i;
+
+	for (i = 0; i < (int)ARRAY_SIZE(engines); i++)
+		engine_names[i] = engines[i]->name;
 
 	memset(o, 0, sizeof(*o));
 	o->bs = 4096;
@@ -383,7 +392,7 @@ enum options_result options_parse(struct options *o, int argc, char **argv,
 			value = "1";
 		else if (i + 1 < argc)
 			value = argv[++i];
-		else {
+		if (!value) {
 			snprintf(msg, msg_size, "%s: needs a value", arg);
 			return OPTIONS_BAD;
 		}
@@ -401,7 +410,7 @@ void options_free(struct options *o)
 {
 	size_t i;
 
-	for (i = 0; i < NR_OPTIONS; i++)
+	for (i = 0; i < ARRAY_SIZE(table); i++)
 		if (table[i].kind == TEXT)
 			free(*text(o, &table[i]));
 	for (i = 0; i < o->nr_files; i++)
@@ -414,7 +423,7 @@ void options_free(struct options *o)
  */
 void options_help(FILE *out)
 {
-	fputs(
+	static const char help[] =
 "Usage: ioloop --filename=DEVICE[:DEVICE...] [OPTION=VALUE...]\n"
 "Does one kind of I/O in a loop as short as it can be, and times it.\n"
 "  --ioengine=ENGINE    sync (default), libaio, null, syscall\n"
@@ -435,7 +444,9 @@ void options_help(FILE *out)
 "  --calibrate          no I/O: --number_ios loops of known length\n"
 "  --output-format=normal|json  --output=FILE   (normal, standard output)\n"
 "Ctrl-C ends the loop and reports. Exit status: 1 if an I/O failed, 2 if the\n"
-"command line is wrong. ioloop(1) has the details.\n", out);
+"command line is wrong. ioloop(1) has the details.\n";
+
+	fputs(help, out);
 }
 
 /**
@@ -451,7 +462,7 @@ void options_json(const struct options *o, FILE *out)
 	size_t i;
 
 	fputc('{', out);
-	for (i = 0; i < NR_OPTIONS; i++) {
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
 		opt = &table[i];
 		fprintf(out, "%s\"%s\": ", i ? ", " : "", opt->name);
 		if (opt->kind == TEXT) {
