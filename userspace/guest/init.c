@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of a measuring guest.
+ *
+ * It mounts the kernel's file systems, carries out the commands in /plan one
+ * after the other, hands every command's output to the host and reboots, which
+ * ends QEMU. The plan is a text file, one command a line, words separated by
+ * single spaces:
+ *
+ *	insmod PATH [PARAMETERS...]	load a module
+ *	rmmod NAME			unload a module
+ *	quiet SECONDS			wait until background work has ceased
+ *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
+ *	file PATH			a file's content is the record
+ *
+ * The first command that fails ends the plan.
+ *
+ * Results leave through the memory of an ivshmem device, which the host has as
+ * a file: no driver, no console and no copy is between the two. The memory
+ * begins with struct channel; records follow, each a line "NAME STATUS LENGTH"
+ * and LENGTH bytes. The host takes nothing for complete before state says so.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define IVSHMEM_ID	"0x1af41110"	/* PCI vendor and device */
+#define OUTPUT		"/output"	/* a running program's stdout */
+#define MAX_ARGS	64
+
+enum state {
+	STATE_RUNNING = 1,
+	STATE_DONE = 2,		/* the whole plan was carried out */
+	STATE_FAILED = 3,	/* the last record says what failed */
+};
+
+struct channel {
+	char magic[8];		/* "iopath 1" */
+	uint64_t length;	/* bytes of complete records behind this struct */
+	uint32_t state;		/* enum state, written last */
+	uint32_t records;	/* complete records */
+};
+
+static struct channel *channel;
+static size_t channel_size;
+
+static void power_off(void)
+{
+	sync();
+	reboot(RB_AUTOBOOT);
+	for (;;)
+		pause();
+}
+
+/* Without a channel there is only the console to complain to. */
+static void die(const char *what)
+{
+	fprintf(stderr, "init: %s: %s\n", what, strerror(errno));
+	power_off();
+}
+
+static void finish(enum state state)
+{
+	__atomic_store_n(&channel->state, state, __ATOMIC_RELEASE);
+	power_off();
+}
+
+static void record(const char *name, int status, const void *data, size_t len)
+{
+	char *to = (char *)(channel + 1) + channel->length;
+	size_t room = channel_size - sizeof(*channel) - channel->length;
+	char head[256];
+	int n;
+
+	n = snprintf(head, sizeof(head), "%.200s %d %zu\n", name, status, len);
+	if (n + len > room) {
+		fprintf(stderr, "init: %s: %zu bytes do not fit\n", name, len);
+		finish(STATE_FAILED);
+	}
+	memcpy(to, head, n);
+	memcpy(to + n, data, len);
+	channel->length += n + len;
+	channel->records++;
+}
+
+/* The record of what went wrong is the last one. */
+static void fail(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "init: %s\n", text);
+	record("error", 1, text, strlen(text));
+	finish(STATE_FAILED);
+}
+
+/* Files of /proc and /sys have no size to ask for. */
+static char *read_file(const char *path, size_t *len)
+{
+	size_t size = 1 << 16, n = 0;
+	char *data = malloc(size);
+	ssize_t got;
+	int fd;
+
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	while ((got = read(fd, data + n, size - n - 1)) > 0) {
+		n += got;
+		if (n == size - 1)
+			data = realloc(data, size *= 2);
+	}
+	close(fd);
+	if (got < 0)
+		return NULL;
+	data[n] = 0;
+	*len = n;
+	return data;
+}
+
+static void open_channel(void)
+{
+	const char *bus = "/sys/bus/pci/devices";
+	struct dirent *entry;
+	char path[512], id[32];
+	struct stat st;
+	size_t len;
+	char *text;
+	DIR *dir;
+	int fd;
+
+	dir = opendir(bus);
+	if (!dir)
+		die(bus);
+	while ((entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%s/vendor", bus, entry->d_name);
+		text = read_file(path, &len);
+		if (!text)
+			continue;
+		snprintf(id, sizeof(id), "%.6s", text);
+		free(text);
+		snprintf(path, sizeof(path), "%s/%s/device", bus, entry->d_name);
+		text = read_file(path, &len);
+		if (!text)
+			continue;
+		snprintf(id + 6, sizeof(id) - 6, "%.4s", text + 2);
+		free(text);
+		if (strcmp(id, IVSHMEM_ID))
+			continue;
+		/* Memory of a device decodes only once it is enabled. */
+		snprintf(path, sizeof(path), "%s/%s/enable", bus, entry->d_name);
+		fd = open(path, O_WRONLY);
+		if (fd < 0 || write(fd, "1", 1) != 1)
+			die(path);
+		close(fd);
+		snprintf(path, sizeof(path), "%s/%s/resource2", bus,
+			 entry->d_name);
+		fd = open(path, O_RDWR);
+		if (fd < 0 || fstat(fd, &st))
+			die(path);
+		channel = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, fd, 0);
+		if (channel == MAP_FAILED)
+			die(path);
+		channel_size = st.st_size;
+		closedir(dir);
+		memcpy(channel->magic, "iopath 1", 8);
+		channel->state = STATE_RUNNING;
+		return;
+	}
+	errno = ENODEV;
+	die("ivshmem");
+}
+
+static void insmod(const char *path, char **args)
+{
+	char params[1024] = "";
+	size_t used = 0;
+	int fd, i;
+
+	for (i = 0; args[i]; i++)
+		used += snprintf(params + used, sizeof(params) - used, "%s%s",
+				 i ? " " : "", args[i]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || syscall(SYS_finit_module, fd, params, 0))
+		fail("insmod %s %s: %s", path, params, strerror(errno));
+	close(fd);
+}
+
+struct activity {
+	unsigned long long interrupts, switches;
+};
+
+/* What the kernel has done so far besides running this program. */
+static struct activity activity(void)
+{
+	struct activity a = { 0, 0 };
+	char *text, *line;
+	size_t len;
+
+	text = read_file("/proc/stat", &len);
+	if (!text)
+		fail("/proc/stat: %s", strerror(errno));
+	line = strstr(text, "\nintr ");
+	if (line)
+		a.interrupts = strtoull(line + 6, NULL, 10);
+	line = strstr(text, "\nctxt ");
+	if (line)
+		a.switches = strtoull(line + 6, NULL, 10);
+	free(text);
+	return a;
+}
+
+/*
+ * Sleep a second at a time until three in a row saw almost nothing happen.
+ * A sleeping guest's clock jumps ahead, so this costs the host next to nothing.
+ */
+static void wait_quiet(int limit)
+{
+	const unsigned int calm = 24, wanted = 3;
+	struct activity before, after;
+	unsigned int quiet = 0;
+	char text[4096];
+	size_t used = 0;
+	int second;
+
+	for (second = 0; second < limit && quiet < wanted; second++) {
+		before = activity();
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		after = activity();
+		after.interrupts -= before.interrupts;
+		after.switches -= before.switches;
+		quiet = after.switches <= calm ? quiet + 1 : 0;
+		if (used < sizeof(text) - 64)
+			used += snprintf(text + used, sizeof(text) - used,
+					 "%d %llu %llu\n", second,
+					 after.interrupts, after.switches);
+	}
+	record("quiet", quiet < wanted, text, used);
+	if (quiet < wanted)
+		fail("the guest was not quiet within %d s: more than %u context switches a second",
+		     limit, calm);
+}
+
+static void run(const char *name, char **args)
+{
+	size_t len;
+	char *data;
+	int status;
+	pid_t pid;
+	int fd;
+
+	pid = fork();
+	if (pid < 0)
+		fail("fork: %s", strerror(errno));
+	if (!pid) {
+		fd = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		if (fd < 0 || dup2(fd, 1) < 0)
+			die(OUTPUT);
+		close(fd);
+		execv(args[0], args);
+		die(args[0]);
+	}
+	/* Orphans of earlier programs are ours to reap, too. */
+	while (wait(&status) != pid)
+		;
+	data = read_file(OUTPUT, &len);
+	if (!data)
+		fail("%s: %s", OUTPUT, strerror(errno));
+	if (WIFSIGNALED(status))
+		status = 128 + WTERMSIG(status);
+	else
+		status = WEXITSTATUS(status);
+	record(name, status, data, len);
+	free(data);
+	if (status)
+		fail("%s: %s ended with status %d", name, args[0], status);
+}
+
+static void carry_out(char *line)
+{
+	char *args[MAX_ARGS + 1] = { NULL };
+	char *data, *rest = line;
+	size_t len;
+	int n = 0;
+
+	while (n < MAX_ARGS && (args[n] = strsep(&rest, " ")))
+		n++;
+	if (rest)
+		fail("a command of more than %d words", MAX_ARGS);
+	if (n >= 2 && !strcmp(args[0], "insmod")) {
+		insmod(args[1], args + 2);
+	} else if (n == 2 && !strcmp(args[0], "rmmod")) {
+		if (syscall(SYS_delete_module, args[1], 0))
+			fail("rmmod %s: %s", args[1], strerror(errno));
+	} else if (n == 2 && !strcmp(args[0], "quiet")) {
+		wait_quiet(atoi(args[1]));
+	} else if (n == 2 && !strcmp(args[0], "file")) {
+		data = read_file(args[1], &len);
+		if (!data)
+			fail("%s: %s", args[1], strerror(errno));
+		record(args[1], 0, data, len);
+		free(data);
+	} else if (n >= 3 && !strcmp(args[0], "run")) {
+		run(args[1], args + 2);
+	} else {
+		fail("unknown command: %s", args[0]);
+	}
+}
+
+int main(void)
+{
+	char *plan, *line;
+	size_t len;
+
+	mkdir("/proc", 0755);
+	mkdir("/sys", 0755);
+	mkdir("/dev", 0755);
+	if (mount("proc", "/proc", "proc", 0, NULL) ||
+	    mount("sysfs", "/sys", "sysfs", 0, NULL) ||
+	    (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) && errno != EBUSY))
+		die("mount");
+	open_channel();
+	plan = read_file("/plan", &len);
+	if (!plan)
+		fail("/plan: %s", strerror(errno));
+	while ((line = strsep(&plan, "\n")))
+		if (*line)
+			carry_out(line);
+	finish(STATE_DONE);
+}

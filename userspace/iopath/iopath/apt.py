@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Debian packages of any suite, without root: apt with a state of its own.
+
+apt chooses, verifies and downloads; nothing is installed on this machine. The mirrors are those of
+this machine's own apt configuration, only the suite is ours to choose.
+"""
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from iopath import process
+from iopath.cache import Cache, out_of_space
+from iopath.errors import IopathError
+
+# Every suite that has kernels, with the suites its packages' dependencies are found in.
+SUITES: dict[str, tuple[str, ...]] = {
+    "bullseye": ("bullseye",),
+    "bullseye-security": ("bullseye", "bullseye-security"),
+    "bookworm": ("bookworm",),
+    "bookworm-security": ("bookworm", "bookworm-security"),
+    "bookworm-backports": ("bookworm", "bookworm-security", "bookworm-backports"),
+    "trixie": ("trixie",),
+    "trixie-security": ("trixie", "trixie-security"),
+    "trixie-backports": ("trixie", "trixie-security", "trixie-backports"),
+    "forky": ("forky",),
+    "forky-security": ("forky", "forky-security"),
+    "forky-backports": ("forky", "forky-security", "forky-backports"),
+    "sid": ("sid",),
+    "experimental": ("sid", "experimental"),
+}
+
+# Suites that are not a release of Debian yet: their kernels come with a compiler of the day.
+UNRELEASED = {"forky", "forky-security", "forky-backports", "sid", "experimental"}
+
+# What of a suite's packages is of interest here.
+KERNEL_PACKAGE = re.compile(
+    r"linux-(image|binary|modules|headers|kbuild|base|compiler|support|source)-"
+)
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_MAX_AGE = 24 * 3600  # seconds that a list of packages is good for
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version of a binary package in one suite. *depends* is as in the package's control file,
+    *size* is that of the .deb in bytes."""
+
+    name: str
+    version: str
+    suite: str
+    depends: str
+    size: int
+
+
+def read_index(lines: Iterable[str], suite: str) -> Iterator[Package]:
+    """The kernel packages in a Packages file."""
+    from debian.deb822 import Packages
+
+    wanted: list[str] = []
+    keep = False
+    for line in lines:
+        if line.startswith("Package: "):
+            keep = KERNEL_PACKAGE.match(line, len("Package: ")) is not None
+        if keep:
+            wanted.append(line)
+    for entry in Packages.iter_paragraphs(wanted, use_apt_pkg=False):
+        yield Package(
+            entry["Package"],
+            entry["Version"],
+            suite,
+            entry.get("Depends", ""),
+            int(entry["Size"]),
+        )
+
+
+class Apt:
+    """apt with its state below the cache. *warn* is told what could not be had."""
+
+    def __init__(self, cache: Cache, warn: Callable[[str], None]) -> None:
+        self._cache = cache
+        self._warn = warn
+        self._dir = cache.root / "apt"
+        self._pool = self._dir / "archives"
+        self._configured = False
+
+    # The lists of packages.
+
+    def packages(self, *, update: bool = False) -> list[Package]:
+        """Every kernel package in every suite that the mirror has.
+
+        The lists are fetched when *update* says so, when there are none, or when they are a day
+        old; old ones serve where there is no network.
+        """
+        index = self._dir / "index.json"
+        with self._cache.lock("apt-index"):
+            if not update:
+                known = _load_index(index, _MAX_AGE)
+                if known is not None:
+                    return known
+            try:
+                found = self._fetch_index()
+            except IopathError as error:
+                known = None if update else _load_index(index, float("inf"))
+                if known is None:
+                    raise
+                self._warn(f"{error}; using the package lists of an earlier day")
+                return known
+            with out_of_space(f"cannot write the cache {self._cache.root}"):
+                part = index.with_suffix(".part")
+                part.write_text(json.dumps([asdict(package) for package in found]))
+                part.rename(index)
+            return found
+
+    def _fetch_index(self) -> list[Package]:
+        self._configure()
+        with self._cache.lock("apt"):
+            self._clear_log()
+            # A suite that the mirror lacks or whose signature has expired fails, the others do not.
+            self._run("apt-get", "update", sources="all")
+            output = self._log().read_text(errors="replace")
+            targets = self._query(
+                "indextargets", "--format", "$(FILENAME)|$(RELEASE)", "Created-By: Packages"
+            )
+        if not re.search(r"^(Get|Hit):", output, re.MULTILINE):
+            reason = next(
+                (line for line in output.splitlines() if line.startswith(("E:", "W:", "Err:"))),
+                "apt-get update says nothing",
+            )
+            raise IopathError(f"cannot fetch the lists of kernel packages: {reason}")
+        found: list[Package] = []
+        missing = set(SUITES)
+        for target in targets.splitlines():
+            name, suite = target.rsplit("|", 1)
+            if Path(name).exists():
+                missing.discard(suite)
+                with Path(name).open(encoding="utf-8", errors="replace") as lines:
+                    found += read_index(lines, suite)
+        if not found:
+            raise IopathError(f"the mirror has no kernel packages; see {self._log()}")
+        expired = re.findall(r"Release file for \S+/dists/(\S+)/InRelease is expired", output)
+        if expired:
+            self._warn(f"left out, their lists have expired: {', '.join(sorted(expired))}")
+        return found
+
+    # Packages.
+
+    def closure(self, packages: Sequence[str], suite: str) -> list[str]:
+        """The .deb names of *packages* ("name" or "name=version") and all that they depend on."""
+        self._configure()
+        with self._cache.lock("apt"):
+            self._clear_log()
+            status = self._run(
+                "apt-get", "install", "--simulate", "--no-install-recommends", *packages,
+                sources=suite,
+            )  # fmt: skip
+            output = self._log().read_text(errors="replace")
+        if status:
+            raise IopathError(f"cannot resolve {packages[0]}: {_complaint(output)}")
+        found = re.findall(r"^Inst (\S+) \((\S+) .*\[(\w+)\]\)", output, re.MULTILINE)
+        return sorted(_deb_name(*package) for package in found)
+
+    def download(
+        self, packages: Sequence[str], suite: str, *, closure: bool, progress: Progress
+    ) -> None:
+        """Fetch *packages* into the pool, with all that they depend on if *closure* says so.
+
+        apt verifies each against the signed lists. What is in the pool is not fetched again.
+        """
+        self._configure()
+        command = ["install", "--download-only", "--yes", "--no-install-recommends"]
+        if not closure:
+            command = ["download"]
+        with self._cache.lock("apt"):
+            self._clear_log()
+            status_file = self._dir / "status-fd"
+            status_file.write_text("")
+            status = self._run(
+                "apt-get", *command, "-o", "APT::Status-Fd=9", *packages,
+                sources=suite,
+                poll=lambda: progress(_percentage(status_file) / 100),
+                status_file=status_file,
+            )  # fmt: skip
+            output = self._log().read_text(errors="replace")
+        if status:
+            raise IopathError(f"cannot download {packages[0]}: {_complaint(output)}")
+
+    def deb(self, name: str) -> Path:
+        """The downloaded package of that file name."""
+        return self._pool / name
+
+    # How apt is run.
+
+    def _log(self) -> Path:
+        return self._dir / "log"
+
+    def _clear_log(self) -> None:
+        with out_of_space(f"cannot write the cache {self._cache.root}"):
+            self._log().write_text("")
+
+    def _run(
+        self,
+        *command: str,
+        sources: str,
+        poll: Callable[[], None] | None = None,
+        status_file: Path | None = None,
+    ) -> int:
+        argv: list[str | Path] = [
+            command[0],
+            "-o", f"Dir::Etc::sourcelist={self._dir}/{sources}.list",
+            "-o", f"Dir::Cache::pkgcache=pkgcache-{sources}.bin",
+            *command[1:],
+        ]  # fmt: skip
+        if status_file:
+            argv = ["sh", "-c", 'file=$1; shift; exec "$@" 9>"$file"', "sh", status_file, *argv]
+        return process.run(argv, output=self._log(), cwd=self._pool, env=self._env(), poll=poll)
+
+    def _query(self, *command: str) -> str:
+        return subprocess.run(
+            ["apt-get", "-o", f"Dir::Etc::sourcelist={self._dir}/all.list", *command],
+            env={**os.environ, **self._env()},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+
+    def _env(self) -> dict[str, str]:
+        return {"APT_CONFIG": str(self._dir / "apt.conf"), "LC_ALL": "C.UTF-8"}
+
+    def _configure(self) -> None:
+        """Write apt's configuration: our own state, this machine's mirrors and network settings."""
+        if self._configured:
+            return
+        process.need("apt-get", "apt")
+        if not _KEYRING.exists():
+            raise IopathError(f"{_KEYRING} is missing: apt-get install debian-archive-keyring")
+        main, security = find_mirrors()
+        with (
+            self._cache.lock("apt"),
+            out_of_space(f"cannot write the cache {self._cache.root}"),
+        ):
+            for folder in ("lists/partial", "archives/partial", "parts"):
+                (self._dir / folder).mkdir(parents=True, exist_ok=True)
+            (self._dir / "status").touch()
+            sources = {suite: _source(suite, main, security) for suite in SUITES}
+            for suite, needed in SUITES.items():
+                text = "".join(sources[part] for part in needed)
+                (self._dir / f"{suite}.list").write_text(text)
+            (self._dir / "all.list").write_text("".join(sources.values()))
+            (self._dir / "apt.conf").write_text(self._settings())
+        self._configured = True
+
+    def _settings(self) -> str:
+        inherited = subprocess.run(
+            ["apt-config", "dump", "--format", '%F "%v";%n', "Acquire", "Dir::Etc::netrc"],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+        lines = [
+            line
+            for line in inherited.splitlines()
+            if not line.startswith(("Acquire::IndexTargets", "Acquire::GzipIndexes"))
+        ]
+        here = self._dir
+        lines += [
+            f'Dir::State "{here}";',
+            f'Dir::State::lists "{here}/lists";',
+            f'Dir::State::status "{here}/status";',
+            f'Dir::State::extended_states "{here}/extended_states";',
+            f'Dir::Cache "{here}";',
+            f'Dir::Cache::archives "{here}/archives";',
+            'Dir::Cache::srcpkgcache "";',
+            f'Dir::Etc::sourceparts "{here}/parts";',
+            f'Dir::Etc::preferences "{here}/parts/none";',
+            f'Dir::Etc::preferencesparts "{here}/parts";',
+            f'Dir::Etc::main "{here}/parts/none";',
+            f'Dir::Etc::parts "{here}/parts";',
+            f'Dir::Log "{here}";',
+            'APT::Architecture "amd64";',
+            'APT::Architectures { "amd64"; };',
+            'APT::Get::List-Cleanup "false";',
+            'APT::Sandbox::User "";',
+            'Acquire::Languages "none";',
+            'Acquire::Retries "3";',
+            'Debug::NoLocking "true";',  # the cache's own lock covers more than apt's
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def find_mirrors() -> tuple[str, str]:
+    """The addresses of Debian's main and security archives in this machine's apt configuration.
+
+    IOPATH_MIRROR and IOPATH_SECURITY_MIRROR say otherwise.
+    """
+    main = os.environ.get("IOPATH_MIRROR", "")
+    security = os.environ.get("IOPATH_SECURITY_MIRROR", "")
+    targets = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)", "Created-By: Packages"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    suites = {*SUITES, "stable", "testing", "unstable", "oldstable"}
+    for target in targets.splitlines():
+        uri, release = target.rsplit("|", 1)
+        base = release.split("-")[0].split("/")[0]
+        if base not in suites:
+            continue
+        if "-security" in release or "/updates" in release:
+            security = security or uri
+        else:
+            main = main or uri
+    if not main:
+        raise IopathError(
+            "no Debian mirror in this machine's apt configuration: set IOPATH_MIRROR to one"
+        )
+    return main, security or main.rstrip("/") + "-security"
+
+
+def _source(suite: str, main: str, security: str) -> str:
+    uri = security if suite.endswith("-security") else main
+    return f"deb [signed-by={_KEYRING}] {uri} {suite} main\n"
+
+
+def _load_index(path: Path, max_age: float) -> list[Package] | None:
+    try:
+        if time.time() - path.stat().st_mtime > max_age:
+            return None
+        return [Package(**entry) for entry in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _deb_name(name: str, version: str, arch: str) -> str:
+    return f"{name.split(':')[0]}_{version.replace(':', '%3a')}_{arch}.deb"
+
+
+def _percentage(status_file: Path) -> float:
+    """How far apt says it is: lines "dlstatus:FILE:PERCENT:TEXT"."""
+    found = re.findall(r"^dlstatus:[^:]*:([\d.]+):", status_file.read_text(), re.MULTILINE)
+    return float(found[-1]) if found else 0.0
+
+
+def _complaint(output: str) -> str:
+    """What apt has to say about a failure, on one line."""
+    if "No space left" in output or "enough free space" in output:
+        return "no space left on the device that holds the cache"
+    lines = [line.strip() for line in output.splitlines()]
+    unmet = [line for line in lines if " : Depends: " in line or line.startswith("Depends: ")]
+    errors = [line.removeprefix("E: ") for line in lines if line.startswith("E: ")]
+    return "; ".join(unmet[:1] + errors[:1]) or "apt-get says nothing"

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Get a kernel and build the project's modules for it, all of it cached."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from iopath import process
+from iopath.apt import Apt
+from iopath.cache import Cache, digest_file
+from iopath.errors import IopathError
+from iopath.kernels import DebianKernel, Tree
+from iopath.paths import source_root
+
+Step = Callable[[str, float], None]  # what is being done, and how much of it is (0 to 1)
+
+# What a kernel's build system runs, besides the compiler that the headers depend on.
+_TOOLS = (
+    "bash", "binutils", "coreutils", "dash", "findutils", "gawk", "grep", "make", "perl",
+    "python3", "sed",
+)  # fmt: skip
+
+# The parts of a kernel's own modules that a guest may need.
+_MODULES = ("drivers/block", "fs/configfs")
+
+# Raised when an entry made by this file would come out different from the same inputs.
+_RECIPE = 1
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel ready to boot, with the project's modules for it.
+
+    *modules* are ours, by name; *own_modules* is the folder of the kernel's own (lib/modules/...).
+    *digests* identify every file that takes part in a measurement. *warnings* are the compiler's.
+    """
+
+    release: str
+    version: str
+    origin: str
+    vmlinuz: Path
+    config: Path
+    modules: dict[str, Path]
+    own_modules: Path | None
+    digests: dict[str, str]
+    warnings: list[str]
+
+
+def build(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Built:
+    if isinstance(kernel, Tree):
+        return _build_tree(kernel, cache, step)
+    return _build_debian(kernel, cache, apt, step)
+
+
+# Kernels from Debian's packages.
+
+
+def image_inputs(kernel: DebianKernel) -> dict[str, object]:
+    """What the cache knows the image of *kernel* by."""
+    return {"packages": kernel.image, "modules": _MODULES, "recipe": _RECIPE}
+
+
+def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Built:
+    def make_image(folder: Path) -> None:
+        apt.download(
+            kernel.image, kernel.suite, closure=False, progress=lambda p: step("downloading", p)
+        )
+        step("unpacking", 0)
+        debs = [_deb_of(apt, package) for package in kernel.image]
+        unpacked = folder / "unpacked"
+        patterns = ["./boot/vmlinuz*", "*/modules/*/vmlinuz*"]
+        patterns += [f"*/modules/*/kernel/{part}/*" for part in _MODULES]
+        for deb in debs:
+            _unpack(deb, unpacked, only=patterns)
+        _keep_image(kernel.release, unpacked, folder)
+
+    image = cache.entry("image", image_inputs(kernel), make_image)
+    modules = _modules_entry(
+        cache,
+        {"release": kernel.release, "headers": kernel.headers, "suite": kernel.suite},
+        lambda folder: _build_in_root(folder, kernel, cache, apt, step),
+        step,
+    )
+    own = image / "lib"
+    return _built(
+        kernel.release, kernel.version, f"Debian {kernel.suite}", image / "vmlinuz",
+        modules / "config", modules, own if own.is_dir() else None,
+    )  # fmt: skip
+
+
+def _deb_of(apt: Apt, package: str) -> Path:
+    name, version = package.split("=", 1)
+    return apt.deb(f"{name}_{version.replace(':', '%3a')}_amd64.deb")
+
+
+def _unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
+    """Unpack a package below *folder*, without owners: everything but documentation, or the files
+    that match *only*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    select = (
+        ["--wildcards", *only]
+        if only
+        else [
+            *(f"--exclude=./usr/share/{part}/*" for part in ("doc", "locale", "man", "info")),
+            "--exclude=./boot/*",
+            "--exclude=*/modules/*/kernel",
+            "--keep-directory-symlink",
+        ]
+    )
+    with subprocess.Popen(
+        [process.need("dpkg-deb", "dpkg"), "--fsys-tarfile", deb],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as source:
+        tar = subprocess.run(
+            [process.need("tar", "tar"), "-x", "--no-same-owner", "-C", folder, *select],
+            stdin=source.stdout,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        errors = (source.stderr.read() if source.stderr else b"").decode(errors="replace")
+    complaints = [line for line in tar.stderr.splitlines() if "Not found in archive" not in line]
+    complaints = [line for line in complaints if "Exiting with failure status" not in line]
+    if complaints:
+        raise IopathError(f"cannot unpack {deb.name}: {complaints[0]}")
+    if source.returncode and not (only and "paste subprocess" in errors):
+        raise IopathError(f"cannot unpack {deb.name}: {errors.strip().splitlines()[-1]}")
+
+
+def _keep_image(release: str, unpacked: Path, folder: Path) -> None:
+    """Keep the kernel and its modules, wherever this version's packages put them."""
+    bases = (unpacked / "lib/modules", unpacked / "usr/lib/modules")
+    base = next((path for path in bases if path.is_dir()), None)
+    places = [unpacked / "boot" / f"vmlinuz-{release}"]
+    if base:
+        places += [base / release / name for name in ("vmlinuz", "vmlinuz.unsigned")]
+    vmlinuz = next((place for place in places if place.is_file()), None)
+    if vmlinuz is None:
+        raise IopathError(f"the packages of {release} hold no vmlinuz")
+    shutil.move(vmlinuz, folder / "vmlinuz")
+    if base:
+        (folder / "lib").mkdir()
+        shutil.move(base, folder / "lib/modules")
+    shutil.rmtree(unpacked)
+
+
+def _build_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Path:
+    """A root file system that holds the kernel's headers and the compiler they ask for."""
+
+    def make(folder: Path) -> None:
+        wanted = [kernel.headers, *_TOOLS]
+        debs = apt.closure(wanted, kernel.suite)
+        apt.download(
+            wanted, kernel.suite, closure=True,
+            progress=lambda p: step("downloading headers and compiler", p),
+        )  # fmt: skip
+        # Every suite of today expects /bin and the like to be links into /usr.
+        for name in ("bin", "lib", "lib64", "sbin"):
+            (folder / "usr" / name).mkdir(parents=True)
+            (folder / name).symlink_to(f"usr/{name}")
+        for number, deb in enumerate(debs):
+            step("unpacking headers and compiler", number / len(debs))
+            _unpack(apt.deb(deb), folder)
+        # A package's own scripts, which did not run, would have made this link.
+        (folder / "usr/bin/awk").symlink_to("gawk")
+        for name in ("proc", "dev", "tmp", "src"):
+            (folder / name).mkdir(exist_ok=True)
+
+    return cache.entry(
+        "root",
+        {"headers": kernel.headers, "suite": kernel.suite, "tools": _TOOLS, "recipe": _RECIPE},
+        make,
+    )
+
+
+def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> None:
+    root = _build_root(kernel, cache, apt, step)
+    headers = next((root / "usr/src").glob(f"linux-headers-{kernel.release}"), None)
+    if headers is None:
+        raise IopathError(f"{kernel.headers} has no /usr/src/linux-headers-{kernel.release}")
+    sandbox = [
+        process.need("bwrap", "bubblewrap"),
+        "--ro-bind", root, "/",
+        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+        "--bind", folder / "src", "/src", "--chdir", "/src",
+        "--unshare-all", "--die-with-parent", "--clearenv",
+        "--setenv", "PATH", "/usr/bin:/usr/sbin", "--setenv", "LC_ALL", "C",
+        "--setenv", "KBUILD_BUILD_USER", "iopath", "--setenv", "KBUILD_BUILD_HOST", "iopath",
+    ]  # fmt: skip
+    step("building modules", 0.5)
+    _make_modules(
+        folder, [*sandbox, "make"], f"/{headers.relative_to(root)}", "/src", kernel.release
+    )
+    shutil.copyfile(headers / ".config", folder / "config")
+
+
+# Kernels from a source tree.
+
+
+def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
+    release = tree.release
+    inputs = {
+        name: digest_file(tree.path / name)
+        for name in ("arch/x86/boot/bzImage", ".config", "Module.symvers")
+    }
+
+    def make(folder: Path) -> None:
+        step("building modules", 0.5)
+        source = str(folder / "src")
+        _make_modules(folder, [process.need("make", "make")], str(tree.path), source, release)
+
+    modules = _modules_entry(cache, {"tree": str(tree.path), **inputs}, make, step)
+    return _built(
+        release, "", f"tree {tree.path}", tree.image, tree.path / ".config", modules, None
+    )
+
+
+# The modules of this project.
+
+
+def source_digest() -> str:
+    """One digest of everything that the modules are built from."""
+    state = hashlib.sha256()
+    root = source_root()
+    for path in _sources():
+        state.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
+        state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def _sources() -> list[Path]:
+    """The modules' sources: no build products that lie beside them."""
+    root = source_root()
+    wanted = [
+        path
+        for path in (root / "kernel").rglob("*")
+        if path.is_file()
+        and not path.name.startswith(".")
+        and (path.suffix in (".c", ".h") or path.name == "Kbuild")
+        and not path.name.endswith(".mod.c")
+    ]
+    return sorted([root / "Kbuild", *wanted])
+
+
+def _modules_entry(
+    cache: Cache, inputs: dict[str, object], make: Callable[[Path], None], step: Step
+) -> Path:
+    def make_all(folder: Path) -> None:
+        for path in _sources():
+            target = folder / "src" / path.relative_to(source_root())
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        make(folder)
+
+    return cache.entry(
+        "modules", {**inputs, "source": source_digest(), "recipe": _RECIPE}, make_all
+    )
+
+
+def _make_modules(
+    folder: Path, command: list[str | Path], tree: str, source: str, release: str
+) -> None:
+    """Build folder/src with *command* (make, perhaps in a sandbox) against *tree*; keep the
+    modules and the log. *source* is where folder/src is for that command."""
+    log = folder / "build.log"
+    jobs = f"-j{os.cpu_count() or 1}"
+    status = process.run([*command, jobs, "-C", tree, f"M={source}", "W=1", "modules"], output=log)
+    if status:
+        # The folder goes away with the failed entry; the log must not.
+        kept = folder.parent / f"failed-{release}.log"
+        shutil.copyfile(log, kept)
+        text = log.read_text(errors="replace")
+        error = re.search(r"^.*\berror\b.*$|^bwrap: .*$", text, re.MULTILINE | re.IGNORECASE)
+        what = error.group(0).strip() if error else process.last_line(log)
+        raise IopathError(f"the modules do not build for {release}: {what} (log: {kept})")
+    for module in (folder / "src").rglob("*.ko"):
+        shutil.move(module, folder / module.name)
+    shutil.rmtree(folder / "src")
+
+
+def _built(
+    release: str,
+    version: str,
+    origin: str,
+    vmlinuz: Path,
+    config: Path,
+    entry: Path,
+    own_modules: Path | None,
+) -> Built:
+    modules = {path.stem: path for path in sorted(entry.glob("*.ko"))}
+    digests = {"vmlinuz": digest_file(vmlinuz), "config": digest_file(config)}
+    digests |= {path.name: digest_file(path) for path in modules.values()}
+    log = (entry / "build.log").read_text(errors="replace")
+    warnings = [line for line in log.splitlines() if re.search(r"\bwarning\b", line, re.IGNORECASE)]
+    warnings = [line for line in warnings if not line.startswith("perl: ")]
+    return Built(release, version, origin, vmlinuz, config, modules, own_modules, digests, warnings)

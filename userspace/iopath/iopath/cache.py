@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A cache of folders, each named by the digest of what it was made from.
+
+An entry appears whole or not at all: it is made in a folder beside its place and renamed. A lock
+per entry lets two processes that want the same one share the work. A manifest lists every file, so
+that an entry which was damaged later is noticed and made again.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from iopath.errors import IopathError
+
+# Below this total an entry's contents are read again at each use; above, sizes and times must do.
+_HASH_LIMIT = 128 << 20
+
+
+def digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(inputs: Mapping[str, Any]) -> str:
+    """One digest of everything in *inputs* (JSON values)."""
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def out_of_space(what: str) -> Iterator[None]:
+    """Turn the errors of a full, read-only or unwritable disk into one line that names *what*."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+            where = f": {error.filename}" if error.filename else ""
+            raise IopathError(f"{what}: {error.strerror}{where}") from error
+        raise
+
+
+class Cache:
+    """The entries below *root*, one folder per kind. *warn* is told of damaged entries."""
+
+    def __init__(self, root: Path, warn: Callable[[str], None] = lambda text: None) -> None:
+        self.root = root
+        self._warn = warn
+        self._verified: set[Path] = set()
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the lock *name* against other processes and threads."""
+        with out_of_space(f"cannot write the cache {self.root}"):
+            (self.root / "locks").mkdir(parents=True, exist_ok=True)
+            file = (self.root / "locks" / name).open("w")
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def path(self, kind: str, inputs: Mapping[str, Any]) -> Path:
+        """Where the entry for *inputs* is, or would be."""
+        return self.root / kind / digest_of(inputs)[:32]
+
+    def find(self, kind: str, inputs: Mapping[str, Any]) -> Path | None:
+        """The whole and undamaged entry for *inputs*, if there is one."""
+        path = self.path(kind, inputs)
+        if path in self._verified:
+            return path
+        if not path.exists():
+            return None
+        fault = _fault(path)
+        if fault:
+            self._warn(f"cache entry {path} is damaged ({fault}): making it again")
+            return None
+        self._verified.add(path)
+        return path
+
+    def entry(self, kind: str, inputs: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
+        """The entry for *inputs*; *make* fills an empty folder with it if it is missing."""
+        found = self.find(kind, inputs)
+        if found:
+            return found
+        path = self.path(kind, inputs)
+        with self.lock(f"{kind}-{path.name}"):
+            found = self.find(kind, inputs)
+            if found:
+                return found
+            with out_of_space(f"cannot write the cache {self.root}"):
+                for leftover in path.parent.glob(f"{path.name}*"):
+                    shutil.rmtree(leftover)
+                part = path.with_name(f"{path.name}.part")
+                part.mkdir(parents=True)
+            try:
+                with out_of_space(f"cannot write the cache {self.root}"):
+                    make(part)
+                    _write_manifest(part, inputs)
+                    part.rename(path)
+            except BaseException:
+                shutil.rmtree(part, ignore_errors=True)
+                raise
+            self._verified.add(path)
+            return path
+
+    def entries(self, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Every entry of a kind, with the inputs it was made from."""
+        for path in sorted((self.root / kind).glob("*")):
+            manifest = _read_manifest(path)
+            if manifest:
+                yield path, manifest["inputs"]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = Path(base) / name
+            if not path.is_symlink():
+                yield path
+
+
+def _write_manifest(folder: Path, inputs: Mapping[str, Any]) -> None:
+    paths = list(_files(folder))
+    hashed = sum(path.stat().st_size for path in paths) <= _HASH_LIMIT
+    files = {}
+    for path in paths:
+        status = path.stat()
+        mark = digest_file(path) if hashed else str(status.st_mtime_ns)
+        files[str(path.relative_to(folder))] = [status.st_size, mark]
+    manifest = {"inputs": inputs, "made": int(time.time()), "hashed": hashed, "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) and "files" in manifest else None
+
+
+def _fault(folder: Path) -> str | None:
+    """What is wrong with an entry, if anything."""
+    manifest = _read_manifest(folder)
+    if manifest is None:
+        return "no manifest"
+    for name, (size, mark) in manifest["files"].items():
+        path = folder / name
+        try:
+            status = path.stat()
+        except OSError:
+            return f"{name} is missing"
+        if status.st_size != size:
+            return f"{name} has another size"
+        now = digest_file(path) if manifest["hashed"] else str(status.st_mtime_ns)
+        if now != mark:
+            return f"{name} has changed"
+    return None

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which kernels there are, and how one is asked for.
+
+debian:6.1                    the newest 6.1 that can be had, of a released suite if there is one
+debian:7.2-rt                 the same, of the flavour rt (or cloud)
+debian:7.2.12+deb13-amd64     exactly this one, as uname -r prints it
+tree:PATH                     a kernel built in the tree PATH
+host                          the running kernel (not yet)
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from debian.debian_support import Version
+
+from iopath.apt import KERNEL_PACKAGE, SUITES, UNRELEASED, Package
+from iopath.errors import IopathError, UsageError
+
+_FLAVOURS = ("rt", "cloud")
+_IMAGE = re.compile(r"linux-(?:image|binary(?:-unsigned)?)-(\d.*-amd64)(?:-unsigned)?$")
+_SERIES = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-(rt|cloud))?$")
+_RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
+
+
+@dataclass(frozen=True)
+class DebianKernel:
+    """A packaged kernel. *release* is what uname -r will print, *image* the packages that hold the
+    kernel and its modules, *headers* what modules are built against, each "name=version".
+    *missing* says what the mirror lacks; empty when the kernel can be had."""
+
+    release: str
+    version: str
+    suite: str
+    image: tuple[str, ...]
+    headers: str
+    missing: str
+
+    @property
+    def flavour(self) -> str:
+        match = re.search(rf"-({'|'.join(_FLAVOURS)})-amd64$", self.release)
+        return match.group(1) if match else ""
+
+    @property
+    def upstream(self) -> str:
+        """The upstream version, e.g. "6.1.192" or "7.3~rc7"."""
+        return self.version.rsplit("-", 1)[0]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A kernel built from source in the folder *path*."""
+
+    path: Path
+
+    @property
+    def release(self) -> str:
+        return (self.path / "include/config/kernel.release").read_text().strip()
+
+    @property
+    def image(self) -> Path:
+        return self.path / "arch/x86/boot/bzImage"
+
+
+class _Suite:
+    """The newest version of each package in the suites that one suite's packages depend on."""
+
+    def __init__(self, packages: Iterable[Package]) -> None:
+        self._versions: dict[str, list[Package]] = {}
+        for package in packages:
+            self._versions.setdefault(package.name, []).append(package)
+
+    def find(self, name: str, version: str | None = None) -> Package | None:
+        for package in self._versions.get(name, ()):
+            if version is None or package.version == version:
+                return package
+        return None
+
+    def unmet(self, package: Package) -> str:
+        """The first dependency on a kernel package that nothing here satisfies."""
+        for clause in package.depends.split(","):
+            choices = [choice.strip() for choice in clause.split("|")]
+            if not all(choice.startswith("linux-") for choice in choices):
+                continue
+            if not any(self._meets(choice) for choice in choices):
+                return choices[0]
+        return ""
+
+    def _meets(self, relation: str) -> bool:
+        match = _RELATION.match(relation)
+        if not match:
+            return False
+        name, operator, wanted = match.groups()
+        if not KERNEL_PACKAGE.match(name):
+            return True  # not a package that the index keeps: apt will tell
+        found = self._versions.get(name, ())
+        if not operator:
+            return bool(found)
+        if operator == "=":
+            return any(package.version == wanted for package in found)
+        return any(Version(package.version) >= Version(wanted) for package in found)
+
+
+def list_debian(packages: Sequence[Package]) -> list[DebianKernel]:
+    """Every kernel that *packages* hold, oldest first; a release once, in its newest version.
+
+    One that lacks something is listed with what it lacks.
+    """
+    by_suite: dict[str, list[Package]] = {}
+    for package in packages:
+        by_suite.setdefault(package.suite, []).append(package)
+    found: dict[str, DebianKernel] = {}
+    for suite, parts in SUITES.items():
+        around = _Suite(package for part in parts for package in by_suite.get(part, ()))
+        for package in by_suite.get(suite, ()):
+            match = _IMAGE.match(package.name)
+            if not match or _is_meta(package):
+                continue
+            kernel = _describe(match.group(1), package.version, suite, around)
+            known = found.get(kernel.release)
+            if known is None or _rank(kernel) > _rank(known):
+                found[kernel.release] = kernel
+    return sorted(found.values(), key=_rank)
+
+
+def _is_meta(package: Package) -> bool:
+    """Whether it only points at the kernel package of the day."""
+    return any(
+        other != package.name and other.startswith("linux-image-")
+        for other in re.findall(r"linux-image-\S+", package.depends)
+    )
+
+
+def _rank(kernel: DebianKernel) -> tuple[Version, bool, str]:
+    return Version(kernel.version), not kernel.missing, kernel.release
+
+
+def _describe(release: str, version: str, suite: str, around: _Suite) -> DebianKernel:
+    """The kernel *release* with the packages it takes. A signed kernel goes before an unsigned one;
+    since 6.19 the image package is empty, and kernel and modules have packages of their own."""
+    split = (f"linux-modules-{release}",)
+    choices = (
+        (f"linux-image-{release}",),
+        (f"linux-binary-{release}", *split),
+        (f"linux-image-{release}-unsigned",),
+        (f"linux-binary-unsigned-{release}", *split),
+    )
+    image: tuple[str, ...] = ()
+    missing = ""
+    for choice in choices:
+        first = around.find(choice[0], version)
+        if first is None or "linux-binary-" in first.depends:
+            continue
+        absent = [name for name in choice if around.find(name, version) is None]
+        if not absent:
+            image = tuple(f"{name}={version}" for name in choice)
+            missing = ""
+            break
+        missing = missing or f"{absent[0]} (= {version})"
+    headers = f"linux-headers-{release}"
+    if not image:
+        missing = missing or f"linux-binary-{release} (= {version})"
+    elif (package := around.find(headers, version)) is None:
+        missing = f"{headers} (= {version})"
+    else:
+        missing = around.unmet(package)
+        for name in (f"linux-headers-{_common(release)}", f"linux-kbuild-{_common(release)}"):
+            found = around.find(name)
+            if not missing and found:
+                missing = around.unmet(found)
+    return DebianKernel(release, version, suite, image, f"{headers}={version}", missing)
+
+
+def _common(release: str) -> str:
+    return re.sub(r"-(?:rt-|cloud-)?amd64$", "", release)
+
+
+def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, list[DebianKernel]]:
+    """The kernel that "debian:*spec*" asks for, and the newer ones passed over since the mirror
+    lacks a part of them.
+
+    Of a series the newest is chosen, but one from a release of Debian goes before one from testing,
+    unstable or experimental: those are built by another compiler, whose difference would be taken
+    for the kernel's. Raises UsageError for one that does not exist, IopathError for one that
+    cannot be had."""
+    series = _SERIES.match(spec)
+    if series:
+        number, flavour = series.group(1), series.group(2) or ""
+        prefix = re.compile(re.escape(number) + r"(?![0-9])")
+        matching = [k for k in kernels if prefix.match(k.upstream) and k.flavour == flavour]
+    else:
+        matching = [k for k in kernels if k.release in (spec, f"{spec}-amd64")]
+    if not matching:
+        raise UsageError(
+            f"debian:{spec}: no such kernel; there are {', '.join(series_of(kernels))}"
+            " (iopath kernels lists each)"
+        )
+    usable = [kernel for kernel in matching if not kernel.missing]
+    if not usable:
+        newest = matching[-1]
+        raise IopathError(
+            f"debian:{spec}: {newest.release} is listed, but {newest.missing} is gone from the"
+            f" mirror; there are {', '.join(series_of(kernels))} (iopath kernels lists each)"
+        )
+    released = [kernel for kernel in usable if kernel.suite not in UNRELEASED]
+    chosen = (released or usable)[-1]
+    passed_over = [
+        kernel
+        for kernel in matching
+        if kernel.missing and kernel.suite not in UNRELEASED and _rank(kernel) > _rank(chosen)
+    ]
+    return chosen, passed_over
+
+
+def series_of(kernels: Iterable[DebianKernel]) -> list[str]:
+    """The series that can be had, oldest first, e.g. ["5.10", "6.1"]."""
+    found = {
+        ".".join(re.split(r"[.~]", kernel.upstream)[:2]): None
+        for kernel in kernels
+        if not kernel.missing
+    }
+    return list(found)
+
+
+def parse_tree(spec: str) -> Tree:
+    """The tree that "tree:*spec*" names, once it is sure that a kernel was built there."""
+    tree = Tree(Path(spec).expanduser().absolute())
+    for part in (tree.image, tree.path / "include/config/kernel.release", tree.path / ".config"):
+        if not part.is_file():
+            raise UsageError(f"tree:{spec}: {part} is missing: build the kernel there first")
+    if not (tree.path / "Module.symvers").is_file():
+        raise UsageError(
+            f"tree:{spec}: Module.symvers is missing: run `make modules`, with CONFIG_MODULES=y"
+        )
+    return tree

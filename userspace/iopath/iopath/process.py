@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Run other programs so that none of them outlives us.
+
+Each child leads a session of its own, so that Ctrl-C reaches iopath alone, which then ends the
+children: `stop_all` from the main thread, and the kernel (PR_SET_PDEATHSIG) if iopath is killed.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from iopath.errors import IopathError
+
+_lock = threading.Lock()
+_running: set[subprocess.Popen] = set()
+_stopping = threading.Event()
+
+
+class Stopped(Exception):
+    """The program was ended by stop_all."""
+
+
+def need(program: str, package: str) -> str:
+    """The path of *program*; tells which Debian package has it if it is missing."""
+    path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+    if path is None:
+        raise IopathError(f"{program} is not installed: apt-get install {package}")
+    return path
+
+
+def stop_all() -> None:
+    """End every running child, and let no further one start."""
+    with _lock:
+        _stopping.set()
+        children = list(_running)
+    for child in children:
+        _kill(child)
+
+
+def _kill(child: subprocess.Popen) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    output: Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    poll: Callable[[], None] | None = None,
+) -> int:
+    """Run *command* with standard output and error in the file *output*; its exit status.
+
+    *poll* is called four times a second meanwhile. Raises subprocess.TimeoutExpired after *timeout*
+    seconds and Stopped after stop_all; the child is dead by then.
+    """
+    argv = [need("setpriv", "util-linux"), "--pdeathsig", "KILL", *map(str, command)]
+    with output.open("ab") as log:
+        with _lock:
+            if _stopping.is_set():
+                raise Stopped
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=None if env is None else {**os.environ, **env},
+                start_new_session=True,
+            )
+            _running.add(child)
+        try:
+            waited = 0.0
+            while True:
+                try:
+                    status = child.wait(0.25)
+                    break
+                except subprocess.TimeoutExpired:
+                    waited += 0.25
+                    if poll:
+                        poll()
+                    if timeout is not None and waited >= timeout:
+                        raise subprocess.TimeoutExpired(argv, timeout) from None
+        finally:
+            _kill(child)
+            child.wait()
+            with _lock:
+                _running.discard(child)
+    if _stopping.is_set():
+        raise Stopped
+    return status
+
+
+def last_line(path: Path, default: str = "it said nothing") -> str:
+    """The last line that a program wrote into *path*."""
+    lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line), default)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Show results as a table that a person likes to read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from iopath.kernels import DebianKernel
+
+# The options of a kernel that a reader asks for first.
+_TELLING = ("PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_RT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY", "HZ")
+_MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAULT_ON")
+
+
+def size_text(size: int) -> str:
+    """A number of bytes as people write it: 512 B, 4 KiB, 1 MiB."""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def show(result: dict[str, Any], console: Console) -> None:
+    """Print the header that says what was measured on what, and the ladder."""
+    console.print(Group(_header(result), Text(), ladder(result)))
+
+
+def _header(result: dict[str, Any]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    machine, kernels = result["machine"], result["kernels"]
+    grid.add_row("counted", "instructions per I/O, user and kernel, by the guest's clock")
+    grid.add_row(
+        "device", "blknull, bio mode" + ("" if kernels[0]["zero_fill"] else ", zero_fill=0")
+    )
+    grid.add_row(
+        "guest",
+        f"QEMU {result['qemu']['version']} (TCG, -icount), CPU {machine['cpu']}"
+        f" ({kernels[0]['cpu_model']}), 1 CPU, {machine['memory_mib']} MiB",
+    )
+    grid.add_row("command line", machine["cmdline"] or "(nothing added)")
+    for kernel in kernels:
+        grid.add_row(kernel["name"], _kernel_text(kernel))
+    return grid
+
+
+def _kernel_text(kernel: dict[str, Any]) -> str:
+    config = kernel["config"]
+    preempt = [name for name in _TELLING[:-1] if config.get(name) == "y"]
+    options = [preempt[0] if preempt else "PREEMPT_NONE", f"HZ={config.get('HZ', '?')}"]
+    options += [name for name in _MORE if config.get(name) == "y"]
+    return (
+        f"{kernel['release']} ({kernel['origin']}), {kernel['compiler']}; {', '.join(options)};"
+        f" config {kernel['digests']['config'][:8]}"
+    )
+
+
+def ladder(result: dict[str, Any]) -> Table:
+    """The figures: rows are rungs, columns are kernels, changes are against the first kernel."""
+    names = [kernel["name"] for kernel in result["kernels"]]
+    several = len({row["block_size"] for row in result["results"] if row["block_size"]}) > 1
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table.add_column("rung")
+    table.add_column("op")
+    table.add_column("size", justify="right")
+    for index, name in enumerate(names):
+        table.add_column(name, justify="right")
+        table.add_column("spread", justify="right", style="dim")
+        if index:
+            table.add_column("change", justify="right")
+    rows: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
+    for record in result["results"]:
+        key = (record["rung"], record["op"], record["block_size"])
+        rows.setdefault(key, {})[record["kernel"]["name"]] = record
+    previous = ""
+    for (rung, op, size), figures in rows.items():
+        cells = ["" if rung == previous and not several else rung]
+        cells += ["" if op == "none" else op, size_text(size) if size else ""]
+        previous = rung
+        first = figures.get(names[0])
+        for index, name in enumerate(names):
+            figure = figures.get(name)
+            cells.append(f"{figure['instructions_per_io']:,.2f}" if figure else "-")
+            cells.append(f"{figure['spread']:.2f}" if figure else "")
+            if index:
+                cells.append(_change(first, figure))
+        table.add_row(*cells)
+    return table
+
+
+def _change(first: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
+    if not first or not other:
+        return ""
+    before, after = first["instructions_per_io"], other["instructions_per_io"]
+    if not before:
+        return f"{after - before:+,.2f}"
+    return f"{after - before:+,.2f} ({100 * (after / before - 1):+.1f} %)"
+
+
+def show_kernels(kernels: Iterable[DebianKernel], cached: set[str], console: Console) -> None:
+    """List the kernels there are, oldest first."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for title in ("kernel", "package version", "suite", "state"):
+        table.add_column(title, overflow="fold")
+    for kernel in kernels:
+        if kernel.release in cached:
+            state = "cached"
+        elif kernel.missing:
+            state = f"cannot be had: {kernel.missing} is gone"
+        else:
+            state = "available"
+        style = "dim" if kernel.missing else ""
+        table.add_row(f"debian:{kernel.release}", kernel.version, kernel.suite, state, style=style)
+    console.print(table)

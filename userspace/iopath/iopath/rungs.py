@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The ladder: the ways of doing one I/O on one device, so that differences are layers."""
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iopath.errors import UsageError
+
+DEVICE = "/dev/blknull0"
+
+# Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
+# see none, and many, so that their median is the path itself.
+ROUNDS = 60
+_IOS = 100  # I/Os in a round
+_LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One way of doing I/O: its name, what it does to which the loop's options apply, and how many
+    I/Os it submits at a time. A rung without a device has the single op "none"."""
+
+    name: str
+    about: str
+    options: tuple[str, ...]
+    batch: int = 1
+    device: str | None = DEVICE
+
+    def ops(self, wanted: Sequence[str]) -> Sequence[str]:
+        return wanted if self.device else ("none",)
+
+    def ios(self, block_size: int) -> int:
+        """How many I/Os make a round."""
+        few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
+        return max(few, self.batch) if self.device else 10 * _IOS
+
+    def command(self, op: str, block_size: int, region: int) -> list[str]:
+        """ioloop's command line for one run, which prints JSON."""
+        words = ["/bin/ioloop", *self.options, f"--number_ios={self.ios(block_size)}"]
+        if self.device:
+            words += [f"--filename={self.device}", f"--rw={op}", f"--bs={block_size}"]
+            words += ["--pattern=fixed"]
+        return [
+            *words,
+            f"--rounds={ROUNDS}", f"--region={region}", "--cpus_allowed=0",
+            "--output-format=json",
+        ]  # fmt: skip
+
+
+RUNGS = (
+    Rung("null", "the loop alone", ("--ioengine=null",), device=None),
+    Rung("syscall", "an empty system call", ("--ioengine=syscall",), device=None),
+    Rung("dio.pread", "pread/pwrite with O_DIRECT", ("--ioengine=sync", "--direct=1")),
+    Rung(
+        "dio.aio.1",
+        "io_submit and io_getevents, one at a time",
+        ("--ioengine=libaio", "--direct=1", "--iodepth=1"),
+    ),
+    Rung(
+        "dio.aio.100",
+        "io_submit of 100 and io_getevents of 100",
+        ("--ioengine=libaio", "--direct=1", "--iodepth=100"),
+        batch=100,
+    ),
+)
+
+OPS = ("read", "write")
+
+
+def select(patterns: Sequence[str]) -> list[Rung]:
+    """The rungs whose names match any of *patterns* (shell wildcards), in the ladder's order."""
+    if not patterns:
+        return list(RUNGS)
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in RUNGS):
+            names = ", ".join(rung.name for rung in RUNGS)
+            raise UsageError(f"no rung is called {pattern}; there are {names}")
+    return [
+        rung
+        for rung in RUNGS
+        if any(fnmatch.fnmatchcase(rung.name, pattern) for pattern in patterns)
+    ]

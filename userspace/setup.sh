@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Make sure that the distribution's packages are there which a job needs: as
+# root install what is missing, otherwise print the command that does.
+#
+#	setup.sh measure | check | modules
+set -eu
+
+build="gcc libc6-dev make"
+measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
+	qemu-system-x86 tar util-linux xz-utils zstd"
+check="$measure git perl shellcheck sparse mandoc libc6-dbg valgrind"
+
+case ${1-} in
+userspace) wanted=$build ;;
+measure) wanted=$measure ;;
+check) wanted=$check ;;
+*)
+	echo "usage: setup.sh userspace | measure | check" >&2
+	exit 2
+	;;
+esac
+
+missing=
+for package in $wanted; do
+	state=$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) || state=
+	[ "$state" = "ii " ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ]; then
+	echo "missing packages; install them with:" >&2
+	echo "    sudo apt-get install --no-install-recommends$missing" >&2
+	exit 1
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # the list is meant to be split
+apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
+	# The lists may be old or absent.
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
