@@ -1,0 +1,776 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Following the flow of control inside a region.
+ *
+ * The guest's registers are out of a plugin's reach, so everything here is
+ * concluded from four observations: the address at which each block begins,
+ * how many of the previous block's instructions had begun by then, where on
+ * the stack a call wrote and a return read, and where __switch_to_asm() keeps
+ * stack pointers. A block that begins where the one before could not have
+ * led, or after only part of it, is an interrupt or an exception; the iret
+ * that ends it tells by its own target which of the two it was, and whether
+ * the instruction before had been executed or only tried.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "x86.h"
+
+#define RECORD_BUCKETS	(1u << 16)
+#define LINE_SHIFT	6
+
+/**
+ * struct departure - how a block was left
+ * @block:	the block
+ * @begun:	instructions that began
+ * @executed:	instructions that were counted as executed
+ * @slot:	the stack slot its last call wrote or its last return read
+ * @string:	accesses of its repeated string instruction
+ */
+struct departure {
+	struct block *block;
+	unsigned int begun;
+	unsigned int executed;
+	uint64_t slot;
+	uint64_t string;
+};
+
+/**
+ * struct frame - one level of a task's shadow stack
+ * @node:	where what runs at this level is counted
+ * @slot:	the stack slot of the return address: NODE_CALL only
+ * @ret:	the return address: NODE_CALL only
+ * @from:	what was interrupted: NODE_ENTRY only
+ */
+struct frame {
+	struct node *node;
+	uint64_t slot;
+	uint64_t ret;
+	struct departure from;
+};
+
+/**
+ * struct stack - the shadow stack of a task
+ * @task:	address where the task's stack pointer is kept; 0: not known yet
+ * @base:	the context it runs in
+ * @nr:		how many frames; never 0
+ * @room:	how many there is room for
+ */
+struct stack {
+	uint64_t task;
+	unsigned int base;
+	unsigned int nr;
+	unsigned int room;
+	struct frame *frames;
+};
+
+struct region *flow_regions[NR_REGIONS];
+bool flow_active;
+
+/* What goes on in the round under way. */
+static struct {
+	struct region *region;
+	struct round round;
+	const struct counters *counters;
+	struct counters before;		/* when @block began */
+	struct block *block;
+	uint64_t slot;
+	struct record *touched;
+	bool lines;
+	struct stack *stack;
+} now;
+
+/* Stacks of the round under way, kept to be used again by the next. */
+static struct stack **stacks;
+static unsigned int nr_stacks, stacks_room;
+
+/* Tasks are followed outside of regions too. */
+static uint64_t current_task, saved_task, loaded_task;
+
+static struct record *records[RECORD_BUCKETS];
+
+/* Addresses at which an interrupt or exception was seen to begin. */
+static uint64_t *entries;
+static unsigned int nr_entries;
+
+/* The set of cache lines of a round; a slot is used if its round is @mark. */
+static struct line {
+	uint64_t line;
+	uint64_t mark;
+} *line_set;
+static unsigned int line_room, nr_lines;
+static uint64_t line_mark;
+
+/**
+ * flow_alloc() - zeroed memory, or the end of the emulator
+ * @size: bytes
+ */
+void *flow_alloc(size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (!p) {
+		fputs("pathcount: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+/**
+ * flow_grow() - make room for one more element
+ * @array: the array, grown each time its size reaches a power of two
+ * @nr: elements that it holds
+ * @size: size of one
+ *
+ * Return: the array, perhaps elsewhere.
+ */
+void *flow_grow(void *array, unsigned int nr, size_t size)
+{
+	if (nr & (nr - 1))
+		return array;
+	array = realloc(array, (nr ? 2 * (size_t)nr : 1) * size);
+	if (!array) {
+		fputs("pathcount: out of memory\n", stderr);
+		abort();
+	}
+	return array;
+}
+
+static bool is_kernel(uint64_t addr)
+{
+	return addr >> 63;
+}
+
+static uint64_t hash(uint64_t x)
+{
+	x *= 0x9e3779b97f4a7c15ull;
+	return x ^ x >> 32;
+}
+
+static struct frame *top(void)
+{
+	return &now.stack->frames[now.stack->nr - 1];
+}
+
+/* Cache lines. */
+
+static void line_insert(uint64_t line)
+{
+	unsigned int i = hash(line) & (line_room - 1);
+
+	while (line_set[i].mark == line_mark)
+		i = (i + 1) & (line_room - 1);
+	line_set[i] = (struct line){ line, line_mark };
+}
+
+static void line_double(void)
+{
+	unsigned int i, old_room = line_room;
+	struct line *old = line_set;
+
+	line_room = old_room ? 2 * old_room : 4096;
+	line_set = flow_alloc(line_room * sizeof(*line_set));
+	for (i = 0; i < old_room; i++)
+		if (old[i].mark == line_mark)
+			line_insert(old[i].line);
+	free(old);
+}
+
+/* Code and data lines are counted apart: the lowest bit tells them. */
+static void touch_line(uint64_t line, bool data)
+{
+	uint64_t key = line << 1 | data;
+	unsigned int i = hash(key) & (line_room - 1);
+
+	for (; line_set[i].mark == line_mark; i = (i + 1) & (line_room - 1))
+		if (line_set[i].line == key)
+			return;
+	line_set[i] = (struct line){ key, line_mark };
+	if (++nr_lines > line_room / 2)
+		line_double();
+	now.round.lines[(data ? LINES_DATA_USER : LINES_CODE_USER) +
+			(line >> (63 - LINE_SHIFT))]++;
+}
+
+static void touch_range(uint64_t addr, size_t size, bool data)
+{
+	uint64_t line = addr >> LINE_SHIFT;
+	uint64_t last = (addr + size - 1) >> LINE_SHIFT;
+
+	for (; line <= last; line++)
+		touch_line(line, data);
+}
+
+/* Counting. */
+
+static uint64_t insn_pc(const struct block *block, unsigned int index)
+{
+	uint64_t pc = block->addr;
+	unsigned int i;
+
+	for (i = 0; i < index; i++)
+		pc += block->lens[i];
+	return pc;
+}
+
+static struct record *find_record(struct node *node, struct block *block,
+				  unsigned int executed)
+{
+	struct record *rec = block->recent, **bucket;
+
+	if (rec && rec->node == node && rec->executed == executed)
+		return rec;
+	bucket = &records[hash((uintptr_t)node ^ hash((uintptr_t)block) ^
+			       executed) % RECORD_BUCKETS];
+	for (rec = *bucket; rec; rec = rec->next_hash)
+		if (rec->node == node && rec->block == block &&
+		    rec->executed == executed)
+			goto found;
+	rec = flow_alloc(sizeof(*rec));
+	rec->node = node;
+	rec->block = block;
+	rec->executed = executed;
+	rec->next_hash = *bucket;
+	*bucket = rec;
+	rec->next_node = node->records;
+	node->records = rec;
+found:
+	block->recent = rec;
+	return rec;
+}
+
+/* The first @executed instructions of a block ran once (or did not: -1). */
+static void account(struct block *block, unsigned int executed, int times,
+		    uint64_t reads, uint64_t writes)
+{
+	struct node *node = top()->node;
+	struct context *context = &now.region->contexts[node->context];
+	struct record *rec;
+
+	if (!executed)
+		return;
+	rec = find_record(node, block, executed);
+	if (!rec->touched) {
+		rec->touched = true;
+		rec->next_touched = now.touched;
+		now.touched = rec;
+	}
+	rec->round.times += times;
+	rec->round.reads += reads;
+	rec->round.writes += writes;
+	now.round.instructions += (int64_t)times * executed;
+	if (is_kernel(block->addr))
+		context->kernel += (int64_t)times * executed;
+	else
+		context->user += (int64_t)times * executed;
+	if (now.lines)
+		touch_range(block->addr, insn_pc(block, executed) -
+			    block->addr, false);
+}
+
+/* The last instruction of @from was only tried: it is yet to be executed. */
+static void retract(const struct departure *from)
+{
+	account(from->block, from->executed, -1, 0, 0);
+	account(from->block, from->executed - 1, 1, 0, 0);
+}
+
+/* The call tree. */
+
+static unsigned int enter_context(unsigned int parent, uint64_t entry)
+{
+	struct region *region = now.region;
+	unsigned int i;
+
+	for (i = NR_BASE_CONTEXTS; i < region->nr_contexts; i++)
+		if (region->contexts[i].parent == (int)parent &&
+		    region->contexts[i].entry == entry)
+			return i;
+	region->contexts = flow_grow(region->contexts, i,
+				     sizeof(*region->contexts));
+	region->contexts[i] = (struct context){ parent, entry, 0, 0 };
+	region->nr_contexts++;
+	return i;
+}
+
+static struct node *new_node(enum node_kind kind, uint64_t addr,
+			     unsigned int context, struct node *parent)
+{
+	struct node *node = flow_alloc(sizeof(*node));
+
+	node->id = now.region->nr_nodes++;
+	node->kind = kind;
+	node->addr = addr;
+	node->context = context;
+	node->parent = parent;
+	return node;
+}
+
+static struct node *find_root(uint64_t addr, unsigned int context)
+{
+	struct node **link = &now.region->roots;
+
+	for (; *link; link = &(*link)->sibling)
+		if ((*link)->addr == addr && (*link)->context == context)
+			return *link;
+	*link = new_node(NODE_ROOT, addr, context, NULL);
+	return *link;
+}
+
+static struct node *find_child(struct node *parent, enum node_kind kind,
+			       uint64_t addr)
+{
+	struct node **link = &parent->child, *node;
+	unsigned int context = parent->context;
+
+	for (; *link; link = &(*link)->sibling) {
+		if ((*link)->addr != addr || (*link)->kind != kind)
+			continue;
+		/* Often called last is often called next. */
+		node = *link;
+		*link = node->sibling;
+		node->sibling = parent->child;
+		parent->child = node;
+		return node;
+	}
+	if (kind == NODE_ENTRY)
+		context = enter_context(context, addr);
+	node = new_node(kind, addr, context, parent);
+	node->sibling = parent->child;
+	parent->child = node;
+	return node;
+}
+
+static struct frame *push(struct node *node)
+{
+	struct stack *stack = now.stack;
+
+	if (stack->nr == stack->room) {
+		stack->frames = flow_grow(stack->frames, stack->nr,
+					  sizeof(*stack->frames));
+		stack->room = stack->room ? 2 * stack->room : 1;
+	}
+	stack->frames[stack->nr] = (struct frame){ .node = node };
+	return &stack->frames[stack->nr++];
+}
+
+static bool is_entry(uint64_t pc, const struct block *next)
+{
+	unsigned int i;
+
+	if (next && next->entry_shape)
+		return true;
+	for (i = 0; i < nr_entries; i++)
+		if (entries[i] == pc)
+			return true;
+	return false;
+}
+
+/* Could @block, executed to its end, be followed by the code at @pc? */
+static bool leads_to(const struct block *block, uint64_t pc,
+		     const struct block *next)
+{
+	switch (block->last_kind) {
+	case INSN_BRANCH:
+		return pc == block->end || pc == block->target;
+	case INSN_CALL:
+	case INSN_JUMP:
+		return pc == block->target;
+	case INSN_REP:
+		return pc == block->end || pc == block->last_pc;
+	case INSN_SYSCALL:
+		return true;
+	case INSN_TRAP:
+		return false;
+	case INSN_SYSRET:
+		return !is_kernel(pc);
+	case INSN_CALL_IND:
+	case INSN_JUMP_IND:
+	case INSN_RET:
+	case INSN_IRET:
+		if (!is_kernel(pc))
+			return true;
+		if (!is_kernel(block->addr))
+			return false;
+		return !is_entry(pc, next);
+	default:
+		return pc == block->end;
+	}
+}
+
+/* Was the last instruction of @from, which @pc repeats, only tried? */
+static bool was_tried(const struct departure *from, uint64_t pc)
+{
+	const struct block *block = from->block;
+
+	if (!block->nr || pc != block->last_pc)
+		return false;
+	switch (block->last_kind) {
+	case INSN_BRANCH:
+	case INSN_JUMP:
+		return false;
+	case INSN_REP:
+		return from->string < block->accesses;
+	default:
+		return true;
+	}
+}
+
+static void follow(const struct departure *from, uint64_t pc);
+
+/* Back from an interrupt or exception to what it interrupted. */
+static void resume(const struct departure *from, uint64_t pc)
+{
+	const struct block *block = from->block;
+
+	if (from->begun < block->nr || block->last_kind == INSN_TRAP) {
+		now.round.faults++;
+	} else if (was_tried(from, pc)) {
+		now.round.faults++;
+		retract(from);
+	} else if (leads_to(block, pc, NULL)) {
+		follow(from, pc);
+	} else {
+		/* The kernel repaired a fault and went on elsewhere. */
+		now.round.faults++;
+		retract(from);
+	}
+}
+
+/* An interrupt or exception begins. */
+static void enter(const struct departure *from, uint64_t pc)
+{
+	struct frame *frame;
+
+	if (!is_entry(pc, NULL)) {
+		entries = flow_grow(entries, nr_entries, sizeof(*entries));
+		entries[nr_entries++] = pc;
+	}
+	frame = push(find_child(top()->node, NODE_ENTRY, pc));
+	frame->from = *from;
+	now.round.entries++;
+}
+
+/* What runs now was called before anything that is known of this task. */
+static void new_root(uint64_t pc)
+{
+	now.stack->nr = 0;
+	push(find_root(pc, now.stack->base));
+}
+
+/* The end of a system call, interrupt or exception. */
+static void leave(uint64_t pc)
+{
+	struct stack *stack = now.stack;
+	struct frame *frame = top();
+	struct departure from;
+
+	while (frame->node->kind == NODE_CALL)
+		frame--;
+	if (frame->node->kind == NODE_ROOT) {
+		if (stack->base == CONTEXT_TASK)
+			now.round.unmatched++;
+		new_root(pc);
+		return;
+	}
+	if (frame->node->kind == NODE_SYSCALL && is_kernel(pc)) {
+		now.round.unmatched++;
+		return;
+	}
+	from = frame->from;
+	stack->nr = frame - stack->frames;
+	if (frame->node->kind == NODE_ENTRY)
+		resume(&from, pc);
+}
+
+/*
+ * A return pops the frame whose return address it takes, usually the top one:
+ * the one at the same place on the stack, or, as the kernel's entry code
+ * moves return addresses between stacks, one with the same return address.
+ * At the right place with another address it is a jump (a retpoline), and
+ * with neither, it is a return to before what is known, if nothing called is
+ * left, or cannot be explained.
+ */
+static void follow_return(uint64_t slot, uint64_t pc)
+{
+	struct stack *stack = now.stack;
+	struct frame *same_ret = NULL, *same_slot = NULL, *frame;
+
+	for (frame = top(); frame->node->kind == NODE_CALL; frame--) {
+		if (frame->slot == slot && frame->ret == pc) {
+			stack->nr = frame - stack->frames;
+			return;
+		}
+		if (frame->ret == pc && !same_ret)
+			same_ret = frame;
+		if (frame->slot == slot && !same_slot)
+			same_slot = frame;
+	}
+	if (same_ret)
+		stack->nr = same_ret - stack->frames;
+	else if (same_slot)
+		stack->nr = same_slot - stack->frames;
+	else if (frame == top() && frame->node->kind == NODE_ROOT)
+		new_root(pc);
+	else
+		now.round.unmatched++;
+}
+
+/* The last instruction of @from was executed and led to @pc. */
+static void follow(const struct departure *from, uint64_t pc)
+{
+	const struct block *block = from->block;
+	struct frame *frame;
+
+	switch (block->last_kind) {
+	case INSN_CALL:
+	case INSN_CALL_IND:
+		frame = push(find_child(top()->node, NODE_CALL, pc));
+		frame->slot = from->slot;
+		frame->ret = block->end;
+		break;
+	case INSN_RET:
+		follow_return(from->slot, pc);
+		break;
+	case INSN_SYSCALL:
+		push(find_child(top()->node, NODE_SYSCALL, pc));
+		break;
+	case INSN_IRET:
+		/* The kernel serialises the CPU with an iret to the next. */
+		if (pc != block->end)
+			leave(pc);
+		break;
+	case INSN_SYSRET:
+		leave(pc);
+		break;
+	}
+}
+
+/* Tasks. */
+
+static struct stack *new_stack(uint64_t task, unsigned int base)
+{
+	struct stack *stack;
+
+	if (nr_stacks == stacks_room) {
+		stacks = flow_grow(stacks, nr_stacks, sizeof(*stacks));
+		stacks_room = stacks_room ? 2 * stacks_room : 1;
+		for (unsigned int i = nr_stacks; i < stacks_room; i++)
+			stacks[i] = flow_alloc(sizeof(**stacks));
+	}
+	stack = stacks[nr_stacks++];
+	stack->task = task;
+	stack->base = base;
+	stack->nr = 0;
+	return stack;
+}
+
+static void switch_task(uint64_t pc)
+{
+	uint64_t task = loaded_task;
+	unsigned int i;
+
+	loaded_task = 0;
+	now.stack->task = saved_task;
+	now.round.switches++;
+	for (i = 0; i < nr_stacks; i++) {
+		if (stacks[i]->task == task) {
+			now.stack = stacks[i];
+			return;
+		}
+	}
+	now.stack = new_stack(task, CONTEXT_OTHER);
+	push(find_root(pc, CONTEXT_OTHER));
+}
+
+/**
+ * flow_stack_saved() - a task's stack pointer is being saved
+ * @where: the address that it is saved at, which tells tasks apart
+ */
+void flow_stack_saved(uint64_t where)
+{
+	saved_task = where;
+}
+
+/**
+ * flow_stack_loaded() - a task's stack pointer is being loaded
+ * @where: the address that it is loaded from
+ *
+ * The rest of the block still counts for the task that is switched out.
+ */
+void flow_stack_loaded(uint64_t where)
+{
+	current_task = where;
+	loaded_task = where;
+}
+
+/**
+ * flow_stack_slot() - a call or return uses the stack
+ * @slot: address of the return address
+ */
+void flow_stack_slot(uint64_t slot)
+{
+	now.slot = slot;
+}
+
+/**
+ * flow_wants_data() - are accesses to be reported with flow_data()?
+ */
+bool flow_wants_data(void)
+{
+	return now.lines;
+}
+
+/**
+ * flow_data() - a memory access inside a region
+ * @addr: its address
+ * @size: its size in bytes
+ */
+void flow_data(uint64_t addr, size_t size)
+{
+	touch_range(addr, size, true);
+}
+
+/**
+ * flow_resume() - go on after a marker instruction
+ * @block: the code behind it
+ */
+void flow_resume(struct block *block)
+{
+	now.block = block;
+	now.before = *now.counters;
+}
+
+/**
+ * flow_step() - the next block begins
+ * @pc: its address
+ * @next: the block; NULL at a marker instruction, which is counted nowhere
+ *
+ * Counts what was executed of the block before and follows where its end led.
+ */
+void flow_step(uint64_t pc, struct block *next)
+{
+	struct block *block = now.block;
+	struct departure from = {
+		.block = block,
+		.begun = now.counters->insns - now.before.insns,
+		.slot = now.slot,
+		.string = now.counters->string - now.before.string,
+	};
+	bool complete = from.begun >= block->nr, again = false;
+
+	from.executed = from.begun;
+	if (complete) {
+		again = was_tried(&from, pc);
+		from.executed -= again;
+	} else if (pc != insn_pc(block, from.begun)) {
+		/*
+		 * Going on with the next instruction, QEMU has only taken a
+		 * device access out of the block. All else means that the
+		 * last one begun did not complete.
+		 */
+		again = pc == insn_pc(block, from.begun - 1);
+		from.executed--;
+	} else {
+		again = true;
+	}
+	account(block, from.executed, 1,
+		now.counters->reads - now.before.reads,
+		now.counters->writes - now.before.writes);
+	if (loaded_task)
+		switch_task(pc);
+	if (!again) {
+		if (complete && leads_to(block, pc, next))
+			follow(&from, pc);
+		else
+			enter(&from, pc);
+	}
+	if (next)
+		flow_resume(next);
+}
+
+/**
+ * flow_begin() - a round begins
+ * @number: its region
+ * @counters: what the guest's code counts into
+ * @after: the block after the marker
+ * @lines_rounds: count cache lines in so many rounds of a region
+ */
+void flow_begin(unsigned int number, const struct counters *counters,
+		struct block *after, unsigned int lines_rounds)
+{
+	struct region *region = flow_regions[number];
+	unsigned int i;
+
+	if (!region) {
+		region = flow_alloc(sizeof(*region));
+		for (i = 0; i < NR_BASE_CONTEXTS; i++) {
+			region->contexts = flow_grow(region->contexts, i,
+						     sizeof(struct context));
+			region->contexts[i] = (struct context){ .parent = -1 };
+		}
+		region->nr_contexts = i;
+		flow_regions[number] = region;
+	}
+	now.region = region;
+	now.round = (struct round){ 0 };
+	now.counters = counters;
+	now.touched = NULL;
+	now.lines = region->nr_rounds < lines_rounds;
+	if (now.lines) {
+		line_mark++;
+		nr_lines = 0;
+		if (!line_set)
+			line_double();
+	}
+	now.round.has_lines = now.lines;
+	for (i = 0; i < region->nr_contexts; i++)
+		region->contexts[i].user = region->contexts[i].kernel = 0;
+	loaded_task = 0;
+	nr_stacks = 0;
+	now.stack = new_stack(current_task, CONTEXT_TASK);
+	new_root(after->addr);
+	flow_resume(after);
+	flow_active = true;
+}
+
+/**
+ * flow_end() - the round under way ends
+ *
+ * flow_step() has been called for the marker before.
+ */
+void flow_end(void)
+{
+	struct region *region = now.region;
+	struct round *round = &now.round;
+	struct record *rec;
+	unsigned int i;
+
+	for (i = 0; i < region->nr_contexts; i++) {
+		struct context *context = &region->contexts[i];
+
+		if (!context->user && !context->kernel)
+			continue;
+		round->shares = flow_grow(round->shares, round->nr_shares,
+					  sizeof(*round->shares));
+		round->shares[round->nr_shares++] =
+			(struct share){ i, context->user, context->kernel };
+	}
+	for (rec = now.touched; rec; rec = rec->next_touched) {
+		struct tally *sum = round_is_quiet(round) ? &rec->quiet :
+							    &rec->disturbed;
+
+		sum->times += rec->round.times;
+		sum->reads += rec->round.reads;
+		sum->writes += rec->round.writes;
+		rec->round = (struct tally){ 0 };
+		rec->touched = false;
+	}
+	region->rounds = flow_grow(region->rounds, region->nr_rounds,
+				   sizeof(*region->rounds));
+	region->rounds[region->nr_rounds++] = *round;
+	now.lines = false;
+	flow_active = false;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Following the flow of control inside a region: who called what, in which
+ * context, and how often each block of code was executed there.
+ */
+#ifndef PATHCOUNT_FLOW_H
+#define PATHCOUNT_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NR_REGIONS	65536
+
+/**
+ * struct block - a straight run of instructions, as QEMU translated it
+ * @addr:	where it begins
+ * @end:	the address after it
+ * @last_pc:	its last instruction: address, kind, target, accesses
+ * @nr:		how many instructions; 0 is the empty run after a marker
+ * @entry_shape: looks like an entry of the interrupt table
+ * @id:		its number in the output, -1 as long as it is not needed there
+ * @lens:	the lengths of the instructions
+ * @kinds:	their kinds, enum insn_kind
+ * @bytes:	their bytes, to tell code that changed in place
+ * @recent:	the record that counted it last
+ * @next:	in its bucket of all blocks
+ */
+struct block {
+	uint64_t addr;
+	uint64_t end;
+	uint64_t last_pc;
+	uint64_t target;
+	char last_kind;
+	unsigned int accesses;
+	unsigned int nr;
+	bool entry_shape;
+	int id;
+	uint8_t *lens;
+	char *kinds;
+	uint8_t *bytes;
+	struct record *recent;
+	struct block *next;
+};
+
+/**
+ * struct tally - what was counted
+ * @times:	executions
+ * @reads:	memory reads in them
+ * @writes:	memory writes
+ */
+struct tally {
+	uint64_t times;
+	uint64_t reads;
+	uint64_t writes;
+};
+
+/**
+ * struct record - the first @executed instructions of @block, run in @node
+ * @round:	in the round under way
+ * @quiet:	in all rounds without an interrupt
+ * @disturbed:	in all others
+ * @touched:	is on the list of the round under way
+ * @next_touched: that list
+ * @next_hash:	in its bucket
+ * @next_node:	the next record of @node
+ */
+struct record {
+	struct node *node;
+	struct block *block;
+	unsigned int executed;
+	bool touched;
+	struct tally round;
+	struct tally quiet;
+	struct tally disturbed;
+	struct record *next_touched;
+	struct record *next_hash;
+	struct record *next_node;
+};
+
+enum node_kind { NODE_ROOT, NODE_CALL, NODE_SYSCALL, NODE_ENTRY };
+
+/**
+ * struct node - a node of a region's call tree
+ * @id:		its number in the region, in order of appearance
+ * @kind:	how it was reached
+ * @addr:	where it begins: target of the call, or landing address
+ * @context:	index into the region's contexts
+ * @parent:	caller, or what was interrupted; NULL for a root
+ * @child:	first callee
+ * @sibling:	next callee of @parent, or next root
+ * @records:	what was executed in it
+ */
+struct node {
+	unsigned int id;
+	enum node_kind kind;
+	uint64_t addr;
+	unsigned int context;
+	struct node *parent;
+	struct node *child;
+	struct node *sibling;
+	struct record *records;
+};
+
+/* Contexts that every region has; more appear with entries. */
+enum { CONTEXT_TASK, CONTEXT_OTHER, NR_BASE_CONTEXTS };
+
+/**
+ * struct context - on whose behalf code runs
+ * @parent:	what was entered from; -1 for the base contexts
+ * @entry:	where it was entered: an interrupt's or exception's first
+ *		instruction
+ * @user:	instructions of the round under way at user addresses
+ * @kernel:	and at kernel addresses
+ */
+struct context {
+	int parent;
+	uint64_t entry;
+	uint64_t user;
+	uint64_t kernel;
+};
+
+/* Distinct cache lines, by what touched them and by half of address space. */
+enum { LINES_CODE_USER, LINES_CODE_KERNEL, LINES_DATA_USER,
+       LINES_DATA_KERNEL, NR_LINES };
+
+/**
+ * struct share - a context's share of a round
+ * @context:	index into the region's contexts
+ */
+struct share {
+	unsigned int context;
+	uint64_t user;
+	uint64_t kernel;
+};
+
+/**
+ * struct round - one pass from BEGIN to END
+ * @instructions: all of them
+ * @entries:	interrupts and exceptions that began
+ * @faults:	exceptions among them
+ * @switches:	times that another task was switched in
+ * @unmatched:	returns that nothing in the call tree accounts for
+ * @has_lines:	@lines is counted
+ * @lines:	distinct cache lines
+ * @nr_shares:	how many @shares
+ * @shares:	contexts with instructions in this round
+ */
+struct round {
+	uint64_t instructions;
+	unsigned int entries;
+	unsigned int faults;
+	unsigned int switches;
+	unsigned int unmatched;
+	bool has_lines;
+	unsigned int lines[NR_LINES];
+	unsigned int nr_shares;
+	struct share *shares;
+};
+
+/**
+ * struct region - all rounds of one region number
+ * @nr_rounds:	how many @rounds
+ * @rounds:	in the order they were run
+ * @nr_contexts: how many @contexts
+ * @contexts:	the base contexts, then entries as they appeared
+ * @nr_nodes:	how many nodes there are below @roots
+ * @roots:	the call tree
+ */
+struct region {
+	unsigned int nr_rounds;
+	struct round *rounds;
+	unsigned int nr_contexts;
+	struct context *contexts;
+	unsigned int nr_nodes;
+	struct node *roots;
+};
+
+/**
+ * struct counters - what the instrumented guest code counts by itself
+ * @insns:	instructions begun
+ * @reads:	memory reads done
+ * @writes:	memory writes done
+ * @string:	accesses of repeated string instructions among them
+ */
+struct counters {
+	uint64_t insns;
+	uint64_t reads;
+	uint64_t writes;
+	uint64_t string;
+};
+
+/* Every interrupt of a quiet round is an exception. */
+static inline bool round_is_quiet(const struct round *round)
+{
+	return round->entries == round->faults;
+}
+
+void *flow_alloc(size_t size);
+void *flow_grow(void *array, unsigned int nr, size_t size);
+
+extern struct region *flow_regions[NR_REGIONS];
+extern bool flow_active;
+
+void flow_begin(unsigned int number, const struct counters *counters,
+		struct block *after, unsigned int lines_rounds);
+void flow_end(void);
+void flow_step(uint64_t pc, struct block *next);
+void flow_resume(struct block *block);
+void flow_stack_slot(uint64_t slot);
+void flow_stack_saved(uint64_t where);
+void flow_stack_loaded(uint64_t where);
+bool flow_wants_data(void);
+void flow_data(uint64_t addr, size_t size);
+
+#endif /* PATHCOUNT_FLOW_H */

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pathcount: a QEMU TCG plugin that counts every instruction a guest executes
+ * between marker instructions.
+ *
+ * Until the first marker only the markers themselves are instrumented, so
+ * that a guest boots at its usual speed. The first marker has all code
+ * translated again, with counting. A block that holds a marker is always
+ * instrumented whole: the rest of it runs before the switch takes effect.
+ *
+ * Counting is exact although blocks are left in the middle by faults: the
+ * guest's own code counts each instruction that begins, and each block, as it
+ * begins, settles what was executed of the one before (flow.c).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <iopath/marker.h>
+
+#include "flow.h"
+#include "plugin_api.h"
+#include "report.h"
+#include "x86.h"
+
+#define BLOCK_BUCKETS	(1u << 16)
+#define INSN_MAX	16
+
+/**
+ * struct marker - a marker instruction in the guest's code
+ * @op:		what it asks for
+ * @pc:		its address
+ * @after:	the code behind it, up to the next marker or end of block
+ * @next:	in the list of all markers
+ */
+struct marker {
+	unsigned int op;
+	uint64_t pc;
+	struct block *after;
+	struct marker *next;
+};
+
+int qemu_plugin_version = 1;
+
+static qemu_plugin_id_t plugin_id;
+static struct report_info info;
+static unsigned int region_number;
+static bool counting, begun;
+static struct block *blocks[BLOCK_BUCKETS];
+static struct marker *markers;
+
+/* What the guest's code counts into: own memory, or QEMU's from API 2 on. */
+static struct counters own_counters;
+static struct counters *counters = &own_counters;
+static struct qemu_plugin_scoreboard *scoreboard;
+
+/*
+ * QEMU takes a plugin only if the version it declares is between the oldest
+ * that QEMU takes and its own, and those ranges have no version in common. It
+ * looks after the plugin's constructors have run, and which functions there
+ * are tells which QEMU this is.
+ */
+__attribute__((constructor)) static void declare_version(void)
+{
+	if (qemu_plugin_read_memory_vaddr)
+		qemu_plugin_version = 4;
+	else if (qemu_plugin_scoreboard_new)
+		qemu_plugin_version = 2;
+}
+
+static void count_insn(struct qemu_plugin_insn *insn)
+{
+	qemu_plugin_u64 entry = { scoreboard,
+				  offsetof(struct counters, insns) };
+
+	if (scoreboard)
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn,
+			QEMU_PLUGIN_INLINE_ADD_U64, entry, 1);
+	else
+		qemu_plugin_register_vcpu_insn_exec_inline(insn,
+			QEMU_PLUGIN_INLINE_ADD_U64, &own_counters.insns, 1);
+}
+
+static void count_accesses(struct qemu_plugin_insn *insn,
+			   enum qemu_plugin_mem_rw rw, size_t offset)
+{
+	qemu_plugin_u64 entry = { scoreboard, offset };
+
+	if (scoreboard)
+		qemu_plugin_register_vcpu_mem_inline_per_vcpu(insn, rw,
+			QEMU_PLUGIN_INLINE_ADD_U64, entry, 1);
+	else
+		qemu_plugin_register_vcpu_mem_inline(insn, rw,
+			QEMU_PLUGIN_INLINE_ADD_U64,
+			(char *)&own_counters + offset, 1);
+}
+
+/* Callbacks of the running guest. */
+
+static void block_cb(unsigned int vcpu, void *udata)
+{
+	struct block *block = udata;
+
+	(void)vcpu;
+	if (flow_active)
+		flow_step(block->addr, block);
+}
+
+static void stack_slot_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+			  uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)meminfo, (void)udata;
+	flow_stack_slot(addr);
+}
+
+static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+			   uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)meminfo, (void)udata;
+	flow_stack_saved(addr);
+}
+
+static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+			    uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)meminfo, (void)udata;
+	flow_stack_loaded(addr);
+}
+
+static void data_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+		    uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)udata;
+	if (flow_wants_data())
+		flow_data(addr, 1u << qemu_plugin_mem_size_shift(meminfo));
+}
+
+static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+static void atexit_cb(qemu_plugin_id_t id, void *udata);
+
+static void register_callbacks(qemu_plugin_id_t id)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_cb);
+	qemu_plugin_register_atexit_cb(id, atexit_cb, NULL);
+}
+
+static void marker_cb(unsigned int vcpu, void *udata)
+{
+	struct marker *marker = udata;
+
+	(void)vcpu;
+	if (!counting) {
+		counting = true;
+		if (scoreboard)
+			counters = qemu_plugin_scoreboard_find(scoreboard, 0);
+		qemu_plugin_reset(plugin_id, register_callbacks);
+	}
+	if (flow_active)
+		flow_step(marker->pc, NULL);
+
+	switch (marker->op) {
+	case IOPATH_MARK_BIT0:
+	case IOPATH_MARK_BIT1:
+		region_number = (region_number << 1 | marker->op) &
+				(NR_REGIONS - 1);
+		break;
+	case IOPATH_MARK_RESET:
+		region_number = 0;
+		break;
+	case IOPATH_MARK_BEGIN:
+		begun = true;
+		if (!flow_active) {
+			flow_begin(region_number, counters, marker->after,
+				   info.lines);
+			return;
+		}
+		info.faults[FAULT_NESTED]++;
+		break;
+	case IOPATH_MARK_END:
+		if (flow_active)
+			flow_end();
+		else
+			info.faults[FAULT_NO_BEGIN]++;
+		break;
+	}
+	if (flow_active)
+		flow_resume(marker->after);
+}
+
+/* Translation. */
+
+static size_t insn_bytes(struct qemu_plugin_insn *insn, uint8_t *bytes)
+{
+	size_t size = qemu_plugin_insn_size(insn);
+	qemu_plugin_insn_data_v1_t insn_data_v1 =
+		(qemu_plugin_insn_data_v1_t)(void *)qemu_plugin_insn_data;
+
+	if (size > INSN_MAX)
+		size = INSN_MAX;
+	if (info.api_cur >= 3)
+		qemu_plugin_insn_data(insn, bytes, size);
+	else
+		memcpy(bytes, insn_data_v1(insn), size);
+	return size;
+}
+
+/* The operation of a marker instruction, or -1. */
+static int marker_op(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t nopl[] = { 0x0f, 0x1f, 0x84, 0x00 };
+	uint32_t disp;
+
+	if (size != sizeof(nopl) + sizeof(disp) ||
+	    memcmp(bytes, nopl, sizeof(nopl)))
+		return -1;
+	memcpy(&disp, bytes + sizeof(nopl), sizeof(disp));
+	disp -= IOPATH_MARK_MAGIC;
+	return disp <= IOPATH_MARK_END ? (int)disp : -1;
+}
+
+static bool has_marker(struct qemu_plugin_tb *tb, size_t nr)
+{
+	uint8_t bytes[INSN_MAX];
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		if (marker_op(bytes, insn_bytes(insn, bytes)) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Markers are few; the same one may be translated many times. */
+static struct marker *find_marker(unsigned int op, uint64_t pc,
+				  struct block *after)
+{
+	struct marker *marker;
+
+	for (marker = markers; marker; marker = marker->next)
+		if (marker->op == op && marker->pc == pc &&
+		    marker->after == after)
+			return marker;
+	marker = flow_alloc(sizeof(*marker));
+	*marker = (struct marker){ op, pc, after, markers };
+	markers = marker;
+	return marker;
+}
+
+/*
+ * The block of @nr instructions of @tb from @first on. The same code is
+ * translated again and again; it gets the same struct block each time.
+ */
+static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
+				size_t nr, uint64_t addr)
+{
+	uint8_t bytes[nr * INSN_MAX + 1], lens[nr + 1];
+	struct block *block, **bucket;
+	struct insn insn = { .kind = INSN_PLAIN };
+	size_t i, size = 0;
+	uint64_t pc = addr;
+
+	for (i = 0; i < nr; i++) {
+		lens[i] = insn_bytes(qemu_plugin_tb_get_insn(tb, first + i),
+				     bytes + size);
+		size += lens[i];
+	}
+	bucket = &blocks[(addr ^ addr >> 16 ^ nr << 12) % BLOCK_BUCKETS];
+	for (block = *bucket; block; block = block->next)
+		if (block->addr == addr && block->nr == nr &&
+		    block->end == addr + size &&
+		    !memcmp(block->bytes, bytes, size))
+			return block;
+
+	block = flow_alloc(sizeof(*block));
+	block->addr = addr;
+	block->end = addr + size;
+	block->nr = nr;
+	block->id = -1;
+	block->entry_shape = x86_entry_shape(bytes, size);
+	block->lens = flow_alloc(nr + 1);
+	memcpy(block->lens, lens, nr);
+	block->bytes = flow_alloc(size + 1);
+	memcpy(block->bytes, bytes, size);
+	block->kinds = flow_alloc(nr + 1);
+	for (i = 0; i < nr; i++) {
+		x86_decode(block->bytes + (pc - addr), lens[i], pc, &insn);
+		block->kinds[i] = insn.kind;
+		block->last_pc = pc;
+		pc += lens[i];
+	}
+	block->last_kind = insn.kind;
+	block->target = insn.target;
+	block->accesses = insn.accesses;
+	block->next = *bucket;
+	*bucket = block;
+	return block;
+}
+
+static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
+{
+	uint8_t bytes[INSN_MAX];
+	size_t size = insn_bytes(insn, bytes);
+
+	count_insn(insn);
+	count_accesses(insn, QEMU_PLUGIN_MEM_R,
+		       offsetof(struct counters, reads));
+	count_accesses(insn, QEMU_PLUGIN_MEM_W,
+		       offsetof(struct counters, writes));
+	if (info.lines)
+		qemu_plugin_register_vcpu_mem_cb(insn, data_cb,
+						 QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, NULL);
+	switch (kind) {
+	case INSN_REP:
+		count_accesses(insn, QEMU_PLUGIN_MEM_RW,
+			       offsetof(struct counters, string));
+		break;
+	case INSN_CALL:
+	case INSN_CALL_IND:
+		qemu_plugin_register_vcpu_mem_cb(insn, stack_slot_cb,
+						 QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_W, NULL);
+		break;
+	case INSN_RET:
+		qemu_plugin_register_vcpu_mem_cb(insn, stack_slot_cb,
+						 QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_R, NULL);
+		break;
+	default:
+		if (qemu_plugin_insn_vaddr(insn) >> 63 == 0)
+			break;
+		if (x86_saves_stack(bytes, size))
+			qemu_plugin_register_vcpu_mem_cb(insn, stack_saved_cb,
+				QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W,
+				NULL);
+		if (x86_loads_stack(bytes, size))
+			qemu_plugin_register_vcpu_mem_cb(insn, stack_loaded_cb,
+				QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R,
+				NULL);
+	}
+}
+
+/* Instrument the instructions of @tb from @first up to the next marker. */
+static struct block *instrument(struct qemu_plugin_tb *tb, size_t first,
+				size_t nr_insns, uint64_t addr)
+{
+	uint8_t bytes[INSN_MAX];
+	struct block *block;
+	size_t i, nr;
+
+	for (nr = 0; first + nr < nr_insns; nr++) {
+		struct qemu_plugin_insn *insn =
+			qemu_plugin_tb_get_insn(tb, first + nr);
+
+		if (marker_op(bytes, insn_bytes(insn, bytes)) >= 0)
+			break;
+	}
+	block = find_block(tb, first, nr, addr);
+	for (i = 0; i < nr; i++)
+		instrument_insn(qemu_plugin_tb_get_insn(tb, first + i),
+				block->kinds[i]);
+	return block;
+}
+
+static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t nr = qemu_plugin_tb_n_insns(tb), i;
+	struct block *block;
+	uint64_t addr;
+
+	(void)id;
+	if (!counting && !has_marker(tb, nr))
+		return;
+	addr = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
+	block = instrument(tb, 0, nr, addr);
+	if (block->nr)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, block_cb,
+						     QEMU_PLUGIN_CB_NO_REGS,
+						     block);
+	for (i = block->nr; i < nr; i += 1 + block->nr) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint8_t bytes[INSN_MAX];
+		size_t size = insn_bytes(insn, bytes);
+		uint64_t pc = qemu_plugin_insn_vaddr(insn);
+
+		block = instrument(tb, i + 1, nr, pc + size);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_cb,
+			QEMU_PLUGIN_CB_NO_REGS,
+			find_marker(marker_op(bytes, size), pc, block));
+	}
+}
+
+/* Start and end. */
+
+static void atexit_cb(qemu_plugin_id_t id, void *udata)
+{
+	(void)id, (void)udata;
+	if (flow_active)
+		info.faults[FAULT_NO_END]++;
+	if (!begun)
+		info.faults[FAULT_NO_MARKER]++;
+	/* A guest that was not counted must not look like one that was. */
+	if (!report_write(&info))
+		_exit(1);
+}
+
+static bool parse_option(const char *arg, const char **out)
+{
+	char *end;
+
+	if (!strncmp(arg, "out=", 4) && arg[4]) {
+		*out = arg + 4;
+		return true;
+	}
+	if (!strncmp(arg, "lines=", 6) && arg[6] >= '0' && arg[6] <= '9') {
+		unsigned long lines = strtoul(arg + 6, &end, 10);
+
+		if (!*end && lines <= 1000000) {
+			info.lines = lines;
+			return true;
+		}
+	}
+	fprintf(stderr, "pathcount: bad option '%s': takes out=PATH and "
+		"lines=ROUNDS (0 to 1000000)\n", arg);
+	return false;
+}
+
+/**
+ * qemu_plugin_install() - QEMU loads the plugin
+ * @id: names the plugin to QEMU
+ * @qemu: about QEMU and the guest
+ * @argc: number of options
+ * @argv: options, name=value
+ *
+ * Return: 0, or -1 after a message if pathcount cannot work here.
+ */
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
+			int argc, char **argv)
+{
+	const char *out = NULL;
+	int i;
+
+	plugin_id = id;
+	info.api_min = qemu->version.min;
+	info.api_cur = qemu->version.cur;
+	info.api_used = qemu_plugin_version;
+	if (!qemu_plugin_scoreboard_new &&
+	    !(qemu_plugin_register_vcpu_insn_exec_inline &&
+	      qemu_plugin_register_vcpu_mem_inline)) {
+		fprintf(stderr, "pathcount: this QEMU has plugin API %d, "
+			"which cannot count inline: QEMU 7.2 or newer can\n",
+			info.api_cur);
+		return -1;
+	}
+	if (!qemu->system_emulation || strcmp(qemu->target_name, "x86_64")) {
+		fprintf(stderr, "pathcount: counts whole x86_64 guests only: "
+			"use qemu-system-x86_64, not %s emulation of %s\n",
+			qemu->system_emulation ? "system" : "user",
+			qemu->target_name);
+		return -1;
+	}
+	if (qemu->system.max_vcpus != 1) {
+		fprintf(stderr, "pathcount: the guest may have up to %d CPUs: "
+			"counts one CPU only, use -smp 1\n",
+			qemu->system.max_vcpus);
+		return -1;
+	}
+	for (i = 0; i < argc; i++)
+		if (!parse_option(argv[i], &out))
+			return -1;
+	if (!out) {
+		fputs("pathcount: where to? Give it out=PATH\n", stderr);
+		return -1;
+	}
+	if (!report_open(out))
+		return -1;
+	if (qemu_plugin_scoreboard_new)
+		scoreboard = qemu_plugin_scoreboard_new(sizeof(*counters));
+	register_callbacks(id);
+	return 0;
+}

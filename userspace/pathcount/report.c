@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Writing what was counted: one JSON object per line, to a temporary file
+ * that takes the place of the output only when it is whole.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flow.h"
+#include "report.h"
+
+#define FORMAT_VERSION	1
+
+static const char *const node_kinds[] = {
+	[NODE_ROOT]	= "root",
+	[NODE_CALL]	= "call",
+	[NODE_SYSCALL]	= "syscall",
+	[NODE_ENTRY]	= "entry",
+};
+
+static const char *const fault_names[] = {
+	[FAULT_NESTED]	  = "nested_begin",
+	[FAULT_NO_BEGIN]  = "end_without_begin",
+	[FAULT_NO_END]	  = "region_not_ended",
+	[FAULT_NO_MARKER] = "no_begin",
+};
+
+static const char *const fault_texts[] = {
+	[FAULT_NESTED]	  = "BEGIN marker inside a region: regions do not nest",
+	[FAULT_NO_BEGIN]  = "END marker without a BEGIN before it",
+	[FAULT_NO_END]	  = "the guest ended inside a region: no END marker",
+	[FAULT_NO_MARKER] = "no BEGIN marker was executed: nothing was counted",
+};
+
+static char *path, *tmp_path;
+static FILE *out;
+static int next_block;
+
+/**
+ * report_open() - make sure, at the start, that the output can be written
+ * @name: its path
+ *
+ * Return: false after a message if it cannot.
+ */
+bool report_open(const char *name)
+{
+	path = strdup(name);
+	tmp_path = malloc(strlen(name) + sizeof(".tmp"));
+	if (!path || !tmp_path) {
+		fputs("pathcount: out of memory\n", stderr);
+		return false;
+	}
+	sprintf(tmp_path, "%s.tmp", name);
+	out = fopen(tmp_path, "w");
+	if (!out) {
+		fprintf(stderr, "pathcount: cannot write %s: %s\n", tmp_path,
+			strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+static void write_block(struct block *block)
+{
+	unsigned int i;
+
+	if (block->id >= 0)
+		return;
+	block->id = next_block++;
+	fprintf(out, "{\"type\":\"block\",\"block\":%d,\"addr\":\"0x%" PRIx64
+		"\",\"lens\":[", block->id, block->addr);
+	for (i = 0; i < block->nr; i++)
+		fprintf(out, "%s%u", i ? "," : "", block->lens[i]);
+	fprintf(out, "],\"kinds\":\"%.*s\"}\n", (int)block->nr, block->kinds);
+}
+
+/* Blocks come before the nodes that name them. */
+static void write_blocks(const struct node *node)
+{
+	struct record *rec;
+
+	for (; node; node = node->sibling) {
+		for (rec = node->records; rec; rec = rec->next_node)
+			if (rec->quiet.times || rec->disturbed.times)
+				write_block(rec->block);
+		write_blocks(node->child);
+	}
+}
+
+static void write_counts(const struct node *node, bool quiet)
+{
+	const struct record *rec;
+	const char *comma = "";
+
+	fprintf(out, ",\"%s\":[", quiet ? "quiet" : "disturbed");
+	for (rec = node->records; rec; rec = rec->next_node) {
+		const struct tally *sum = quiet ? &rec->quiet :
+						  &rec->disturbed;
+
+		if (!sum->times && !sum->reads && !sum->writes)
+			continue;
+		fprintf(out, "%s[%d,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+			comma, rec->block->id, rec->executed, sum->times,
+			sum->reads, sum->writes);
+		comma = ",";
+	}
+	fputc(']', out);
+}
+
+static void write_nodes(const struct node *node, unsigned int region)
+{
+	for (; node; node = node->sibling) {
+		fprintf(out, "{\"type\":\"node\",\"region\":%u,\"node\":%u,",
+			region, node->id);
+		if (node->parent)
+			fprintf(out, "\"parent\":%u,", node->parent->id);
+		else
+			fputs("\"parent\":null,", out);
+		fprintf(out, "\"context\":%u,\"kind\":\"%s\",\"addr\":\"0x%"
+			PRIx64 "\"", node->context, node_kinds[node->kind],
+			node->addr);
+		write_counts(node, true);
+		write_counts(node, false);
+		fputs("}\n", out);
+		write_nodes(node->child, region);
+	}
+}
+
+static void write_contexts(const struct region *region, unsigned int number)
+{
+	static const char *const base[] = {
+		[CONTEXT_TASK]	= "task",
+		[CONTEXT_OTHER]	= "other",
+	};
+	unsigned int i;
+
+	for (i = 0; i < region->nr_contexts; i++) {
+		const struct context *context = &region->contexts[i];
+
+		fprintf(out, "{\"type\":\"context\",\"region\":%u,"
+			"\"context\":%u,", number, i);
+		if (i < NR_BASE_CONTEXTS)
+			fprintf(out, "\"kind\":\"%s\"}\n", base[i]);
+		else
+			fprintf(out, "\"kind\":\"entry\",\"parent\":%d,"
+				"\"addr\":\"0x%" PRIx64 "\"}\n",
+				context->parent, context->entry);
+	}
+}
+
+static void write_round(const struct round *round, unsigned int region,
+			unsigned int number)
+{
+	unsigned int i;
+
+	fprintf(out, "{\"type\":\"round\",\"region\":%u,\"round\":%u,"
+		"\"instructions\":%" PRIu64 ",\"quiet\":%s,\"entries\":%u,"
+		"\"faults\":%u,\"switches\":%u,\"unmatched\":%u,"
+		"\"contexts\":[", region, number, round->instructions,
+		round_is_quiet(round) ? "true" : "false", round->entries,
+		round->faults, round->switches, round->unmatched);
+	for (i = 0; i < round->nr_shares; i++)
+		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
+			round->shares[i].context, round->shares[i].user,
+			round->shares[i].kernel);
+	fputc(']', out);
+	if (round->has_lines)
+		fprintf(out, ",\"lines\":{\"code_user\":%u,"
+			"\"code_kernel\":%u,\"data_user\":%u,"
+			"\"data_kernel\":%u}",
+			round->lines[LINES_CODE_USER],
+			round->lines[LINES_CODE_KERNEL],
+			round->lines[LINES_DATA_USER],
+			round->lines[LINES_DATA_KERNEL]);
+	fputs("}\n", out);
+}
+
+static void write_end(const struct report_info *info)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	fputs("{\"type\":\"end\"", out);
+	for (i = 0; i < NR_FAULTS; i++)
+		fprintf(out, ",\"%s\":%u", fault_names[i], info->faults[i]);
+	fputs(",\"errors\":[", out);
+	for (i = 0; i < NR_FAULTS; i++) {
+		if (!info->faults[i])
+			continue;
+		fprintf(out, "%s\"%s\"", comma, fault_texts[i]);
+		comma = ",";
+	}
+	fputs("]}\n", out);
+}
+
+/**
+ * report_write() - write the output and put it in its place
+ * @info: what it says besides the regions
+ *
+ * Return: false after a message if that failed.
+ */
+bool report_write(const struct report_info *info)
+{
+	unsigned int i, k;
+
+	fprintf(out, "{\"type\":\"pathcount\",\"format\":%d,\"target\":"
+		"\"x86_64\",\"api\":{\"min\":%d,\"current\":%d,\"used\":%d},"
+		"\"lines\":%u}\n", FORMAT_VERSION, info->api_min,
+		info->api_cur, info->api_used, info->lines);
+	for (i = 0; i < NR_REGIONS; i++) {
+		const struct region *region = flow_regions[i];
+
+		if (!region || !region->nr_rounds)
+			continue;
+		fprintf(out, "{\"type\":\"region\",\"region\":%u,"
+			"\"rounds\":%u}\n", i, region->nr_rounds);
+		write_contexts(region, i);
+		for (k = 0; k < region->nr_rounds; k++)
+			write_round(&region->rounds[k], i, k);
+		write_blocks(region->roots);
+		write_nodes(region->roots, i);
+	}
+	write_end(info);
+	if (ferror(out) | fclose(out) || rename(tmp_path, path)) {
+		fprintf(stderr, "pathcount: cannot write %s: %s\n", path,
+			strerror(errno));
+		unlink(tmp_path);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Decoding of x86-64 instructions, as far as control flow, locks and repeated
+ * string instructions go. QEMU has found the length already, so what matters
+ * is past the prefixes: the opcode, sometimes ModRM, and a displacement that
+ * is always last.
+ */
+#include <string.h>
+
+#include "x86.h"
+
+/* A displacement of @size bytes ends the instruction. */
+static uint64_t target(const uint8_t *bytes, size_t len, uint64_t pc,
+		       size_t size)
+{
+	int32_t disp32;
+
+	if (len < size)
+		return 0;
+	if (size == 1)
+		return pc + len + (int8_t)bytes[len - 1];
+	memcpy(&disp32, bytes + len - sizeof(disp32), sizeof(disp32));
+	return pc + len + disp32;
+}
+
+static enum insn_kind decode_0f(const uint8_t *op, size_t left)
+{
+	switch (left ? op[0] : 0) {
+	case 0x05:
+	case 0x34:
+		return INSN_SYSCALL;
+	case 0x07:
+	case 0x35:
+		return INSN_SYSRET;
+	case 0x0b:
+	case 0xb9:
+	case 0xff:
+		return INSN_TRAP;
+	case 0x80 ... 0x8f:
+		return INSN_BRANCH;
+	default:
+		return INSN_PLAIN;
+	}
+}
+
+/* Group 5: the reg field of ModRM says what it is. */
+static enum insn_kind decode_ff(const uint8_t *modrm, size_t left)
+{
+	switch (left ? modrm[0] >> 3 & 7 : 0) {
+	case 2:
+	case 3:
+		return INSN_CALL_IND;
+	case 4:
+	case 5:
+		return INSN_JUMP_IND;
+	default:
+		return INSN_PLAIN;
+	}
+}
+
+/**
+ * x86_decode() - find the kind of an instruction
+ * @bytes: its bytes
+ * @len: how many
+ * @pc: its address
+ * @insn: (out) what it is
+ */
+void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
+		struct insn *insn)
+{
+	bool lock = false, rep = false, prefix = true;
+	size_t i = 0;
+
+	*insn = (struct insn){ .kind = INSN_PLAIN };
+	for (; i < len && prefix; i += prefix) {
+		switch (bytes[i]) {
+		case 0xf0:
+			lock = true;
+			break;
+		case 0xf2:
+		case 0xf3:
+			rep = true;
+			break;
+		case 0x26:
+		case 0x2e:
+		case 0x36:
+		case 0x3e:
+		case 0x40 ... 0x4f:	/* REX */
+		case 0x64 ... 0x67:
+			break;
+		default:
+			prefix = false;
+		}
+	}
+	if (i >= len)
+		return;
+	if (lock) {
+		insn->kind = INSN_LOCKED;
+		return;
+	}
+	switch (bytes[i]) {
+	case 0x0f:
+		insn->kind = decode_0f(bytes + i + 1, len - i - 1);
+		if (insn->kind == INSN_BRANCH)
+			insn->target = target(bytes, len, pc, 4);
+		break;
+	case 0x6c ... 0x6f:
+	case 0xaa ... 0xaf:
+		if (rep) {
+			insn->kind = INSN_REP;
+			insn->accesses = 1;
+		}
+		break;
+	case 0xa4 ... 0xa7:
+		if (rep) {
+			insn->kind = INSN_REP;
+			insn->accesses = 2;
+		}
+		break;
+	case 0x70 ... 0x7f:
+	case 0xe0 ... 0xe3:	/* loop, jrcxz */
+		insn->kind = INSN_BRANCH;
+		insn->target = target(bytes, len, pc, 1);
+		break;
+	case 0x86:
+	case 0x87:	/* xchg locks by itself, with memory */
+		if (i + 1 < len && bytes[i + 1] >> 6 != 3)
+			insn->kind = INSN_LOCKED;
+		break;
+	case 0xc2:
+	case 0xc3:
+		insn->kind = INSN_RET;
+		break;
+	case 0xca:
+	case 0xcb:
+		insn->kind = INSN_JUMP_IND;
+		break;
+	case 0xcc:
+	case 0xcd:
+	case 0xf1:
+		insn->kind = INSN_TRAP;
+		break;
+	case 0xcf:
+		insn->kind = INSN_IRET;
+		break;
+	case 0xe8:
+		insn->kind = INSN_CALL;
+		insn->target = target(bytes, len, pc, 4);
+		break;
+	case 0xe9:
+		insn->kind = INSN_JUMP;
+		insn->target = target(bytes, len, pc, 4);
+		break;
+	case 0xeb:
+		insn->kind = INSN_JUMP;
+		insn->target = target(bytes, len, pc, 1);
+		break;
+	case 0xff:
+		insn->kind = decode_ff(bytes + i + 1, len - i - 1);
+		break;
+	}
+}
+
+/**
+ * x86_entry_shape() - does code look like an entry of the interrupt table?
+ * @bytes: the code
+ * @len: how many bytes there are
+ *
+ * Linux enters an interrupt or exception with clac (a three-byte NOP where
+ * the CPU has none) or, for device interrupts, by pushing the vector and
+ * jumping; endbr64 may come first. No function that is called begins so.
+ */
+bool x86_entry_shape(const uint8_t *bytes, size_t len)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t clac[] = { 0x0f, 0x01, 0xca };
+	static const uint8_t nop3[] = { 0x0f, 0x1f, 0x00 };
+
+	if (len > sizeof(endbr) && !memcmp(bytes, endbr, sizeof(endbr))) {
+		bytes += sizeof(endbr);
+		len -= sizeof(endbr);
+	}
+	if (len >= sizeof(clac) && !memcmp(bytes, clac, sizeof(clac)))
+		return true;
+	if (len > sizeof(nop3) && !memcmp(bytes, nop3, sizeof(nop3)))
+		return bytes[3] == 0xfc || bytes[3] == 0x6a ||
+		       bytes[3] == 0xe8;
+	if (len > 2 && bytes[0] == 0x6a)
+		return bytes[2] == 0xe9 || bytes[2] == 0xeb;
+	if (len > 5 && bytes[0] == 0x68)
+		return bytes[5] == 0xe9 || bytes[5] == 0xeb;
+	return false;
+}
+
+/**
+ * x86_saves_stack() - is this mov %rsp,disp32(%rdi)?
+ * @bytes: the instruction
+ * @len: its length
+ *
+ * In the kernel, that is a task being switched out: __switch_to_asm() keeps
+ * the stack pointer in the task that %rdi points to.
+ */
+bool x86_saves_stack(const uint8_t *bytes, size_t len)
+{
+	return len == 7 && bytes[0] == 0x48 && bytes[1] == 0x89 &&
+	       bytes[2] == 0xa7;
+}
+
+/**
+ * x86_loads_stack() - is this mov disp32(%rsi),%rsp?
+ * @bytes: the instruction
+ * @len: its length
+ *
+ * The other half of x86_saves_stack(): a task being switched in.
+ */
+bool x86_loads_stack(const uint8_t *bytes, size_t len)
+{
+	return len == 7 && bytes[0] == 0x48 && bytes[1] == 0x8b &&
+	       bytes[2] == 0xa6;
+}
