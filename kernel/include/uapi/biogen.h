@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * biogen: what a program asks of /dev/biogenN beyond reading and writing.
+ */
+#ifndef _UAPI_BIOGEN_H
+#define _UAPI_BIOGEN_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/* Goes up whenever a structure or the meaning of a field changes. */
+#define BIOGEN_VERSION		1
+
+/* No valid choice is zero: a forgotten field is an error, not a default. */
+
+/* Where the next I/O goes. */
+enum biogen_pattern {
+	BIOGEN_FIXED		= 1,	/* always to the start of the area */
+	BIOGEN_SEQUENTIAL	= 2,	/* on through the area, and round again */
+	BIOGEN_RANDOM		= 3,	/* to any block of the area */
+};
+
+/* Which function of the block layer a bio is handed to. */
+enum biogen_inject {
+	BIOGEN_SUBMIT_BIO	= 1,	/* submit_bio() */
+	BIOGEN_SUBMIT_BIO_NOACCT = 2,	/* submit_bio_noacct(): no accounting */
+};
+
+/* How completions are waited for. */
+enum biogen_wait {
+	BIOGEN_SYNC		= 1,	/* each I/O before the next; depth 1 */
+	BIOGEN_ASYNC		= 2,	/* the oldest, when depth is reached */
+	BIOGEN_POLLED		= 3,	/* as ASYNC, asking the device */
+};
+
+/* biogen_run.flags */
+#define BIOGEN_FRESH		(1u << 0) /* a newly made bio for each I/O */
+#define BIOGEN_LATENCY		(1u << 1) /* fill the histograms; costs time */
+#define BIOGEN_MARK		(1u << 2) /* marker instructions round rounds */
+
+#define BIOGEN_FLAGS		(BIOGEN_FRESH | BIOGEN_LATENCY | BIOGEN_MARK)
+
+/* biogen_run.state */
+#define BIOGEN_DONE		1	/* count or duration reached */
+#define BIOGEN_STOPPED		2	/* ended by a signal or by close */
+#define BIOGEN_FAILED		3	/* ended by an I/O error */
+
+/* Limits, which biogen_run is checked against (-EINVAL). */
+#define BIOGEN_MAX_DEPTH	4096
+#define BIOGEN_MAX_BLOCK_SIZE	(1u << 20)
+#define BIOGEN_MAX_ROUNDS	65536
+#define BIOGEN_MAX_REGION	65535
+
+/* Bucket n of the histogram counts I/Os of 2^n to 2^(n+1) - 1 ns. */
+#define BIOGEN_BUCKETS		40
+
+/**
+ * struct biogen_round - one timed round of one CPU
+ * @ios: (out) I/Os completed
+ * @ns: (out) nanoseconds from the first submission to the last completion
+ * @cycles: (out) the same by the CPU's cycle counter, 0 where it has none
+ * @ticks: (out) timer ticks that fell into the round: not 0 means disturbed
+ */
+struct biogen_round {
+	__u64 ios;
+	__u64 ns;
+	__u64 cycles;
+	__u64 ticks;
+};
+
+/**
+ * struct biogen_job - what one CPU is to do, and did
+ * @cpu: (in) its number; no two jobs on the same one
+ * @error: (out) errno of the first I/O that failed, or 0
+ * @error_offset: (out) where that was, in bytes
+ * @error_write: (out) 1 if it was a write
+ * @reserved: (in) must be 0
+ * @ios: (out) I/Os completed, failed ones included
+ * @reads: (out) how many of them were reads
+ * @errors: (out) how many of them failed
+ * @bytes: (out) bytes moved without an error
+ * @ns: (out) nanoseconds in the timed rounds
+ * @cycles: (out) the same in cycles
+ * @idle_ns: (out) the part of @ns in which the thread waited for completions
+ * @latency: (out) histogram, if BIOGEN_LATENCY
+ */
+struct biogen_job {
+	__u32 cpu;
+	__s32 error;
+	__u64 error_offset;
+	__u32 error_write;
+	__u32 reserved;
+	__u64 ios;
+	__u64 reads;
+	__u64 errors;
+	__u64 bytes;
+	__u64 ns;
+	__u64 cycles;
+	__u64 idle_ns;
+	__u64 latency[BIOGEN_BUCKETS];
+};
+
+/**
+ * struct biogen_run - generate I/O from threads in the kernel
+ * @version: (in) BIOGEN_VERSION
+ * @flags: (in) BIOGEN_FRESH and so on
+ * @pattern: (in) enum biogen_pattern
+ * @inject: (in) enum biogen_inject
+ * @wait: (in) enum biogen_wait
+ * @write_percent: (in) 0 to 100; other than 0 needs a file open for writing
+ * @block_size: (in) bytes per I/O, a multiple of the logical block size
+ * @depth: (in) I/Os in flight per CPU, 1 to BIOGEN_MAX_DEPTH
+ * @batch: (in) I/Os per plug, 1 (no plug) to @depth
+ * @nr_jobs: (in) entries in @jobs
+ * @rounds: (in) rounds per job, 1 to BIOGEN_MAX_ROUNDS
+ * @region: (in) number of the region, if BIOGEN_MARK
+ * @offset: (in) start of the area in bytes, a multiple of the logical block
+ * @length: (in) length of the area, or 0: to the end of the device
+ * @ios: (in) I/Os per round and job, or 0: as many as @duration_ns allows
+ * @duration_ns: (in) when a round ends at the latest, or 0: only by @ios
+ * @warmup_ios: (in) I/Os before the first round, not counted
+ * @seed: (in) of the random numbers; job n uses @seed + n
+ * @jobs: (in) address of an array of struct biogen_job
+ * @round_results: (in) address of @nr_jobs times @rounds struct biogen_round,
+ *	those of the first job first; or 0
+ * @state: (out) BIOGEN_DONE and so on
+ * @reserved: (in) must be 0
+ *
+ * All jobs begin each round together. A round ends with nothing in flight. The
+ * results are written whenever the call returns 0, whatever @state says.
+ */
+struct biogen_run {
+	__u32 version;
+	__u32 flags;
+	__u32 pattern;
+	__u32 inject;
+	__u32 wait;
+	__u32 write_percent;
+	__u32 block_size;
+	__u32 depth;
+	__u32 batch;
+	__u32 nr_jobs;
+	__u32 rounds;
+	__u32 region;
+	__u64 offset;
+	__u64 length;
+	__u64 ios;
+	__u64 duration_ns;
+	__u64 warmup_ios;
+	__u64 seed;
+	__u64 jobs;
+	__u64 round_results;
+	__u32 state;
+	__u32 reserved[7];
+};
+
+/* struct biogen_info.flags */
+#define BIOGEN_INFO_WRITE	(1u << 0) /* the target may be written */
+#define BIOGEN_INFO_COHERENT	(1u << 1) /* coherent with its page cache */
+
+/**
+ * struct biogen_info - what the file is bound to
+ * @version: (out) BIOGEN_VERSION of the module
+ * @flags: (out) BIOGEN_INFO_WRITE and so on
+ * @size: (out) bytes on the target
+ * @block_size: (out) logical block size of the target
+ * @dev: (out) device number of the target, as makedev() makes it
+ * @reserved: (out) 0
+ */
+struct biogen_info {
+	__u32 version;
+	__u32 flags;
+	__u64 size;
+	__u32 block_size;
+	__u32 dev;
+	__u64 reserved[4];
+};
+
+#define BIOGEN_RUN	_IOWR(0xb1, 0x01, struct biogen_run)
+#define BIOGEN_INFO	_IOR(0xb1, 0x02, struct biogen_info)
+
+#endif /* _UAPI_BIOGEN_H */
