@@ -78,6 +78,21 @@ long sys5(long nr, long a, long b, long c, long d, long e)
 	return ret;
 }
 
+static __always_inline
+long sys6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 asm("r10") = d;
+	register long r8 asm("r8") = e;
+	register long r9 asm("r9") = f;
+	long ret = nr;
+
+	asm volatile("syscall"
+		     : "+a" (ret)
+		     : "D" (a), "S" (b), "d" (c), "r" (r10), "r" (r8), "r" (r9)
+		     : "rcx", "r11", "memory");
+	return ret;
+}
+
 /*
  * The time stamp counter. Not serialised: what is timed is long, and under
  * QEMU's -icount, where it counts instructions, a fence would be one more.

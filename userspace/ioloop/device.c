@@ -14,7 +14,7 @@
 
 static bool writes(const struct options *o)
 {
-	return o->rw != RW_READ;
+	return options_write(o) || options_mixed(o);
 }
 
 /* O_EXCL on a block device: nobody has it mounted, or otherwise claimed it. */

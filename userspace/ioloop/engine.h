@@ -67,12 +67,24 @@ struct io_error {
 	int errnum;
 };
 
+/* For struct result's flags: what the kernel was asked for, and took. */
+#define FLAG_HIPRI		0x01
+#define FLAG_NOWAIT		0x02
+#define FLAG_DSYNC		0x04
+#define FLAG_FIXEDBUFS		0x08
+#define FLAG_REGISTERFILES	0x10
+#define FLAG_SQTHREAD_POLL	0x20
+#define FLAG_SINGLE_ISSUER	0x40
+#define FLAG_DEFER_TASKRUN	0x80
+
 /**
  * struct result - what one job has to tell, in memory shared with the parent
  * @ios: I/Os that ended well, over all rounds
  * @errors: failed and short I/Os, and failed preparations
  * @first_error: the first of them
+ * @again: I/Os that had to be repeated, because --nowait would have waited
  * @locked: mlockall() worked
+ * @flags: FLAG_* that were in effect
  * @nr_rounds: how many of @rounds are filled
  * @rounds: one entry for each round
  */
@@ -80,9 +92,40 @@ struct result {
 	uint64_t ios;
 	uint64_t errors;
 	struct io_error first_error;
+	uint64_t again;
 	bool locked;
+	unsigned int flags;
 	uint64_t nr_rounds;
 	struct round *rounds;
+};
+
+/* What varies from one I/O to the next; for struct job's order. */
+#define ORDER_RANDOM	0x1	/* the offset is drawn */
+#define ORDER_MIXED	0x2	/* whether it reads or writes is drawn */
+#define NR_ORDERS	4
+
+/**
+ * struct cursor - where the next I/O goes
+ * @position: its offset, unless that is drawn
+ * @step: what is added for the one behind it; 0: always the same place
+ * @start: first byte that is used
+ * @end: byte behind the last one
+ * @write: it writes
+ * @state: of the random number generator
+ * @blocks: blocks of @bs bytes from @start to @end
+ * @bs: bytes of one I/O
+ * @reads: the share of reads, as a fraction of 2^64
+ */
+struct cursor {
+	uint64_t position;
+	uint64_t step;
+	uint64_t start;
+	uint64_t end;
+	bool write;
+	uint64_t state;
+	uint64_t blocks;
+	uint64_t bs;
+	uint64_t reads;
 };
 
 /**
@@ -96,8 +139,8 @@ struct result {
  * @fd: the open device
  * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
  * @stride: distance between two of them
- * @position: offset of the next I/O
- * @step: what is added to @position for the one behind it
+ * @order: ORDER_*
+ * @cursor: where the next I/O goes
  * @data: the engine's own
  */
 struct job {
@@ -111,14 +154,20 @@ struct job {
 	int fd;
 	char *buffers;
 	uint64_t stride;
-	uint64_t position;
-	uint64_t step;
+	unsigned int order;
+	struct cursor cursor;
 	void *data;
 };
 
-/* For engine.flags */
-#define ENGINE_FILE	0x1	/* needs --filename */
-#define ENGINE_BATCH	0x2	/* --iodepth may be above 1 */
+/* For struct engine's flags */
+#define ENGINE_FILE	0x01	/* needs --filename */
+#define ENGINE_BATCH	0x02	/* --iodepth may be above 1 */
+#define ENGINE_CACHED	0x04	/* works through the page cache only */
+#define ENGINE_INDIRECT	0x08	/* does so unless --direct=1 is given */
+#define ENGINE_READS	0x10	/* cannot write */
+#define ENGINE_NO_LOCK	0x20	/* mlockall() would read the whole device */
+
+typedef uint64_t run_fn(struct job *job, uint64_t nr);
 
 /**
  * struct engine - one way of doing I/O
@@ -127,28 +176,61 @@ struct job {
  * @iodepth: what --iodepth is if not given
  * @setup: prepare everything, so that @run allocates nothing; false after
  *	job_error(); NULL if there is nothing to prepare
+ * @before_round: what must be done before each round, untimed; may be NULL
  * @run: do @nr I/Os, or fewer if *job->stop gets set or one fails (then
  *	job_error() is told); returns how many ended well. This is all that lies
- *	between the two readings of the cycle counter
+ *	between the two readings of the cycle counter. One function for each
+ *	order, or only the first if there is no device: see ENGINE_RUN()
  * @round: instead of @run for an engine that must place the markers and read
  *	the cycle counter itself: fill @r's ios and tsc
- * @cleanup: undo @setup
+ * @cleanup: undo @setup, as far as it came
  */
 struct engine {
 	const char *name;
 	unsigned int flags;
 	uint64_t iodepth;
 	bool (*setup)(struct job *job);
-	uint64_t (*run)(struct job *job, uint64_t nr);
+	void (*before_round)(struct job *job);
+	run_fn *run[NR_ORDERS];
 	void (*round)(struct job *job, uint64_t nr, struct round *r);
 	void (*cleanup)(struct job *job);
 };
 
+/*
+ * An engine writes its loop once, as an inline function of an order that is a
+ * constant. This makes it into one function per order, none of which tests
+ * for what it does not do.
+ */
+#define ENGINE_DEFINE_RUN(loop)						\
+	static uint64_t loop##_0(struct job *job, uint64_t nr)		\
+	{								\
+		return loop(job, nr, 0);				\
+	}								\
+	static uint64_t loop##_1(struct job *job, uint64_t nr)		\
+	{								\
+		return loop(job, nr, ORDER_RANDOM);			\
+	}								\
+	static uint64_t loop##_2(struct job *job, uint64_t nr)		\
+	{								\
+		return loop(job, nr, ORDER_MIXED);			\
+	}								\
+	static uint64_t loop##_3(struct job *job, uint64_t nr)		\
+	{								\
+		return loop(job, nr, ORDER_RANDOM | ORDER_MIXED);	\
+	}
+
+#define ENGINE_RUN(loop)	{ loop##_0, loop##_1, loop##_2, loop##_3 }
+
+extern const struct engine engine_buffered;
 extern const struct engine engine_calibrate;
+extern const struct engine engine_io_uring;
 extern const struct engine engine_libaio;
+extern const struct engine engine_mmap;
 extern const struct engine engine_null;
+extern const struct engine engine_splice;
 extern const struct engine engine_sync;
 extern const struct engine engine_syscall;
+extern const struct engine engine_vsync;
 
 /* One iteration of the loop of --calibrate, and what surrounds the loop. */
 #define CALIBRATE_INSTRUCTIONS	10
@@ -167,24 +249,42 @@ static __always_inline bool stopped(const int *stop)
 }
 
 /**
- * next_position() - the offset behind an I/O
- * @position: the I/O's offset
- * @step: job->step
- * @start: job->dev->start
- * @end: job->dev->end
+ * cursor_next() - where the next I/O goes, and which way
+ * @c: the loop's own copy of job->cursor; c->write becomes the I/O's direction
+ * @order: ORDER_*, a constant
  *
- * Goes back to the start at the end. A fixed pattern is a step of 0.
+ * The random numbers are a linear congruential sequence of 64 bits. The upper
+ * half of its product with the number of blocks is the block, and the lower
+ * half, what is left of the number, the direction: one multiplication more
+ * for both.
+ *
+ * Return: the offset.
  */
 static __always_inline
-uint64_t next_position(uint64_t position, uint64_t step, uint64_t start,
-		       uint64_t end)
+uint64_t cursor_next(struct cursor *c, const unsigned int order)
 {
-	position += step;
-	return unlikely(position == end) ? start : position;
+	uint64_t position = c->position;
+	uint64_t draw = c->state;
+
+	if (order)
+		c->state = c->state * 6364136223846793005u + 1;
+	if (order & ORDER_RANDOM) {
+		unsigned __int128 product = (unsigned __int128)draw * c->blocks;
+
+		position = c->start + (uint64_t)(product >> 64) * c->bs;
+		draw = (uint64_t)product;
+	} else {
+		c->position += c->step;
+		if (unlikely(c->position == c->end))
+			c->position = c->start;
+	}
+	if (order & ORDER_MIXED)
+		c->write = draw >= c->reads;
+	return position;
 }
 
 void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,
 	       int64_t result);
-const char *job_op(const struct job *job);
+void job_io_error(struct job *job, bool write, uint64_t offset, int64_t result);
 
 #endif /* IOLOOP_ENGINE_H */

@@ -20,6 +20,11 @@ struct libaio {
 	struct io_event *events;
 };
 
+static uint16_t opcode(bool write)
+{
+	return write ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD;
+}
+
 static void libaio_cleanup(struct job *job)
 {
 	struct libaio *a = job->data;
@@ -60,8 +65,7 @@ static bool libaio_setup(struct job *job)
 	for (i = 0; i < depth; i++) {
 		struct iocb *iocb = &a->iocbs[i];
 
-		iocb->aio_lio_opcode = job->o->rw == RW_WRITE ?
-				       IOCB_CMD_PWRITE : IOCB_CMD_PREAD;
+		iocb->aio_lio_opcode = opcode(job->cursor.write);
 		iocb->aio_fildes = (uint32_t)job->fd;
 		iocb->aio_buf = (uint64_t)(job->buffers + i * job->stride);
 		iocb->aio_nbytes = job->o->bs;
@@ -103,18 +107,16 @@ static long libaio_reap(struct libaio *a, long nr)
 	return got;
 }
 
-static uint64_t libaio_run(struct job *job, uint64_t nr)
+static __always_inline
+uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int order)
 {
 	struct libaio *a = job->data;
 	struct iocb *const iocbs = a->iocbs;
 	struct io_event *const events = a->events;
 	const uint64_t depth = job->o->iodepth;
 	const int64_t size = (int64_t)job->o->bs;
-	const uint64_t step = job->step;
-	const uint64_t start = job->dev->start;
-	const uint64_t end = job->dev->end;
-	uint64_t position = job->position;
 	const int *const stop = job->stop;
+	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	long batch, sent, got, i;
 	long err = 0;
@@ -122,8 +124,9 @@ static uint64_t libaio_run(struct job *job, uint64_t nr)
 	do {
 		batch = (long)(left < depth ? left : depth);
 		for (i = 0; i < batch; i++) {
-			iocbs[i].aio_offset = (int64_t)position;
-			position = next_position(position, step, start, end);
+			iocbs[i].aio_offset = (int64_t)cursor_next(&c, order);
+			if (order & ORDER_MIXED)
+				iocbs[i].aio_lio_opcode = opcode(c.write);
 		}
 
 		sent = libaio_submit(a, batch, &err);
@@ -142,22 +145,24 @@ static uint64_t libaio_run(struct job *job, uint64_t nr)
 			if (likely(events[i].res == size))
 				continue;
 			iocb = (const struct iocb *)events[i].obj;
-			job_error(job, job_op(job),
-				  (uint64_t)iocb->aio_offset, job->o->bs,
-				  events[i].res);
+			job_io_error(job, iocb->aio_lio_opcode ==
+				     IOCB_CMD_PWRITE,
+				     (uint64_t)iocb->aio_offset, events[i].res);
 			left++;
 		}
 		left -= (uint64_t)got;
 	} while (left && !stopped(stop));
-	job->position = position;
+	job->cursor = c;
 	return nr - left;
 }
+
+ENGINE_DEFINE_RUN(libaio_loop)
 
 const struct engine engine_libaio = {
 	.name = "libaio",
 	.flags = ENGINE_FILE | ENGINE_BATCH,
 	.iodepth = 100,
 	.setup = libaio_setup,
-	.run = libaio_run,
+	.run = ENGINE_RUN(libaio_loop),
 	.cleanup = libaio_cleanup,
 };

@@ -1,43 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * sync: one pread() or pwrite() after another.
+ * buffered: the same through the page cache, which the warm-up fills, or which
+ * --invalidate empties before each round.
  */
 #include <sys/syscall.h>
 
 #include "engine.h"
 
-static uint64_t sync_run(struct job *job, uint64_t nr)
+static __always_inline
+uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int order)
 {
-	const long op = job->o->rw == RW_WRITE ? SYS_pwrite64 : SYS_pread64;
 	const long fd = job->fd;
 	const long buffer = (long)job->buffers;
 	const long size = (long)job->o->bs;
-	const uint64_t step = job->step;
-	const uint64_t start = job->dev->start;
-	const uint64_t end = job->dev->end;
-	uint64_t position = job->position;
 	const int *const stop = job->stop;
+	struct cursor c = job->cursor;
 	uint64_t left = nr;
+	uint64_t position;
 	long ret;
 
 	do {
-		ret = sys4(op, fd, buffer, size, (long)position);
+		position = cursor_next(&c, order);
+again:
+		ret = sys4(c.write ? SYS_pwrite64 : SYS_pread64, fd, buffer,
+			   size, (long)position);
 		if (unlikely(ret != size)) {
 			if (ret == -EINTR)
-				continue;
-			job_error(job, job_op(job), position, size, ret);
+				goto again;
+			job_io_error(job, c.write, position, ret);
 			break;
 		}
 		left--;
-		position = next_position(position, step, start, end);
 	} while (left && !stopped(stop));
-	job->position = position;
+	job->cursor = c;
 	return nr - left;
 }
+
+ENGINE_DEFINE_RUN(sync_loop)
 
 const struct engine engine_sync = {
 	.name = "sync",
 	.flags = ENGINE_FILE,
 	.iodepth = 1,
-	.run = sync_run,
+	.run = ENGINE_RUN(sync_loop),
+};
+
+const struct engine engine_buffered = {
+	.name = "buffered",
+	.flags = ENGINE_FILE | ENGINE_CACHED,
+	.iodepth = 1,
+	.run = ENGINE_RUN(sync_loop),
 };

@@ -29,6 +29,8 @@
 
 #define PAGE	4096ull
 
+#define MAX_WARMUP_BYTES	(1ull << 30)
+
 /* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
 static char stat_text[128 << 10];
 
@@ -66,14 +68,15 @@ void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,
 }
 
 /**
- * job_op() - what the job's I/Os are called
+ * job_io_error() - note that an I/O of the usual size failed
  * @job: the job
- *
- * Return: "read" or "write".
+ * @write: it was to write
+ * @offset: where
+ * @result: what the kernel returned: a negated errno, or too few bytes
  */
-const char *job_op(const struct job *job)
+void job_io_error(struct job *job, bool write, uint64_t offset, int64_t result)
 {
-	return job->o->rw == RW_WRITE ? "write" : "read";
+	job_error(job, write ? "write" : "read", offset, job->o->bs, result);
 }
 
 /* The number behind "intr" in /proc/stat; -1 if there is none. */
@@ -104,7 +107,7 @@ static uint64_t now_ns(void)
  */
 static noinline void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
-	uint64_t (*run)(struct job *job, uint64_t nr) = job->o->engine->run;
+	run_fn *run = job->o->engine->run[job->order];
 	uint64_t before, after, ios;
 
 	before = cycles();
@@ -116,11 +119,22 @@ static noinline void timed_run(struct job *job, uint64_t nr, struct round *r)
 	r->tsc = after - before;
 }
 
+/* What is dirty must be written first: the kernel drops clean pages only. */
+static void drop_cache(struct job *job)
+{
+	fdatasync(job->fd);
+	posix_fadvise(job->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 static void do_round(struct job *job, uint64_t nr, int stat_fd, struct round *r)
 {
 	int64_t intr;
 	uint64_t ns;
 
+	if (job->o->invalidate)
+		drop_cache(job);
+	if (job->o->engine->before_round)
+		job->o->engine->before_round(job);
 	iopath_mark_region((unsigned int)job->o->region);
 	intr = interrupts(stat_fd);
 	ns = now_ns();
@@ -150,14 +164,15 @@ static void do_rounds(struct job *job, int stat_fd)
 /* The same code as in a round, but outside any region. */
 static void warm_up(struct job *job, int stat_fd)
 {
-	uint64_t position = job->position;
+	run_fn *run = job->o->engine->run[job->order];
+	struct cursor cursor = job->cursor;
 
 	interrupts(stat_fd);
 	now_ns();
-	if (job->o->engine->run && job->o->warmup_ios)
-		job->o->engine->run(job, job->o->warmup_ios);
+	if (run && job->o->warmup_ios)
+		run(job, job->o->warmup_ios);
 	interrupts(stat_fd);
-	job->position = position;
+	job->cursor = cursor;
 }
 
 static bool bind_to_cpu(struct job *job)
@@ -183,7 +198,8 @@ static bool bind_to_cpu(struct job *job)
 
 static bool open_device(struct job *job)
 {
-	int flags = job->o->rw == RW_WRITE ? O_WRONLY : O_RDONLY;
+	int flags = options_write(job->o) || options_mixed(job->o) ?
+		    O_RDWR : O_RDONLY;
 
 	if (job->o->direct)
 		flags |= O_DIRECT;
@@ -221,7 +237,8 @@ static bool prepare(struct job *job)
 	if (e->setup && !e->setup(job))
 		return false;
 	/* Without the right to, it is all touched at least. */
-	job->res->locked = !mlockall(MCL_CURRENT | MCL_FUTURE);
+	if (!(e->flags & ENGINE_NO_LOCK))
+		job->res->locked = !mlockall(MCL_CURRENT | MCL_FUTURE);
 	return true;
 }
 
@@ -454,6 +471,49 @@ static bool inspect_devices(struct device *devices, const struct options *o)
 	return true;
 }
 
+/*
+ * By default enough to have seen all code; through the page cache enough to
+ * have it filled, unless the device is larger than a machine's memory may be.
+ */
+static uint64_t default_warmup(const struct options *o,
+			       const struct device *devices)
+{
+	uint64_t n = 1000, blocks;
+	unsigned int i;
+
+	for (i = 0; !o->direct && !o->invalidate && i < o->nr_files; i++) {
+		blocks = (devices[i].end - devices[i].start) / o->bs;
+		if (blocks * o->bs <= MAX_WARMUP_BYTES && blocks > n)
+			n = blocks;
+	}
+	if (o->number_ios && o->number_ios < n && (o->direct || o->invalidate))
+		n = o->number_ios;
+	return n;
+}
+
+static void plan_io(struct job *job)
+{
+	const struct options *o = job->o;
+	struct cursor *c = &job->cursor;
+
+	if (options_mixed(o))
+		job->order |= ORDER_MIXED;
+	if (o->pattern == PATTERN_RANDOM)
+		job->order |= ORDER_RANDOM;
+	if (o->pattern == PATTERN_SEQUENTIAL)
+		c->step = o->bs;
+	c->position = job->dev->start;
+	c->start = job->dev->start;
+	c->end = job->dev->end;
+	c->write = options_write(o);
+	c->bs = o->bs;
+	c->blocks = (c->end - c->start) / c->bs;
+	c->reads = UINT64_MAX / 100 * o->rwmixread;
+	/* Spread the seeds, or jobs would begin with offsets side by side. */
+	c->state = (o->randseed + job->index + 1) * 0x9e3779b97f4a7c15;
+	c->state ^= c->state >> 29;
+}
+
 static void plan_jobs(struct report *r, struct job *jobs,
 		      struct result *results, struct round *rounds,
 		      struct shared *shared)
@@ -474,9 +534,7 @@ static void plan_jobs(struct report *r, struct job *jobs,
 		if (!o->nr_files)
 			continue;
 		jobs[i].dev = &r->devices[i / o->numjobs];
-		jobs[i].position = jobs[i].dev->start;
-		if (o->pattern == PATTERN_SEQUENTIAL)
-			jobs[i].step = o->bs;
+		plan_io(&jobs[i]);
 	}
 }
 
@@ -563,7 +621,12 @@ int main(int argc, char **argv)
 		status = 0;
 		break;
 	case OPTIONS_RUN:
-		status = inspect_devices(devices, &o) ? run(&o, devices) : 1;
+		status = 1;
+		if (!inspect_devices(devices, &o))
+			break;
+		if (o.warmup_ios == UNSET)
+			o.warmup_ios = default_warmup(&o, devices);
+		status = run(&o, devices);
 		break;
 	default:
 		fprintf(stderr, "ioloop: %s\n", msg);

@@ -12,9 +12,6 @@
 #include "options.h"
 #include "report.h"
 
-/* A number that was not given: the default depends on other options. */
-#define UNSET	UINT64_MAX
-
 #define NS_PER_S	UINT64_C(1000000000)
 
 enum kind { SIZE, TIME, BOOL, NAME, TEXT };
@@ -28,6 +25,7 @@ enum kind { SIZE, TIME, BOOL, NAME, TEXT };
  * @min: the least value
  * @max: the greatest
  * @names: for NAME
+ * @engines: the engines that know the option; NULL: all
  */
 struct option {
 	const char *name;
@@ -36,12 +34,18 @@ struct option {
 	uint64_t min;
 	uint64_t max;
 	const char *const *names;
+	const char *engines;
 };
 
 /* Every engine; the first is the default. */
 static const struct engine *const engines[] = {
 	&engine_sync,
+	&engine_vsync,
 	&engine_libaio,
+	&engine_io_uring,
+	&engine_mmap,
+	&engine_buffered,
+	&engine_splice,
 	&engine_null,
 	&engine_syscall,
 	&engine_calibrate,
@@ -50,34 +54,52 @@ static const struct engine *const engines[] = {
 /* Their names, as the table wants them; the NULL at the end stays. */
 static const char *engine_names[ARRAY_SIZE(engines) + 1];
 
-static const char *const rw_names[] = { "read", "write", NULL };
-static const char *const pattern_names[] = { "sequential", "fixed", NULL };
+static const char *const rw_names[] = {
+	"read", "write", "rw", "randread", "randwrite", "randrw", NULL
+};
+
+static const char *const pattern_names[] = {
+	"sequential", "random", "fixed", NULL
+};
+
 static const char *const format_names[] = { "normal", "json", NULL };
 
 #define OPT(name, kind, ...)	\
 	{ #name, kind, offsetof(struct options, name), __VA_ARGS__ }
 
 static const struct option table[] = {
-	OPT(filename, TEXT, 0, 0, NULL),
-	OPT(ioengine, NAME, 0, 0, engine_names),
-	OPT(rw, NAME, 0, 0, rw_names),
-	OPT(pattern, NAME, 0, 0, pattern_names),
-	OPT(bs, SIZE, 1, 1u << 30, NULL),
-	OPT(iodepth, SIZE, 1, 65536, NULL),
-	OPT(offset, SIZE, 0, INT64_MAX, NULL),
-	OPT(size, SIZE, 0, INT64_MAX, NULL),
-	OPT(direct, BOOL, 0, 1, NULL),
-	OPT(number_ios, SIZE, 0, INT64_MAX, NULL),
-	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL),
-	OPT(rounds, SIZE, 1, 1000000, NULL),
-	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL),
-	OPT(numjobs, SIZE, 1, 4096, NULL),
-	OPT(cpus_allowed, TEXT, 0, 0, NULL),
-	OPT(region, SIZE, 0, 65535, NULL),
-	OPT(allow_mounted, BOOL, 0, 1, NULL),
-	OPT(calibrate, BOOL, 0, 1, NULL),
-	OPT(output_format, NAME, 0, 0, format_names),
-	OPT(output, TEXT, 0, 0, NULL),
+	OPT(filename, TEXT, 0, 0, NULL, NULL),
+	OPT(ioengine, NAME, 0, 0, engine_names, NULL),
+	OPT(rw, NAME, 0, 0, rw_names, NULL),
+	OPT(rwmixread, SIZE, 1, 99, NULL, NULL),
+	OPT(randseed, SIZE, 0, INT64_MAX, NULL, NULL),
+	OPT(pattern, NAME, 0, 0, pattern_names, NULL),
+	OPT(bs, SIZE, 1, 1u << 30, NULL, NULL),
+	OPT(iodepth, SIZE, 1, 65536, NULL, NULL),
+	OPT(offset, SIZE, 0, INT64_MAX, NULL, NULL),
+	OPT(size, SIZE, 0, INT64_MAX, NULL, NULL),
+	OPT(direct, BOOL, 0, 1, NULL, NULL),
+	OPT(invalidate, BOOL, 0, 1, NULL, NULL),
+	OPT(hipri, BOOL, 0, 1, NULL, "vsync io_uring"),
+	OPT(nowait, BOOL, 0, 1, NULL, "vsync"),
+	OPT(dsync, BOOL, 0, 1, NULL, "vsync"),
+	OPT(fixedbufs, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(registerfiles, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(sqthread_poll, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(single_issuer, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(defer_taskrun, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(optional, BOOL, 0, 1, NULL, "vsync io_uring"),
+	OPT(number_ios, SIZE, 0, INT64_MAX, NULL, NULL),
+	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL, NULL),
+	OPT(rounds, SIZE, 1, 1000000, NULL, NULL),
+	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
+	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
+	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
+	OPT(region, SIZE, 0, 65535, NULL, NULL),
+	OPT(allow_mounted, BOOL, 0, 1, NULL, NULL),
+	OPT(calibrate, BOOL, 0, 1, NULL, NULL),
+	OPT(output_format, NAME, 0, 0, format_names, NULL),
+	OPT(output, TEXT, 0, 0, NULL, NULL),
 };
 
 /* The most I/O buffers may take: a typing error shall not eat the machine. */
@@ -287,8 +309,36 @@ static bool parse_files(struct options *o, char *msg, size_t size)
 	return false;
 }
 
-/* What one option alone does not show. */
-static bool check(struct options *o, char *msg, size_t size)
+static bool has_word(const char *words, const char *word)
+{
+	const size_t len = strlen(word);
+
+	while (*words) {
+		if (strcspn(words, " ") == len && !strncmp(words, word, len))
+			return true;
+		words += strcspn(words, " ");
+		words += strspn(words, " ");
+	}
+	return false;
+}
+
+/* Options of other engines would do nothing here, and are refused. */
+static bool check_engine_options(struct options *o, char *msg, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		if (!table[i].engines || !*number(o, &table[i]) ||
+		    has_word(table[i].engines, o->engine->name))
+			continue;
+		snprintf(msg, size, "--%s: is for --ioengine=%s, not for %s",
+			 table[i].name, table[i].engines, o->engine->name);
+		return false;
+	}
+	return true;
+}
+
+static bool check_engine(struct options *o, char *msg, size_t size)
 {
 	const struct engine *e;
 
@@ -297,50 +347,78 @@ static bool check(struct options *o, char *msg, size_t size)
 	e = engines[o->ioengine];
 	o->engine = e;
 	o->calibrate = e == &engine_calibrate;
+
 	if (o->iodepth == UNSET)
 		o->iodepth = e->iodepth;
-	if (o->iodepth > 1 && !(e->flags & ENGINE_BATCH)) {
+	if (o->direct == UNSET)
+		o->direct = !(e->flags & (ENGINE_CACHED | ENGINE_INDIRECT));
+	if (o->iodepth > 1 && !(e->flags & ENGINE_BATCH))
 		snprintf(msg, size,
-			 "--iodepth=%" PRIu64 ": must be 1, %s has one I/O at a time",
+			 "--iodepth=%" PRIu64
+			 ": must be 1, %s has one I/O at a time",
 			 o->iodepth, e->name);
-		return false;
-	}
-	if ((e->flags & ENGINE_FILE) && !o->filename) {
+	else if ((e->flags & ENGINE_FILE) && !o->filename)
 		snprintf(msg, size, "--filename: %s needs a file or a device",
 			 e->name);
-		return false;
-	}
-	if (!(e->flags & ENGINE_FILE) && o->filename) {
+	else if (!(e->flags & ENGINE_FILE) && o->filename)
 		snprintf(msg, size, "--filename=%s: %s uses none",
 			 o->filename, e->name);
-		return false;
-	}
-	if (o->rounds > 1 && !o->number_ios) {
+	else if ((e->flags & ENGINE_CACHED) && o->direct)
+		snprintf(msg, size, "--direct=1: must be 0 for %s", e->name);
+	else if ((e->flags & ENGINE_READS) &&
+		 (options_write(o) || options_mixed(o)))
 		snprintf(msg, size,
-			 "--rounds=%" PRIu64 ": needs --number_ios, the I/Os in one round",
-			 o->rounds);
+			 "--rw=%s: must be read or randread, %s cannot write",
+			 rw_names[o->rw], e->name);
+	else
+		return check_engine_options(o, msg, size);
+	return false;
+}
+
+static bool check_pattern(struct options *o, char *msg, size_t size)
+{
+	const bool random = o->rw >= RW_RANDREAD;
+
+	if (o->pattern == UNSET)
+		o->pattern = random ? PATTERN_RANDOM : PATTERN_SEQUENTIAL;
+	if (!random || o->pattern == PATTERN_RANDOM)
+		return true;
+	snprintf(msg, size, "--pattern=%s: must be random with --rw=%s",
+		 pattern_names[o->pattern], rw_names[o->rw]);
+	return false;
+}
+
+/* What one option alone does not show. */
+static bool check(struct options *o, char *msg, size_t size)
+{
+	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size))
 		return false;
-	}
-	if (o->calibrate && !o->number_ios) {
+	if (o->rounds > 1 && !o->number_ios)
+		snprintf(msg, size,
+			 "--rounds=%" PRIu64
+			 ": needs --number_ios, the I/Os in one round",
+			 o->rounds);
+	else if (o->calibrate && !o->number_ios)
 		snprintf(msg, size,
 			 "--calibrate: needs --number_ios, the iterations in one round");
-		return false;
-	}
-	if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs) {
+	else if (o->invalidate && o->direct)
+		snprintf(msg, size,
+			 "--invalidate=1: needs --direct=0, there is no page cache otherwise");
+	else if (o->hipri && !o->direct)
+		snprintf(msg, size,
+			 "--hipri=1: needs --direct=1, the page cache cannot be polled");
+	else if (o->defer_taskrun && !o->single_issuer)
+		snprintf(msg, size,
+			 "--defer_taskrun=1: needs --single_issuer=1");
+	else if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs)
 		snprintf(msg, size,
 			 "--bs=%" PRIu64
 			 ": --iodepth times --numjobs such buffers exceed %"
 			 PRIu64 " bytes", o->bs, MAX_BUFFERS);
-		return false;
-	}
-	if (o->warmup_ios == UNSET) {
-		o->warmup_ios = 1000;
-		if (o->number_ios && o->number_ios < o->warmup_ios)
-			o->warmup_ios = o->number_ios;
-	}
-	if (o->filename && !parse_files(o, msg, size))
-		return false;
-	return !o->cpus_allowed || parse_cpus(o, msg, size);
+	else
+		return (!o->filename || parse_files(o, msg, size)) &&
+		       (!o->cpus_allowed || parse_cpus(o, msg, size));
+	return false;
 }
 
 /**
@@ -366,7 +444,10 @@ enum options_result options_parse(struct options *o, int argc, char **argv,
 	memset(o, 0, sizeof(*o));
 	o->bs = 4096;
 	o->iodepth = UNSET;
-	o->direct = 1;
+	o->pattern = UNSET;
+	o->rwmixread = 50;
+	o->randseed = 1;
+	o->direct = UNSET;
 	o->rounds = 1;
 	o->warmup_ios = UNSET;
 	o->numjobs = 1;
@@ -425,28 +506,41 @@ void options_help(FILE *out)
 {
 	static const char help[] =
 "Usage: ioloop --filename=DEVICE[:DEVICE...] [OPTION=VALUE...]\n"
-"Does one kind of I/O in a loop as short as it can be, and times it.\n"
-"  --ioengine=ENGINE    sync (default), libaio, null, syscall\n"
-"  --rw=read|write      writes destroy what is on the device\n"
-"  --pattern=PATTERN    sequential (default) or fixed: always at --offset\n"
-"  --bs=SIZE            bytes per I/O (4k)\n"
-"  --iodepth=N          I/Os per batch (libaio: 100)\n"
-"  --offset=SIZE --size=SIZE   the part of the device to use (all of it)\n"
-"  --direct=0|1         bypass the page cache (1)\n"
-"  --number_ios=N       I/Os per round (no limit)\n"
-"  --rounds=N           rounds, each with figures of its own (1)\n"
-"  --runtime=TIME       stop after this time\n"
-"  --warmup_ios=N       I/Os before the first round (at most 1000)\n"
-"  --numjobs=N          processes per device (1)\n"
-"  --cpus_allowed=LIST  bind job k to the k-th of these processors\n"
-"  --region=N           region number for the marker instructions (0)\n"
-"  --allow-mounted      write even to a device that is in use\n"
-"  --calibrate          no I/O: --number_ios loops of known length\n"
-"  --output-format=normal|json  --output=FILE   (normal, standard output)\n"
+"One kind of I/O in a loop as short as it can be, timed. Writes destroy data!\n"
+"  --ioengine=  sync vsync libaio io_uring mmap buffered splice null syscall\n"
+"  --rw=        read write rw randread randwrite randrw; --rwmixread=50 (%)\n"
+"  --pattern=   sequential, random, or fixed: always at --offset; --randseed=N\n"
+"  --bs=4k  --offset=SIZE  --size=SIZE    block size; the part of the device\n"
+"  --iodepth=N                I/Os per batch (libaio 100, io_uring 32)\n"
+"  --direct=0|1 --invalidate  bypass the page cache; empty it before each round\n"
+"  --hipri --nowait --dsync   flags of vsync; --hipri is for io_uring, too\n"
+"  --fixedbufs --registerfiles --sqthread_poll --single_issuer --defer_taskrun\n"
+"                             of io_uring; --optional: go on without, if need be\n"
+"  --number_ios=N --rounds=N  I/Os per round (no limit); rounds (1)\n"
+"  --runtime=TIME             stop after it\n"
+"  --warmup_ios=N             I/Os before the first round\n"
+"  --numjobs=N                processes per device (1)\n"
+"  --cpus_allowed=LIST        bind job k to the k-th of these processors\n"
+"  --region=N                 region number for the marker instructions (0)\n"
+"  --allow-mounted            write even to a device that is in use\n"
+"  --calibrate                no I/O: --number_ios loops of known length\n"
+"  --output-format=normal|json  --output=FILE  (normal, to standard output)\n"
 "Ctrl-C ends the loop and reports. Exit status: 1 if an I/O failed, 2 if the\n"
 "command line is wrong. ioloop(1) has the details.\n";
 
 	fputs(help, out);
+}
+
+/**
+ * options_summary() - print what kind of I/O it is
+ * @o: the options
+ * @out: where to
+ */
+void options_summary(const struct options *o, FILE *out)
+{
+	fprintf(out, "%s, %s, %" PRIu64 " bytes, depth %" PRIu64 ", %s; ",
+		rw_names[o->rw], pattern_names[o->pattern], o->bs, o->iodepth,
+		o->direct ? "direct" : "page cache");
 }
 
 /**

@@ -5,14 +5,15 @@
 #ifndef IOLOOP_OPTIONS_H
 #define IOLOOP_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #define MAX_CPUS	4096
 #define MAX_DEVICES	256
 
-enum rw { RW_READ, RW_WRITE };
-enum pattern { PATTERN_SEQUENTIAL, PATTERN_FIXED };
+enum rw { RW_READ, RW_WRITE, RW_MIXED, RW_RANDREAD, RW_RANDWRITE, RW_RANDMIXED };
+enum pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_FIXED };
 enum format { FORMAT_NORMAL, FORMAT_JSON };
 
 /**
@@ -29,12 +30,24 @@ struct options {
 	char *filename;
 	uint64_t ioengine;
 	uint64_t rw;
+	uint64_t rwmixread;
+	uint64_t randseed;
 	uint64_t pattern;
 	uint64_t bs;
 	uint64_t iodepth;
 	uint64_t offset;
 	uint64_t size;
 	uint64_t direct;
+	uint64_t invalidate;
+	uint64_t hipri;
+	uint64_t nowait;
+	uint64_t dsync;
+	uint64_t fixedbufs;
+	uint64_t registerfiles;
+	uint64_t sqthread_poll;
+	uint64_t single_issuer;
+	uint64_t defer_taskrun;
+	uint64_t optional;
 	uint64_t number_ios;
 	uint64_t runtime;
 	uint64_t rounds;
@@ -56,10 +69,24 @@ struct options {
 
 enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_BAD };
 
+/* A number that was not given: the default depends on other things. */
+#define UNSET	UINT64_MAX
+
+static inline bool options_write(const struct options *o)
+{
+	return o->rw == RW_WRITE || o->rw == RW_RANDWRITE;
+}
+
+static inline bool options_mixed(const struct options *o)
+{
+	return o->rw == RW_MIXED || o->rw == RW_RANDMIXED;
+}
+
 enum options_result options_parse(struct options *o, int argc, char **argv,
 				  char *msg, size_t msg_size);
 void options_free(struct options *o);
 void options_help(FILE *out);
+void options_summary(const struct options *o, FILE *out);
 void options_json(const struct options *o, FILE *out);
 
 #endif /* IOLOOP_OPTIONS_H */

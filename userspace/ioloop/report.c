@@ -103,6 +103,25 @@ static void json_error(const struct result *res, FILE *out)
 	fputc('}', out);
 }
 
+static void json_flags(const struct result *res, FILE *out)
+{
+	static const char *const names[] = {
+		"hipri", "nowait", "dsync", "fixedbufs", "registerfiles",
+		"sqthread_poll", "single_issuer", "defer_taskrun"
+	};
+	const char *comma = "";
+	size_t i;
+
+	fputs(", \"flags\": [", out);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!(res->flags & 1u << i))
+			continue;
+		fprintf(out, "%s\"%s\"", comma, names[i]);
+		comma = ", ";
+	}
+	fputc(']', out);
+}
+
 static void json_rounds(const struct result *res, FILE *out)
 {
 	const struct round *r;
@@ -136,13 +155,14 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 		json_string(job->dev->name, out);
 	else
 		fputs("null", out);
+	json_flags(res, out);
 	fprintf(out, ", \"locked\": %s,\n      \"ios\": %" PRIu64
 		     ", \"bytes\": %" PRIu64 ", \"errors\": %" PRIu64
 		     ", \"first_error\": ", res->locked ? "true" : "false",
 		res->ios, job->dev ? res->ios * job->o->bs : 0, res->errors);
 	json_error(res, out);
-	fprintf(out, ",\n      \"ns\": %" PRIu64 ", \"tsc\": %" PRIu64 ",\n",
-		s.ns, s.tsc);
+	fprintf(out, ", \"again\": %" PRIu64 ",\n      \"ns\": %" PRIu64
+		     ", \"tsc\": %" PRIu64 ",\n", res->again, s.ns, s.tsc);
 	json_rounds(res, out);
 }
 
@@ -234,11 +254,7 @@ void report_normal(const struct report *r, FILE *out)
 
 	fprintf(out, "ioloop %s: ", o->engine->name);
 	if (o->nr_files)
-		fprintf(out, "%s, %s, %" PRIu64 " bytes, depth %" PRIu64
-			     ", %s; ", job_op(r->jobs),
-			o->pattern == PATTERN_FIXED ? "fixed offset" :
-						      "sequential",
-			o->bs, o->iodepth, o->direct ? "direct" : "buffered");
+		options_summary(o, out);
 	fprintf(out, "ended by %s\n", r->stopped_by);
 	fprintf(out, "%5s %4s %-20s %12s %9s %12s %10s %10s %10s\n", "job",
 		"cpu", "device", "I/Os", "seconds", "I/Os/s", "MB/s", "ns/I/O",

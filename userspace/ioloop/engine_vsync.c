@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vsync: one preadv2() or pwritev2() after another, with the flags of --hipri,
+ * --nowait and --dsync.
+ *
+ * Where --nowait would have waited, the I/O is counted as one to be repeated,
+ * and repeated without that flag, as a program would that wants its data.
+ */
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "engine.h"
+
+struct vsync {
+	struct iovec iov;
+	int flags;
+};
+
+static int vsync_flags(unsigned int flags)
+{
+	return (flags & FLAG_HIPRI ? RWF_HIPRI : 0) |
+	       (flags & FLAG_NOWAIT ? RWF_NOWAIT : 0) |
+	       (flags & FLAG_DSYNC ? RWF_DSYNC : 0);
+}
+
+/*
+ * With --optional, leave out what the kernel does not take. It says so for the
+ * first I/O already, which is done here: what it overwrites would be anyway.
+ */
+static void vsync_negotiate(struct job *job, struct vsync *v)
+{
+	static const unsigned int order[] = {
+		FLAG_HIPRI, FLAG_NOWAIT, FLAG_DSYNC
+	};
+	const long op = job->cursor.write ? SYS_pwritev2 : SYS_preadv2;
+	size_t i = 0;
+
+	while (sys6(op, job->fd, (long)&v->iov, 1, (long)job->cursor.position,
+		    0, v->flags) == -EOPNOTSUPP && i < ARRAY_SIZE(order)) {
+		job->res->flags &= ~order[i++];
+		v->flags = vsync_flags(job->res->flags);
+	}
+}
+
+static void vsync_cleanup(struct job *job)
+{
+	free(job->data);
+}
+
+static bool vsync_setup(struct job *job)
+{
+	struct vsync *v = calloc(1, sizeof(*v));
+
+	if (!v) {
+		job_error(job, "calloc", 0, 0, -ENOMEM);
+		return false;
+	}
+	job->data = v;
+	v->iov.iov_base = job->buffers;
+	v->iov.iov_len = job->o->bs;
+	job->res->flags = (job->o->hipri ? FLAG_HIPRI : 0) |
+			  (job->o->nowait ? FLAG_NOWAIT : 0) |
+			  (job->o->dsync ? FLAG_DSYNC : 0);
+	v->flags = vsync_flags(job->res->flags);
+	if (job->o->optional)
+		vsync_negotiate(job, v);
+	return true;
+}
+
+static __always_inline
+uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int order)
+{
+	const struct vsync *v = job->data;
+	const long fd = job->fd;
+	const long iov = (long)&v->iov;
+	const long all = v->flags;
+	const long size = (long)job->o->bs;
+	const int *const stop = job->stop;
+	struct cursor c = job->cursor;
+	uint64_t left = nr;
+	uint64_t position;
+	long flags = all;
+	long ret;
+
+	do {
+		position = cursor_next(&c, order);
+again:
+		ret = sys6(c.write ? SYS_pwritev2 : SYS_preadv2, fd, iov, 1,
+			   (long)position, 0, flags);
+		if (unlikely(ret != size)) {
+			if (ret == -EINTR)
+				goto again;
+			if (ret == -EAGAIN && (flags & RWF_NOWAIT)) {
+				job->res->again++;
+				flags &= ~(long)RWF_NOWAIT;
+				goto again;
+			}
+			job_io_error(job, c.write, position, ret);
+			break;
+		}
+		flags = all;
+		left--;
+	} while (left && !stopped(stop));
+	job->cursor = c;
+	return nr - left;
+}
+
+ENGINE_DEFINE_RUN(vsync_loop)
+
+const struct engine engine_vsync = {
+	.name = "vsync",
+	.flags = ENGINE_FILE,
+	.iodepth = 1,
+	.setup = vsync_setup,
+	.run = ENGINE_RUN(vsync_loop),
+	.cleanup = vsync_cleanup,
+};
