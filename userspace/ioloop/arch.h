@@ -9,6 +9,7 @@
 #ifndef IOLOOP_ARCH_H
 #define IOLOOP_ARCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/cdefs.h>
 
@@ -91,6 +92,20 @@ long sys6(long nr, long a, long b, long c, long d, long e, long f)
 		     : "D" (a), "S" (b), "d" (c), "r" (r10), "r" (r8), "r" (r9)
 		     : "rcx", "r11", "memory");
 	return ret;
+}
+
+/**
+ * stopped() - whether a loop should end early
+ * @stop: job->stop, which another process sets
+ *
+ * One compare with memory, which a volatile load would not become.
+ */
+static __always_inline bool stopped(const int *stop)
+{
+	bool set;
+
+	asm volatile("cmpl $0, %1" : "=@ccne" (set) : "m" (*stop));
+	return __builtin_expect(set, 0);
 }
 
 /*

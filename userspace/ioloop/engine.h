@@ -237,15 +237,14 @@ extern const struct engine engine_vsync;
 #define CALIBRATE_OVERHEAD	5
 
 /**
- * stopped() - whether a loop should end early
- * @stop: job->stop
- *
- * A plain load on purpose: every loop has a system call or another barrier
- * in it, so it is read anew each time, and folds into one compare.
+ * cursor_save() - remember where a loop has come to
+ * @job: the job
+ * @c: the loop's own copy of job->cursor
  */
-static __always_inline bool stopped(const int *stop)
+static __always_inline void cursor_save(struct job *job, const struct cursor *c)
 {
-	return unlikely(*stop);
+	job->cursor.position = c->position;
+	job->cursor.state = c->state;
 }
 
 /**

@@ -333,7 +333,7 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int order)
 		__atomic_store_n(r->cq_head, slot + batch, __ATOMIC_RELEASE);
 		left -= batch;
 	} while (left && !stopped(stop));
-	job->cursor = c;
+	cursor_save(job, &c);
 	return nr - left;
 }
 

@@ -152,7 +152,7 @@ uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int order)
 		}
 		left -= (uint64_t)got;
 	} while (left && !stopped(stop));
-	job->cursor = c;
+	cursor_save(job, &c);
 	return nr - left;
 }
 

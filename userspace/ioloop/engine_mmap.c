@@ -109,7 +109,7 @@ uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int order)
 		left--;
 	} while (left && !stopped(stop));
 	left += m->failed;
-	job->cursor = c;
+	cursor_save(job, &c);
 	return nr - left;
 }
 

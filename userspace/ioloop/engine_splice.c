@@ -101,7 +101,7 @@ uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int order)
 		}
 		left--;
 	} while (left && !stopped(stop));
-	job->cursor = c;
+	cursor_save(job, &c);
 	return nr - left;
 }
 

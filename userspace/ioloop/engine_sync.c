@@ -18,22 +18,22 @@ uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int order)
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	uint64_t position;
-	long ret;
+	long op, ret;
 
 	do {
 		position = cursor_next(&c, order);
+		op = c.write ? SYS_pwrite64 : SYS_pread64;
 again:
-		ret = sys4(c.write ? SYS_pwrite64 : SYS_pread64, fd, buffer,
-			   size, (long)position);
+		ret = sys4(op, fd, buffer, size, (long)position);
 		if (unlikely(ret != size)) {
 			if (ret == -EINTR)
 				goto again;
-			job_io_error(job, c.write, position, ret);
+			job_io_error(job, op == SYS_pwrite64, position, ret);
 			break;
 		}
 		left--;
 	} while (left && !stopped(stop));
-	job->cursor = c;
+	cursor_save(job, &c);
 	return nr - left;
 }
 

@@ -82,13 +82,13 @@ uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int order)
 	uint64_t left = nr;
 	uint64_t position;
 	long flags = all;
-	long ret;
+	long op, ret;
 
 	do {
 		position = cursor_next(&c, order);
+		op = c.write ? SYS_pwritev2 : SYS_preadv2;
 again:
-		ret = sys6(c.write ? SYS_pwritev2 : SYS_preadv2, fd, iov, 1,
-			   (long)position, 0, flags);
+		ret = sys6(op, fd, iov, 1, (long)position, 0, flags);
 		if (unlikely(ret != size)) {
 			if (ret == -EINTR)
 				goto again;
@@ -97,13 +97,13 @@ again:
 				flags &= ~(long)RWF_NOWAIT;
 				goto again;
 			}
-			job_io_error(job, c.write, position, ret);
+			job_io_error(job, op == SYS_pwritev2, position, ret);
 			break;
 		}
 		flags = all;
 		left--;
 	} while (left && !stopped(stop));
-	job->cursor = c;
+	cursor_save(job, &c);
 	return nr - left;
 }
 
