@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,12 @@ from iopath.errors import IopathError
 
 # Below this total an entry's contents are read again at each use; above, sizes and times must do.
 _HASH_LIMIT = 128 << 20
+
+# What says that a place cannot be written, rather than that the program is wrong.
+_UNWRITABLE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO,
+    errno.ENOTDIR, errno.EEXIST,
+}  # fmt: skip
 
 
 def digest_file(path: Path) -> str:
@@ -40,7 +47,7 @@ def out_of_space(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+        if error.errno in _UNWRITABLE:
             where = f": {error.filename}" if error.filename else ""
             raise IopathError(f"{what}: {error.strerror}{where}") from error
         raise
@@ -68,7 +75,7 @@ class Cache:
         """Where the entry for *inputs* is, or would be."""
         return self.root / kind / digest_of(inputs)[:32]
 
-    def find(self, kind: str, inputs: Mapping[str, Any]) -> Path | None:
+    def _find(self, kind: str, inputs: Mapping[str, Any], *, warn: bool) -> Path | None:
         """The whole and undamaged entry for *inputs*, if there is one."""
         path = self.path(kind, inputs)
         if path in self._verified:
@@ -77,19 +84,20 @@ class Cache:
             return None
         fault = _fault(path)
         if fault:
-            self._warn(f"cache entry {path} is damaged ({fault}): making it again")
+            if warn:
+                self._warn(f"cache entry {path} is damaged ({fault}): making it again")
             return None
         self._verified.add(path)
         return path
 
     def entry(self, kind: str, inputs: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
         """The entry for *inputs*; *make* fills an empty folder with it if it is missing."""
-        found = self.find(kind, inputs)
+        found = self._find(kind, inputs, warn=False)
         if found:
             return found
         path = self.path(kind, inputs)
         with self.lock(f"{kind}-{path.name}"):
-            found = self.find(kind, inputs)
+            found = self._find(kind, inputs, warn=True)
             if found:
                 return found
             with out_of_space(f"cannot write the cache {self.root}"):
@@ -117,21 +125,27 @@ class Cache:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for base, _, names in os.walk(folder):
+    """Every file and every symbolic link."""
+    for base, folders, names in os.walk(folder):
         for name in names:
-            path = Path(base) / name
-            if not path.is_symlink():
-                yield path
+            yield Path(base, name)
+        for name in folders:
+            if Path(base, name).is_symlink():
+                yield Path(base, name)
+
+
+def _mark(path: Path, *, hashed: bool) -> list[int | str]:
+    """What a file is known by later: its size, and its digest or its time; a link's target."""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return [0, str(path.readlink())]
+    return [status.st_size, digest_file(path) if hashed else str(status.st_mtime_ns)]
 
 
 def _write_manifest(folder: Path, inputs: Mapping[str, Any]) -> None:
     paths = list(_files(folder))
-    hashed = sum(path.stat().st_size for path in paths) <= _HASH_LIMIT
-    files = {}
-    for path in paths:
-        status = path.stat()
-        mark = digest_file(path) if hashed else str(status.st_mtime_ns)
-        files[str(path.relative_to(folder))] = [status.st_size, mark]
+    hashed = sum(path.lstat().st_size for path in paths) <= _HASH_LIMIT
+    files = {str(path.relative_to(folder)): _mark(path, hashed=hashed) for path in paths}
     manifest = {"inputs": inputs, "made": int(time.time()), "hashed": hashed, "files": files}
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
@@ -141,7 +155,8 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
         manifest = json.loads((folder / "manifest.json").read_text())
     except (OSError, ValueError):
         return None
-    return manifest if isinstance(manifest, dict) and "files" in manifest else None
+    whole = isinstance(manifest, dict) and {"inputs", "hashed", "files"} <= manifest.keys()
+    return manifest if whole else None
 
 
 def _fault(folder: Path) -> str | None:
@@ -149,15 +164,13 @@ def _fault(folder: Path) -> str | None:
     manifest = _read_manifest(folder)
     if manifest is None:
         return "no manifest"
-    for name, (size, mark) in manifest["files"].items():
+    for name, known in manifest["files"].items():
         path = folder / name
         try:
-            status = path.stat()
+            if path.lstat().st_size != known[0] and not path.is_symlink():
+                return f"{name} has another size"
+            if _mark(path, hashed=manifest["hashed"]) != known:
+                return f"{name} has changed"
         except OSError:
             return f"{name} is missing"
-        if status.st_size != size:
-            return f"{name} has another size"
-        now = digest_file(path) if manifest["hashed"] else str(status.st_mtime_ns)
-        if now != mark:
-            return f"{name} has changed"
     return None

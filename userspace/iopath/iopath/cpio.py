@@ -58,7 +58,8 @@ def archive(entries: list[Entry]) -> bytes:
             raise ValueError(f"not a name relative to the root: {entry.name!r}")
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])
-            complete.setdefault(parent, directory(parent))
+            if not stat.S_ISDIR(complete.setdefault(parent, directory(parent)).mode):
+                raise ValueError(f"given twice: {parent}")
         if entry.name in complete and not stat.S_ISDIR(entry.mode):
             raise ValueError(f"given twice: {entry.name}")
         complete[entry.name] = entry
