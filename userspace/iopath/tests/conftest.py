@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests share: the recorded package lists, the command, and caches of a test's own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from iopath.apt import SUITES, Package, read_index
+from iopath.build import build
+from iopath.cache import Cache
+from iopath.measure import Session
+from iopath.paths import cache_root, source_root
+from iopath.progress import Reporter
+
+RECORDED = Path(__file__).parent / "packages"
+IOPATH = source_root() / "build/bin/iopath"
+
+# The kernel that serves where any one will do.
+KERNEL = "debian:6.1"
+
+
+@pytest.fixture(scope="session")
+def recorded() -> list[Package]:
+    """Kernel packages as Debian's suites listed them in November 2026, a choice of versions."""
+    found: list[Package] = []
+    for suite in SUITES:
+        path = RECORDED / suite
+        if path.exists():
+            with path.open() as lines:
+                found += read_index(lines, suite)
+    return found
+
+
+def write_index(cache: Path, packages: Sequence[Package]) -> None:
+    """Make *packages* the package lists that a cache knows; they are fresh."""
+    (cache / "apt").mkdir(parents=True, exist_ok=True)
+    (cache / "apt/index.json").write_text(json.dumps([asdict(package) for package in packages]))
+
+
+class Command:
+    """The command iopath with a cache and surroundings of its own."""
+
+    def __init__(self, cache: Path, folder: Path) -> None:
+        self.cache = cache
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        self.env = {
+            **os.environ,
+            "IOPATH_CACHE": str(cache),
+            "TMPDIR": str(self.temporary),
+            "COLUMNS": "300",
+        }
+        self._started: list[subprocess.Popen] = []
+
+    def start(self, *args: str | Path, wrap: Sequence[str | Path] = ()) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [*wrap, IOPATH, *args],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def run(
+        self, *args: str | Path, wrap: Sequence[str | Path] = (), timeout: float = 300
+    ) -> subprocess.CompletedProcess:
+        process = self.start(*args, wrap=wrap)
+        out, err = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    def fails(self, *args: str | Path, status: int = 1, wrap: Sequence[str | Path] = ()) -> str:
+        """The one line that iopath fails with; it leaves nothing behind."""
+        done = self.run(*args, "--quiet", wrap=wrap)
+        said = done.stderr.strip().splitlines()
+        assert (done.returncode, len(said)) == (status, 1), done.stderr + done.stdout
+        assert done.stdout == ""
+        assert said[0].startswith("iopath: ")
+        self.left_nothing()
+        return said[0]
+
+    def left_nothing(self) -> None:
+        """Whether nothing half-made and no program is left."""
+        assert [str(path) for path in self.cache.rglob("*.part")] == []
+        assert list(self.temporary.iterdir()) == []
+        assert self.programs() == []
+
+    def programs(self) -> list[str]:
+        """The programs that run on this test's cache or temporary files, but for iopath itself."""
+        mine = {process.pid for process in self._started}
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            here = str(self.cache) in line or str(self.temporary) in line
+            if here and int(path.parent.name) not in mine | {os.getpid()}:
+                found.append(line)
+        return found
+
+    def stop(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.communicate()
+
+
+@pytest.fixture
+def make_command(tmp_path: Path) -> Iterator[Callable[[Path], Command]]:
+    made: list[Command] = []
+
+    def make(cache: Path) -> Command:
+        made.append(Command(cache, tmp_path))
+        return made[-1]
+
+    yield make
+    for command in made:
+        command.stop()
+
+
+@pytest.fixture
+def empty(make_command: Callable[[Path], Command], tmp_path: Path) -> Command:
+    """iopath with nothing cached and no network."""
+    command = make_command(tmp_path / "cache")
+    command.env |= {
+        "IOPATH_MIRROR": "http://127.0.0.1:9/",
+        "IOPATH_SECURITY_MIRROR": "http://127.0.0.1:9/",
+    }
+    return command
+
+
+@pytest.fixture
+def listed(empty: Command, recorded: list[Package]) -> Command:
+    """iopath with the recorded lists, nothing else cached and no network."""
+    write_index(empty.cache, recorded)
+    return empty
+
+
+@pytest.fixture(scope="session")
+def session() -> Session:
+    """The user's own cache, in which kernels and builds are kept between runs of the tests."""
+    from rich.console import Console
+
+    return Session(Cache(cache_root()), Reporter(Console(stderr=True), quiet=True))
+
+
+@pytest.fixture(scope="session")
+def prepared(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the image of KERNEL and the modules for it, but no result."""
+    built = build(session.find(KERNEL), session.cache, session.apt, lambda what, part: None)
+    root = tmp_path_factory.mktemp("prepared")
+    for entry in (built.vmlinuz.parent, built.modules["blknull"].parent):
+        shutil.copytree(entry, root / entry.relative_to(session.cache.root), symlinks=True)
+    write_index(root, session.apt.packages())
+    return root
+
+
+@pytest.fixture
+def ready(prepared: Path, make_command: Callable[[Path], Command], tmp_path: Path) -> Command:
+    """iopath with KERNEL and its modules in a cache of the test's own, and no result."""
+    shutil.copytree(prepared, tmp_path / "cache", symlinks=True)
+    return make_command(tmp_path / "cache")
