@@ -47,6 +47,7 @@ userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
 .PHONY: guest-programs
 guest-programs: $(BUILD)/guest/init
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
+	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
 
 $(BUILD)/guest/init: userspace/guest/init.c | setup-userspace
 	@mkdir -p $(@D)

@@ -9,15 +9,18 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from iopath import __version__, measure, report, rungs
+from iopath import __version__, profile, report, result, rungs
 from iopath.build import image_inputs
 from iopath.cache import Cache, out_of_space
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Machine
+from iopath.measure import Session
 from iopath.paths import cache_root
+from iopath.plan import Settings
 from iopath.process import Stopped
 from iopath.progress import Reporter
 
@@ -32,7 +35,7 @@ def _block_size(text: str) -> int:
     return size
 
 
-def _positive(low: int, high: int, unit: str) -> "type":
+def _number(low: int, high: int, unit: str) -> "type":
     def parse(text: str) -> int:
         if not text.isdigit() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
@@ -61,20 +64,48 @@ def _parser() -> argparse.ArgumentParser:
     measuring = commands.add_parser("measure", help="measure what an I/O costs on kernels")
     measuring.add_argument("kernels", nargs="+", metavar="KERNEL")
     measuring.add_argument(
+        "--boots", default=1, type=_number(1, 100, "boots"), metavar="N",
+        help="boot each kernel N times, with other seeds and layouts (default: 1)",
+    )  # fmt: skip
+
+    profiling = commands.add_parser(
+        "profile", help="show where the instructions go: functions and layers"
+    )
+    profiling.add_argument("kernels", nargs="+", metavar="KERNEL")
+    profiling.add_argument(
+        "--folded",
+        metavar="FILE",
+        type=Path,
+        help="write call stacks as flame graph tools read them",
+    )
+    profiling.add_argument(
+        "--top", type=_number(1, 10000, "functions"), default=40, metavar="N",
+        help="functions to show (default: 40)",
+    )  # fmt: skip
+
+    for command in (measuring, profiling):
+        _add_scenario(command)
+        _add_machine(command)
+    profiling.add_argument(
+        "--layers", metavar="FILE", type=Path, help="a table of layers instead of iopath's"
+    )
+    for command in (listing, measuring, profiling):
+        command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
+    return parser
+
+
+def _add_scenario(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--rung", action="append", default=[], metavar="NAME",
         help=f"only these rungs, wildcards allowed: {', '.join(r.name for r in rungs.RUNGS)}",
     )  # fmt: skip
-    measuring.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
-    measuring.add_argument(
+    parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
+    parser.add_argument(
         "--bs", type=_block_size, action="append", metavar="SIZE",
         help="bytes per I/O, 512 to 1m (default: 4k); several make several rows",
     )  # fmt: skip
-    measuring.add_argument("--no-fill", action="store_true", help="load blknull with zero_fill=0")
-    measuring.add_argument("--json", metavar="FILE", type=Path, help="write the result to FILE")
-    _add_machine(measuring)
-    for command in (listing, measuring):
-        command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
-    return parser
+    parser.add_argument("--no-fill", action="store_true", help="load blknull with zero_fill=0")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the result to FILE")
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
@@ -88,25 +119,25 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         "--cpu", default=default.cpu, metavar="MODEL", help="CPU as QEMU names it (default: max)"
     )
     guest.add_argument(
-        "--memory", default=default.memory, type=_positive(256, 1 << 16, "MiB"), metavar="MIB",
+        "--memory", default=default.memory, type=_number(256, 1 << 16, "MiB"), metavar="MIB",
         help="memory in MiB (default: %(default)s)",
     )  # fmt: skip
     guest.add_argument(
-        "--seed", default=default.seed, type=_positive(0, (1 << 31) - 1, "seeds"), metavar="N",
+        "--seed", default=default.seed, type=_number(0, (1 << 31) - 1, "seeds"), metavar="N",
         help="seed of all that is random (default: %(default)s)",
     )  # fmt: skip
     guest.add_argument(
-        "--time-limit", default=default.time_limit, type=_positive(1, 86400, "seconds"),
+        "--time-limit", default=default.time_limit, type=_number(1, 86400, "seconds"),
         metavar="SECONDS", help="real time that a boot may take (default: %(default)s)",
     )  # fmt: skip
 
 
-def _write(path: Path, value: object) -> None:
-    """Write JSON to *path*: the whole of it or nothing."""
+def _write(path: Path, text: str) -> None:
+    """Write *text* to *path*: the whole of it or nothing."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with out_of_space(f"cannot write {path}"):
-            part.write_text(json.dumps(value, indent=1) + "\n")
+            part.write_text(text)
             part.rename(path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
@@ -114,33 +145,53 @@ def _write(path: Path, value: object) -> None:
         part.unlink(missing_ok=True)
 
 
-def _kernels(session: measure.Session, args: argparse.Namespace, out: Console) -> None:
+def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
     kernels = session.debian_kernels(update=args.update)
     cached = {k.release for k in kernels if session.cache.path("image", image_inputs(k)).exists()}
     shown = [k for k in kernels if args.all or not k.missing]
     if args.json:
-        _write(args.json, [vars(k) | {"cached": k.release in cached} for k in shown])
+        listed = [vars(k) | {"cached": k.release in cached} for k in shown]
+        _write(args.json, json.dumps(listed, indent=1) + "\n")
     report.show_kernels(shown, cached, out)
 
 
-def _measure(session: measure.Session, args: argparse.Namespace, out: Console) -> None:
-    if args.json and not args.json.absolute().parent.is_dir():
-        raise UsageError(f"cannot write {args.json}: there is no such folder")
-    settings = measure.Settings(
+def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
+    for path in (args.json, getattr(args, "folded", None)):
+        if path and not path.absolute().parent.is_dir():
+            raise UsageError(f"cannot write {path}: there is no such folder")
+    return Settings(
         rungs=rungs.select(args.rung),
         ops=args.op or rungs.OPS,
         block_sizes=args.bs or (4096,),
         machine=Machine(args.cpu, args.memory, args.cmdline, args.seed, args.time_limit),
         fill=not args.no_fill,
+        boots=boots,
+        profile=profiled,
+        layers=getattr(args, "layers", None),
     )
-    result = session.measure(args.kernels, settings)
-    measure.validate(result, "the result")
+
+
+def _take(session: Session, args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """Measure, and write the result where it is wanted."""
+    measured = session.measure(args.kernels, settings)
+    result.validate(measured, "the result")
     if args.json:
-        _write(args.json, result)
-    report.show(result, out)
+        _write(args.json, json.dumps(measured, indent=1) + "\n")
+    return measured
 
 
-_COMMANDS = {"kernels": _kernels, "measure": _measure}
+def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
+    report.show(_take(session, args, _settings(args, boots=args.boots)), out)
+
+
+def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
+    measured = _take(session, args, _settings(args, profiled=True))
+    if args.folded:
+        _write(args.folded, profile.fold_all(measured["results"]))
+    report.show_profile(measured, args.top, out)
+
+
+_COMMANDS = {"kernels": _kernels, "measure": _measure, "profile": _profile}
 
 
 def _interrupted(number: int, frame: object) -> None:
@@ -155,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     reporter = Reporter(Console(stderr=True), quiet=args.quiet)
     signal.signal(signal.SIGTERM, _interrupted)
     try:
-        session = measure.Session(Cache(cache_root(), reporter.warn), reporter)
+        session = Session(Cache(cache_root(), reporter.warn), reporter)
         _COMMANDS[args.command](session, args, out)
     except IopathError as error:
         print(f"iopath: {error}", file=sys.stderr)

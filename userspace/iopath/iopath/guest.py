@@ -92,8 +92,12 @@ class Qemu:
         return cls(path, match.group(1), digest_file(Path(path).resolve()))
 
 
-def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[str]:
-    """The QEMU command line; *folder* holds the initramfs, the channel and the console's log."""
+def command(
+    qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path, plugin: Path | None = None
+) -> list[str]:
+    """The QEMU command line; *folder* holds the initramfs, the channel and the console's log, and
+    gets the counts of *plugin*."""
+    counting = ["-plugin", f"{plugin},out={folder}/counts"] if plugin else []
     return [
         qemu.path,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -106,7 +110,9 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
                    f"mem-path={folder}/channel",
         "-device", "ivshmem-plain,memdev=channel",
         "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
-        "-append", f"console=ttyS0 panic=-1 {machine.cmdline}",
+        # With a single CPU the kernel would turn locked instructions into plain ones.
+        "-append", f"console=ttyS0 panic=-1 noreplace-smp {machine.cmdline}",
+        *counting,
     ]  # fmt: skip
 
 
@@ -116,9 +122,12 @@ def boot(
     image: Image,
     log: Path,
     progress: Callable[[int], None] = lambda records: None,
-) -> list[Record]:
-    """Boot and wait for the end of the plan. *log* gets the console; *progress* is told how many
-    records there are. Raises IopathError that names the log if the plan was not carried out."""
+    plugin: Path | None = None,
+) -> tuple[list[Record], bytes]:
+    """Boot and wait for the end of the plan: its records, and what *plugin* counted.
+
+    *log* gets the console; *progress* is told how many records there are. Raises IopathError that
+    names the log if the plan was not carried out."""
     with (
         out_of_space("cannot run a guest"),
         tempfile.TemporaryDirectory(prefix="iopath-") as name,
@@ -135,7 +144,7 @@ def boot(
                 status: int | None = None
                 try:
                     status = process.run(
-                        command(qemu, machine, image.vmlinuz, folder),
+                        command(qemu, machine, image.vmlinuz, folder, plugin),
                         output=folder / "qemu.log",
                         timeout=machine.time_limit,
                         poll=lambda: progress(_CHANNEL.unpack_from(memory)[3]),
@@ -151,8 +160,11 @@ def boot(
             else:
                 log.write_bytes(b"")
         complaint = process.last_line(folder / "qemu.log", "")
-    if state == _DONE:
-        return records
+        if state == _DONE:
+            counts = folder / "counts"
+            if plugin and not counts.exists():
+                raise IopathError(f"pathcount wrote nothing: {complaint or 'no complaint'}")
+            return records, counts.read_bytes() if plugin else b""
     raise IopathError(f"{_diagnose(status, complaint, records, log, machine)} (console: {log})")
 
 

@@ -1,54 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measure rungs on kernels: prepare each kernel, boot it, and make a result of what it recorded."""
 
+import gzip
 import hashlib
 import json
-import lzma
-import re
-import statistics
 import subprocess
+import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iopath import __version__, guest, process
+from iopath import __version__, guest, process, profile, result
 from iopath.apt import Apt
 from iopath.build import Built, build
-from iopath.cache import Cache, digest_of
+from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Image, Machine, Qemu
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
-from iopath.paths import guest_program
+from iopath.paths import guest_program, plugin_path
+from iopath.plan import EXTRA_RECORDS, KALLSYMS, Run, Settings, make_image, make_runs
+from iopath.profile import Layers, Profile, Symbols
 from iopath.progress import Reporter, Step
-from iopath.rungs import OPS, Rung
-
-SCHEMA = 1
-
-# What of a kernel's configuration lengthens or shortens an I/O's path.
-_OPTIONS = re.compile(
-    r"CONFIG_(PREEMPT\w*|HZ|NO_HZ\w*|CPU_MITIGATIONS|SPECULATION_MITIGATIONS|(?:MITIGATION_)?"
-    r"(?:RETPOLINE|RETHUNK|PAGE_TABLE_ISOLATION|CALL_DEPTH_TRACKING|SRSO)|X86_KERNEL_IBT|CFI_CLANG|CFI"
-    r"|BLK_CGROUP\w*|BLK_DEV_IO_TRACE|BLK_WBT|BUFFER_HEAD|FUNCTION_TRACER|HARDENED_USERCOPY"
-    r"|INIT_ON_(?:ALLOC|FREE)_DEFAULT_ON|FORTIFY_SOURCE|RANDSTRUCT\w*|STACKPROTECTOR\w*|LSM"
-    r"|DEBUG_LIST|LIST_HARDENED|SLUB_DEBUG|KASAN|LOCKDEP|PROVE_LOCKING|SECURITY|MEMCG"
-    r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)=(.*)"
-)
-_QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
-_CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
-_OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is measured, and on what machine."""
-
-    rungs: Sequence[Rung]
-    ops: Sequence[str] = OPS
-    block_sizes: Sequence[int] = (4096,)
-    machine: Machine = field(default_factory=Machine)
-    fill: bool = True  # whether blknull fills what it must not leave uninitialised
 
 
 class Session:
@@ -59,6 +32,7 @@ class Session:
         self.reporter = reporter
         self.apt = Apt(cache, reporter.warn)
         self._kernels: list[DebianKernel] | None = None
+        self._cpus = threading.BoundedSemaphore(guest.cpu_count())
 
     def debian_kernels(self, *, update: bool = False) -> list[DebianKernel]:
         if self._kernels is None or update:
@@ -97,7 +71,7 @@ class Session:
         qemu = Qemu.find()
         with (
             self.reporter.running(),
-            ThreadPoolExecutor(guest.cpu_count()) as pool,
+            ThreadPoolExecutor(len(names)) as pool,
         ):
             jobs = [
                 pool.submit(self._measure_one, name, kernel, settings, qemu)
@@ -110,7 +84,7 @@ class Session:
                 pool.shutdown(cancel_futures=True)
                 raise
         return {
-            "schema": SCHEMA,
+            "schema": result.SCHEMA,
             "program": f"iopath {__version__}",
             "mode": "exact",
             "qemu": {"version": qemu.version, "digest": qemu.digest},
@@ -121,25 +95,38 @@ class Session:
                 "seed": settings.machine.seed,
             },
             "kernels": [description for description, _ in measured],
-            "results": [result for _, results in measured for result in results],
+            "results": [record for _, records in measured for record in records],
         }
 
     def _measure_one(
         self, name: str, kernel: DebianKernel | Tree, settings: Settings, qemu: Qemu
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        runs = make_runs(settings)
         with self.reporter.job(name) as step:
             step("looking in the cache", 0.0)
             built = build(kernel, self.cache, self.apt, step)
-            runs = _runs(settings)
-            image = _image(built, runs, settings)
-            entry = self._boot(built, image, settings.machine, qemu, len(runs), step)
-        records = json.loads((entry / "records.json").read_text())
-        _check_calibration(json.loads(records["calibrate"]))
-        description = _describe(name, built, records, settings)
-        results = [
-            _figure(name, built.release, run, json.loads(records[f"run.{run.region}"]))
-            for run in runs
-        ]
+            image = make_image(built, runs, settings)
+            with ThreadPoolExecutor(settings.boots) as pool:
+                jobs = [
+                    pool.submit(self._boot, built, image, machine, settings, qemu, len(runs), step)
+                    for machine in settings.machines()
+                ]
+                boots = [job.result() for job in jobs]
+            profiles = {}
+            if settings.profile:
+                step("reading the profile", 1.0)
+                profiles = self._profile(boots[0], runs, settings)
+        records = [json.loads((boot / "records.json").read_text()) for boot in boots]
+        for texts in records:
+            result.check_calibration(json.loads(texts["calibrate"]))
+        description = result.describe(name, built, records[0], settings)
+        results = []
+        for run in runs:
+            outputs = [json.loads(texts[f"run.{run.region}"]) for texts in records]
+            record = result.figure(name, built.release, run, outputs)
+            if settings.profile:
+                record["profile"] = profiles[str(run.region)]
+            results.append(record)
         return description, results
 
     def _boot(
@@ -147,29 +134,75 @@ class Session:
         built: Built,
         image: Image,
         machine: Machine,
+        settings: Settings,
         qemu: Qemu,
         runs: int,
         step: Step,
     ) -> Path:
         """The cache entry with the records of booting *image*."""
+        plugin = plugin_path() if settings.profile else None
         inputs = {
             "qemu": qemu.digest,
             "machine": vars(machine) | {"time_limit": 0},
             "digests": built.digests,
-            "initramfs": digest_of({"sha256": _sha256(image.initramfs())}),
+            "initramfs": _sha256(image.initramfs()),
+            "plugin": digest_file(plugin) if plugin else "",
         }
         log = self.cache.root / "logs" / f"{built.release}-{digest_of(inputs)[:8]}.log"
 
         def make(folder: Path) -> None:
-            step("booting", 0.0)
-            records = guest.boot(
-                qemu, machine, image, log,
-                lambda done: step("measuring", min(1.0, done / (runs + _EXTRA_RECORDS))),
-            )  # fmt: skip
+            with self._cpus:
+                step("booting", 0.0)
+                records, counts = guest.boot(
+                    qemu, machine, image, log,
+                    lambda done: step("measuring", min(1.0, done / (runs + EXTRA_RECORDS))),
+                    plugin,
+                )  # fmt: skip
             texts = {record.name: record.data.decode(errors="replace") for record in records}
+            if plugin:
+                symbols = [
+                    line
+                    for line in texts.pop(KALLSYMS).splitlines(keepends=True)
+                    if line.split(" ", 2)[1] in "tTwW"
+                ]
+                _pack(folder / "kallsyms.gz", "".join(symbols).encode())
+                _pack(folder / "counts.gz", counts)
             (folder / "records.json").write_text(json.dumps(texts))
 
         return self.cache.entry("result", inputs, make)
+
+    def _profile(
+        self, boot: Path, runs: Sequence[Run], settings: Settings
+    ) -> dict[str, dict[str, Any]]:
+        """The profiles of a boot, by region."""
+        layers = Layers(settings.layers)
+        inputs = {
+            "boot": boot.name,
+            "layers": layers.digest,
+            "code": digest_file(Path(profile.__file__)),
+            "ios": {str(run.region): run.ios for run in runs},
+        }
+
+        def make(folder: Path) -> None:
+            program = subprocess.run(
+                [process.need("nm", "binutils"), guest_program("ioloop")],
+                capture_output=True, text=True, check=False,
+            ).stdout  # fmt: skip
+            symbols = Symbols(_unpack(boot / "kallsyms.gz"), program)
+            found = Profile(_unpack(boot / "counts.gz").splitlines(), symbols, layers)
+            regions = {str(run.region): found.region(run.region, run.ios) for run in runs}
+            (folder / "profile.json").write_text(json.dumps(regions))
+
+        entry = self.cache.entry("profile", inputs, make)
+        return json.loads((entry / "profile.json").read_text())
+
+
+def _pack(path: Path, data: bytes) -> None:
+    path.write_bytes(gzip.compress(data, 1, mtime=0))
+
+
+def _unpack(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode(errors="replace")
 
 
 def _sha256(data: bytes) -> str:
@@ -190,208 +223,3 @@ def _finish(
     if failures:
         raise IopathError(failures[0])
     return done
-
-
-# What a guest does.
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of ioloop in the guest."""
-
-    region: int
-    rung: Rung
-    op: str
-    block_size: int
-
-
-def _runs(settings: Settings) -> list[Run]:
-    runs: list[Run] = []
-    for rung in settings.rungs:
-        sizes = settings.block_sizes if rung.device else (0,)
-        for size in sizes:
-            for op in rung.ops(settings.ops):
-                runs.append(Run(len(runs) + 1, rung, op, size))
-    return runs
-
-
-# Files of the guest that say on what it measured.
-_FACTS = (
-    "/proc/version",
-    "/proc/cmdline",
-    "/proc/cpuinfo",
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-)
-_EXTRA_RECORDS = len(_FACTS) + 3
-
-
-def _image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    parameters = [] if settings.fill else ["zero_fill=0"]
-    files = {
-        "init": guest_program("init").read_bytes(),
-        "bin/ioloop": guest_program("ioloop").read_bytes(),
-    }
-    plan = []
-    for path in _with_dependencies("blknull", built):
-        files[f"modules/{path.name.split('.')[0]}.ko"] = _uncompressed(path)
-        words = parameters if path.stem == "blknull" else []
-        plan.append(" ".join([f"insmod /modules/{path.name.split('.')[0]}.ko", *words]))
-    plan += [f"file {path}" for path in _FACTS]
-    plan += [
-        f"quiet {_QUIET_LIMIT}",
-        "run calibrate /bin/ioloop --calibrate --region=0 --output-format=json"
-        f" --number_ios={_CALIBRATION} --rounds=10",
-    ]
-    for run in runs:
-        command = run.rung.command(run.op, run.block_size, run.region)
-        plan.append(" ".join([f"run run.{run.region}", *command]))
-    return Image(built.vmlinuz, plan, files)
-
-
-def _with_dependencies(module: str, built: Built) -> list[Path]:
-    """The module files to load, in their order, so that *module* of ours is there."""
-    path = built.modules.get(module)
-    if path is None:
-        raise IopathError(f"the build for {built.release} made no {module}.ko")
-    names = subprocess.run(
-        [process.need("modinfo", "kmod"), "-F", "depends", path],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    needed = []
-    for name in filter(None, names.split(",")):
-        if name in built.modules:
-            needed += _with_dependencies(name, built)
-            continue
-        found = built.own_modules and next(built.own_modules.rglob(f"{name}.ko*"), None)
-        if not found:
-            raise IopathError(f"{module}.ko needs the module {name}, which {built.release} lacks")
-        needed.append(found)
-    return [*needed, path]
-
-
-def _uncompressed(path: Path) -> bytes:
-    data = path.read_bytes()
-    if path.suffix == ".xz":
-        return lzma.decompress(data)
-    if path.suffix == ".zst":
-        zstd = process.need("zstd", "zstd")
-        return subprocess.run([zstd, "-dc", path], capture_output=True, check=True).stdout
-    return data
-
-
-# What the figures are.
-
-
-def _calm(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rounds of a run, and those of them that no interrupt came into."""
-    rounds = [part for job in record["jobs"] for part in job["rounds"]]
-    return rounds, [part for part in rounds if not part["interrupts"]]
-
-
-def _check_calibration(record: dict[str, Any]) -> None:
-    """A loop of known length must count to that length, or no figure means anything."""
-    expected = record["expected_instructions"]
-    _, calm = _calm(record)
-    measured = [part["tsc"] for part in calm]
-    if not measured or not 0 <= min(measured) - expected <= max(measured) - expected <= _OVERHEAD:
-        raise IopathError(
-            f"the guest's clock does not count instructions: a loop of {expected} took"
-            f" {', '.join(map(str, measured)) or 'too long'}"
-        )
-
-
-def _figure(name: str, release: str, run: Run, record: dict[str, Any]) -> dict[str, Any]:
-    """The record of one rung. The figure is the median over the rounds that no interrupt came into,
-    the spread their largest less their smallest."""
-    rounds, calm_rounds = _calm(record)
-    calm = [part["tsc"] / part["ios"] for part in calm_rounds]
-    if len(calm) < len(rounds) / 4:
-        raise IopathError(
-            f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds went without"
-            " an interrupt; try a smaller block size"
-        )
-    whole = sum(part["tsc"] for part in rounds) / sum(part["ios"] for part in rounds)
-    return {
-        "kernel": {"name": name, "release": release},
-        "rung": run.rung.name,
-        "op": run.op,
-        "block_size": run.block_size,
-        "instructions_per_io": round(statistics.median(calm), 4),
-        "spread": round(max(calm) - min(calm), 4),
-        "mean_with_interrupts": round(whole, 4),
-        "rounds": len(rounds),
-        "rounds_with_interrupts": len(rounds) - len(calm),
-        "ios_per_round": rounds[0]["ios"],
-        "batch": run.rung.batch,
-        "command": run.rung.command(run.op, run.block_size, run.region),
-    }
-
-
-def _describe(
-    name: str, built: Built, records: dict[str, str], settings: Settings
-) -> dict[str, Any]:
-    """Everything about the kernel and the guest that could explain a difference."""
-    version = records["/proc/version"].strip()
-    compiler = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", version)
-    cpu = re.search(r"model name\s*:\s*(.*)", records["/proc/cpuinfo"])
-    options = {
-        match.group(1): match.group(2).strip('"')
-        for match in map(_OPTIONS.match, built.config.read_text().splitlines())
-        if match
-    }
-    return {
-        "name": name,
-        "release": built.release,
-        "version": built.version,
-        "origin": built.origin,
-        "banner": version,
-        "compiler": compiler.group(1).strip() if compiler else "unknown",
-        "cpu_model": cpu.group(1) if cpu else "unknown",
-        "cmdline": records["/proc/cmdline"].strip(),
-        "clocksource": records[_FACTS[3]].strip(),
-        "config": options,
-        "digests": built.digests,
-        "modules": {key: _modinfo(path) for key, path in built.modules.items()},
-        "zero_fill": settings.fill,
-        "quiet_after_seconds": len(records["quiet"].splitlines()),
-    }
-
-
-def _modinfo(path: Path) -> dict[str, str]:
-    """What the module says of its own build."""
-    output = subprocess.run(
-        [process.need("modinfo", "kmod"), path], capture_output=True, text=True, check=False
-    ).stdout
-    facts = dict(line.split(":", 1) for line in output.splitlines() if ":" in line)
-    kept = ("version", "srcversion", "vermagic", "iopath_shims")
-    return {key: facts[key].strip() for key in kept if key in facts}
-
-
-def load(path: Path) -> dict[str, Any]:
-    """A result file, checked. Raises IopathError for one that is not ours or newer than we are."""
-    try:
-        result = json.loads(path.read_text())
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise IopathError(f"{path} is not a result file: {error}") from error
-    version = result.get("schema") if isinstance(result, dict) else None
-    if isinstance(version, int) and version > SCHEMA:
-        raise IopathError(
-            f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
-        )
-    validate(result, str(path))
-    return result
-
-
-def validate(result: object, what: str) -> None:
-    import jsonschema
-
-    schema = json.loads((Path(__file__).parent / "result.schema.json").read_text())
-    try:
-        jsonschema.validate(result, schema)
-    except jsonschema.ValidationError as error:
-        place = "/".join(map(str, error.absolute_path)) or "the top"
-        raise IopathError(f"{what} is not a result file: at {place}: {error.message}") from error

@@ -26,6 +26,14 @@ def guest_program(name: str) -> Path:
     return path
 
 
+def plugin_path() -> Path:
+    """The plugin that counts a guest's instructions, as `make userspace` builds it."""
+    path = source_root() / "build" / "guest" / "pathcount.so"
+    if not path.is_file():
+        raise IopathError(f"{path} is missing: run `make userspace` in {source_root()}")
+    return path
+
+
 def cache_root() -> Path:
     """The user's cache: IOPATH_CACHE, or iopath below the XDG cache folder."""
     given = os.environ.get("IOPATH_CACHE")

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iopath.kernels import DebianKernel
+from iopath.profile import title
 
 # The options of a kernel that a reader asks for first.
 _TELLING = ("PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_RT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY", "HZ")
@@ -102,11 +103,63 @@ def _change(first: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
     return f"{after - before:+,.2f} ({100 * (after / before - 1):+.1f} %)"
 
 
+def show_profile(measured: dict[str, Any], top: int, console: Console) -> None:
+    """Print where the instructions of each rung go: by layer, then by function."""
+    console.print(_header(measured))
+    for record in measured["results"]:
+        profile = record["profile"]
+        total = profile["instructions"]
+        console.print(
+            f"\n[bold]{record['kernel']['name']} {title(record)}[/bold]"
+            f" {size_text(record['block_size']) if record['block_size'] else ''}"
+            f"  {total:,.2f} instructions per I/O ({profile['kernel']:,.2f} in the kernel),"
+            f" by the guest's clock {record['instructions_per_io']:,.2f}"
+        )
+        console.print(_layer_table(profile["layers"], total))
+        console.print(_function_table(profile, top))
+
+
+def _layer_table(layers: dict[str, float], total: float) -> Table:
+    table = _table("layer")
+    table.add_column("instructions", justify="right")
+    table.add_column("share", justify="right")
+    for name, count in layers.items():
+        table.add_row(name, f"{count:,.2f}", f"{100 * count / total:.1f} %")
+    return table
+
+
+_COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
+
+
+def _function_table(profile: dict[str, Any], top: int) -> Table:
+    table = _table("function", "layer")
+    for name in _COUNTS:
+        table.add_column(name, justify="right", style="" if name == "instructions" else "dim")
+    functions = profile["functions"]
+    for function in functions[:top]:
+        module = f" [{function['module']}]" if function["module"] else ""
+        cells = [f"{function[name]:,.2f}" for name in _COUNTS]
+        table.add_row(Text(function["name"] + module), function["layer"], *cells)
+    rest = functions[top:]
+    if rest:
+        cells = [f"{sum(function[name] for function in rest):,.2f}" for name in _COUNTS]
+        table.add_row(f"{len(rest)} more functions", "", *cells, style="dim")
+    cells = [f"{profile[name]:,.2f}" for name in _COUNTS]
+    table.add_section()
+    table.add_row("all", "", *cells, style="bold")
+    return table
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for text in titles:
+        table.add_column(text)
+    return table
+
+
 def show_kernels(kernels: Iterable[DebianKernel], cached: set[str], console: Console) -> None:
     """List the kernels there are, oldest first."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for title in ("kernel", "package version", "suite", "state"):
-        table.add_column(title, overflow="fold")
+    table = _table("kernel", "package version", "suite", "state")
     for kernel in kernels:
         if kernel.release in cached:
             state = "cached"

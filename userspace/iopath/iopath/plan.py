@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a guest is to do: which runs of ioloop, on which modules."""
+
+import lzma
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from iopath import process
+from iopath.build import Built
+from iopath.errors import IopathError
+from iopath.guest import Image, Machine
+from iopath.paths import guest_program
+from iopath.rungs import OPS, Rung
+
+_QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
+_CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and on what machine."""
+
+    rungs: Sequence[Rung]
+    ops: Sequence[str] = OPS
+    block_sizes: Sequence[int] = (4096,)
+    machine: Machine = field(default_factory=Machine)
+    fill: bool = True  # whether blknull fills what it must not leave uninitialised
+    boots: int = 1  # how often each kernel is booted
+    profile: bool = False  # whether to count by function, too
+    layers: Path | None = None  # a table of layers instead of ours
+
+    def machines(self) -> list[Machine]:
+        """The machine of each boot: as it was asked for, then with other seeds and, by the kernel's
+        own randomisation, with another layout of its memory."""
+        words = [word for word in self.machine.cmdline.split() if word != "nokaslr"]
+        others = [
+            replace(self.machine, seed=self.machine.seed + number, cmdline=" ".join(words))
+            for number in range(1, self.boots)
+        ]
+        return [self.machine, *others]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of ioloop in the guest."""
+
+    region: int
+    rung: Rung
+    op: str
+    block_size: int
+
+    @property
+    def ios(self) -> int:
+        """I/Os in a round."""
+        return self.rung.ios(self.block_size)
+
+
+def make_runs(settings: Settings) -> list[Run]:
+    runs: list[Run] = []
+    for rung in settings.rungs:
+        sizes = settings.block_sizes if rung.device else (0,)
+        for size in sizes:
+            for op in rung.ops(settings.ops):
+                runs.append(Run(len(runs) + 1, rung, op, size))
+    return runs
+
+
+# Files of the guest that say on what it measured.
+CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
+KALLSYMS = "/proc/kallsyms"
+EXTRA_RECORDS = len(FACTS) + 3
+
+
+def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
+    parameters = [] if settings.fill else ["zero_fill=0"]
+    files = {
+        "init": guest_program("init").read_bytes(),
+        "bin/ioloop": guest_program("ioloop").read_bytes(),
+    }
+    plan = []
+    for path in _with_dependencies("blknull", built):
+        files[f"modules/{path.name.split('.')[0]}.ko"] = _uncompressed(path)
+        words = parameters if path.stem == "blknull" else []
+        plan.append(" ".join([f"insmod /modules/{path.name.split('.')[0]}.ko", *words]))
+    plan += [f"file {path}" for path in FACTS]
+    plan += [
+        f"quiet {_QUIET_LIMIT}",
+        "run calibrate /bin/ioloop --calibrate --region=0 --output-format=json"
+        f" --number_ios={_CALIBRATION} --rounds=10",
+    ]
+    for run in runs:
+        command = run.rung.command(run.op, run.block_size, run.region)
+        plan.append(" ".join([f"run run.{run.region}", *command]))
+    if settings.profile:
+        plan.append(f"file {KALLSYMS}")
+    return Image(built.vmlinuz, plan, files)
+
+
+def _with_dependencies(module: str, built: Built) -> list[Path]:
+    """The module files to load, in their order, so that *module* of ours is there."""
+    path = built.modules.get(module)
+    if path is None:
+        raise IopathError(f"the build for {built.release} made no {module}.ko")
+    names = subprocess.run(
+        [process.need("modinfo", "kmod"), "-F", "depends", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    needed = []
+    for name in filter(None, names.split(",")):
+        if name in built.modules:
+            needed += _with_dependencies(name, built)
+            continue
+        found = built.own_modules and next(built.own_modules.rglob(f"{name}.ko*"), None)
+        if not found:
+            raise IopathError(f"{module}.ko needs the module {name}, which {built.release} lacks")
+        needed.append(found)
+    return [*needed, path]
+
+
+def _uncompressed(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(data)
+    if path.suffix == ".zst":
+        zstd = process.need("zstd", "zstd")
+        return subprocess.run([zstd, "-dc", path], capture_output=True, check=True).stdout
+    return data

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From raw counts by address to functions, layers and call trees.
+
+Reads what the plugin pathcount wrote (Documentation/pathcount.rst) and the guest's /proc/kallsyms.
+Only rounds that no interrupt came into are read, so every figure is one of the path itself, and
+all of them add up to the same total.
+"""
+
+import bisect
+import fnmatch
+import hashlib
+import json
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iopath.errors import IopathError, UsageError
+
+FORMAT = 1  # of the plugin's output
+
+_KERNEL = 1 << 63  # addresses from here on are the kernel's
+
+# What an instruction's kind, as the plugin writes it, counts as.
+EVENTS = {
+    "locked": "L",
+    "calls": "cC",
+    "indirect": "JC",
+    "branches": "b",
+}
+_ROLES = {letter: [name for name, kinds in EVENTS.items() if letter in kinds] for letter in "LcCJb"}
+
+# Names that mark a place rather than a function.
+_NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqentry_text_start)$")
+_SUFFIX = re.compile(r"\.(isra|part|constprop|cold|llvm|lto_priv)(\.\d+)*")
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A function: its name, and the module it is in ("" for the kernel, "user" for the program)."""
+
+    name: str
+    module: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name} [{self.module}]" if self.module else self.name
+
+
+class Symbols:
+    """The functions of a guest, by address."""
+
+    def __init__(self, kallsyms: str, program: str = "") -> None:
+        """*kallsyms* is the guest's /proc/kallsyms, *program* the output of nm for the program."""
+        found: dict[int, tuple[tuple, Symbol]] = {}
+        for line in kallsyms.splitlines():
+            fields = line.split()
+            if len(fields) < 3 or fields[1] not in "tTwW":
+                continue
+            module = fields[3].strip("[]") if len(fields) > 3 else ""
+            _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], module))
+        for line in program.splitlines():
+            fields = line.split()
+            if len(fields) == 3 and fields[1] in "tTwWi":
+                _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], "user"))
+        if not any(address >= _KERNEL for address in found):
+            raise IopathError(
+                "the guest's /proc/kallsyms names no function: its kernel lacks CONFIG_KALLSYMS_ALL"
+                " or kptr_restrict hides the addresses"
+            )
+        self._addresses = sorted(found)
+        self._symbols = [found[address][1] for address in self._addresses]
+
+    def find(self, address: int) -> Symbol:
+        """The function that *address* lies in."""
+        at = bisect.bisect_right(self._addresses, address) - 1
+        if at >= 0 and (self._addresses[at] >= _KERNEL) == (address >= _KERNEL):
+            return self._symbols[at]
+        return Symbol(f"{address:#x}", "user" if address < _KERNEL else "unknown")
+
+
+def _offer(found: dict[int, tuple[tuple, Symbol]], address: int, kind: str, symbol: Symbol) -> None:
+    """Of several names for one address keep the one that people know."""
+    name = symbol.name
+    rank = (
+        _NO_FUNCTION.match(name) is not None,
+        name.startswith(("__pfx_", "__cfi_", "__pi_")),
+        kind not in "TWi",
+        len(name) - len(name.lstrip("_")),
+        len(name),
+        name,
+    )
+    if address not in found or rank < found[address][0]:
+        found[address] = (rank, symbol)
+
+
+# Layers.
+
+
+class Layers:
+    """Which layer a function belongs to, as a table says: the first pattern that matches."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        path = path or Path(__file__).parent / "layers.toml"
+        try:
+            text = path.read_text()
+            self.digest = hashlib.sha256(text.encode()).hexdigest()
+            table = tomllib.loads(text)
+            layers = [(layer["name"], layer["functions"]) for layer in table["layer"]]
+            self._aliases = {
+                old: new["name"] for new in table.get("alias", []) for old in new["once"]
+            }
+            self._patterns = [
+                (name, re.compile("|".join(map(fnmatch.translate, patterns))))
+                for name, patterns in layers
+            ]
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+            raise UsageError(f"{path} is not a table of layers: {error}") from error
+        self.names = [*dict.fromkeys(name for name, _ in layers), "other"]
+        self._known: dict[Symbol, str] = {}
+
+    def of(self, symbol: Symbol) -> str:
+        """The layer of a function; "other" if the table does not know it."""
+        if symbol not in self._known:
+            text = f"{_SUFFIX.sub('', symbol.name)} [{symbol.module}]".removesuffix(" []")
+            self._known[symbol] = next(
+                (name for name, pattern in self._patterns if pattern.match(text)), "other"
+            )
+        return self._known[symbol]
+
+    def canonical(self, name: str) -> str:
+        """The name under which a function is compared between kernels: without the suffixes that
+        compilers add, and the newest of the names that it has had."""
+        plain = _SUFFIX.sub("", name)
+        return self._aliases.get(plain, plain)
+
+
+# Counts.
+
+
+@dataclass
+class Counts:
+    """What was executed: instructions and events, per I/O once scaled."""
+
+    instructions: float = 0
+    reads: float = 0
+    writes: float = 0
+    locked: float = 0
+    calls: float = 0
+    indirect: float = 0
+    branches: float = 0
+
+    def add(self, other: "Counts", times: float = 1) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value * times)
+
+    def scaled(self, by: float) -> dict[str, float]:
+        return {name: round(value * by, 4) for name, value in vars(self).items()}
+
+
+@dataclass
+class _Block:
+    """A straight run of instructions as the plugin saw it, resolved to functions."""
+
+    addresses: list[int]
+    kinds: str
+    symbols: list[Symbol]
+
+    def segments(self, executed: int) -> Iterable[tuple[Symbol, Counts]]:
+        """The counts of the first *executed* instructions, by function."""
+        counts: dict[Symbol, Counts] = {}
+        for symbol, kind in zip(self.symbols[:executed], self.kinds, strict=False):
+            part = counts.setdefault(symbol, Counts())
+            part.instructions += 1
+            for role in _ROLES.get(kind, ()):
+                setattr(part, role, getattr(part, role) + 1)
+        return counts.items()
+
+
+@dataclass
+class Region:
+    """What the plugin counted between the markers of one region."""
+
+    number: int
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    nodes: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def quiet(self) -> list[dict[str, Any]]:
+        return [part for part in self.rounds if part["quiet"]]
+
+
+class Profile:
+    """The plugin's output of one boot, resolved to functions."""
+
+    def __init__(self, lines: Iterable[str], symbols: Symbols, layers: Layers) -> None:
+        self._symbols = symbols
+        self._layers = layers
+        self._blocks: dict[int, _Block] = {}
+        self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts]]] = {}
+        self.regions: dict[int, Region] = {}
+        complete = False
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise IopathError(f"pathcount's output cannot be read: {error}") from error
+            kind = record["type"]
+            if kind == "pathcount" and record["format"] != FORMAT:
+                raise IopathError(
+                    f"pathcount writes format {record['format']}, this iopath reads {FORMAT}:"
+                    " build both from one source (make userspace)"
+                )
+            if kind == "block":
+                self._add_block(record)
+            elif kind == "region":
+                self.regions[record["region"]] = Region(record["region"])
+            elif kind == "round":
+                self.regions[record["region"]].rounds.append(record)
+            elif kind == "node":
+                self.regions[record["region"]].nodes[record["node"]] = record
+            elif kind == "end":
+                complete = True
+                if record["errors"]:
+                    raise IopathError(f"pathcount: {'; '.join(record['errors'])}")
+        if not complete:
+            raise IopathError("pathcount's output ends early")
+
+    def _add_block(self, record: dict[str, Any]) -> None:
+        addresses = [int(record["addr"], 16)]
+        for length in record["lens"][:-1]:
+            addresses.append(addresses[-1] + length)
+        symbols = [self._symbols.find(address) for address in addresses]
+        self._blocks[record["block"]] = _Block(addresses, record["kinds"], symbols)
+
+    def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts]]:
+        key = (block, executed)
+        if key not in self._segments:
+            self._segments[key] = list(self._blocks[block].segments(executed))
+        return self._segments[key]
+
+    def region(self, number: int, ios_per_round: int) -> dict[str, Any]:
+        """The profile of a region, per I/O, as result.schema.json has it."""
+        region = self.regions.get(number)
+        if region is None or not region.rounds:
+            raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
+        quiet = region.quiet
+        if not quiet:
+            raise IopathError(f"every round of region {number} was interrupted")
+        scale = 1 / (len(quiet) * ios_per_round)
+        functions: dict[Symbol, Counts] = defaultdict(Counts)
+        stacks: dict[tuple[str, ...], float] = defaultdict(float)
+        paths: dict[int, tuple[str, ...]] = {}
+        for number_, node in region.nodes.items():
+            own = self._symbols.find(int(node["addr"], 16))
+            path = self._path(region, number_, paths)
+            for block, executed, times, reads, writes in node["quiet"]:
+                for index, (symbol, counts) in enumerate(self._resolve(block, executed)):
+                    total = functions[symbol]
+                    total.add(counts, times)
+                    if index == 0:
+                        total.reads += reads
+                        total.writes += writes
+                    # A function that was jumped to, not called, is shown below the one that did.
+                    stack = path if symbol == own else (*path, symbol.text)
+                    stacks[stack] += counts.instructions * times
+        whole = Counts()
+        layers: dict[str, float] = defaultdict(float)
+        rows = []
+        for symbol, counts in functions.items():
+            whole.add(counts)
+            layer = self._layers.of(symbol)
+            layers[layer] += counts.instructions
+            rows.append(
+                {"name": symbol.name, "module": symbol.module, "layer": layer}
+                | counts.scaled(scale)
+            )
+        rows.sort(key=lambda row: (-row["instructions"], row["name"]))
+        measured = sum(part["instructions"] for part in quiet)
+        if whole.instructions != measured:
+            raise IopathError(
+                f"region {number}: functions add up to {whole.instructions:.0f} instructions,"
+                f" rounds to {measured}: pathcount and iopath differ"
+            )
+        user = sum(c.instructions for s, c in functions.items() if s.module == "user")
+        result = {
+            "rounds": len(quiet),
+            "user": round(user * scale, 4),
+            "kernel": round((whole.instructions - user) * scale, 4),
+            **whole.scaled(scale),
+            "layers": {
+                name: round(layers[name] * scale, 4)
+                for name in self._layers.names
+                if name in layers
+            },
+            "functions": rows,
+            "stacks": [
+                [";".join(stack), round(count * scale, 4)]
+                for stack, count in sorted(stacks.items())
+            ],
+        }
+        lines = [part["lines"] for part in quiet if "lines" in part]
+        if lines:
+            result["lines"] = lines[-1]
+        return result
+
+    def _path(
+        self, region: Region, number: int, paths: dict[int, tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """The functions that lead to a node of the call tree, outermost first, itself last."""
+        chain = []
+        at: int | None = number
+        while at is not None and at not in paths:
+            chain.append(at)
+            at = region.nodes[at]["parent"]
+        path = paths[at] if at is not None else ()
+        for link in reversed(chain):
+            path = (*path, self._symbols.find(int(region.nodes[link]["addr"], 16)).text)
+            paths[link] = path
+        return paths[number]
+
+
+def fold_all(results: Sequence[dict[str, Any]]) -> str:
+    """The stacks of profiled results as flame graph tools read them, a line each:
+    "KERNEL;RUNG;a;b COUNT". Counts are whole numbers there, so these are of 1000 I/Os."""
+    return "".join(
+        f"{record['kernel']['name']};{title(record)};{stack} {round(count * 1000)}\n"
+        for record in results
+        for stack, count in record["profile"]["stacks"]
+    )
+
+
+def title(record: dict[str, Any]) -> str:
+    """A result's rung and operation, e.g. "dio.pread read"."""
+    return record["rung"] if record["op"] == "none" else f"{record['rung']} {record['op']}"

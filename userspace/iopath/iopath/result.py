@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results: made from what guests recorded, checked, read from files."""
+
+import json
+import re
+import statistics
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from iopath import process
+from iopath.build import Built
+from iopath.errors import IopathError, UsageError
+from iopath.plan import CLOCKSOURCE, Run, Settings
+
+SCHEMA = 1
+
+# What of a kernel's configuration lengthens or shortens an I/O's path.
+_OPTIONS = re.compile(
+    r"CONFIG_(PREEMPT\w*|HZ|NO_HZ\w*|CPU_MITIGATIONS|SPECULATION_MITIGATIONS|(?:MITIGATION_)?"
+    r"(?:RETPOLINE|RETHUNK|PAGE_TABLE_ISOLATION|CALL_DEPTH_TRACKING|SRSO)|X86_KERNEL_IBT|CFI_CLANG|CFI"
+    r"|BLK_CGROUP\w*|BLK_DEV_IO_TRACE|BLK_WBT|BUFFER_HEAD|FUNCTION_TRACER|HARDENED_USERCOPY"
+    r"|INIT_ON_(?:ALLOC|FREE)_DEFAULT_ON|FORTIFY_SOURCE|RANDSTRUCT\w*|STACKPROTECTOR\w*|LSM"
+    r"|DEBUG_LIST|LIST_HARDENED|SLUB_DEBUG|KASAN|LOCKDEP|PROVE_LOCKING|SECURITY|MEMCG"
+    r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)=(.*)"
+)
+_OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
+
+
+def _calm(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rounds of a run, and those of them that no interrupt came into."""
+    rounds = [part for job in record["jobs"] for part in job["rounds"]]
+    return rounds, [part for part in rounds if not part["interrupts"]]
+
+
+def check_calibration(record: dict[str, Any]) -> None:
+    """A loop of known length must count to that length, or no figure means anything."""
+    expected = record["expected_instructions"]
+    _, calm = _calm(record)
+    measured = [part["tsc"] for part in calm]
+    if not measured or not 0 <= min(measured) - expected <= max(measured) - expected <= _OVERHEAD:
+        raise IopathError(
+            f"the guest's clock does not count instructions: a loop of {expected} took"
+            f" {', '.join(map(str, measured)) or 'too long'}"
+        )
+
+
+def figure(name: str, release: str, run: Run, outputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The record of one rung from ioloop's outputs, one for each boot.
+
+    A boot's figure is the median over the rounds that no interrupt came into, its spread their
+    largest less their smallest; the rung's figure is the median over the boots.
+    """
+    figures, spreads, interrupted, whole = [], [], 0, []
+    for output in outputs:
+        rounds, calm_rounds = _calm(output)
+        calm = [part["tsc"] / part["ios"] for part in calm_rounds]
+        if len(calm) < len(rounds) / 4:
+            raise IopathError(
+                f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds went without"
+                " an interrupt; try a smaller block size"
+            )
+        figures.append(statistics.median(calm))
+        spreads.append(max(calm) - min(calm))
+        interrupted += len(rounds) - len(calm)
+        whole += [part["tsc"] / part["ios"] for part in rounds]
+    return {
+        "kernel": {"name": name, "release": release},
+        "rung": run.rung.name,
+        "op": run.op,
+        "block_size": run.block_size,
+        "instructions_per_io": round(statistics.median(figures), 4),
+        "spread": round(max(spreads), 4),
+        "boots": [round(figure, 4) for figure in figures],
+        "boot_spread": round(max(figures) - min(figures), 4),
+        "mean_with_interrupts": round(statistics.fmean(whole), 4),
+        "rounds": len(whole),
+        "rounds_with_interrupts": interrupted,
+        "ios_per_round": run.ios,
+        "batch": run.rung.batch,
+        "command": run.rung.command(run.op, run.block_size, run.region),
+    }
+
+
+def describe(
+    name: str, built: Built, records: dict[str, str], settings: Settings
+) -> dict[str, Any]:
+    """Everything about the kernel and the guest that could explain a difference."""
+    version = records["/proc/version"].strip()
+    compiler = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", version)
+    cpu = re.search(r"model name\s*:\s*(.*)", records["/proc/cpuinfo"])
+    options = {
+        match.group(1): match.group(2).strip('"')
+        for match in map(_OPTIONS.match, built.config.read_text().splitlines())
+        if match
+    }
+    return {
+        "name": name,
+        "release": built.release,
+        "version": built.version,
+        "origin": built.origin,
+        "banner": version,
+        "compiler": compiler.group(1).strip() if compiler else "unknown",
+        "cpu_model": cpu.group(1) if cpu else "unknown",
+        "cmdline": records["/proc/cmdline"].strip(),
+        "clocksource": records[CLOCKSOURCE].strip(),
+        "config": options,
+        "digests": built.digests,
+        "modules": {key: _modinfo(path) for key, path in built.modules.items()},
+        "zero_fill": settings.fill,
+        "quiet_after_seconds": len(records["quiet"].splitlines()),
+    }
+
+
+def _modinfo(path: Path) -> dict[str, str]:
+    """What the module says of its own build."""
+    output = subprocess.run(
+        [process.need("modinfo", "kmod"), path], capture_output=True, text=True, check=False
+    ).stdout
+    facts = dict(line.split(":", 1) for line in output.splitlines() if ":" in line)
+    kept = ("version", "srcversion", "vermagic", "iopath_shims")
+    return {key: facts[key].strip() for key in kept if key in facts}
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A result file, checked. Raises IopathError for one that is not ours or newer than we are."""
+    try:
+        result = json.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise IopathError(f"{path} is not a result file: {error}") from error
+    version = result.get("schema") if isinstance(result, dict) else None
+    if isinstance(version, int) and version > SCHEMA:
+        raise IopathError(
+            f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
+        )
+    validate(result, str(path))
+    return result
+
+
+def validate(result: object, what: str) -> None:
+    import jsonschema
+
+    schema = json.loads((Path(__file__).parent / "result.schema.json").read_text())
+    try:
+        jsonschema.validate(result, schema)
+    except jsonschema.ValidationError as error:
+        place = "/".join(map(str, error.absolute_path)) or "the top"
+        raise IopathError(f"{what} is not a result file: at {place}: {error.message}") from error
