@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../kernel/include/uapi/biogen.h"
 #include "device.h"
 
 static bool writes(const struct options *o)
@@ -54,14 +55,46 @@ static bool inspect_block(struct device *dev, const struct options *o, int fd,
 	return true;
 }
 
+static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
+			   char *msg, size_t size)
+{
+	struct biogen_info info;
+
+	if (ioctl(fd, BIOGEN_INFO, &info)) {
+		snprintf(msg, size,
+			 "%s: is a character device, but none of biogen: %s",
+			 dev->name, strerror(errno));
+		return false;
+	}
+	if (info.version != BIOGEN_VERSION) {
+		snprintf(msg, size,
+			 "%s: biogen.ko has interface %u, this program %d",
+			 dev->name, info.version, BIOGEN_VERSION);
+		return false;
+	}
+	if (writes(o) && !(info.flags & BIOGEN_INFO_WRITE)) {
+		snprintf(msg, size, "%s: is read-only; --rw=read would work",
+			 dev->name);
+		return false;
+	}
+	dev->size = info.size;
+	dev->logical_block_size = info.block_size;
+	return true;
+}
+
 static bool inspect(struct device *dev, const struct options *o, int fd,
 		    char *msg, size_t size)
 {
 	struct stat st;
-	off_t end;
 
 	if (fstat(fd, &st)) {
 		snprintf(msg, size, "%s: %s", dev->name, strerror(errno));
+		return false;
+	}
+	if (o->engine == &engine_biogen && !S_ISCHR(st.st_mode)) {
+		snprintf(msg, size,
+			 "%s: --ioengine=biogen needs a /dev/biogenN",
+			 dev->name);
 		return false;
 	}
 	if (S_ISBLK(st.st_mode))
@@ -76,9 +109,7 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 			 dev->name);
 		return false;
 	}
-	end = lseek(fd, 0, SEEK_END);
-	dev->size = end > 0 ? (uint64_t)end : 0;
-	return true;
+	return inspect_biogen(dev, o, fd, msg, size);
 }
 
 /**

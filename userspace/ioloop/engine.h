@@ -183,6 +183,8 @@ typedef uint64_t run_fn(struct job *job, uint64_t nr);
  *	order, or only the first if there is no device: see ENGINE_RUN()
  * @round: instead of @run for an engine that must place the markers and read
  *	the cycle counter itself: fill @r's ios and tsc
+ * @rounds: instead of either for an engine that does and times all rounds by
+ *	itself: fill in job->res
  * @cleanup: undo @setup, as far as it came
  */
 struct engine {
@@ -193,6 +195,7 @@ struct engine {
 	void (*before_round)(struct job *job);
 	run_fn *run[NR_ORDERS];
 	void (*round)(struct job *job, uint64_t nr, struct round *r);
+	void (*rounds)(struct job *job);
 	void (*cleanup)(struct job *job);
 };
 
@@ -221,6 +224,7 @@ struct engine {
 
 #define ENGINE_RUN(loop)	{ loop##_0, loop##_1, loop##_2, loop##_3 }
 
+extern const struct engine engine_biogen;
 extern const struct engine engine_buffered;
 extern const struct engine engine_calibrate;
 extern const struct engine engine_io_uring;

@@ -255,16 +255,29 @@ static void wait_for_start(struct shared *shared)
 	sigwait(&set, &sig);
 }
 
+/* SIGUSR2 does nothing but end a system call that waits. */
+static void on_wake_up(int sig)
+{
+	(void)sig;
+}
+
 static void job_main(struct job *job, struct shared *shared)
 {
 	const struct engine *e = job->o->engine;
+	struct sigaction sa;
 	int stat_fd;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_wake_up;
+	sigaction(SIGUSR2, &sa, NULL);
 
 	stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
 	if (prepare(job))
 		warm_up(job, stat_fd);
 	wait_for_start(shared);
-	if (!job->res->errors)
+	if (!job->res->errors && e->rounds)
+		e->rounds(job);
+	else if (!job->res->errors)
 		do_rounds(job, stat_fd);
 	if (e->cleanup)
 		e->cleanup(job);
@@ -276,18 +289,24 @@ static void job_main(struct job *job, struct shared *shared)
 		close(stat_fd);
 }
 
+static void signal_all(const pid_t *pids, const struct report *r, int sig)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->nr_jobs; i++)
+		if (pids[i])
+			kill(pids[i], sig);
+}
+
 static void start_all(const pid_t *pids, const struct report *r)
 {
 	struct itimerval timer;
-	unsigned int i;
 
 	memset(&timer, 0, sizeof(timer));
 	timer.it_value.tv_sec = (time_t)(r->o->runtime / 1000000000);
 	timer.it_value.tv_usec = (suseconds_t)(r->o->runtime / 1000 % 1000000);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	for (i = 0; i < r->nr_jobs; i++)
-		if (pids[i])
-			kill(pids[i], SIGUSR1);
+	signal_all(pids, r, SIGUSR1);
 }
 
 /* Take note of the jobs that ended; returns how many. */
@@ -317,12 +336,13 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 		      struct job *jobs, struct shared *shared,
 		      const sigset_t *set)
 {
+	const struct timespec soon = { .tv_nsec = 100000000 };
 	bool started = false;
-	unsigned int i;
 	int sig;
 
 	while (running) {
-		sigwait(set, &sig);
+		/* A job may not have been in its system call yet. */
+		sig = sigtimedwait(set, NULL, shared->stop ? &soon : NULL);
 		switch (sig) {
 		case SIGCHLD:
 			running -= reap(pids, r, jobs);
@@ -332,9 +352,8 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 			break;
 		case SIGINT:
 		case SIGTERM:
-			for (i = 0; shared->stop && i < r->nr_jobs; i++)
-				if (pids[i])
-					kill(pids[i], SIGKILL);
+			if (shared->stop)
+				signal_all(pids, r, SIGKILL);
 			r->stopped_by = "signal";
 			break;
 		}
@@ -345,6 +364,8 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 			started = true;
 			start_all(pids, r);
 		}
+		if (started && shared->stop)
+			signal_all(pids, r, SIGUSR2);
 	}
 }
 

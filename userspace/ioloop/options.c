@@ -46,6 +46,7 @@ static const struct engine *const engines[] = {
 	&engine_mmap,
 	&engine_buffered,
 	&engine_splice,
+	&engine_biogen,
 	&engine_null,
 	&engine_syscall,
 	&engine_calibrate,
@@ -62,6 +63,10 @@ static const char *const pattern_names[] = {
 	"sequential", "random", "fixed", NULL
 };
 
+static const char *const inject_names[] = {
+	"submit_bio", "submit_bio_noacct", NULL
+};
+
 static const char *const format_names[] = { "normal", "json", NULL };
 
 #define OPT(name, kind, ...)	\
@@ -76,11 +81,12 @@ static const struct option table[] = {
 	OPT(pattern, NAME, 0, 0, pattern_names, NULL),
 	OPT(bs, SIZE, 1, 1u << 30, NULL, NULL),
 	OPT(iodepth, SIZE, 1, 65536, NULL, NULL),
+	OPT(iodepth_batch, SIZE, 0, 65536, NULL, "biogen"),
 	OPT(offset, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(size, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(direct, BOOL, 0, 1, NULL, NULL),
 	OPT(invalidate, BOOL, 0, 1, NULL, NULL),
-	OPT(hipri, BOOL, 0, 1, NULL, "vsync io_uring"),
+	OPT(hipri, BOOL, 0, 1, NULL, "vsync io_uring biogen"),
 	OPT(nowait, BOOL, 0, 1, NULL, "vsync"),
 	OPT(dsync, BOOL, 0, 1, NULL, "vsync"),
 	OPT(fixedbufs, BOOL, 0, 1, NULL, "io_uring"),
@@ -88,6 +94,8 @@ static const struct option table[] = {
 	OPT(sqthread_poll, BOOL, 0, 1, NULL, "io_uring"),
 	OPT(single_issuer, BOOL, 0, 1, NULL, "io_uring"),
 	OPT(defer_taskrun, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(fresh, BOOL, 0, 1, NULL, "biogen"),
+	OPT(inject, NAME, 0, 0, inject_names, "biogen"),
 	OPT(optional, BOOL, 0, 1, NULL, "vsync io_uring"),
 	OPT(number_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL, NULL),
@@ -350,6 +358,8 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 
 	if (o->iodepth == UNSET)
 		o->iodepth = e->iodepth;
+	if (!o->iodepth_batch && e == &engine_biogen)
+		o->iodepth_batch = o->iodepth;
 	if (o->direct == UNSET)
 		o->direct = !(e->flags & (ENGINE_CACHED | ENGINE_INDIRECT));
 	if (o->iodepth > 1 && !(e->flags & ENGINE_BATCH))
@@ -370,6 +380,11 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 		snprintf(msg, size,
 			 "--rw=%s: must be read or randread, %s cannot write",
 			 rw_names[o->rw], e->name);
+	else if (o->iodepth_batch > o->iodepth)
+		snprintf(msg, size,
+			 "--iodepth_batch=%" PRIu64
+			 ": must be at most --iodepth=%" PRIu64,
+			 o->iodepth_batch, o->iodepth);
 	else
 		return check_engine_options(o, msg, size);
 	return false;
@@ -507,7 +522,8 @@ void options_help(FILE *out)
 	static const char help[] =
 "Usage: ioloop --filename=DEVICE[:DEVICE...] [OPTION=VALUE...]\n"
 "One kind of I/O in a loop as short as it can be, timed. Writes destroy data!\n"
-"  --ioengine=  sync vsync libaio io_uring mmap buffered splice null syscall\n"
+"  --ioengine=  sync vsync libaio io_uring mmap buffered splice biogen null\n"
+"               syscall\n"
 "  --rw=        read write rw randread randwrite randrw; --rwmixread=50 (%)\n"
 "  --pattern=   sequential, random, or fixed: always at --offset; --randseed=N\n"
 "  --bs=4k  --offset=SIZE  --size=SIZE    block size; the part of the device\n"
@@ -516,6 +532,7 @@ void options_help(FILE *out)
 "  --hipri --nowait --dsync   flags of vsync; --hipri is for io_uring, too\n"
 "  --fixedbufs --registerfiles --sqthread_poll --single_issuer --defer_taskrun\n"
 "                             of io_uring; --optional: go on without, if need be\n"
+"  --inject=submit_bio|submit_bio_noacct --fresh --iodepth_batch=N   of biogen\n"
 "  --number_ios=N --rounds=N  I/Os per round (no limit); rounds (1)\n"
 "  --runtime=TIME             stop after it\n"
 "  --warmup_ios=N             I/Os before the first round\n"

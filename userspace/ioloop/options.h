@@ -35,6 +35,7 @@ struct options {
 	uint64_t pattern;
 	uint64_t bs;
 	uint64_t iodepth;
+	uint64_t iodepth_batch;
 	uint64_t offset;
 	uint64_t size;
 	uint64_t direct;
@@ -47,6 +48,8 @@ struct options {
 	uint64_t sqthread_poll;
 	uint64_t single_issuer;
 	uint64_t defer_taskrun;
+	uint64_t fresh;
+	uint64_t inject;
 	uint64_t optional;
 	uint64_t number_ios;
 	uint64_t runtime;

@@ -1,0 +1,338 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of ioloop on this machine, on regular files and loop devices. Prints
+# TAP. What needs root is reported as skipped without.
+#
+# run.sh [DIR]: where there is room for the files, on a file system that knows
+# O_DIRECT; default: $TMPDIR or /var/tmp
+
+set -u
+here=$(cd "$(dirname "$0")/.." && pwd)
+dir=$(mktemp -d -p "${1:-${TMPDIR:-/var/tmp}}" ioloop-test.XXXXXX) || exit 1
+count=0
+failed=0
+loops=()
+
+cleanup() {
+	local dev
+
+	for dev in "${loops[@]}"; do
+		losetup -d "$dev"
+	done
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+
+# verdict STATUS NAME: one line of TAP; what the test printed explains a failure
+verdict() {
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $count - $2"
+	sed 's/^/# /' "$dir/out" "$dir/err"
+}
+
+skip() {
+	count=$((count + 1))
+	echo "ok $count - $1 # SKIP $2"
+}
+
+# run ARGS...: ioloop, with its output, messages and status kept
+run() {
+	"$ioloop" "$@" >"$dir/out" 2>"$dir/err"
+	status=$?
+}
+
+# expect STATUS MESSAGE NAME ARGS...: it must end like that, with one line
+expect() {
+	local want=$1 message=$2 name=$3 ok=1
+
+	shift 3
+	run "$@"
+	[ "$status" = "$want" ] && grep -q -e "$message" "$dir/err" &&
+		[ "$(wc -l <"$dir/err")" = 1 ] && ok=0
+	[ "$ok" = 0 ] || echo "status $status, wanted $want: $message" \
+		>>"$dir/err"
+	verdict "$ok" "$name"
+}
+
+# json EXPRESSION NAME ARGS...: it succeeds, and the expression holds for r
+json() {
+	local expression=$1 name=$2
+
+	shift 2
+	run "$@" --output-format=json
+	[ "$status" = 0 ] && [ ! -s "$dir/err" ] &&
+		python3 - "$dir/out" "$expression" 2>>"$dir/err" <<-'PYTHON'
+		import json, sys
+		r = json.load(open(sys.argv[1]))
+		job = r["jobs"][0]
+		assert r["schema"] == 1 and r["program"] == "ioloop", "header"
+		assert r["ok"], "not ok"
+		for j in r["jobs"]:
+		    assert j["ios"] == sum(x["ios"] for x in j["rounds"]), "ios"
+		    assert j["ns"] == sum(x["ns"] for x in j["rounds"]), "ns"
+		assert eval("(" + sys.argv[2] + ")"), sys.argv[2]
+	PYTHON
+	verdict $? "$name"
+}
+
+build() {
+	if ! make -s -C "$here" O="$dir/$1" "${@:2}" >"$dir/log" 2>&1; then
+		sed 's/^/# /' "$dir/log"
+		echo "Bail out! cannot build $1"
+		exit 1
+	fi
+}
+
+echo "TAP version 13"
+build plain
+build sanitized SANITIZE=address,undefined
+gcc -std=gnu11 -g -O1 -D_GNU_SOURCE -DIOLOOP_VERSION='"test"' \
+	-fsanitize=address,undefined -fno-sanitize-recover=all \
+	-o "$dir/fuzz" "$here/tests/fuzz_options.c" "$here/options.c" \
+	"$here/report.c" "$here"/engine_*.c "$here/tests/no_jobs.c" \
+	>"$dir/out" 2>"$dir/err"
+verdict $? "the fuzzer builds"
+"$dir/fuzz" 200000 1 >"$dir/out" 2>"$dir/err"
+verdict $? "options: 200000 random command lines"
+
+file=$dir/file
+dd if=/dev/urandom of="$file" bs=64k count=64 status=none
+ioloop=$dir/plain/ioloop
+
+# Usage
+expect 2 "sync needs a file" "no file"
+expect 2 "no such option" "unknown option" --foo=1
+expect 2 "needs a value" "no value" --bs
+expect 2 "from 1 to 1073741824" "bs=0" --bs=0
+expect 2 "from 1 to 1073741824" "bs too large" --bs=2g
+expect 2 "from 1 to 1073741824" "bs with a wrong unit" --bs=4q
+expect 2 "one of sync" "unknown engine" --ioengine=posixaio
+expect 2 "one of read write" "unknown rw" --rw=trim
+expect 2 "0 or 1" "direct=2" --direct=2
+expect 2 "from 0 to 65535" "region too large" --region=65536
+expect 2 "must be processors" "CPU list" --cpus_allowed=1-0 --ioengine=null
+expect 2 "needs --number_ios" "rounds without a count" --rounds=2 \
+	--ioengine=null
+expect 2 "needs --number_ios" "calibrate without a count" --calibrate
+expect 2 "must be 1" "sync has no depth" --iodepth=2 --filename="$file"
+expect 2 "uses none" "null has no file" --ioengine=null --filename="$file"
+expect 2 "is for --ioengine=vsync io_uring" "an option of another engine" \
+	--hipri --filename="$file"
+expect 2 "must be 0 for mmap" "mmap is not direct" --ioengine=mmap \
+	--direct=1 --filename="$file"
+expect 2 "splice cannot write" "splice only reads" --ioengine=splice \
+	--rw=write --filename="$file"
+expect 2 "needs --single_issuer" "defer_taskrun alone" --ioengine=io_uring \
+	--defer_taskrun --filename="$file"
+expect 2 "a name is empty" "empty name" --filename="$file:"
+
+# Files that do not do
+expect 1 "No such file" "missing file" --filename="$dir/none" --number_ios=1
+expect 1 "neither a device" "directory" --filename="$dir" --number_ios=1
+expect 1 "but none of biogen" "character device" --filename=/dev/zero \
+	--number_ios=1
+expect 1 "needs a /dev/biogenN" "biogen on a file" --filename="$file" \
+	--ioengine=biogen --number_ios=1
+expect 1 "too few for --bs" "offset behind the end" --filename="$file" \
+	--offset=4m --number_ios=1
+expect 1 "too few for --size" "size too large" --filename="$file" \
+	--size=5m --number_ios=1
+expect 1 "No such file" "output in no folder" --ioengine=null \
+	--number_ios=1 --output="$dir/none/x"
+expect 1 "No space left" "output on a full device" --ioengine=null \
+	--number_ios=1 --output=/dev/full
+expect 1 "read of 1000 bytes at offset 0: Invalid argument (errno 22)" \
+	"I/O that is not aligned" --filename="$file" --bs=1000 --number_ios=1
+expect 1 "sched_setaffinity" "processor that is not there" --ioengine=null \
+	--number_ios=1 --cpus_allowed=4095
+
+# Engines, and what they report
+json 'job["ios"] == 100 and not r["devices"]' "null" --ioengine=null \
+	--number_ios=100
+json 'job["ios"] == 100 and job["bytes"] == 0' "syscall" --ioengine=syscall \
+	--number_ios=100
+json 'len(job["rounds"]) == 3 and r["expected_instructions"] == 10000' \
+	"calibrate" --calibrate --number_ios=1000 --rounds=3
+for engine in sync vsync libaio io_uring; do
+	for rw in read write rw randread randwrite randrw; do
+		json 'job["ios"] == 400 and job["bytes"] == 400 * 4096 and
+		      len(job["rounds"]) == 2 and r["options"]["direct"]' \
+			"$engine $rw" --ioengine="$engine" --rw="$rw" \
+			--filename="$file" --number_ios=200 --rounds=2
+	done
+done
+for engine in mmap buffered; do
+	for rw in read write randrw; do
+		json 'job["ios"] == 2000 and not r["options"]["direct"]' \
+			"$engine $rw" --ioengine="$engine" --rw="$rw" \
+			--filename="$file" --number_ios=1000 --rounds=2
+	done
+	json 'job["ios"] == 400' "$engine, cold" --ioengine="$engine" \
+		--invalidate --filename="$file" --number_ios=200 --rounds=2
+done
+json 'job["ios"] == 400' "splice" --ioengine=splice --filename="$file" \
+	--number_ios=200 --rounds=2 --bs=64k
+json 'job["ios"] == 250' "a batch that is not full" --ioengine=libaio \
+	--filename="$file" --number_ios=250 --iodepth=100
+json 'job["ios"] == 250' "an io_uring batch that is not full" --rw=randrw \
+	--ioengine=io_uring --filename="$file" --number_ios=250 --iodepth=100
+json 'job["flags"] == ["fixedbufs", "registerfiles"]' "io_uring, registered" \
+	--ioengine=io_uring --fixedbufs --registerfiles --filename="$file" \
+	--number_ios=100
+json '"hipri" not in job["flags"] or job["ios"] == 100' \
+	"io_uring, polled if possible" --ioengine=io_uring --hipri --optional \
+	--filename="$file" --number_ios=100
+json 'job["ios"] == 100 and job["flags"] == ["sqthread_poll"]' \
+	"io_uring with a thread" --ioengine=io_uring --sqthread_poll \
+	--filename="$file" --number_ios=100
+json 'job["ios"] == 100' "vsync with flags" --ioengine=vsync --nowait \
+	--dsync --optional --rw=write --filename="$file" --number_ios=100
+json 'len(r["jobs"]) == 6 and len(r["devices"]) == 2 and
+      sum(j["ios"] for j in r["jobs"]) == 600 and
+      r["jobs"][5]["filename"].endswith("file") and
+      [j["cpu"] for j in r["jobs"]] == [0] * 6' \
+	"three jobs on each of two devices" --filename="$file:$file" \
+	--numjobs=3 --number_ios=100 --cpus_allowed=0
+cp "$file" "$dir/a:b"
+json 'job["filename"].endswith("a:b")' "a colon in a name" \
+	--filename="$dir/a\\:b" --number_ios=10
+cp "$file" "$dir/"$'q"\xff\n'
+json 'job["ios"] == 10' "a name that is hard to write" \
+	--filename="$dir/"$'q"\xff\n' --number_ios=10
+json 'r["stopped_by"] == "runtime" and job["ns"] < 2e9' "runtime" \
+	--filename="$file" --runtime=300ms
+run --ioengine=null --number_ios=5 --output="$dir/report" \
+	--output-format=json --rounds=50
+"$ioloop" --ioengine=null --number_ios=5 --output="$dir/report" \
+	--output-format=json 2>"$dir/err" &&
+	python3 -m json.tool "$dir/report" >"$dir/out" 2>>"$dir/err"
+verdict $? "a shorter report replaces a longer one"
+
+# written SIZE OFFSET: the file has 0x5a there, and only there
+written() {
+	python3 - "$file" "$1" "$2" 2>"$dir/err" <<-'PYTHON'
+	import sys
+	size, at = int(sys.argv[2]), int(sys.argv[3])
+	d = open(sys.argv[1], "rb").read()
+	assert d[at:at + size] == b"\x5a" * size, "not written"
+	assert not any(d[:at]) and not any(d[at + size:]), "written outside"
+	PYTHON
+}
+for engine in sync vsync libaio io_uring buffered; do
+	dd if=/dev/zero of="$file" bs=64k count=64 status=none
+	run --filename="$file" --ioengine="$engine" --rw=write --offset=1m \
+		--size=64k --number_ios=1000 --bs=8k
+	written 65536 1048576
+	verdict $? "$engine writes all of its area and nothing else"
+	dd if=/dev/zero of="$file" bs=64k count=64 status=none
+	run --filename="$file" --ioengine="$engine" --rw=randwrite \
+		--offset=1m --size=64k --number_ios=1000 --bs=8k
+	written 65536 1048576
+	verdict $? "$engine writes its area at random and nothing else"
+	dd if=/dev/zero of="$file" bs=64k count=64 status=none
+	run --filename="$file" --ioengine="$engine" --rw=write --offset=64k \
+		--pattern=fixed --number_ios=100
+	written 4096 65536
+	verdict $? "$engine writes one place and nothing else"
+done
+
+# Ends in the middle
+for engine in sync libaio io_uring mmap splice; do
+	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
+		--output-format=json >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	sleep 0.5
+	kill -INT $pid
+	wait $pid && grep -q '"stopped_by": "signal"' "$dir/out" &&
+		[ ! -s "$dir/err" ]
+	verdict $? "$engine: Ctrl-C ends it with a report"
+done
+for engine in sync vsync libaio io_uring buffered mmap splice; do
+	dd if=/dev/zero of="$file" bs=64k count=64 status=none
+	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
+		--output-format=json --invalidate=0 >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	sleep 0.5
+	truncate -s 1m "$file"
+	wait $pid
+	[ $? = 1 ] && grep -q '"ok": false' "$dir/out" &&
+		grep -Eq "at offset [0-9]+: (only 0 bytes|Input/output error)" \
+			"$dir/err"
+	verdict $? "$engine: a file that shrinks is an error"
+done
+dd if=/dev/zero of="$file" bs=64k count=64 status=none
+"$ioloop" --filename="$file" --runtime=20s >"$dir/out" 2>"$dir/err" &
+pid=$!
+sleep 0.5
+kill -KILL "$(pgrep -P $pid)"
+wait $pid
+[ $? = 1 ] && grep -q "job 0" "$dir/err"
+verdict $? "a job that is killed is an error"
+
+# Block devices
+if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
+   dev=$(losetup -f --show --direct-io=on "$file" 2>"$dir/err"); then
+	loops+=("$dev")
+	json 'r["devices"][0]["logical_block_size"] == 512 and
+	      r["devices"][0]["size"] == 4 << 20' "loop device" \
+		--filename="$dev" --number_ios=100 --rw=randrw
+	expect 1 "in multiples of 512" "block size below the device's" \
+		--filename="$dev" --bs=256 --number_ios=1
+	mkdir "$dir/mnt"
+	if mkfs.ext4 -q "$dev" && mount "$dev" "$dir/mnt"; then
+		expect 1 "is mounted or otherwise in use" "mounted device" \
+			--filename="$dev" --rw=write --number_ios=1
+		json 'job["ios"] == 1' "mounted device, reading" \
+			--filename="$dev" --number_ios=1
+		json 'job["ios"] == 1' "mounted device, allowed" \
+			--filename="$dev" --rw=write --number_ios=1 \
+			--warmup_ios=1 --pattern=fixed --allow-mounted
+		umount "$dir/mnt"
+	else
+		skip "mounted device" "no ext4 here"
+	fi
+	if dev=$(losetup -f -r --show "$file"); then
+		loops+=("$dev")
+		expect 1 "is read-only" "device that is read-only" \
+			--filename="$dev" --rw=write --number_ios=1
+	fi
+else
+	skip "block devices" "needs root and loop devices"
+fi
+
+# The same under the sanitizers and valgrind
+dd if=/dev/urandom of="$file" bs=64k count=64 status=none
+ioloop=$dir/sanitized/ioloop
+for engine in sync vsync libaio io_uring mmap buffered; do
+	json 'job["ios"] == 600' "$engine with sanitizers" --rw=randrw \
+		--ioengine="$engine" --filename="$file" --number_ios=300 \
+		--rounds=2
+done
+json 'job["ios"] == 600' "splice with sanitizers" --ioengine=splice \
+	--filename="$file" --number_ios=300 --rounds=2
+run --filename="$file" --bs=1000 --number_ios=1 --ioengine=libaio
+[ "$status" = 1 ] && ! grep -q Sanitizer "$dir/err"
+verdict $? "an error with sanitizers"
+run --filename="$file" --number_ios=100 --rounds=3 --numjobs=2
+verdict "$status" "a table with sanitizers"
+if command -v valgrind >/dev/null; then
+	for engine in sync vsync libaio io_uring mmap buffered splice; do
+		valgrind -q --error-exitcode=99 --leak-check=full \
+			--trace-children=yes "$dir/plain/ioloop" \
+			--ioengine="$engine" --filename="$file" \
+			--number_ios=300 --rounds=2 >"$dir/out" 2>"$dir/err" &&
+			[ ! -s "$dir/err" ]
+		verdict $? "$engine under valgrind"
+	done
+else
+	skip "valgrind" "not installed"
+fi
+
+echo "1..$count"
+[ "$failed" = 0 ]
