@@ -28,6 +28,7 @@
  * @executed:	instructions that were counted as executed
  * @slot:	the stack slot its last call wrote or its last return read
  * @string:	accesses of its repeated string instruction
+ * @accessed:	the last instruction begun did access memory
  */
 struct departure {
 	struct block *block;
@@ -35,6 +36,7 @@ struct departure {
 	unsigned int executed;
 	uint64_t slot;
 	uint64_t string;
+	bool accessed;
 };
 
 /**
@@ -73,8 +75,12 @@ bool flow_active;
 static struct {
 	struct region *region;
 	struct round round;
-	const struct counters *counters;
-	struct counters before;		/* when @block began */
+	const uint64_t *insn_counter;
+	uint64_t insns_before;		/* when @block began */
+	uint64_t reads;			/* since then */
+	uint64_t writes;
+	uint64_t string;
+	uint64_t access_insn;		/* count of instructions at the last */
 	struct block *block;
 	uint64_t slot;
 	struct record *touched;
@@ -368,6 +374,17 @@ static bool is_entry(uint64_t pc, const struct block *next)
 	return false;
 }
 
+/* Is there a call that returns to @pc? */
+static bool is_return(uint64_t pc)
+{
+	const struct frame *frame;
+
+	for (frame = top(); frame->node->kind == NODE_CALL; frame--)
+		if (frame->ret == pc)
+			return true;
+	return false;
+}
+
 /* Could @block, executed to its end, be followed by the code at @pc? */
 static bool leads_to(const struct block *block, uint64_t pc,
 		     const struct block *next)
@@ -386,9 +403,12 @@ static bool leads_to(const struct block *block, uint64_t pc,
 		return false;
 	case INSN_SYSRET:
 		return !is_kernel(pc);
+	case INSN_RET:
+		if (is_return(pc))
+			return true;
+		/* fall through */
 	case INSN_CALL_IND:
 	case INSN_JUMP_IND:
-	case INSN_RET:
 	case INSN_IRET:
 		if (!is_kernel(pc))
 			return true;
@@ -423,9 +443,17 @@ static void follow(const struct departure *from, uint64_t pc);
 /* Back from an interrupt or exception to what it interrupted. */
 static void resume(const struct departure *from, uint64_t pc)
 {
-	const struct block *block = from->block;
+	struct block *block = from->block;
 
-	if (from->begun < block->nr || block->last_kind == INSN_TRAP) {
+	if (from->begun < block->nr && from->accessed &&
+	    pc == insn_pc(block, from->begun)) {
+		/*
+		 * QEMU took a device access out of the block and completed
+		 * it; then came an interrupt.
+		 */
+		account(block, from->executed, -1, 0, 0);
+		account(block, from->begun, 1, 0, 0);
+	} else if (from->begun < block->nr || block->last_kind == INSN_TRAP) {
 		now.round.faults++;
 	} else if (was_tried(from, pc)) {
 		now.round.faults++;
@@ -616,21 +644,28 @@ void flow_stack_slot(uint64_t slot)
 }
 
 /**
- * flow_wants_data() - are accesses to be reported with flow_data()?
+ * flow_access() - a memory access inside a region
+ * @addr: its address
+ * @size: its size in bytes
+ * @write: a write, or else a read
  */
-bool flow_wants_data(void)
+void flow_access(uint64_t addr, size_t size, bool write)
 {
-	return now.lines;
+	if (write)
+		now.writes++;
+	else
+		now.reads++;
+	now.access_insn = *now.insn_counter;
+	if (now.lines)
+		touch_range(addr, size, true);
 }
 
 /**
- * flow_data() - a memory access inside a region
- * @addr: its address
- * @size: its size in bytes
+ * flow_string_access() - it was a repeated string instruction's
  */
-void flow_data(uint64_t addr, size_t size)
+void flow_string_access(void)
 {
-	touch_range(addr, size, true);
+	now.string++;
 }
 
 /**
@@ -640,7 +675,8 @@ void flow_data(uint64_t addr, size_t size)
 void flow_resume(struct block *block)
 {
 	now.block = block;
-	now.before = *now.counters;
+	now.insns_before = *now.insn_counter;
+	now.reads = now.writes = now.string = 0;
 }
 
 /**
@@ -655,9 +691,10 @@ void flow_step(uint64_t pc, struct block *next)
 	struct block *block = now.block;
 	struct departure from = {
 		.block = block,
-		.begun = now.counters->insns - now.before.insns,
+		.begun = *now.insn_counter - now.insns_before,
 		.slot = now.slot,
-		.string = now.counters->string - now.before.string,
+		.string = now.string,
+		.accessed = now.access_insn == *now.insn_counter,
 	};
 	bool complete = from.begun >= block->nr, again = false;
 
@@ -676,9 +713,7 @@ void flow_step(uint64_t pc, struct block *next)
 	} else {
 		again = true;
 	}
-	account(block, from.executed, 1,
-		now.counters->reads - now.before.reads,
-		now.counters->writes - now.before.writes);
+	account(block, from.executed, 1, now.reads, now.writes);
 	if (loaded_task)
 		switch_task(pc);
 	if (!again) {
@@ -694,11 +729,11 @@ void flow_step(uint64_t pc, struct block *next)
 /**
  * flow_begin() - a round begins
  * @number: its region
- * @counters: what the guest's code counts into
+ * @insn_counter: where the guest's code counts instructions begun
  * @after: the block after the marker
  * @lines_rounds: count cache lines in so many rounds of a region
  */
-void flow_begin(unsigned int number, const struct counters *counters,
+void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		struct block *after, unsigned int lines_rounds)
 {
 	struct region *region = flow_regions[number];
@@ -716,7 +751,7 @@ void flow_begin(unsigned int number, const struct counters *counters,
 	}
 	now.region = region;
 	now.round = (struct round){ 0 };
-	now.counters = counters;
+	now.insn_counter = insn_counter;
 	now.touched = NULL;
 	now.lines = region->nr_rounds < lines_rounds;
 	if (now.lines) {

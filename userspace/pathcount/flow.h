@@ -176,20 +176,6 @@ struct region {
 	struct node *roots;
 };
 
-/**
- * struct counters - what the instrumented guest code counts by itself
- * @insns:	instructions begun
- * @reads:	memory reads done
- * @writes:	memory writes done
- * @string:	accesses of repeated string instructions among them
- */
-struct counters {
-	uint64_t insns;
-	uint64_t reads;
-	uint64_t writes;
-	uint64_t string;
-};
-
 /* Every interrupt of a quiet round is an exception. */
 static inline bool round_is_quiet(const struct round *round)
 {
@@ -202,15 +188,15 @@ void *flow_grow(void *array, unsigned int nr, size_t size);
 extern struct region *flow_regions[NR_REGIONS];
 extern bool flow_active;
 
-void flow_begin(unsigned int number, const struct counters *counters,
+void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		struct block *after, unsigned int lines_rounds);
 void flow_end(void);
 void flow_step(uint64_t pc, struct block *next);
 void flow_resume(struct block *block);
+void flow_access(uint64_t addr, size_t size, bool write);
+void flow_string_access(void);
 void flow_stack_slot(uint64_t slot);
 void flow_stack_saved(uint64_t where);
 void flow_stack_loaded(uint64_t where);
-bool flow_wants_data(void);
-void flow_data(uint64_t addr, size_t size);
 
 #endif /* PATHCOUNT_FLOW_H */

@@ -52,8 +52,8 @@ static struct block *blocks[BLOCK_BUCKETS];
 static struct marker *markers;
 
 /* What the guest's code counts into: own memory, or QEMU's from API 2 on. */
-static struct counters own_counters;
-static struct counters *counters = &own_counters;
+static uint64_t own_counter;
+static uint64_t *insn_counter = &own_counter;
 static struct qemu_plugin_scoreboard *scoreboard;
 
 /*
@@ -72,29 +72,14 @@ __attribute__((constructor)) static void declare_version(void)
 
 static void count_insn(struct qemu_plugin_insn *insn)
 {
-	qemu_plugin_u64 entry = { scoreboard,
-				  offsetof(struct counters, insns) };
+	qemu_plugin_u64 entry = { scoreboard, 0 };
 
 	if (scoreboard)
 		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn,
 			QEMU_PLUGIN_INLINE_ADD_U64, entry, 1);
 	else
 		qemu_plugin_register_vcpu_insn_exec_inline(insn,
-			QEMU_PLUGIN_INLINE_ADD_U64, &own_counters.insns, 1);
-}
-
-static void count_accesses(struct qemu_plugin_insn *insn,
-			   enum qemu_plugin_mem_rw rw, size_t offset)
-{
-	qemu_plugin_u64 entry = { scoreboard, offset };
-
-	if (scoreboard)
-		qemu_plugin_register_vcpu_mem_inline_per_vcpu(insn, rw,
-			QEMU_PLUGIN_INLINE_ADD_U64, entry, 1);
-	else
-		qemu_plugin_register_vcpu_mem_inline(insn, rw,
-			QEMU_PLUGIN_INLINE_ADD_U64,
-			(char *)&own_counters + offset, 1);
+			QEMU_PLUGIN_INLINE_ADD_U64, &own_counter, 1);
 }
 
 /* Callbacks of the running guest. */
@@ -108,11 +93,40 @@ static void block_cb(unsigned int vcpu, void *udata)
 		flow_step(block->addr, block);
 }
 
-static void stack_slot_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
-			  uint64_t addr, void *udata)
+/*
+ * Callbacks on memory accesses are registered for reads and writes alike and
+ * sort them out themselves: QEMU 7.2 takes a filter for reads as one for
+ * writes, and one for writes as one for both.
+ */
+static void access_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+		      uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)udata;
+	if (flow_active)
+		flow_access(addr, 1u << qemu_plugin_mem_size_shift(meminfo),
+			    qemu_plugin_mem_is_store(meminfo));
+}
+
+static void call_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+		    uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)udata;
+	if (qemu_plugin_mem_is_store(meminfo))
+		flow_stack_slot(addr);
+}
+
+static void return_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+		      uint64_t addr, void *udata)
 {
 	(void)vcpu, (void)meminfo, (void)udata;
 	flow_stack_slot(addr);
+}
+
+static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+		      uint64_t addr, void *udata)
+{
+	(void)vcpu, (void)meminfo, (void)addr, (void)udata;
+	flow_string_access();
 }
 
 static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -127,14 +141,6 @@ static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 {
 	(void)vcpu, (void)meminfo, (void)udata;
 	flow_stack_loaded(addr);
-}
-
-static void data_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
-		    uint64_t addr, void *udata)
-{
-	(void)vcpu, (void)udata;
-	if (flow_wants_data())
-		flow_data(addr, 1u << qemu_plugin_mem_size_shift(meminfo));
 }
 
 static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
@@ -154,7 +160,8 @@ static void marker_cb(unsigned int vcpu, void *udata)
 	if (!counting) {
 		counting = true;
 		if (scoreboard)
-			counters = qemu_plugin_scoreboard_find(scoreboard, 0);
+			insn_counter = qemu_plugin_scoreboard_find(scoreboard,
+								   0);
 		qemu_plugin_reset(plugin_id, register_callbacks);
 	}
 	if (flow_active)
@@ -172,8 +179,8 @@ static void marker_cb(unsigned int vcpu, void *udata)
 	case IOPATH_MARK_BEGIN:
 		begun = true;
 		if (!flow_active) {
-			flow_begin(region_number, counters, marker->after,
-				   info.lines);
+			flow_begin(region_number, insn_counter,
+				   marker->after, info.lines);
 			return;
 		}
 		info.faults[FAULT_NESTED]++;
@@ -300,47 +307,38 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	return block;
 }
 
+static void on_access(struct qemu_plugin_insn *insn,
+		      qemu_plugin_vcpu_mem_cb_t cb)
+{
+	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
+					 QEMU_PLUGIN_MEM_RW, NULL);
+}
+
 static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 {
 	uint8_t bytes[INSN_MAX];
 	size_t size = insn_bytes(insn, bytes);
 
 	count_insn(insn);
-	count_accesses(insn, QEMU_PLUGIN_MEM_R,
-		       offsetof(struct counters, reads));
-	count_accesses(insn, QEMU_PLUGIN_MEM_W,
-		       offsetof(struct counters, writes));
-	if (info.lines)
-		qemu_plugin_register_vcpu_mem_cb(insn, data_cb,
-						 QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_RW, NULL);
+	on_access(insn, access_cb);
 	switch (kind) {
 	case INSN_REP:
-		count_accesses(insn, QEMU_PLUGIN_MEM_RW,
-			       offsetof(struct counters, string));
+		on_access(insn, string_cb);
 		break;
 	case INSN_CALL:
 	case INSN_CALL_IND:
-		qemu_plugin_register_vcpu_mem_cb(insn, stack_slot_cb,
-						 QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_W, NULL);
+		on_access(insn, call_cb);
 		break;
 	case INSN_RET:
-		qemu_plugin_register_vcpu_mem_cb(insn, stack_slot_cb,
-						 QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_R, NULL);
+		on_access(insn, return_cb);
 		break;
 	default:
 		if (qemu_plugin_insn_vaddr(insn) >> 63 == 0)
 			break;
 		if (x86_saves_stack(bytes, size))
-			qemu_plugin_register_vcpu_mem_cb(insn, stack_saved_cb,
-				QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W,
-				NULL);
+			on_access(insn, stack_saved_cb);
 		if (x86_loads_stack(bytes, size))
-			qemu_plugin_register_vcpu_mem_cb(insn, stack_loaded_cb,
-				QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R,
-				NULL);
+			on_access(insn, stack_loaded_cb);
 	}
 }
 
@@ -449,8 +447,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 	info.api_cur = qemu->version.cur;
 	info.api_used = qemu_plugin_version;
 	if (!qemu_plugin_scoreboard_new &&
-	    !(qemu_plugin_register_vcpu_insn_exec_inline &&
-	      qemu_plugin_register_vcpu_mem_inline)) {
+	    !qemu_plugin_register_vcpu_insn_exec_inline) {
 		fprintf(stderr, "pathcount: this QEMU has plugin API %d, "
 			"which cannot count inline: QEMU 7.2 or newer can\n",
 			info.api_cur);
@@ -479,7 +476,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 	if (!report_open(out))
 		return -1;
 	if (qemu_plugin_scoreboard_new)
-		scoreboard = qemu_plugin_scoreboard_new(sizeof(*counters));
+		scoreboard = qemu_plugin_scoreboard_new(sizeof(uint64_t));
 	register_callbacks(id);
 	return 0;
 }

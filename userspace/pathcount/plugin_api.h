@@ -47,11 +47,7 @@ typedef struct {
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0 };
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 = 0 };
 
-enum qemu_plugin_mem_rw {
-	QEMU_PLUGIN_MEM_R = 1,
-	QEMU_PLUGIN_MEM_W = 2,
-	QEMU_PLUGIN_MEM_RW = 3,
-};
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
 typedef void (*qemu_plugin_simple_cb_t)(qemu_plugin_id_t id);
 typedef void (*qemu_plugin_udata_cb_t)(qemu_plugin_id_t id, void *udata);
@@ -93,6 +89,7 @@ qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t idx);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 
 /*
  * Copies the bytes of an instruction from API 3 on; before that it takes the
@@ -108,11 +105,6 @@ PLUGIN_WEAK void
 qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 					   enum qemu_plugin_op op,
 					   void *ptr, uint64_t imm);
-PLUGIN_WEAK void
-qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *insn,
-				     enum qemu_plugin_mem_rw rw,
-				     enum qemu_plugin_op op,
-				     void *ptr, uint64_t imm);
 
 /* API 2 and later. */
 PLUGIN_WEAK struct qemu_plugin_scoreboard *
@@ -125,12 +117,6 @@ qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *i,
 						    enum qemu_plugin_op op,
 						    qemu_plugin_u64 entry,
 						    uint64_t imm);
-PLUGIN_WEAK void
-qemu_plugin_register_vcpu_mem_inline_per_vcpu(struct qemu_plugin_insn *insn,
-					      enum qemu_plugin_mem_rw rw,
-					      enum qemu_plugin_op op,
-					      qemu_plugin_u64 entry,
-					      uint64_t imm);
 
 /* API 4 and later; never called, its presence tells the version. */
 PLUGIN_WEAK bool qemu_plugin_read_memory_vaddr(uint64_t addr, void *data,

@@ -167,8 +167,9 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
  * @len: how many bytes there are
  *
  * Linux enters an interrupt or exception with clac (a three-byte NOP where
- * the CPU has none) or, for device interrupts, by pushing the vector and
- * jumping; endbr64 may come first. No function that is called begins so.
+ * the CPU has none), followed by cld, a push or a call, or, for device
+ * interrupts, by pushing the vector and jumping; endbr64 may come first. No
+ * function that is called begins so.
  */
 bool x86_entry_shape(const uint8_t *bytes, size_t len)
 {
@@ -180,9 +181,9 @@ bool x86_entry_shape(const uint8_t *bytes, size_t len)
 		bytes += sizeof(endbr);
 		len -= sizeof(endbr);
 	}
-	if (len >= sizeof(clac) && !memcmp(bytes, clac, sizeof(clac)))
-		return true;
-	if (len > sizeof(nop3) && !memcmp(bytes, nop3, sizeof(nop3)))
+	/* clac alone is found behind copies to and from user space, too. */
+	if (len > sizeof(clac) && (!memcmp(bytes, clac, sizeof(clac)) ||
+				   !memcmp(bytes, nop3, sizeof(nop3))))
 		return bytes[3] == 0xfc || bytes[3] == 0x6a ||
 		       bytes[3] == 0xe8;
 	if (len > 2 && bytes[0] == 0x6a)

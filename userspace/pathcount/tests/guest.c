@@ -74,9 +74,11 @@ asm(".text\n"
     "body_getppid: mov $100, %r8d\n"
     "1: mov $110, %eax; syscall; dec %r8d; jnz 1b\n"
     "ret\n"
-    /* 1 + 100 * (1 + syscall + 2) + 1: sched_yield, to the other process */
-    "body_yield: mov $100, %r8d\n"
-    "1: mov $24, %eax; syscall; dec %r8d; jnz 1b\n"
+    /* 2 + 100 * 12 + 1 in user mode: a byte there and back, to a child */
+    "body_pingpong: mov $100, %r8d; mov %rdi, %rsi\n"
+    "1: mov $1, %eax; mov $100, %edi; mov $1, %edx; syscall\n"
+    "xor %eax, %eax; mov $101, %edi; mov $1, %edx; syscall\n"
+    "nop; nop; dec %r8d; jnz 1b\n"
     "ret\n"
     /* A retpoline: 2 + 100 * (1 + 3 + leaf 2 + 2) + 1 */
     "body_retpoline: mov $100, %ecx; lea leaf(%rip), %rdx\n"
@@ -98,7 +100,7 @@ asm(".text\n"
 typedef void body_fn(void *arg);
 body_fn body_loop, body_long, body_calls, body_locked, body_indirect,
 	body_fault, body_fault_call, body_fault_rep, body_rep, body_getppid,
-	body_yield, body_retpoline, body_long_indirect, body_lines;
+	body_pingpong, body_retpoline, body_long_indirect, body_lines;
 
 /* Ticks from the first rdtsc to the second: the region's and four more. */
 static uint32_t timed(body_fn *body, void *arg)
@@ -145,14 +147,22 @@ static void *pages(size_t nr)
 	return p;
 }
 
-static void yield_against_child(unsigned int region)
+/* Blocks in every read, so that the scheduler has to switch. */
+static void pingpong(unsigned int region, char *buf)
 {
-	pid_t child = fork();
+	int there[2], back[2];
+	pid_t child;
 
+	if (pipe(there) || pipe(back))
+		exit(1);
+	child = fork();
 	if (!child)
-		for (;;)
-			syscall(SYS_sched_yield);
-	run(region, ROUNDS, body_yield, NULL, 0);
+		while (read(there[0], buf, 1) == 1)
+			if (write(back[1], buf, 1) != 1)
+				break;
+	dup2(there[1], 100);
+	dup2(back[0], 101);
+	run(region, ROUNDS, body_pingpong, buf, 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
@@ -181,7 +191,7 @@ int main(int argc, char **argv)
 	run(9, 2, body_rep, mmap(NULL, 5000000, PROT_READ, MAP_PRIVATE |
 				 MAP_ANONYMOUS | MAP_POPULATE, -1, 0), 0);
 	run(10, ROUNDS, body_getppid, NULL, 0);
-	yield_against_child(11);
+	pingpong(11, p);
 	run(12, ROUNDS, body_retpoline, NULL, 0);
 	run(13, 2, body_long_indirect, NULL, 0);
 	run(65535, 4, body_lines, p, 0);
