@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Bad input to the command: one line, exit status 1 or 2, nothing left behind."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["debian:9.9"], "debian:9.9: no such kernel; there are 5.10, 6.1, 6.12, 7.2, 7.3"),
+        (["debian:6.1.0-999-amd64"], "debian:6.1.0-999-amd64: no such kernel"),
+        (["debian:6.1", "debian:6.1"], "debian:6.1: asked for twice"),
+        (["debian:"], "debian:: not a kernel; ask for debian:SERIES"),
+        (["6.1"], "6.1: not a kernel; ask for debian:SERIES"),
+        (["host"], "host: measuring the running kernel is not possible yet"),
+        (["tree:/nonexistent"], "tree:/nonexistent: /nonexistent/arch/x86/boot/bzImage is missing"),
+        (["debian:6.1", "--rung", "raw"], "no rung is called raw; there are null, syscall"),
+        (["debian:6.1", "--json", "/nonexistent/x"], "cannot write /nonexistent/x: there is no"),
+    ],
+)
+def test_measure(listed: Command, args: list[str], complaint: str) -> None:
+    assert listed.fails("measure", *args, status=2).startswith(f"iopath: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["measure"], "the following arguments are required: KERNEL"),
+        (["weigh"], "invalid choice: 'weigh'"),
+        (["measure", "debian:6.1", "--bs", "4000"], "'4000' is not a block size: a multiple of"),
+        (["measure", "debian:6.1", "--bs", "2m"], "'2m' is not a block size"),
+        (["measure", "debian:6.1", "--bs", "0"], "'0' is not a block size"),
+        (["measure", "debian:6.1", "--bs", "4kk"], "'4kk' is not a block size"),
+        (["measure", "debian:6.1", "--op", "trim"], "invalid choice: 'trim'"),
+        (["measure", "debian:6.1", "--memory", "1"], "'1' is not a number of MiB: 256 to 65536"),
+        (["measure", "debian:6.1", "--memory", "-1"], "'-1' is not a number of MiB"),
+        (["measure", "debian:6.1", "--seed", "x"], "'x' is not a number of seeds"),
+        (["measure", "debian:6.1", "--time-limit", "0"], "'0' is not a number of seconds"),
+        (["measure", "debian:6.1", "--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_arguments(listed: Command, args: list[str], complaint: str) -> None:
+    done = listed.run(*args)
+    assert done.returncode == 2
+    assert complaint in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    listed.left_nothing()
+
+
+def test_kernel_whose_dependency_is_gone(listed: Command) -> None:
+    said = listed.fails("measure", "debian:6.19")
+    assert said.startswith(
+        "iopath: debian:6.19: 6.19.14+deb13-amd64 is listed, but linux-modules-6.19.14+deb13-amd64"
+        " (= 6.19.14-1~bpo13+1) is gone from the mirror; there are 5.10, 6.1,"
+    )
+
+
+def test_no_network(empty: Command, tmp_path: Path) -> None:
+    said = empty.fails("measure", "debian:6.1", "--json", tmp_path / "out.json")
+    assert said.startswith("iopath: cannot fetch the lists of kernel packages: ")
+    assert "127.0.0.1" in said
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_no_network_for_a_listed_kernel(listed: Command) -> None:
+    said = listed.fails("measure", "debian:6.1")
+    assert said.startswith("iopath: debian:6.1: cannot download linux-image-6.1.0-56-amd64")
+
+
+def test_lists_of_an_earlier_day_serve_without_network(listed: Command) -> None:
+    os.utime(listed.cache / "apt/index.json", (0, 0))
+    done = listed.run("kernels")
+    assert done.returncode == 0
+    assert "debian:6.1.0-56-amd64" in done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.strip().endswith("using the package lists of an earlier day")
+
+
+def test_asked_for_new_lists_old_ones_do_not_serve(listed: Command) -> None:
+    assert "cannot fetch the lists" in listed.fails("kernels", "--update")
+    assert listed.run("kernels").returncode == 0
+
+
+def test_damaged_lists_are_fetched_anew(listed: Command) -> None:
+    (listed.cache / "apt/index.json").write_text('[{"name": 1}]')
+    assert "cannot fetch the lists" in listed.fails("kernels")
+
+
+def test_kernels_as_json(listed: Command, tmp_path: Path) -> None:
+    done = listed.run("kernels", "--json", tmp_path / "kernels.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    kernels = {k["release"]: k for k in json.loads((tmp_path / "kernels.json").read_text())}
+    assert kernels["6.1.0-56-amd64"]["suite"] == "bookworm-security"
+    assert not any(k["missing"] or k["cached"] for k in kernels.values())
+    listed.run("kernels", "--all", "--json", tmp_path / "all.json")
+    everything = json.loads((tmp_path / "all.json").read_text())
+    assert any(k["missing"] for k in everything)
+
+
+def test_kernels_cannot_write_json(listed: Command) -> None:
+    assert "cannot write /nonexistent/x: " in listed.fails(
+        "kernels", "--json", "/nonexistent/x", status=2
+    )
+
+
+def test_closed_pipe_is_no_traceback(listed: Command) -> None:
+    process = listed.start("kernels", "--all")
+    process.stdout.close()
+    said = process.stderr.read()
+    assert "Traceback" not in said
+    assert process.wait() in (0, 1)
+    process.stdout = None

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the rounds that a guest recorded to the figures, the result file and the table."""
+
+import copy
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from iopath import report
+from iopath.errors import IopathError, UsageError
+from iopath.guest import Machine
+from iopath.plan import Run, Settings
+from iopath.result import SCHEMA, check_calibration, load, validate
+from iopath.result import figure as make_figure
+from iopath.rungs import RUNGS, select
+
+PREAD = select(["dio.pread"])[0]
+RUN = Run(1, PREAD, "read", 4096)
+
+
+def record(*rounds: tuple[int, int]) -> dict[str, Any]:
+    """What ioloop prints of rounds of (instructions, interrupts), as far as it counts here."""
+    parts = [{"tsc": tsc, "ios": 100, "interrupts": interrupts} for tsc, interrupts in rounds]
+    return {"jobs": [{"rounds": parts}]}
+
+
+def figure(*rounds: tuple[int, int]) -> dict[str, Any]:
+    return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [record(*rounds)])
+
+
+def test_median_of_calm_rounds() -> None:
+    found = figure((1000, 0), (1004, 0), (1010, 0), (9000, 1), (100, 2))
+    assert found["instructions_per_io"] == 10.04
+    assert found["spread"] == 0.1
+    assert (found["rounds"], found["rounds_with_interrupts"]) == (5, 2)
+    assert found["mean_with_interrupts"] == pytest.approx(12114 / 500)
+
+
+def test_median_of_an_even_number_lies_between() -> None:
+    assert figure((1000, 0), (1001, 0), (1003, 0), (1004, 0))["instructions_per_io"] == 10.02
+
+
+def test_rounds_of_all_jobs_count() -> None:
+    both = record((1000, 0))
+    both["jobs"] += record((3000, 0))["jobs"]
+    assert make_figure("a", "b", RUN, [both])["instructions_per_io"] == 20
+
+
+def test_median_of_boots() -> None:
+    boots = [record((1000, 0), (1002, 0)), record((1500, 0)), record((1100, 0), (1, 1))]
+    found = make_figure("a", "b", RUN, boots)
+    assert found["instructions_per_io"] == 11
+    assert found["boots"] == [10.01, 15, 11]
+    assert (found["boot_spread"], found["spread"]) == (4.99, 0.02)
+    assert (found["rounds"], found["rounds_with_interrupts"]) == (5, 1)
+
+
+def test_boots_differ_in_seed_and_layout() -> None:
+    asked = Machine(cmdline="nokaslr mitigations=off", seed=5)
+    machines = Settings(RUNGS, machine=asked, boots=3).machines()
+    assert machines[0] == asked
+    assert [machine.seed for machine in machines] == [5, 6, 7]
+    assert [machine.cmdline for machine in machines[1:]] == ["mitigations=off"] * 2
+
+
+@pytest.mark.parametrize("calm", [0, 1])
+def test_too_few_calm_rounds_are_no_figure(calm: int) -> None:
+    rounds = [(1000, 0)] * calm + [(1000, 1)] * 7
+    with pytest.raises(IopathError, match=f"only {calm} of {calm + 7} rounds went without"):
+        figure(*rounds)
+
+
+@pytest.mark.parametrize("counts", [[6000], [6000, 6064], [6003, 6003]])
+def test_calibration(counts: list[int]) -> None:
+    check_calibration(record(*((n, 0) for n in counts)) | {"expected_instructions": 6000})
+
+
+@pytest.mark.parametrize(
+    "rounds", [[(5999, 0)], [(6000, 0), (6065, 0)], [(12000, 0)], [(6000, 1)], []]
+)
+def test_calibration_that_fails(rounds: list[tuple[int, int]]) -> None:
+    with pytest.raises(IopathError, match="the guest's clock does not count instructions"):
+        check_calibration(record(*rounds) | {"expected_instructions": 6000})
+
+
+def kernel(name: str, release: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "release": release,
+        "version": "1-1",
+        "origin": "Debian bookworm",
+        "banner": "Linux version",
+        "compiler": "gcc-12 (Debian 12.2.0-14) 12.2.0",
+        "cpu_model": "QEMU TCG CPU",
+        "cmdline": "console=ttyS0",
+        "clocksource": "tsc",
+        "config": {"HZ": "250", "PREEMPT_VOLUNTARY": "y"},
+        "digests": {"vmlinuz": "0" * 64, "config": "a" * 64},
+        "modules": {"blknull": {"version": "1"}},
+        "zero_fill": True,
+        "quiet_after_seconds": 3,
+    }
+
+
+@pytest.fixture
+def result() -> dict[str, Any]:
+    """A result of two kernels: 6.1 with 10 and 20 instructions, 7.2 with 12 and 15."""
+    kernels = [kernel("debian:6.1", "6.1.0-56-amd64"), kernel("debian:7.2", "7.2.12+deb13-amd64")]
+    results = []
+    for owner, counts in zip(kernels, [(1000, 2000), (1200, 1500)], strict=True):
+        for op, count in zip(("read", "write"), counts, strict=True):
+            run = Run(1, PREAD, op, 4096)
+            results.append(make_figure(owner["name"], owner["release"], run, [record((count, 0))]))
+    return {
+        "schema": SCHEMA,
+        "program": "iopath 0.1.0",
+        "mode": "exact",
+        "qemu": {"version": "7.2.22", "digest": "b" * 64},
+        "machine": {"cpu": "max", "memory_mib": 1024, "cmdline": "nokaslr", "seed": 1},
+        "kernels": kernels,
+        "results": results,
+    }
+
+
+def test_result_is_valid_and_survives_a_file(result: dict[str, Any], tmp_path: Path) -> None:
+    validate(result, "it")
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(result))
+    assert load(path) == result
+
+
+_PROMISED = ("kernel", "rung", "op", "block_size", "instructions_per_io", "spread", "boots")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda r: r.pop("results"), "at the top: 'results'"),
+        (lambda r: r.update(kernels=[]), "at kernels"),
+        (lambda r: r.update(schema=0), "at schema"),
+        (lambda r: r.update(mode="guessed"), "at mode"),
+        (lambda r: r["results"][0].update(instructions_per_io="10"), "at results/0/instr"),
+        (lambda r: r["results"][0].update(instructions_per_io=-1), "at results/0/instr"),
+        (lambda r: r["results"][1].update(op="trim"), "at results/1/op"),
+        (lambda r: r["results"][0]["kernel"].pop("name"), "at results/0/kernel"),
+        (lambda r: r["kernels"][1]["digests"].update(vmlinuz="x"), "at kernels/1/digests"),
+        *((lambda r, key=key: r["results"][0].pop(key), "at results/0: ") for key in _PROMISED),
+    ],
+)
+def test_schema_refuses(
+    result: dict[str, Any], change: Callable[[dict[str, Any]], None], place: str
+) -> None:
+    broken = copy.deepcopy(result)
+    change(broken)
+    with pytest.raises(IopathError, match=f"^it is not a result file: {place}") as told:
+        validate(broken, "it")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", "is not a result file: "),
+        ("[]", "is not a result file: at the top"),
+        ('{"schema": 99}', "has schema 99, this iopath knows up to"),
+    ],
+)
+def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(text)
+    with pytest.raises(IopathError, match=complaint):
+        load(path)
+    with pytest.raises(UsageError, match="No such file"):
+        load(tmp_path / "none.json")
+
+
+def shown(result: dict[str, Any]) -> list[str]:
+    """The table as it is printed, a single space between words."""
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    report.show(result, console)
+    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+
+
+def test_table(result: dict[str, Any]) -> None:
+    lines = shown(result)
+    assert "rung op size debian:6.1 spread debian:7.2 spread change" in lines
+    assert "dio.pread read 4 KiB 10.00 0.00 12.00 0.00 +2.00 (+20.0 %)" in lines
+    assert "write 4 KiB 20.00 0.00 15.00 0.00 -5.00 (-25.0 %)" in lines
+
+
+def test_change_is_against_the_first_kernel(result: dict[str, Any]) -> None:
+    result["kernels"].reverse()
+    assert "dio.pread read 4 KiB 12.00 0.00 10.00 0.00 -2.00 (-16.7 %)" in shown(result)
+
+
+def test_a_figure_that_is_not_there_has_no_change(result: dict[str, Any]) -> None:
+    del result["results"][2]
+    assert "dio.pread read 4 KiB 10.00 0.00 -" in shown(result)
+
+
+def test_nothing_to_divide_by(result: dict[str, Any]) -> None:
+    result["results"][0]["instructions_per_io"] = 0
+    assert "dio.pread read 4 KiB 0.00 0.00 12.00 0.00 +12.00" in shown(result)
+
+
+def test_header_answers_what_a_reviewer_asks(result: dict[str, Any]) -> None:
+    text = "\n".join(shown(result))
+    for fact in ("QEMU 7.2.22", "CPU max", "1024 MiB", "nokaslr", "6.1.0-56-amd64", "gcc-12",
+                 "PREEMPT_VOLUNTARY", "HZ=250", "aaaaaaaa"):  # fmt: skip
+        assert fact in text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(512, "512 B"), (4096, "4 KiB"), (1536, "1536 B"), (1 << 20, "1 MiB")]
+)
+def test_sizes(size: int, text: str) -> None:
+    assert report.size_text(size) == text
+
+
+def test_rungs_by_pattern() -> None:
+    assert select([]) == list(RUNGS)
+    assert [rung.name for rung in select(["dio.aio.*", "syscall"])][:2] == ["syscall", "dio.aio.1"]
+    with pytest.raises(UsageError, match="no rung is called raw; there are null, syscall"):
+        select(["raw"])
