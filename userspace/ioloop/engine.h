@@ -17,7 +17,6 @@
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
-#define noinline	__attribute__((noinline))
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
@@ -167,7 +166,7 @@ struct job {
 #define ENGINE_READS	0x10	/* cannot write */
 #define ENGINE_NO_LOCK	0x20	/* mlockall() would read the whole device */
 
-typedef uint64_t run_fn(struct job *job, uint64_t nr);
+typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
 
 /**
  * struct engine - one way of doing I/O
@@ -191,9 +190,10 @@ struct engine {
 	const char *name;
 	unsigned int flags;
 	uint64_t iodepth;
+
 	bool (*setup)(struct job *job);
 	void (*before_round)(struct job *job);
-	run_fn *run[NR_ORDERS];
+	run_fn run[NR_ORDERS];
 	void (*round)(struct job *job, uint64_t nr, struct round *r);
 	void (*rounds)(struct job *job);
 	void (*cleanup)(struct job *job);

@@ -29,7 +29,7 @@
 
 #define PAGE	4096ull
 
-#define MAX_WARMUP_BYTES	(1ull << 30)
+#define MAX_WARMUP_BYTES	1073741824ull
 
 /* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
 static char stat_text[128 << 10];
@@ -105,9 +105,10 @@ static uint64_t now_ns(void)
  * The engine's loop between two readings of the counter and the two markers.
  * Nothing else may lie there, so this stays out of line and small.
  */
-static noinline void timed_run(struct job *job, uint64_t nr, struct round *r)
+static __attribute_noinline__
+void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
-	run_fn *run = job->o->engine->run[job->order];
+	const run_fn run = job->o->engine->run[job->order];
 	uint64_t before, after, ios;
 
 	before = cycles();
@@ -164,7 +165,7 @@ static void do_rounds(struct job *job, int stat_fd)
 /* The same code as in a round, but outside any region. */
 static void warm_up(struct job *job, int stat_fd)
 {
-	run_fn *run = job->o->engine->run[job->order];
+	const run_fn run = job->o->engine->run[job->order];
 	struct cursor cursor = job->cursor;
 
 	interrupts(stat_fd);

@@ -51,7 +51,7 @@ static void make_argument(char *arg)
 		}
 		if (len + strlen(piece) >= MAX_LENGTH - 4)
 			break;
-		strcpy(arg + len, piece);
+		memcpy(arg + len, piece, strlen(piece) + 1);
 		len += strlen(piece);
 	}
 }
