@@ -771,6 +771,26 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 	flow_active = true;
 }
 
+/* Did an earlier round of the region count as many instructions? */
+static bool is_new_total(const struct region *region, uint64_t instructions)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->nr_rounds; i++)
+		if (region->rounds[i].nr_samples &&
+		    region->rounds[i].instructions == instructions)
+			return false;
+	return true;
+}
+
+static void keep_sample(struct round *round, struct record *rec)
+{
+	round->samples = flow_grow(round->samples, round->nr_samples,
+				   sizeof(*round->samples));
+	round->samples[round->nr_samples++] =
+		(struct sample){ rec, rec->round };
+}
+
 /**
  * flow_end() - the round under way ends
  *
@@ -780,6 +800,8 @@ void flow_end(void)
 {
 	struct region *region = now.region;
 	struct round *round = &now.round;
+	bool quiet = round_is_quiet(round);
+	bool keep = quiet && is_new_total(region, round->instructions);
 	struct record *rec;
 	unsigned int i;
 
@@ -794,9 +816,10 @@ void flow_end(void)
 			(struct share){ i, context->user, context->kernel };
 	}
 	for (rec = now.touched; rec; rec = rec->next_touched) {
-		struct tally *sum = round_is_quiet(round) ? &rec->quiet :
-							    &rec->disturbed;
+		struct tally *sum = quiet ? &rec->quiet : &rec->disturbed;
 
+		if (keep)
+			keep_sample(round, rec);
 		sum->times += rec->round.times;
 		sum->reads += rec->round.reads;
 		sum->writes += rec->round.writes;
@@ -808,4 +831,55 @@ void flow_end(void)
 	region->rounds[region->nr_rounds++] = *round;
 	now.lines = false;
 	flow_active = false;
+}
+
+/**
+ * flow_abandon() - the round under way will not end: forget it
+ */
+void flow_abandon(void)
+{
+	struct record *rec;
+
+	for (rec = now.touched; rec; rec = rec->next_touched)
+		rec->round = (struct tally){ 0 };
+	flow_active = false;
+}
+
+static int compare_totals(const void *a, const void *b)
+{
+	const struct round *const *x = a, *const *y = b;
+
+	if ((*x)->instructions != (*y)->instructions)
+		return (*x)->instructions < (*y)->instructions ? -1 : 1;
+	return *x < *y ? -1 : 1;
+}
+
+/**
+ * flow_median_round() - the median of a region's quiet rounds
+ * @region: the region
+ *
+ * By instructions; of an even number of rounds the lower of the middle two,
+ * of rounds alike the first, which is the one that has samples.
+ *
+ * Return: its index, -1 if no round was quiet.
+ */
+int flow_median_round(const struct region *region)
+{
+	const struct round **quiet, *median = NULL;
+	unsigned int i, nr = 0;
+
+	quiet = flow_alloc(region->nr_rounds * sizeof(*quiet));
+	for (i = 0; i < region->nr_rounds; i++)
+		if (round_is_quiet(&region->rounds[i]))
+			quiet[nr++] = &region->rounds[i];
+	if (nr) {
+		qsort(quiet, nr, sizeof(*quiet), compare_totals);
+		i = (nr - 1) / 2;
+		while (i && quiet[i - 1]->instructions ==
+			    quiet[i]->instructions)
+			i--;
+		median = quiet[i];
+	}
+	free(quiet);
+	return median ? median - region->rounds : -1;
 }

@@ -135,6 +135,14 @@ struct share {
 };
 
 /**
+ * struct sample - what one record counted in one round
+ */
+struct sample {
+	struct record *record;
+	struct tally tally;
+};
+
+/**
  * struct round - one pass from BEGIN to END
  * @instructions: all of them
  * @entries:	interrupts and exceptions that began
@@ -145,6 +153,9 @@ struct share {
  * @lines:	distinct cache lines
  * @nr_shares:	how many @shares
  * @shares:	contexts with instructions in this round
+ * @nr_samples:	how many @samples
+ * @samples:	all that was counted, if the round is the region's first quiet
+ *		one of so many instructions; else there are none
  */
 struct round {
 	uint64_t instructions;
@@ -156,6 +167,8 @@ struct round {
 	unsigned int lines[NR_LINES];
 	unsigned int nr_shares;
 	struct share *shares;
+	unsigned int nr_samples;
+	struct sample *samples;
 };
 
 /**
@@ -191,6 +204,8 @@ extern bool flow_active;
 void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		struct block *after, unsigned int lines_rounds);
 void flow_end(void);
+void flow_abandon(void);
+int flow_median_round(const struct region *region);
 void flow_step(uint64_t pc, struct block *next);
 void flow_resume(struct block *block);
 void flow_access(uint64_t addr, size_t size, bool write);

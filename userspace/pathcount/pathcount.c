@@ -397,8 +397,10 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 static void atexit_cb(qemu_plugin_id_t id, void *udata)
 {
 	(void)id, (void)udata;
-	if (flow_active)
+	if (flow_active) {
 		info.faults[FAULT_NO_END]++;
+		flow_abandon();
+	}
 	if (!begun)
 		info.faults[FAULT_NO_MARKER]++;
 	/* A guest that was not counted must not look like one that was. */

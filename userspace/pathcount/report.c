@@ -91,15 +91,16 @@ static void write_blocks(const struct node *node)
 	}
 }
 
-static void write_counts(const struct node *node, bool quiet)
+static void write_counts(const struct node *node, const char *name,
+			 size_t which)
 {
 	const struct record *rec;
 	const char *comma = "";
 
-	fprintf(out, ",\"%s\":[", quiet ? "quiet" : "disturbed");
+	fprintf(out, ",\"%s\":[", name);
 	for (rec = node->records; rec; rec = rec->next_node) {
-		const struct tally *sum = quiet ? &rec->quiet :
-						  &rec->disturbed;
+		const struct tally *sum =
+			(const void *)((const char *)rec + which);
 
 		if (!sum->times && !sum->reads && !sum->writes)
 			continue;
@@ -123,10 +124,33 @@ static void write_nodes(const struct node *node, unsigned int region)
 		fprintf(out, "\"context\":%u,\"kind\":\"%s\",\"addr\":\"0x%"
 			PRIx64 "\"", node->context, node_kinds[node->kind],
 			node->addr);
-		write_counts(node, true);
-		write_counts(node, false);
+		write_counts(node, "median", offsetof(struct record, round));
+		write_counts(node, "quiet", offsetof(struct record, quiet));
+		write_counts(node, "disturbed",
+			     offsetof(struct record, disturbed));
 		fputs("}\n", out);
 		write_nodes(node->child, region);
+	}
+}
+
+/* As in no round that is under way, record.round holds the median round. */
+static void write_region(struct region *region, unsigned int number)
+{
+	int median = flow_median_round(region);
+	unsigned int i;
+
+	fprintf(out, "{\"type\":\"region\",\"region\":%u,\"rounds\":%u,"
+		"\"median_round\":", number, region->nr_rounds);
+	if (median < 0) {
+		fputs("null}\n", out);
+		return;
+	}
+	fprintf(out, "%d}\n", median);
+	for (i = 0; i < region->rounds[median].nr_samples; i++) {
+		const struct sample *sample =
+			&region->rounds[median].samples[i];
+
+		sample->record->round = sample->tally;
 	}
 }
 
@@ -212,12 +236,11 @@ bool report_write(const struct report_info *info)
 		"\"lines\":%u}\n", FORMAT_VERSION, info->api_min,
 		info->api_cur, info->api_used, info->lines);
 	for (i = 0; i < NR_REGIONS; i++) {
-		const struct region *region = flow_regions[i];
+		struct region *region = flow_regions[i];
 
 		if (!region || !region->nr_rounds)
 			continue;
-		fprintf(out, "{\"type\":\"region\",\"region\":%u,"
-			"\"rounds\":%u}\n", i, region->nr_rounds);
+		write_region(region, i);
 		write_contexts(region, i);
 		for (k = 0; k < region->nr_rounds; k++)
 			write_round(&region->rounds[k], i, k);
