@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from iopath import __version__, profile, report, result, rungs
+from iopath import __version__, compare, profile, report, result, rungs
 from iopath.build import image_inputs
 from iopath.cache import Cache, out_of_space
 from iopath.errors import IopathError, UsageError
@@ -22,6 +22,7 @@ from iopath.measure import Session
 from iopath.paths import cache_root
 from iopath.plan import Settings
 from iopath.process import Stopped
+from iopath.profile import Layers
 from iopath.progress import Reporter
 
 
@@ -83,15 +84,49 @@ def _parser() -> argparse.ArgumentParser:
         help="functions to show (default: 40)",
     )  # fmt: skip
 
-    for command in (measuring, profiling):
+    comparing = commands.add_parser(
+        "compare", help="compare kernels or result files with the first, function by function"
+    )
+    comparing.add_argument("kernels", nargs="+", metavar="KERNEL|FILE.json")
+    comparing.add_argument(
+        "--boots", default=2, type=_number(1, 100, "boots"), metavar="N",
+        help="boot each kernel N times, with other seeds and layouts (default: 2)",
+    )  # fmt: skip
+    comparing.add_argument(
+        "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
+        help="functions to show for each difference (default: 15)",
+    )  # fmt: skip
+    comparing.add_argument(
+        "--fail-above", type=_percent, metavar="PERCENT",
+        help="exit with 1 if any rung takes more than that longer, with 125 if that cannot be told",
+    )  # fmt: skip
+    comparing.add_argument(
+        "--limits", metavar="FILE", type=Path, help='limits per rung, TOML: "dio.pread read" = 0.5'
+    )
+    comparing.add_argument(
+        "--anyway", action="store_true", help="compare files that differ in more than the kernel"
+    )
+
+    for command in (measuring, profiling, comparing):
         _add_scenario(command)
         _add_machine(command)
-    profiling.add_argument(
-        "--layers", metavar="FILE", type=Path, help="a table of layers instead of iopath's"
-    )
-    for command in (listing, measuring, profiling):
+    for command in (profiling, comparing):
+        command.add_argument(
+            "--layers", metavar="FILE", type=Path, help="a table of layers instead of iopath's"
+        )
+    for command in (listing, measuring, profiling, comparing):
         command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
     return parser
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of per cent: 0 or more is")
+    return value
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
@@ -191,7 +226,44 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
     report.show_profile(measured, args.top, out)
 
 
-_COMMANDS = {"kernels": _kernels, "measure": _measure, "profile": _profile}
+def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
+    layers = Layers(args.layers)
+    limits = compare.read_limits(args.limits) if args.limits else {}
+    files = [name for name in args.kernels if name.endswith(".json")]
+    names = [name for name in args.kernels if name not in files]
+    parts = [(Path(name).name, result.load(Path(name))) for name in files]
+    if names:
+        measured = session.measure(names, _settings(args, boots=args.boots, profiled=True))
+        result.validate(measured, "the result")
+        parts.append(("measured now", measured))
+    differing = compare.incomparable(parts)
+    if differing and not args.anyway:
+        raise IopathError(
+            f"these differ in more than the kernel: {'; '.join(differing)}"
+            " (--anyway compares them all the same)"
+        )
+    whole = compare.merge(parts)
+    order = {name: at for at, name in enumerate(args.kernels)}
+    whole["kernels"].sort(key=lambda kernel: order.get(kernel["name"], -1))
+    comparison = compare.compare(whole, layers)
+    comparison["labels"] = [*differing, *comparison["labels"]]
+    if args.json:
+        _write(args.json, json.dumps(whole, indent=1) + "\n")
+    report.show_header(whole, out)
+    report.show_comparison(comparison, args.top, out)
+    if args.fail_above is not None or limits:
+        above = float("inf") if args.fail_above is None else args.fail_above
+        found = compare.regressions(comparison, above, limits)
+        if found:
+            raise IopathError("; ".join(found))
+
+
+_COMMANDS = {
+    "kernels": _kernels,
+    "measure": _measure,
+    "profile": _profile,
+    "compare": _compare,
+}
 
 
 def _interrupted(number: int, frame: object) -> None:

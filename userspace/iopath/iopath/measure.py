@@ -13,7 +13,7 @@ from typing import Any
 
 from iopath import __version__, guest, process, profile, result
 from iopath.apt import Apt
-from iopath.build import Built, build
+from iopath.build import Built, build, source_digest
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Image, Machine, Qemu
@@ -94,6 +94,8 @@ class Session:
                 "cmdline": settings.machine.cmdline,
                 "seed": settings.machine.seed,
             },
+            "programs": {name: digest_file(guest_program(name)) for name in ("init", "ioloop")},
+            "source": source_digest(),
             "kernels": [description for description, _ in measured],
             "results": [record for _, records in measured for record in records],
         }

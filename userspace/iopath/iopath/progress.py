@@ -22,7 +22,9 @@ class Reporter:
 
     def warn(self, text: str) -> None:
         with self._lock:
-            self.console.print(f"iopath: {text}", style="yellow", markup=False, highlight=False)
+            self.console.print(
+                f"iopath: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
+            )
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -59,6 +61,8 @@ class Reporter:
                 with self._lock:
                     if what not in said:
                         said.add(what)
-                        self.console.print(f"{name}: {what}", markup=False, highlight=False)
+                        self.console.print(
+                            f"{name}: {what}", markup=False, highlight=False, soft_wrap=True
+                        )
 
             yield step

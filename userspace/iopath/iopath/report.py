@@ -30,6 +30,11 @@ def show(result: dict[str, Any], console: Console) -> None:
     console.print(Group(_header(result), Text(), ladder(result)))
 
 
+def show_header(result: dict[str, Any], console: Console) -> None:
+    """Print what was measured on what."""
+    console.print(_header(result))
+
+
 def _header(result: dict[str, Any]) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -170,3 +175,73 @@ def show_kernels(kernels: Iterable[DebianKernel], cached: set[str], console: Con
         style = "dim" if kernel.missing else ""
         table.add_row(f"debian:{kernel.release}", kernel.version, kernel.suite, state, style=style)
     console.print(table)
+
+
+def show_comparison(comparison: dict[str, Any], top: int, console: Console) -> None:
+    """Print how kernels differ, rung by rung, and what accounts for it."""
+    for label in comparison["labels"]:
+        console.print(Text(f"differs  {label}", style="dim"))
+    base = comparison["base"]
+    table = _table("rung", "size")
+    table.add_column(base, justify="right")
+    for name in comparison["others"]:
+        table.add_column(name, justify="right")
+        table.add_column("change", justify="right")
+        table.add_column("noise", justify="right", style="dim")
+        table.add_column("verdict")
+    for rung in comparison["rungs"]:
+        figures = rung["figures"]
+        cells = [title(rung), size_text(rung["block_size"]) if rung["block_size"] else ""]
+        cells.append(f"{figures[base]['instructions']:,.2f}" if base in figures else "-")
+        for name in comparison["others"]:
+            change = rung["differences"].get(name)
+            cells.append(f"{figures[name]['instructions']:,.2f}" if name in figures else "-")
+            if change:
+                cells.append(f"{change['difference']:+,.2f} ({change['percent']:+.2f} %)")
+                cells += [f"{change['noise']:.2f}", _VERDICT[change["verdict"]]]
+            else:
+                cells += ["", "", ""]
+        table.add_row(*cells)
+    console.print(table)
+    for rung in comparison["rungs"]:
+        for name, change in rung["differences"].items():
+            if change["verdict"] in ("longer", "shorter") and change["functions"]:
+                console.print(
+                    f"[bold]{title(rung)}[/bold]: {base} to {name},"
+                    f" {change['difference']:+,.2f} instructions per I/O"
+                )
+                console.print(_attribution(change, top))
+
+
+_VERDICT = {
+    "same": "same",
+    "longer": "[red]longer[/red]",
+    "shorter": "[green]shorter[/green]",
+    "unknown": "unknown",
+}
+
+
+def _attribution(change: dict[str, Any], top: int) -> Table:
+    table = _table("function", "layer")
+    for name in ("before", "after", "difference"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in change["functions"][:top]:
+        cells = [f"{row['before']:,.2f}", f"{row['after']:,.2f}", f"{row['difference']:+,.2f}"]
+        table.add_row(Text(row["name"]), row["layer"], *cells, row["note"])
+    rest = change["functions"][top:]
+    if rest:
+        total = sum(row["difference"] for row in rest)
+        table.add_row(f"{len(rest)} more functions", "", "", "", f"{total:+,.2f}", style="dim")
+    if abs(change["unattributed"]) >= 0.005:
+        table.add_row(
+            "clock against profile", "", "", "", f"{change['unattributed']:+,.2f}", style="dim"
+        )
+    table.add_section()
+    table.add_row("all", "", "", "", f"{change['difference']:+,.2f}", style="bold")
+    layers = [row for row in change["layers"] if abs(row["difference"]) >= 0.005]
+    table.caption = "layers: " + ", ".join(
+        f"{row['layer']} {row['difference']:+,.2f}" for row in layers
+    )
+    table.caption_justify = "left"
+    return table

@@ -91,7 +91,7 @@ def describe(
     compiler = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", version)
     cpu = re.search(r"model name\s*:\s*(.*)", records["/proc/cpuinfo"])
     options = {
-        match.group(1): match.group(2).strip('"')
+        match.group(1).removeprefix("MITIGATION_"): match.group(2).strip('"')
         for match in map(_OPTIONS.match, built.config.read_text().splitlines())
         if match
     }

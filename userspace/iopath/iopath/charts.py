@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Charts of a result: the ladder, stacked by layer, and the history over kernels.
+
+Drawn without a display. Text stays text in an SVG, and the same result gives the same bytes.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from iopath.errors import UsageError
+from iopath.profile import Layers
+from iopath.report import size_text
+
+# Of text and axes; nothing else is drawn in it, so that a page can make it follow its theme.
+INK = "#1b1b1c"
+
+OTHER = "#b8b8b8"
+_UNPROFILED = "#5b8db8"
+
+# Colours that people with any colour vision tell apart: Paul Tol's "muted", then Okabe and Ito's.
+# Neighbours differ in lightness. When they run out they begin anew, hatched.
+_PALETTE = (
+    "#44aa99", "#332288", "#ddcc77", "#117733", "#88ccee", "#cc6677",
+    "#e69f00", "#882255", "#999933", "#0072b2", "#aa4499", "#d55e00",
+)  # fmt: skip
+_HATCHES = ("", "///", "...", "xxx")
+
+_STYLE = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "font.family": "sans-serif",
+    "font.size": 8,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "iopath",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+_BAR = 0.17  # inches of height for one bar
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a layer is filled."""
+
+    colour: str
+    hatch: str = ""
+
+    @property
+    def ink(self) -> str:
+        """The colour that text on it is read in."""
+        red, green, blue = (int(self.colour[at : at + 2], 16) for at in (1, 3, 5))
+        return "#ffffff" if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else "#000000"
+
+
+@dataclass
+class Row:
+    """One way of doing I/O, with the record of each kernel that it was measured on."""
+
+    rung: str
+    op: str
+    size: int
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        words = [self.rung, "" if self.op == "none" else self.op]
+        return " ".join(filter(None, [*words, size_text(self.size) if self.size else ""]))
+
+
+def rows(result: dict[str, Any]) -> list[Row]:
+    """A result's records by rung, operation and block size, in the ladder's order."""
+    found: dict[tuple[str, str, int], Row] = {}
+    for record in result["results"]:
+        key = (record["rung"], record["op"], record["block_size"])
+        found.setdefault(key, Row(*key)).records[record["kernel"]["name"]] = record
+    return list(found.values())
+
+
+def looks(result: dict[str, Any]) -> dict[str, Look]:
+    """How each layer of a result is filled, in the order that they are stacked in.
+
+    A layer of the package's own table looks the same in every chart.
+    """
+    profiles = [record["profile"] for record in result["results"] if "profile" in record]
+    used = dict.fromkeys(name for profile in profiles for name in profile["layers"])
+    known = [name for name in Layers().names if name != "other"]
+    names = [*known, *(name for name in used if name not in known and name != "other")]
+    fills = (Look(colour, hatch) for hatch in itertools.cycle(_HATCHES) for colour in _PALETTE)
+    found = {name: look for name, look in zip(names, fills, strict=False) if name in used}
+    return found | ({"other": Look(OTHER)} if "other" in used else {})
+
+
+def ladder(result: dict[str, Any]) -> Figure:
+    """What an I/O costs on every rung: a bar for each kernel, stacked by layer.
+
+    Operations are side by side; block sizes are below each other, each with a scale of its own.
+    """
+    table, fills = rows(result), looks(result)
+    kernels = [kernel["name"] for kernel in result["kernels"]]
+    sizes = list(dict.fromkeys(row.size for row in table if row.size)) or [0]
+    ops = list(dict.fromkeys(row.op for row in table if row.op != "none")) or ["none"]
+    # What does no I/O goes with the first size and operation.
+    cells: dict[tuple[int, str], dict[str, Row]] = {}
+    groups: dict[int, dict[str, None]] = {size: {} for size in sizes}
+    for row in table:
+        size, op = row.size or sizes[0], ops[0] if row.op == "none" else row.op
+        cells.setdefault((size, op), {})[row.rung] = row
+        groups[size][row.rung] = None
+    pitch = len(kernels) + 0.8
+    heights = [len(rungs) * pitch * _BAR for rungs in groups.values()]
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(
+            figsize=(3.2 + 4.2 * len(ops), sum(heights) + 0.75 * len(sizes) + 0.9),
+            layout="constrained",
+        )
+        grid = figure.subplots(
+            len(sizes), len(ops),
+            squeeze=False, sharex="row", sharey="row", height_ratios=heights,
+        )  # fmt: skip
+        for (size, rungs), axes_row in zip(groups.items(), grid, strict=True):
+            for op, axes in zip(ops, axes_row, strict=True):
+                found = cells.get((size, op), {})
+                most = max(
+                    (_length(record) for other in ops
+                     for row in cells.get((size, other), {}).values()
+                     for record in row.records.values()),
+                    default=1,
+                )  # fmt: skip
+                _bars(axes, list(rungs), found, kernels, fills, most)
+                words = ["" if op == "none" else op, size_text(size) if size else ""]
+                axes.set_title(" ".join(filter(None, words)), loc="left", fontweight="bold")
+            _rung_names(axes_row[0], list(rungs), kernels)
+        figure.supxlabel("instructions per I/O", fontsize=9, color=INK)
+        if fills:
+            handles = [
+                Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="#ffffff", label=name)
+                for name, look in fills.items()
+            ]
+            figure.legend(
+                handles=handles, loc="outside upper center", ncols=min(len(handles), 4 * len(ops))
+            )
+    return figure
+
+
+def _length(record: dict[str, Any]) -> float:
+    return max(
+        record["instructions_per_io"], sum(record.get("profile", {}).get("layers", {}).values())
+    )
+
+
+def _bars(
+    axes: Axes,
+    rungs: Sequence[str],
+    found: dict[str, Row],
+    kernels: Sequence[str],
+    fills: dict[str, Look],
+    most: float,
+) -> None:
+    """The bars of one operation and block size; *most* is the longest of its scale."""
+    pitch = len(kernels) + 0.8
+    for index, rung in enumerate(rungs):
+        for at, kernel in enumerate(kernels):
+            record = found[rung].records.get(kernel) if rung in found else None
+            if record is None:
+                continue
+            y = index * pitch + at
+            layers = record.get("profile", {}).get("layers")
+            if not layers:
+                axes.barh(y, record["instructions_per_io"], height=0.86, color=_UNPROFILED)
+            left = 0.0
+            for name, look in fills.items():
+                count = (layers or {}).get(name, 0)
+                if not count:
+                    continue
+                axes.barh(
+                    y, count, left=left, height=0.86,
+                    color=look.colour, hatch=look.hatch, edgecolor="#ffffff", linewidth=0.4,
+                )  # fmt: skip
+                if count > 0.1 * most:
+                    axes.text(
+                        left + count / 2, y, f"{count:,.0f}",
+                        ha="center", va="center", fontsize=6, color=look.ink,
+                    )  # fmt: skip
+                left += count
+            axes.text(
+                _length(record) + most / 100, y, f"{record['instructions_per_io']:,.2f}",
+                va="center", fontsize=7,
+            )  # fmt: skip
+    axes.set_xlim(0, most * 1.2)
+    axes.set_ylim(len(rungs) * pitch - 0.9, -0.9)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.tick_params(axis="y", length=0)
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color="#808080", alpha=0.3, linewidth=0.5)
+
+
+def _rung_names(axes: Axes, rungs: Sequence[str], kernels: Sequence[str]) -> None:
+    """Name each bar by its kernel, and each group of bars by its rung."""
+    pitch = len(kernels) + 0.8
+    axes.set_yticks(
+        [index * pitch + at for index in range(len(rungs)) for at in range(len(kernels))],
+        list(kernels) * len(rungs),
+        fontsize=7,
+    )
+    second = axes.secondary_yaxis(-0.02, transform=axes.get_yaxis_transform())
+    second.set_yticks(
+        [index * pitch + (len(kernels) - 1) / 2 for index in range(len(rungs))],
+        list(rungs),
+        fontsize=8,
+        fontweight="bold",
+    )
+    # Far enough out to leave room for the longest kernel's name.
+    second.tick_params(axis="y", length=0, pad=8 + 4.4 * max(map(len, kernels)))
+    second.spines["left"].set_visible(False)
+
+
+def history(result: dict[str, Any]) -> Figure:
+    """What an I/O costs from kernel to kernel: a small chart for each rung and block size.
+
+    The scales do not begin at zero; each spans at least 5 % of its figures, lest a difference of
+    nothing look like one.
+    """
+    kernels = [kernel["name"] for kernel in result["kernels"]]
+    charts: dict[tuple[str, int], list[Row]] = {}
+    for row in rows(result):
+        charts.setdefault((row.rung, row.size), []).append(row)
+    ops = list(dict.fromkeys(row.op for group in charts.values() for row in group))
+    colours = dict(
+        zip(
+            sorted(ops, key=("read", "write", "none").index),
+            ("#0072b2", "#d55e00", INK),
+            strict=False,
+        )
+    )
+    across = min(3, len(charts))
+    down = -(-len(charts) // across)
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(4 * across, 2.1 * down + 0.5), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False).flatten()
+        for axes, ((rung, size), group) in zip(grid, charts.items(), strict=False):
+            values = []
+            for row in group:
+                points = [
+                    (at, row.records[kernel]["instructions_per_io"])
+                    for at, kernel in enumerate(kernels)
+                    if kernel in row.records
+                ]
+                values += [value for _, value in points]
+                axes.plot(
+                    *zip(*points, strict=True),
+                    marker="o",
+                    markersize=3,
+                    linewidth=1.2,
+                    color=colours[row.op],
+                )
+                for at, value in points:
+                    axes.annotate(
+                        f"{value:,.0f}", (at, value), (0, 4), textcoords="offset points",
+                        ha="center", fontsize=6, color=colours[row.op],
+                    )  # fmt: skip
+            middle = (min(values) + max(values)) / 2
+            half = max((max(values) - min(values)) * 0.6, middle * 0.025, 0.5)
+            axes.set_ylim(middle - half, middle + half * 1.15)
+            axes.set_xlim(-0.4, len(kernels) - 0.6)
+            axes.set_xticks(
+                range(len(kernels)),
+                kernels,
+                fontsize=6.5,
+                rotation=20,
+                ha="right",
+                rotation_mode="anchor",
+            )
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axes.yaxis.set_major_locator(MaxNLocator(4))
+            axes.grid(axis="y", color="#808080", alpha=0.3, linewidth=0.5)
+            axes.set_title(
+                " ".join(filter(None, [rung, size_text(size) if size else ""])),
+                loc="left",
+                fontsize=9,
+            )
+        for axes in grid[len(charts) :]:
+            axes.set_axis_off()
+        figure.supylabel("instructions per I/O", fontsize=9, color=INK)
+        named = [op for op in colours if op != "none"]
+        if named:
+            handles = [Patch(facecolor=colours[op], label=op) for op in named]
+            figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a chart as the suffix of *path* says: .svg or .png."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ("svg", "png"):
+        raise UsageError(f"{path}: charts are written as .svg or .png")
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    with matplotlib.rc_context(_STYLE):
+        try:
+            figure.savefig(path, format=kind, dpi=150, facecolor="#ffffff", metadata=metadata)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}") from error
