@@ -78,6 +78,11 @@ static void write_block(struct block *block)
 	fprintf(out, "],\"kinds\":\"%.*s\"}\n", (int)block->nr, block->kinds);
 }
 
+static bool is_empty(const struct tally *tally)
+{
+	return !tally->times && !tally->reads && !tally->writes;
+}
+
 /* Blocks come before the nodes that name them. */
 static void write_blocks(const struct node *node)
 {
@@ -85,7 +90,8 @@ static void write_blocks(const struct node *node)
 
 	for (; node; node = node->sibling) {
 		for (rec = node->records; rec; rec = rec->next_node)
-			if (rec->quiet.times || rec->disturbed.times)
+			if (!is_empty(&rec->quiet) ||
+			    !is_empty(&rec->disturbed))
 				write_block(rec->block);
 		write_blocks(node->child);
 	}
@@ -102,7 +108,7 @@ static void write_counts(const struct node *node, const char *name,
 		const struct tally *sum =
 			(const void *)((const char *)rec + which);
 
-		if (!sum->times && !sum->reads && !sum->writes)
+		if (is_empty(sum))
 			continue;
 		fprintf(out, "%s[%d,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
 			comma, rec->block->id, rec->executed, sum->times,

@@ -1,0 +1,478 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Test pathcount: boot a guest whose marked code is known to the instruction,
+and check everything that the plugin says of it. Prints TAP.
+
+Needs gcc with a static libc, make, nm and qemu-system-x86_64.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parents[2]
+LINE = 64
+
+# Region: the body that guest.c runs in it, the instructions it executes in
+# user mode with the call that enters it, and the rounds.
+EXPECTED = {
+    1: ("body_loop", 2003, 10),
+    2: ("body_calls", 1303, 10),
+    3: ("body_locked", 404, 10),
+    4: ("body_indirect", 504, 10),
+    5: ("body_long", 40000003, 2),
+    6: ("body_fault", 259, 4),
+    7: ("body_fault_call", 390, 4),
+    8: ("body_fault_rep", 65542, 4),
+    9: ("body_rep", 5000007, 2),
+    10: ("body_getppid", 403, 10),
+    11: ("body_pingpong", 1204, 10),
+    12: ("body_retpoline", 804, 10),
+    13: ("body_long_indirect", 20000004, 2),
+    65535: ("body_lines", 9, 4),
+}
+
+# In guest.c, from one rdtsc to the other: rdtsc, mov, and the two markers.
+UNCOUNTED = 4
+
+# A page fault for each page that these regions touch first.
+FAULTS = {6: 64, 7: 64, 8: 16}
+
+
+class Output:
+    """The plugin's output, sorted."""
+
+    def __init__(self, path):
+        self.blocks = {}
+        self.rounds = collections.defaultdict(list)
+        self.nodes = collections.defaultdict(dict)
+        self.contexts = collections.defaultdict(dict)
+        self.median = {}
+        self.types = []
+        with open(path, encoding="ascii") as file:
+            for line in file:
+                item = json.loads(line)
+                self.types.append(item["type"])
+                if item["type"] == "pathcount":
+                    self.header = item
+                elif item["type"] == "region":
+                    self.median[item["region"]] = item["median_round"]
+                elif item["type"] == "block":
+                    self.blocks[item["block"]] = item
+                elif item["type"] == "round":
+                    self.rounds[item["region"]].append(item)
+                elif item["type"] == "node":
+                    self.nodes[item["region"]][item["node"]] = item
+                elif item["type"] == "context":
+                    self.contexts[item["region"]][item["context"]] = item
+                elif item["type"] == "end":
+                    self.end = item
+
+    def total(self, region, columns, context=None):
+        """Instructions that the nodes of a region add up to."""
+        return sum(executed * times
+                   for node in self.nodes[region].values()
+                   for column in columns
+                   for _, executed, times, _, _ in node[column]
+                   if context in (None, node["context"]))
+
+    def kinds(self, region, column):
+        """How many instructions of each kind were executed in user mode."""
+        count = collections.Counter()
+        for node in self.nodes[region].values():
+            for block, executed, times, _, _ in node[column]:
+                if not is_kernel(self.blocks[block]["addr"]):
+                    for kind in self.blocks[block]["kinds"][:executed]:
+                        count[kind] += times
+        return count
+
+    def accesses(self, region, column):
+        """Memory reads and writes of a region."""
+        rows = [row for node in self.nodes[region].values()
+                for row in node[column]]
+        return sum(row[3] for row in rows), sum(row[4] for row in rows)
+
+    def times(self, region, column, addr):
+        """How often the instruction at an address was executed."""
+        count = 0
+        for node in self.nodes[region].values():
+            for block, executed, times, _, _ in node[column]:
+                if addr in self.addresses(block, executed):
+                    count += times
+        return count
+
+    def addresses(self, block, executed):
+        """Where the first instructions of a block are."""
+        pc = int(self.blocks[block]["addr"], 16)
+        for length in self.blocks[block]["lens"][:executed]:
+            yield pc
+            pc += length
+
+    def code_lines(self, region, column):
+        """Distinct cache lines of user code."""
+        lines = set()
+        for node in self.nodes[region].values():
+            for block, executed, _, _, _ in node[column]:
+                item = self.blocks[block]
+                start = int(item["addr"], 16)
+                end = start + sum(item["lens"][:executed]) - 1
+                if not is_kernel(item["addr"]):
+                    lines.update(range(start // LINE, end // LINE + 1))
+        return len(lines)
+
+    def path(self, region, node):
+        """Addresses of a node and its callers, outermost first."""
+        path = []
+        while node is not None:
+            item = self.nodes[region][node]
+            path.insert(0, int(item["addr"], 16))
+            node = item["parent"]
+        return path
+
+
+def is_kernel(addr):
+    return int(addr, 16) >> 63 == 1
+
+
+class Tap:
+    """Numbers and prints results."""
+
+    def __init__(self):
+        self.number = 0
+        self.failed = 0
+
+    def check(self, faults, name):
+        """A check with the list of what is wrong; none is a pass."""
+        self.number += 1
+        self.failed += bool(faults)
+        print(f"{'not ok' if faults else 'ok'} {self.number} - {name}")
+        for fault in faults[:5]:
+            print(f"# {fault}")
+        if len(faults) > 5:
+            print(f"# and {len(faults) - 5} more")
+        sys.stdout.flush()
+
+
+def differs(what, is_, should):
+    return [] if is_ == should else [f"{what}: {is_}, should be {should}"]
+
+
+# What is checked. Each returns a list of faults.
+
+def check_rounds(output):
+    return [fault for region, (body, _, rounds) in EXPECTED.items()
+            for fault in differs(body, len(output.rounds[region]), rounds)]
+
+
+def check_user(output, expected):
+    """The task's instructions in user mode, exactly, in every round."""
+    faults = []
+    for region, (body, user, rounds) in expected.items():
+        for item in output.rounds[region][:rounds]:
+            is_ = sum(share[1] for share in item["contexts"] if not share[0])
+            faults += differs(f"{body} round {item['round']}", is_, user)
+    return faults
+
+
+def check_clock(output, ticks):
+    """The guest's clock says the same, up to a constant."""
+    faults = []
+    for region, (body, _, rounds) in EXPECTED.items():
+        faults += differs(f"{body}: ticks", len(ticks[region]), rounds)
+        for item, tick in zip(output.rounds[region], ticks[region]):
+            faults += differs(f"{body} round {item['round']}: ticks over "
+                              f"{item['instructions']} instructions",
+                              tick - item["instructions"], UNCOUNTED)
+    return faults
+
+
+def check_sums(output):
+    """Nodes, contexts and rounds add up to each other."""
+    faults = []
+    for region, rounds in output.rounds.items():
+        total = sum(item["instructions"] for item in rounds)
+        faults += differs(f"region {region}: nodes",
+                          output.total(region, ("quiet", "disturbed")), total)
+        quiet = sum(i["instructions"] for i in rounds if i["quiet"])
+        faults += differs(f"region {region}: quiet nodes",
+                          output.total(region, ("quiet",)), quiet)
+        for context in output.contexts[region]:
+            share = sum(user + kernel for item in rounds
+                        for number, user, kernel in item["contexts"]
+                        if number == context)
+            faults += differs(f"region {region} context {context}",
+                              output.total(region, ("quiet", "disturbed"),
+                                           context), share)
+        for item in rounds:
+            faults += differs(
+                f"region {region} round {item['round']}: contexts",
+                sum(share[1] + share[2] for share in item["contexts"]),
+                item["instructions"])
+    return faults
+
+
+def check_median(output):
+    faults = []
+    for region, rounds in output.rounds.items():
+        quiet = sorted(i["instructions"] for i in rounds if i["quiet"])
+        number = output.median[region]
+        if not quiet:
+            faults += differs(f"region {region}", number, None)
+            continue
+        median = quiet[(len(quiet) - 1) // 2]
+        faults += differs(f"region {region}: median",
+                          rounds[number]["instructions"], median)
+        faults += differs(f"region {region}: nodes of the median round",
+                          output.total(region, ("median",)), median)
+    return faults
+
+
+def check_unmatched(output):
+    return [f"region {region} round {item['round']}: {item['unmatched']}"
+            for region, rounds in output.rounds.items()
+            for item in rounds if item["unmatched"]]
+
+
+def check_tree(output, symbols):
+    """leaf and mid are found below their callers, as often as called."""
+    body, leaf, mid = (symbols[s] for s in ("body_calls", "leaf", "mid"))
+    calls = collections.Counter()
+    for node in output.nodes[2]:
+        path = output.path(2, node)
+        if path[-1] not in (leaf, mid):
+            continue
+        for block, executed, times, _, _ in output.nodes[2][node]["median"]:
+            if path[-1] in output.addresses(block, executed):
+                calls[tuple(path[path.index(body):])] += times
+    return differs("calls", dict(calls),
+                   {(body, leaf): 100, (body, mid): 100,
+                    (body, mid, leaf): 200})
+
+
+def check_kinds(output):
+    faults = []
+    for region, kind, count in ((3, "L", 200), (4, "C", 101), (2, "c", 400),
+                                (2, "r", 401), (1, "b", 1000),
+                                (10, "s", 100), (8, "R", 65537)):
+        faults += differs(f"{EXPECTED[region][0]}: kind {kind}",
+                          output.kinds(region, "median")[kind], count)
+    return faults
+
+
+def check_faults(output):
+    """Page faults are exceptions of the task, not interrupts."""
+    faults = []
+    for region, count in FAULTS.items():
+        for item in output.rounds[region]:
+            faults += differs(f"{EXPECTED[region][0]} round {item['round']}: "
+                              "faults", item["faults"], count)
+    return faults
+
+
+def check_interrupts(output):
+    """A loop in user mode has no kernel instructions of its own."""
+    faults = []
+    for region in (5, 9, 13):
+        for item in output.rounds[region]:
+            what = f"{EXPECTED[region][0]} round {item['round']}"
+            faults += differs(f"{what}: quiet", item["quiet"], False)
+            faults += differs(f"{what}: kernel instructions of the task",
+                              sum(share[2] for share in item["contexts"]
+                                  if not share[0]), 0)
+    return faults
+
+
+def check_switches(output):
+    """Every one of 200 blocking system calls switches, and the other works."""
+    faults = []
+    for item in output.rounds[11]:
+        what = f"body_pingpong round {item['round']}"
+        if item["switches"] < 200:
+            faults.append(f"{what}: {item['switches']} switches")
+        if not any(share[0] == 1 and share[1] and share[2]
+                   for share in item["contexts"]):
+            faults.append(f"{what}: nothing counted in the other task")
+    return faults
+
+
+def check_retpoline(output, symbols):
+    return differs("leaf behind a retpoline",
+                   output.times(12, "median", symbols["leaf"]), 100)
+
+
+def check_lines(output):
+    lines = [item.get("lines") for item in output.rounds[65535][:4]]
+    if None in lines[:3] or lines[3] is not None:
+        return [f"not the first three rounds have lines: {lines}"]
+    return (differs("reads and writes", output.accesses(65535, "median"),
+                    (5, 2)) +
+            differs("data lines", lines[2]["data_user"], 6) +
+            differs("code lines", lines[2]["code_user"],
+                    output.code_lines(65535, "median")) +
+            differs("kernel lines", (lines[2]["code_kernel"],
+                                     lines[2]["data_kernel"]), (0, 0)))
+
+
+def check_end(output, **counts):
+    faults = differs("first line", output.types[0], "pathcount")
+    faults += differs("last line", output.types[-1], "end")
+    for name in ("nested_begin", "end_without_begin", "region_not_ended",
+                 "no_begin"):
+        faults += differs(name, output.end[name], counts.get(name, 0))
+    return faults + differs("errors", len(output.end["errors"]), len(counts))
+
+
+# The guest.
+
+def cpio_entry(name, mode, data=b"", device=(0, 0)):
+    fields = (0, mode, 0, 0, 1, 0, len(data), 0, 0, *device,
+              len(name) + 1, 0)
+    head = b"070701" + b"".join(b"%08x" % field for field in fields)
+    head += name.encode() + b"\0"
+    return (head + b"\0" * (-len(head) % 4) + data +
+            b"\0" * (-len(data) % 4))
+
+
+def build_initrd(work):
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static",
+                    "-mno-red-zone", f"-I{TOP}/kernel/include", "-o",
+                    work / "init", HERE / "guest.c"], check=True)
+    (work / "initrd").write_bytes(
+        cpio_entry("dev", 0o40755) +
+        cpio_entry("dev/console", 0o20600, device=(5, 1)) +
+        cpio_entry("dev/ttyS1", 0o20600, device=(4, 65)) +
+        cpio_entry("init", 0o100755, (work / "init").read_bytes()) +
+        cpio_entry("TRAILER!!!", 0))
+    out = subprocess.run(["nm", work / "init"], check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+    return {line.split()[2]: int(line.split()[0], 16)
+            for line in out.splitlines() if len(line.split()) == 3}
+
+
+def qemu(args, work, name, plugin=None, append="", smp="1"):
+    """Boot the guest; returns what it wrote and how long it took."""
+    command = [args.qemu, "-M", "q35", "-accel", "tcg", "-cpu", "max",
+               "-m", "1G", "-smp", smp, "-icount", "shift=0,sleep=off",
+               "-nodefaults", "-display", "none", "-no-reboot", "-seed", "1",
+               "-rtc", "base=2026-01-01,clock=vm",
+               "-serial", f"file:{work / name}.console",
+               "-serial", f"file:{work / name}.results",
+               "-kernel", args.kernel, "-initrd", work / "initrd", "-append",
+               f"console=ttyS0 nokaslr mitigations=off panic=-1 {append}"]
+    if plugin:
+        command += ["-plugin", plugin]
+    start = time.monotonic()
+    subprocess.run(command, check=True, timeout=args.timeout)
+    seconds = time.monotonic() - start
+    results = (work / f"{name}.results").read_text()
+    if not results.replace("\r", "").endswith("done\n"):
+        sys.stdout.write((work / f"{name}.console").read_text()[-2000:])
+        sys.exit(f"Bail out! the guest of {name} did not get to its end")
+    return results, seconds
+
+
+def refused(args, plugin, options, text, smp="1"):
+    """QEMU does not start, and one line says why."""
+    done = subprocess.run(
+        [args.qemu, "-accel", "tcg", "-smp", smp, "-nodefaults", "-display",
+         "none", "-S", "-plugin", f"{plugin}{options}"],
+        stderr=subprocess.PIPE, text=True, timeout=60)
+    lines = [line for line in done.stderr.splitlines()
+             if line.startswith("pathcount: ")]
+    if done.returncode and len(lines) == 1 and text in lines[0]:
+        return []
+    return [f"status {done.returncode}: {done.stderr.strip()}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernel", required=True, help="vmlinuz to boot")
+    parser.add_argument("--plugin", help="pathcount.so; default: build it")
+    parser.add_argument("--qemu", default="qemu-system-x86_64")
+    parser.add_argument("--timeout", type=int, default=300,
+                        help="seconds for one boot")
+    args = parser.parse_args()
+    if not pathlib.Path(args.kernel).is_file():
+        parser.error(f"--kernel {args.kernel}: no such file; "
+                     "give the path of a vmlinuz")
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="pathcount-") as name:
+        work = pathlib.Path(name)
+        symbols = build_initrd(work)
+        plugin = args.plugin
+        if not plugin:
+            subprocess.run(["make", "-s", "-C", HERE.parent, f"O={work}"],
+                           check=True)
+            plugin = work / "pathcount.so"
+        run(args, tap, work, plugin, symbols)
+    print(f"1..{tap.number}")
+    return 1 if tap.failed else 0
+
+
+def run(args, tap, work, plugin, symbols):
+    plain, plain_time = qemu(args, work, "plain")
+    counted, counted_time = qemu(args, work, "counted",
+                                 f"{plugin},out={work}/counted.json")
+    print(f"# {plain_time:.1f} s without pathcount, {counted_time:.1f} s with")
+    ticks = collections.defaultdict(list)
+    for line in counted.split("\n"):
+        if len(line.split()) == 2:
+            region, tick = map(int, line.split())
+            ticks[region].append(tick)
+    output = Output(work / "counted.json")
+
+    tap.check(differs("results", counted == plain, True),
+              "the guest runs the same with and without")
+    tap.check(check_end(output), "the output is whole and without errors")
+    tap.check(check_rounds(output), "all rounds of all regions are there")
+    tap.check(check_user(output, EXPECTED), "known code counts exactly")
+    planted = {region: (body, user + (region == 11), rounds)
+               for region, (body, user, rounds) in EXPECTED.items()}
+    tap.check(differs("rounds found wrong", len(check_user(output, planted)),
+                      EXPECTED[11][2]),
+              "one instruction more or less would be found")
+    tap.check(check_clock(output, ticks), "the guest's clock says the same")
+    tap.check(check_sums(output), "nodes, contexts and rounds add up")
+    tap.check(check_median(output), "the median round is the median")
+    tap.check(check_unmatched(output), "every return has its call")
+    tap.check(check_tree(output, symbols), "the call tree is exact")
+    tap.check(check_kinds(output), "kinds of instructions are counted")
+    tap.check(check_faults(output), "page faults are told from interrupts")
+    tap.check(check_interrupts(output), "interrupts are told from the task")
+    tap.check(check_switches(output), "tasks are told from each other")
+    tap.check(check_retpoline(output, symbols), "a retpoline is followed")
+
+    qemu(args, work, "faults", f"{plugin},out={work}/faults.json,lines=3",
+         "faults=1")
+    output = Output(work / "faults.json")
+    tap.check(check_end(output, nested_begin=1, end_without_begin=1,
+                        region_not_ended=1),
+              "nested, missing and superfluous markers are reported")
+    tap.check(check_user(output, EXPECTED), "and do not disturb the counts")
+    tap.check(check_lines(output), "cache lines, reads and writes")
+
+    qemu(args, work, "unmarked", f"{plugin},out={work}/unmarked.json",
+         "unmarked=1")
+    tap.check(check_end(Output(work / "unmarked.json"), no_begin=1),
+              "a guest without markers is reported")
+
+    out = f",out={work}/refused.json"
+    tap.check(refused(args, plugin, "", "out=PATH"), "no output: refused")
+    tap.check(refused(args, plugin, out + ",colour=red", "colour=red"),
+              "an unknown option: refused")
+    tap.check(refused(args, plugin, out + ",lines=-1", "lines=-1"),
+              "a bad value: refused")
+    tap.check(refused(args, plugin, f",out={work}/none/x", "No such file"),
+              "an output that cannot be written: refused")
+    tap.check(refused(args, plugin, out, "-smp 1", smp="2"),
+              "two CPUs: refused")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
