@@ -38,4 +38,23 @@ static __always_inline bool compat_head_page_anon(const struct page *page)
 #endif
 }
 
+/*
+ * A run of pages is unpinned by one function since 5.14 (458a4f788f75 "mm/gup:
+ * add a range variant of unpin_user_pages_dirty_lock()"). Goes with support for
+ * 5.13.
+ */
+static inline void compat_unpin_page_range(struct page *page,
+					   unsigned long npages, bool dirty)
+{
+#if COMPAT_KERNEL_BEFORE(5, 14)
+	for (; npages; npages--, page++) {
+		if (dirty && !PageDirty(page))
+			set_page_dirty_lock(page);
+		unpin_user_page(page);
+	}
+#else
+	unpin_user_page_range_dirty_lock(page, npages, dirty);
+#endif
+}
+
 #endif /* IOPATH_COMPAT_PAGES_H */

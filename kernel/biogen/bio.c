@@ -1,0 +1,1014 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From user memory to bios and back: pin, build, submit, end.
+ *
+ * A request that fits one small bio takes biogen_rw_one(); a longer one is
+ * streamed: each bio goes out as soon as it is full, and only so many are in
+ * flight that the memory pinned at a time is bounded. Buffers registered with
+ * io_uring arrive as pages and are not pinned again.
+ */
+#include <linux/ioprio.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+#include <xen/xen.h>
+
+#include "biogen.h"
+#include "io.h"
+#include "pages.h"
+
+/* A small bio holds what most requests are made of. */
+#define BIOGEN_SMALL_VECS	8
+#define BIOGEN_LARGE_VECS	256
+/* Pages pinned at a time: bounds the stack, and keeps them in the L1 cache. */
+#define BIOGEN_PIN_BATCH	64
+/* A bio of merged pages goes out at this size, however few its segments. */
+#define BIOGEN_BIO_BYTES	(4U << 20)
+/* Bios of one request in flight. */
+#define BIOGEN_MAX_INFLIGHT	16
+/* How often a page that others keep using is tried to be dropped. */
+#define BIOGEN_CACHE_TRIES	10
+
+static struct kmem_cache *biogen_small_cache;
+static struct kmem_cache *biogen_large_cache;
+static struct workqueue_struct *biogen_wq;
+
+static void biogen_end_io(struct bio *bio);
+static void biogen_request_work(struct work_struct *work);
+
+/* Getting and putting a struct biogen_io. */
+
+/**
+ * biogen_io_alloc() - a new struct biogen_io, not set up
+ * @bg: the device it is for
+ * @large: for many pages
+ *
+ * Return: it, or NULL.
+ */
+struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large)
+{
+	struct biogen_io *io;
+
+	io = kmem_cache_alloc(large ? biogen_large_cache : biogen_small_cache,
+			      GFP_KERNEL);
+	if (!io)
+		return NULL;
+	memset(io, 0, sizeof(*io));
+	io->bg = bg;
+	io->max_vecs = large ? BIOGEN_LARGE_VECS : BIOGEN_SMALL_VECS;
+	spin_lock_init(&io->own.lock);
+	init_waitqueue_head(&io->own.wait);
+	INIT_WORK(&io->own.work, biogen_request_work);
+	return io;
+}
+
+/* Let go of the cgroup; the bio must be set up before it is used again. */
+static void biogen_io_forget_css(struct biogen_io *io)
+{
+#ifdef CONFIG_BLK_CGROUP
+	if (io->css)
+		css_put(io->css);
+#endif
+	io->css = NULL;
+}
+
+/**
+ * biogen_io_free() - free what biogen_io_alloc() made
+ * @io: not in flight
+ */
+void biogen_io_free(struct biogen_io *io)
+{
+	biogen_io_forget_css(io);
+	bio_uninit(&io->bio);
+	kmem_cache_free(io->max_vecs == BIOGEN_LARGE_VECS ?
+			biogen_large_cache : biogen_small_cache, io);
+}
+
+/**
+ * biogen_io_setup() - set the bio up for the device and the current cgroup
+ * @io: not in flight
+ */
+void biogen_io_setup(struct biogen_io *io)
+{
+	struct cgroup_subsys_state *css;
+
+	biogen_io_forget_css(io);
+	bio_uninit(&io->bio);
+	compat_bio_init(&io->bio, io->bg->target.bdev, io->vecs, io->max_vecs);
+	io->bio.bi_end_io = biogen_end_io;
+
+	rcu_read_lock();
+	css = biogen_current_css();
+#ifdef CONFIG_BLK_CGROUP
+	/*
+	 * Charged to another one, because this one is going away, or because
+	 * it is not the task that decides: do it again next time.
+	 */
+	if (compat_bio_css(&io->bio) != css || !css_tryget(css))
+		css = NULL;
+#endif
+	io->css = css;
+	rcu_read_unlock();
+}
+
+/**
+ * biogen_io_leave() - drop the submitter's count
+ * @io: submitted, and not ended by biogen_io_submit()
+ *
+ * biogen_end_io() is called once, now or later; @io is its own from here on.
+ * A bio that ends that way loses what it was set up for.
+ */
+void biogen_io_leave(struct biogen_io *io)
+{
+	biogen_io_forget_css(io);
+	bio_endio(&io->bio);
+}
+
+static __always_inline struct biogen_io *biogen_io_get(struct biogen_device *bg)
+{
+	struct biogen_io *io = this_cpu_xchg(*bg->idle, NULL);
+
+	return likely(io) ? io : biogen_io_alloc(bg, false);
+}
+
+static __always_inline void biogen_io_put(struct biogen_io *io)
+{
+	if (unlikely(io->max_vecs != BIOGEN_SMALL_VECS) ||
+	    unlikely(this_cpu_cmpxchg(*io->bg->idle, NULL, io)))
+		biogen_io_free(io);
+}
+
+/**
+ * biogen_idle_create() - make room for one idle struct biogen_io per CPU
+ * @bg: the device
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int biogen_idle_create(struct biogen_device *bg)
+{
+	bg->idle = alloc_percpu(struct biogen_io *);
+	return bg->idle ? 0 : -ENOMEM;
+}
+
+/**
+ * biogen_idle_destroy() - free the idle ones
+ * @bg: the device; nothing is in flight on it
+ */
+void biogen_idle_destroy(struct biogen_device *bg)
+{
+	struct biogen_io *io;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		io = *per_cpu_ptr(bg->idle, cpu);
+		if (io)
+			biogen_io_free(io);
+	}
+	free_percpu(bg->idle);
+}
+
+/* Pages. */
+
+static unsigned long biogen_bvec_pages(const struct bio_vec *bv)
+{
+	return DIV_ROUND_UP(bv->bv_offset + bv->bv_len, PAGE_SIZE);
+}
+
+/*
+ * Let go of the pages of an ended bio. A page is dirtied only if it is not
+ * dirty already, and only afterwards: if it is cleaned in between, it is
+ * written back later, with the data in it; if it is not dirty here, it was
+ * cleaned before, maybe without the data. May sleep if @dirty.
+ */
+static void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty)
+{
+	struct bio_vec *bv;
+
+	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++) {
+		struct page *page = bv->bv_page;
+
+		if (bv->bv_offset + bv->bv_len > PAGE_SIZE) {
+			compat_unpin_page_range(page, biogen_bvec_pages(bv),
+						dirty);
+			continue;
+		}
+		if (dirty && unlikely(!PageDirty(page)))
+			set_page_dirty_lock(page);
+		unpin_user_page(page);
+	}
+}
+
+static __always_inline void biogen_io_unpin(struct biogen_io *io)
+{
+	bool dirty = bio_op(&io->bio) == REQ_OP_READ;
+	struct page *page = io->vecs[0].bv_page;
+
+	if (!io->pinned)
+		return;
+	if (unlikely(io->bio.bi_vcnt != 1 ||
+		     io->vecs[0].bv_offset + io->vecs[0].bv_len > PAGE_SIZE)) {
+		biogen_io_unpin_vecs(io, dirty);
+		return;
+	}
+	if (dirty && unlikely(!PageDirty(page)))
+		set_page_dirty_lock(page);
+	unpin_user_page(page);
+}
+
+/* Whether biogen_io_unpin() would have to sleep. */
+static bool biogen_io_must_dirty(const struct biogen_io *io)
+{
+	const struct bio_vec *bv;
+	unsigned long i;
+
+	if (!io->pinned || bio_op(&io->bio) != REQ_OP_READ)
+		return false;
+	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++)
+		for (i = 0; i < biogen_bvec_pages(bv); i++)
+			if (!PageDirty(bv->bv_page + i))
+				return true;
+	return false;
+}
+
+/* Whether @page may continue the segment @bv without a second entry for it. */
+static bool biogen_may_merge(const struct bio_vec *bv, struct page *page,
+			     unsigned int offset)
+{
+	struct page *last = bv->bv_page + biogen_bvec_pages(bv) - 1;
+
+	return !offset && offset_in_page(bv->bv_offset + bv->bv_len) == 0 &&
+	       page == last + 1 &&
+	       /* Neither the memory map nor the machine's may have a gap. */
+	       page_to_pfn(page) == page_to_pfn(last) + 1 &&
+	       !is_zone_device_page(page) && !is_zone_device_page(last) &&
+	       !xen_domain();
+}
+
+/* Add pinned pages that hold @len bytes from @offset of the first one on. */
+static void biogen_io_add_pages(struct biogen_io *io, struct page **pages,
+				unsigned int offset, unsigned int len)
+{
+	struct bio *bio = &io->bio;
+	unsigned int part;
+
+	for (; len; len -= part, offset = 0, pages++) {
+		struct bio_vec *bv = &io->vecs[bio->bi_vcnt];
+
+		part = min_t(unsigned int, len, PAGE_SIZE - offset);
+		if (bio->bi_vcnt && biogen_may_merge(bv - 1, *pages, offset)) {
+			bv[-1].bv_len += part;
+			continue;
+		}
+		bv->bv_page = *pages;
+		bv->bv_offset = offset;
+		bv->bv_len = part;
+		bio->bi_vcnt++;
+	}
+}
+
+/* Take @bytes off the end again. */
+static void biogen_io_trim(struct biogen_io *io, unsigned int bytes)
+{
+	while (bytes) {
+		struct bio_vec *bv = &io->vecs[io->bio.bi_vcnt - 1];
+		unsigned int part = min(bytes, bv->bv_len);
+		unsigned long had = biogen_bvec_pages(bv);
+		unsigned long keep;
+
+		bv->bv_len -= part;
+		bytes -= part;
+		keep = bv->bv_len ? biogen_bvec_pages(bv) : 0;
+		compat_unpin_page_range(bv->bv_page + keep, had - keep, false);
+		if (!bv->bv_len)
+			io->bio.bi_vcnt--;
+	}
+}
+
+/*
+ * Pin what comes next in @iter, up to @count bytes, as far as it fits @io, and
+ * advance @iter by that. @block is the logical block size.
+ *
+ * Return: the number of bytes, a multiple of @block; 0 if a part of a block was
+ * all there was; or an error if there was nothing.
+ */
+static ssize_t biogen_io_fill(struct biogen_io *io, struct iov_iter *iter,
+			      size_t count, unsigned int gup_flags,
+			      unsigned int block)
+{
+	struct page *pages[BIOGEN_PIN_BATCH];
+	unsigned int bytes = 0, excess;
+	int pinned = 0;
+
+	io->bio.bi_vcnt = 0;
+	io->pinned = true;
+	count = min_t(size_t, count, BIOGEN_BIO_BYTES);
+	while (bytes < count && io->bio.bi_vcnt < io->max_vecs) {
+		unsigned long addr;
+		unsigned int offset, npages;
+		size_t len;
+
+		if (compat_iter_is_ubuf(iter)) {
+			addr = (unsigned long)compat_iter_ubuf(iter) +
+			       iter->iov_offset;
+			len = iov_iter_count(iter);
+		} else {
+			addr = (unsigned long)compat_iter_iov(iter)->iov_base +
+			       iter->iov_offset;
+			len = compat_iter_iov(iter)->iov_len - iter->iov_offset;
+			if (!len) {
+				/* Steps over the empty segment. */
+				iov_iter_advance(iter, 0);
+				continue;
+			}
+		}
+		len = min_t(size_t, len, count - bytes);
+		offset = offset_in_page(addr);
+		npages = min3((unsigned int)BIOGEN_PIN_BATCH,
+			      (unsigned int)io->max_vecs - io->bio.bi_vcnt,
+			      (unsigned int)DIV_ROUND_UP(offset + len,
+							 PAGE_SIZE));
+		pinned = pin_user_pages_fast(addr - offset, npages, gup_flags,
+					     pages);
+		if (pinned <= 0)
+			break;
+		len = min_t(size_t, len, pinned * PAGE_SIZE - offset);
+		biogen_io_add_pages(io, pages, offset, len);
+		iov_iter_advance(iter, len);
+		bytes += len;
+	}
+
+	excess = bytes & (block - 1);
+	if (excess) {
+		biogen_io_trim(io, excess);
+		iov_iter_revert(iter, excess);
+		bytes -= excess;
+	}
+	if (!bytes && pinned < 0)
+		return pinned;
+	return bytes;
+}
+
+/* The page cache of the target. */
+
+/*
+ * O_DIRECT asks the same question first: pages that are not in the cache need
+ * no writing back. A buffered write or a store through a mapping that happened
+ * before this I/O has left its page in the cache before it.
+ */
+static __always_inline bool biogen_cached(const struct biogen_device *bg)
+{
+	return bg->coherent && unlikely(READ_ONCE(bg->target.mapping->nrpages));
+}
+
+/* Before the I/O. Write back what is dirty; a write also drops what it hits. */
+static noinline int biogen_cache_prepare(struct biogen_device *bg, loff_t pos,
+					 size_t bytes, blk_opf_t opf)
+{
+	struct address_space *mapping = bg->target.mapping;
+	loff_t end = pos + bytes - 1;
+	int tries, err;
+
+	if ((opf & REQ_NOWAIT) && filemap_range_has_page(mapping, pos, end))
+		return -EAGAIN;
+	err = filemap_write_and_wait_range(mapping, pos, end);
+	if (err || !op_is_write(opf))
+		return err;
+	/* Fails for a page that has become dirty again, or is being read. */
+	for (tries = 0; tries < BIOGEN_CACHE_TRIES; tries++) {
+		err = invalidate_inode_pages2_range(mapping, pos >> PAGE_SHIFT,
+						    end >> PAGE_SHIFT);
+		if (err != -EBUSY)
+			break;
+		err = filemap_write_and_wait_range(mapping, pos, end);
+		if (err)
+			break;
+		err = -EBUSY;
+	}
+	return err;
+}
+
+/* After a write. Drop what was read into the cache beside it. May sleep. */
+static noinline void biogen_cache_drop(struct biogen_device *bg, loff_t pos,
+				       size_t bytes)
+{
+	invalidate_inode_pages2_range(bg->target.mapping, pos >> PAGE_SHIFT,
+				      (pos + bytes - 1) >> PAGE_SHIFT);
+}
+
+/* Requests that did not end at once. */
+
+static long biogen_request_result(const struct biogen_request *req)
+{
+	return req->error ?: req->bytes;
+}
+
+/* Let go of bios that ended. May sleep, unless no page must be dirtied. */
+static void biogen_put_ended(struct biogen_io *io)
+{
+	struct biogen_io *next;
+
+	for (; io; io = next) {
+		next = io->next;
+		biogen_io_unpin(io);
+		biogen_io_put(io);
+	}
+}
+
+/*
+ * The end of a request that nobody waits for. The request may be part of one
+ * of the bios, and module and device stay only as long as the iocb holds the
+ * file: nothing is touched after its completion.
+ */
+static void biogen_request_complete(struct biogen_request *req, bool streamed)
+{
+	struct biogen_device *bg = req->bg;
+	struct kiocb *iocb = req->iocb;
+	long ret = biogen_request_result(req);
+
+	if (req->is_write && biogen_cached(bg))
+		biogen_cache_drop(bg, req->pos, req->bytes);
+	biogen_put_ended(req->ended);
+	if (streamed)
+		kfree(req);
+	WRITE_ONCE(iocb->private, NULL);
+	if (ret > 0)
+		iocb->ki_pos += ret;
+	compat_ki_complete(iocb, ret);
+}
+
+/* A request that is not part of a bio has been allocated for a stream. */
+static bool biogen_request_streamed(const struct biogen_request *req)
+{
+	const struct biogen_io *io = req->ended;
+
+	return !io || &io->own != req;
+}
+
+static void biogen_request_work(struct work_struct *work)
+{
+	struct biogen_request *req = container_of(work, struct biogen_request,
+						  work);
+
+	biogen_request_complete(req, biogen_request_streamed(req));
+}
+
+/* The last count is dropped; any context. */
+static void biogen_request_end(struct biogen_request *req)
+{
+	struct biogen_io *io;
+	bool sleeps = req->is_write && biogen_cached(req->bg);
+
+	for (io = req->ended; io && !sleeps; io = io->next)
+		sleeps = biogen_io_must_dirty(io);
+	if (sleeps)
+		queue_work(biogen_wq, &req->work);
+	else
+		biogen_request_complete(req, biogen_request_streamed(req));
+}
+
+/* The one end point of bios that did not end while they were submitted. */
+static void biogen_end_io(struct bio *bio)
+{
+	struct biogen_io *io = container_of(bio, struct biogen_io, bio);
+	struct biogen_request *req = io->req;
+	unsigned long flags;
+	bool last;
+
+	spin_lock_irqsave(&req->lock, flags);
+	if (bio->bi_status && !req->error)
+		req->error = blk_status_to_errno(bio->bi_status);
+	io->next = req->ended;
+	req->ended = io;
+	last = !--req->inflight;
+	if (waitqueue_active(&req->wait))
+		wake_up(&req->wait);
+	spin_unlock_irqrestore(&req->lock, flags);
+
+	/* Otherwise whoever has the last count may have freed the request. */
+	if (last)
+		biogen_request_end(req);
+}
+
+static void biogen_request_start(struct biogen_request *req,
+				 struct biogen_device *bg, struct kiocb *iocb,
+				 loff_t pos, bool is_write)
+{
+	req->inflight = 1;
+	req->error = 0;
+	req->ended = NULL;
+	req->iocb = iocb;
+	req->bg = bg;
+	req->pos = pos;
+	req->bytes = 0;
+	req->is_write = is_write;
+}
+
+/* Count a submitted bio, of @bytes, to the request, and let go of it. */
+static void biogen_request_add(struct biogen_request *req, struct biogen_io *io,
+			       unsigned int bytes)
+{
+	spin_lock_irq(&req->lock);
+	req->inflight++;
+	req->bytes += bytes;
+	spin_unlock_irq(&req->lock);
+	io->req = req;
+	biogen_io_leave(io);
+}
+
+/* Wait until no more than @bios are in flight, and let go of the others. */
+static void biogen_request_wait(struct biogen_request *req, unsigned int bios)
+{
+	struct biogen_io *ended;
+
+	spin_lock_irq(&req->lock);
+	wait_event_lock_irq(req->wait, req->inflight <= bios + 1, req->lock);
+	ended = req->ended;
+	req->ended = NULL;
+	spin_unlock_irq(&req->lock);
+	biogen_put_ended(ended);
+}
+
+/*
+ * The submitter of an asynchronous request has no more to submit.
+ * Return: -EIOCBQUEUED if it goes on without it, or its result.
+ */
+static ssize_t biogen_request_detach(struct biogen_request *req)
+{
+	bool last;
+
+	spin_lock_irq(&req->lock);
+	last = req->inflight == 1;
+	if (!last)
+		req->inflight--;
+	spin_unlock_irq(&req->lock);
+	if (!last)
+		return -EIOCBQUEUED;
+	biogen_request_wait(req, 0);
+	return biogen_request_result(req);
+}
+
+/* The rest of a request of one bio that did not end while it was submitted. */
+static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
+					      struct kiocb *iocb, loff_t pos,
+					      unsigned int bytes)
+{
+	struct biogen_request *req = &io->own;
+	struct biogen_device *bg = io->bg;
+	bool is_write = op_is_write(bio_op(&io->bio));
+	struct biogen_io *ended;
+	ssize_t ret;
+
+	biogen_request_start(req, bg, iocb, pos, is_write);
+	if (iocb) {
+		if (io->bio.bi_opf & REQ_POLLED)
+			WRITE_ONCE(iocb->private, &io->bio);
+		/* No count for the submitter: it does not look back. */
+		req->bytes = bytes;
+		io->req = req;
+		biogen_io_leave(io);
+		return -EIOCBQUEUED;
+	}
+
+	biogen_request_add(req, io, bytes);
+	spin_lock_irq(&req->lock);
+	wait_event_lock_irq(req->wait, req->inflight == 1, req->lock);
+	ended = req->ended;
+	spin_unlock_irq(&req->lock);
+	ret = biogen_request_result(req);
+	biogen_put_ended(ended);
+	if (is_write && biogen_cached(bg))
+		biogen_cache_drop(bg, pos, bytes);
+	return ret;
+}
+
+/* Submit a filled bio that is all of a request, and give its result. */
+static __always_inline ssize_t
+biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
+		  unsigned int bytes)
+{
+	struct biogen_device *bg = io->bg;
+	bool is_write = op_is_write(bio_op(&io->bio));
+	ssize_t ret = bytes;
+
+	if (is_write)
+		task_io_account_write(bytes);
+	if (unlikely(!biogen_io_submit(io, true)))
+		return biogen_one_unfinished(io, iocb, pos, bytes);
+
+	if (unlikely(io->bio.bi_status))
+		ret = blk_status_to_errno(io->bio.bi_status);
+	biogen_io_unpin(io);
+	biogen_io_put(io);
+	if (is_write && biogen_cached(bg))
+		biogen_cache_drop(bg, pos, bytes);
+	return ret;
+}
+
+/* Checks. */
+
+static __always_inline unsigned int biogen_block_mask(struct biogen_device *bg)
+{
+	return bdev_logical_block_size(bg->target.bdev) - 1;
+}
+
+static __always_inline unsigned int biogen_dma_mask(struct biogen_device *bg)
+{
+	return queue_dma_alignment(bdev_get_queue(bg->target.bdev));
+}
+
+/*
+ * Whether a request may be done, and how much of it, as a block device says.
+ * Return: how many bytes, 0 for none, or an error.
+ */
+static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
+						  loff_t pos, size_t count,
+						  blk_opf_t opf)
+{
+	loff_t size = compat_bdev_nr_bytes(bg->target.bdev);
+
+	if (op_is_write(opf)) {
+		if (unlikely(bdev_read_only(bg->target.bdev)))
+			return -EPERM;
+		if (unlikely(!count))
+			return 0;
+	}
+	if (unlikely(pos + count > size)) {
+		if (pos >= size)
+			return op_is_write(opf) ? -ENOSPC : 0;
+		count = size - pos;
+	}
+	return count;
+}
+
+/* One small bio from user memory. */
+
+static __always_inline ssize_t
+biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
+	      unsigned int bytes, loff_t pos, blk_opf_t opf, u16 ioprio)
+{
+	unsigned int offset = offset_in_page(addr);
+	struct biogen_io *io;
+	int pinned;
+
+	if (biogen_cached(bg)) {
+		int err = biogen_cache_prepare(bg, pos, bytes, opf);
+
+		if (err)
+			return err;
+	}
+
+	io = biogen_io_get(bg);
+	if (unlikely(!io))
+		return -ENOMEM;
+
+	/* The page is taken straight into the table if it is only one. */
+	if (likely(offset + bytes <= PAGE_SIZE)) {
+		pinned = pin_user_pages_fast(addr - offset, 1,
+					     op_is_write(opf) ? 0 : FOLL_WRITE,
+					     &io->vecs[0].bv_page);
+		if (unlikely(pinned != 1))
+			goto put_io;
+		io->vecs[0].bv_offset = offset;
+		io->vecs[0].bv_len = bytes;
+		io->bio.bi_vcnt = 1;
+	} else {
+		struct page *pages[BIOGEN_SMALL_VECS];
+		unsigned int had = bytes;
+
+		pinned = pin_user_pages_fast(addr - offset,
+					     DIV_ROUND_UP(offset + bytes,
+							  PAGE_SIZE),
+					     op_is_write(opf) ? 0 : FOLL_WRITE,
+					     pages);
+		if (unlikely(pinned <= 0))
+			goto put_io;
+		bytes = min_t(unsigned int, bytes, pinned * PAGE_SIZE - offset);
+		io->bio.bi_vcnt = 0;
+		biogen_io_add_pages(io, pages, offset, bytes);
+		if (unlikely(bytes < had)) {
+			had = bytes & biogen_block_mask(bg);
+			biogen_io_trim(io, had);
+			bytes -= had;
+			if (!bytes) {
+				pinned = -EFAULT;
+				goto put_io;
+			}
+		}
+	}
+	io->pinned = true;
+	biogen_io_prepare(io, io->vecs, io->bio.bi_vcnt, 0, bytes, pos, opf,
+			  COMPAT_BIO_PINNED);
+	io->bio.bi_ioprio = ioprio;
+	return biogen_submit_one(io, iocb, pos, bytes);
+
+put_io:
+	biogen_io_put(io);
+	return pinned ?: -EFAULT;
+}
+
+/* Pages that the caller has pinned: they go into the bio as they are. */
+
+static ssize_t biogen_rw_bvec(struct biogen_device *bg, struct kiocb *iocb,
+			      struct iov_iter *iter, loff_t pos, size_t bytes,
+			      blk_opf_t opf, u16 ioprio)
+{
+	struct biogen_io *io;
+	ssize_t ret;
+
+	if (biogen_cached(bg)) {
+		ret = biogen_cache_prepare(bg, pos, bytes, opf);
+		if (ret)
+			return ret;
+	}
+	io = biogen_io_get(bg);
+	if (!io)
+		return -ENOMEM;
+	io->pinned = false;
+	biogen_io_prepare(io, (struct bio_vec *)iter->bvec, iter->nr_segs,
+			  iter->iov_offset, bytes, pos, opf, BIT(BIO_CLONED));
+	io->bio.bi_ioprio = ioprio;
+	ret = biogen_submit_one(io, iocb, pos, bytes);
+	if (ret > 0)
+		iov_iter_advance(iter, ret);
+	return ret;
+}
+
+/* Anything else from user memory. */
+
+static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
+				struct iov_iter *iter, loff_t pos, size_t count,
+				blk_opf_t opf)
+{
+	unsigned int gup_flags = op_is_write(opf) ? 0 : FOLL_WRITE;
+	unsigned int block = biogen_block_mask(bg) + 1;
+	/* A longer one is sent in parts by O_DIRECT, and fails as a whole. */
+	bool in_parts = iov_iter_npages(iter, BIOGEN_LARGE_VECS + 1) >
+			BIOGEN_LARGE_VECS;
+	struct biogen_request on_stack, *req = &on_stack;
+	bool sync = is_sync_kiocb(iocb);
+	struct biogen_io *io = NULL;
+	struct blk_plug plug;
+	ssize_t ret = 0;
+
+	if ((opf & REQ_NOWAIT) && in_parts)
+		return -EAGAIN;
+	if (biogen_cached(bg)) {
+		ret = biogen_cache_prepare(bg, pos, count, opf);
+		if (ret)
+			return ret;
+	}
+	if (!sync) {
+		req = kmalloc(sizeof(*req), GFP_KERNEL);
+		if (!req)
+			return -ENOMEM;
+	}
+	spin_lock_init(&req->lock);
+	init_waitqueue_head(&req->wait);
+	if (!sync)
+		INIT_WORK(&req->work, biogen_request_work);
+	biogen_request_start(req, bg, sync ? NULL : iocb, pos,
+			     op_is_write(opf));
+
+	blk_start_plug(&plug);
+	while (count) {
+		if (!io)
+			io = biogen_io_alloc(bg, true);
+		if (!io) {
+			ret = -ENOMEM;
+			break;
+		}
+		ret = biogen_io_fill(io, iter, count, gup_flags, block);
+		if (ret <= 0)
+			break;
+		if ((opf & REQ_NOWAIT) && ret < count) {
+			biogen_io_unpin_vecs(io, false);
+			ret = -EAGAIN;
+			break;
+		}
+		biogen_io_prepare(io, io->vecs, io->bio.bi_vcnt, 0, ret, pos,
+				  opf & ~REQ_POLLED, COMPAT_BIO_PINNED);
+		io->bio.bi_ioprio = iocb->ki_ioprio;
+		pos += ret;
+		count -= ret;
+		if (op_is_write(opf))
+			task_io_account_write(ret);
+		if (biogen_io_submit(io, true)) {
+			spin_lock_irq(&req->lock);
+			req->bytes += ret;
+			if (io->bio.bi_status && !req->error)
+				req->error =
+					blk_status_to_errno(io->bio.bi_status);
+			spin_unlock_irq(&req->lock);
+			biogen_io_unpin(io);
+		} else {
+			biogen_request_add(req, io, ret);
+			io = NULL;
+			biogen_request_wait(req, BIOGEN_MAX_INFLIGHT);
+		}
+		if (READ_ONCE(req->error))
+			break;
+	}
+	blk_finish_plug(&plug);
+	if (io)
+		biogen_io_free(io);
+
+	if (ret <= 0 && (!req->bytes || in_parts)) {
+		spin_lock_irq(&req->lock);
+		if (!req->error)
+			req->error = ret ?: -EFAULT;
+		spin_unlock_irq(&req->lock);
+	}
+	if (!sync) {
+		ret = biogen_request_detach(req);
+		if (ret == -EIOCBQUEUED)
+			return ret;
+	} else {
+		biogen_request_wait(req, 0);
+		ret = biogen_request_result(req);
+	}
+	if (op_is_write(opf) && biogen_cached(bg) && req->bytes)
+		biogen_cache_drop(bg, req->pos, req->bytes);
+	if (!sync)
+		kfree(req);
+	return ret;
+}
+
+/* Whether each segment of @iter begins and ends where the device can. */
+static bool biogen_iter_aligned(struct biogen_device *bg,
+				const struct iov_iter *iter)
+{
+	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
+	size_t left = iov_iter_count(iter), skip = iter->iov_offset;
+	const struct bio_vec *bv = iter->bvec;
+	const struct iovec *iov;
+	size_t len;
+
+	if (iov_iter_is_bvec(iter)) {
+		for (; left; left -= len, bv++, skip = 0) {
+			len = min_t(size_t, left, bv->bv_len - skip);
+			if (((bv->bv_offset + skip) & dma) || (len & block))
+				return false;
+		}
+		return true;
+	}
+	if (compat_iter_is_ubuf(iter))
+		return !(((unsigned long)compat_iter_ubuf(iter) + skip) & dma);
+	for (iov = compat_iter_iov(iter); left; left -= len, iov++, skip = 0) {
+		len = min_t(size_t, left, iov->iov_len - skip);
+		if ((((unsigned long)iov->iov_base + skip) & dma) ||
+		    (len & block))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * biogen_rw_iter() - read or write what an iterator describes
+ * @bg: the device
+ * @iocb: the request
+ * @iter: user memory, or pages that are pinned
+ * @opf: REQ_OP_READ or REQ_OP_WRITE, with flags
+ *
+ * Return: the number of bytes, an error, or -EIOCBQUEUED.
+ */
+ssize_t biogen_rw_iter(struct biogen_device *bg, struct kiocb *iocb,
+		       struct iov_iter *iter, blk_opf_t opf)
+{
+	struct kiocb *async = is_sync_kiocb(iocb) ? NULL : iocb;
+	size_t had = iov_iter_count(iter);
+	loff_t pos = iocb->ki_pos;
+	unsigned long addr;
+	ssize_t count, ret;
+	size_t len;
+
+	count = biogen_check_range(bg, pos, had, opf);
+	if (unlikely(count <= 0))
+		return count;
+	if (unlikely(count < had))
+		iov_iter_truncate(iter, count);
+	ret = -EINVAL;
+	if (unlikely((pos | count) & biogen_block_mask(bg)))
+		goto reexpand;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		opf |= REQ_NOWAIT;
+	if ((iocb->ki_flags & IOCB_HIPRI) && async)
+		opf |= REQ_POLLED;
+
+	if (compat_iter_is_ubuf(iter)) {
+		addr = (unsigned long)compat_iter_ubuf(iter) + iter->iov_offset;
+		len = count;
+	} else if (iter_is_iovec(iter)) {
+		addr = (unsigned long)compat_iter_iov(iter)->iov_base +
+		       iter->iov_offset;
+		len = compat_iter_iov(iter)->iov_len - iter->iov_offset;
+	} else if (iov_iter_is_bvec(iter)) {
+		addr = 0;
+		len = 0;
+	} else {
+		goto reexpand;
+	}
+
+	if (likely(count <= len) &&
+	    likely(offset_in_page(addr) + count <=
+		   BIOGEN_SMALL_VECS * PAGE_SIZE)) {
+		if (unlikely(addr & biogen_dma_mask(bg)))
+			goto reexpand;
+		ret = biogen_rw_one(bg, async, addr, count, pos, opf,
+				    iocb->ki_ioprio);
+		/* It is a single segment of which something may be left. */
+		if (likely(ret > 0)) {
+			iter->iov_offset += ret;
+			iter->count -= ret;
+		}
+	} else if (biogen_iter_aligned(bg, iter)) {
+		if (iov_iter_is_bvec(iter))
+			ret = biogen_rw_bvec(bg, async, iter, pos, count, opf,
+					     iocb->ki_ioprio);
+		else
+			ret = biogen_rw_stream(bg, iocb, iter, pos, count, opf);
+	}
+	if (ret > 0)
+		iocb->ki_pos = pos + ret;
+reexpand:
+	if (unlikely(count < had))
+		iov_iter_reexpand(iter, iov_iter_count(iter) + had - count);
+	return ret;
+}
+
+/**
+ * biogen_rw_buf() - read or write one buffer and wait
+ * @bg: the device
+ * @addr: the buffer in user memory
+ * @count: its size
+ * @pos: position on the device
+ * @opf: REQ_OP_READ or REQ_OP_WRITE, with flags
+ *
+ * Return: the number of bytes, -EMSGSIZE if the buffer is too large for one
+ * bio and biogen_rw_iter() has to do it, or another error.
+ */
+ssize_t biogen_rw_buf(struct biogen_device *bg, unsigned long addr,
+		      size_t count, loff_t pos, blk_opf_t opf)
+{
+	ssize_t bytes = biogen_check_range(bg, pos, count, opf);
+
+	if (unlikely(bytes <= 0))
+		return bytes;
+	if (unlikely((pos | bytes) & biogen_block_mask(bg)) ||
+	    unlikely(addr & biogen_dma_mask(bg)))
+		return -EINVAL;
+	if (unlikely(offset_in_page(addr) + bytes >
+		     BIOGEN_SMALL_VECS * PAGE_SIZE))
+		return -EMSGSIZE;
+	return biogen_rw_one(bg, NULL, addr, bytes, pos, opf,
+			     current->io_context ? get_current_ioprio() : 0);
+}
+
+/**
+ * biogen_bio_init() - what all devices need
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int biogen_bio_init(void)
+{
+	/* Type-safe by RCU: a bio may be polled while it ends. */
+	biogen_small_cache =
+		kmem_cache_create("biogen_small",
+				  sizeof(struct biogen_io) +
+				  BIOGEN_SMALL_VECS * sizeof(struct bio_vec), 0,
+				  SLAB_HWCACHE_ALIGN | SLAB_TYPESAFE_BY_RCU,
+				  NULL);
+	if (!biogen_small_cache)
+		return -ENOMEM;
+	biogen_large_cache =
+		kmem_cache_create("biogen_large",
+				  sizeof(struct biogen_io) +
+				  BIOGEN_LARGE_VECS * sizeof(struct bio_vec), 0,
+				  SLAB_HWCACHE_ALIGN | SLAB_TYPESAFE_BY_RCU,
+				  NULL);
+	if (!biogen_large_cache)
+		goto destroy_small_cache;
+	biogen_wq = alloc_workqueue("biogen", WQ_MEM_RECLAIM | WQ_UNBOUND,
+				    0);
+	if (!biogen_wq)
+		goto destroy_large_cache;
+	return 0;
+
+destroy_large_cache:
+	kmem_cache_destroy(biogen_large_cache);
+destroy_small_cache:
+	kmem_cache_destroy(biogen_small_cache);
+	return -ENOMEM;
+}
+
+/**
+ * biogen_bio_exit() - undo biogen_bio_init(); no device is left
+ */
+void biogen_bio_exit(void)
+{
+	destroy_workqueue(biogen_wq);
+	kmem_cache_destroy(biogen_large_cache);
+	kmem_cache_destroy(biogen_small_cache);
+}

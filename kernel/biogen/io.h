@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The one way from a bio that is filled to the block layer and back. Inline,
+ * because both the character device and the generator count instructions.
+ *
+ * The submitter keeps a count of its own on the bio, as the parent in a chain
+ * of bios has one. A driver that ends the bio while it is being submitted then
+ * drops its count and no more: the submitter sees that only its own is left,
+ * has the bio to itself again, and need neither be woken nor called back, nor
+ * does the bio lose its cgroup, so that the next I/O finds it set up. If the
+ * bio did not end yet, or if something has still to be done at its end, the
+ * submitter drops its count by bio_endio(), and biogen_end_io() is called like
+ * any other end_io(), by whoever drops the last one.
+ */
+#ifndef BIOGEN_IO_H
+#define BIOGEN_IO_H
+
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/blk-cgroup.h>
+#include <linux/cgroup.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/task_io_accounting_ops.h>
+#include <linux/vmstat.h>
+#include <trace/events/block.h>
+
+#include "biogen.h"
+
+struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large);
+void biogen_io_free(struct biogen_io *io);
+void biogen_io_setup(struct biogen_io *io);
+void biogen_io_leave(struct biogen_io *io);
+
+/* The cgroup that bios of this task are charged to. Preemption is off. */
+static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
+{
+#ifdef CONFIG_BLK_CGROUP
+	return task_css_check(current, io_cgrp_id, true);
+#else
+	return ERR_PTR(-ENODEV);
+#endif
+}
+
+/**
+ * biogen_io_prepare() - make the bio ready for submission
+ * @io: filled with pages
+ * @table: the pages, usually @io's own
+ * @nr_vecs: how many entries of @table there are
+ * @offset: where the data begins in the first one
+ * @bytes: length of the data
+ * @pos: position on the device
+ * @opf: operation and flags
+ * @flags: BIO_* of the pages
+ *
+ * The priority is left for the caller to set.
+ *
+ * What bio_init() would do again for every I/O is done only when the cgroup of
+ * the task is not the one of the last time: it is the only thing a bio is set
+ * up for that changes.
+ */
+static __always_inline void
+biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
+		  unsigned short nr_vecs, unsigned int offset,
+		  unsigned int bytes, loff_t pos, blk_opf_t opf,
+		  unsigned short flags)
+{
+	struct bio *bio = &io->bio;
+	bool same;
+
+	/* Keeps the cgroups of current from being freed. */
+	preempt_disable();
+	same = io->css == biogen_current_css();
+	preempt_enable();
+	if (unlikely(!same))
+		biogen_io_setup(io);
+
+	bio->bi_next = NULL;
+	compat_bio_rewind_dev(bio, io->bg->target.bdev);
+	bio->bi_opf = opf;
+	bio->bi_flags = flags;
+	bio->bi_status = BLK_STS_OK;
+	bio->bi_iter.bi_sector = pos >> SECTOR_SHIFT;
+	bio->bi_iter.bi_size = bytes;
+	bio->bi_iter.bi_idx = 0;
+	compat_bio_set_offset(bio, offset);
+	bio->bi_io_vec = table;
+	bio->bi_vcnt = nr_vecs;
+}
+
+/* Whether bio_endio() would do no more than drop the count. */
+static __always_inline bool biogen_ends_plainly(const struct bio *bio)
+{
+	/* The low limits of blk-throttle measure latency at the end. */
+	if (IS_ENABLED(CONFIG_BLK_DEV_THROTTLING_LOW))
+		return false;
+	return !(bio->bi_flags & ~COMPAT_BIO_IDLE_FLAGS) &&
+	       !(bio->bi_opf & REQ_INTEGRITY) &&
+	       !trace_block_bio_complete_enabled();
+}
+
+/**
+ * biogen_io_submit() - the one submit point
+ * @io: prepared
+ * @account: by submit_bio(); a constant
+ *
+ * Return: true if the bio has ended and is the caller's again, with its result
+ * in bi_status. Otherwise the caller still has its count on the bio, and must
+ * say what is to be done at the end and then call biogen_io_leave().
+ */
+static __always_inline bool biogen_io_submit(struct biogen_io *io,
+					     const bool account)
+{
+	struct bio *bio = &io->bio;
+
+	bio_inc_remaining(bio);
+	if (account)
+		submit_bio(bio);
+	else
+		submit_bio_noacct(bio);
+	/* Pairs with the barrier in the dropping of the last but one count. */
+	return likely(atomic_read_acquire(&bio->__bi_remaining) == 1) &&
+	       likely(biogen_ends_plainly(bio));
+}
+
+#endif /* BIOGEN_IO_H */

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The block device under a biogen device: held as long as it is bound.
+ */
+#include "biogen.h"
+
+/**
+ * biogen_target_open() - open and hold a block device
+ * @target: filled in
+ * @path: the block device's path
+ * @write: open it for writing, and exclusively, so that nothing that is
+ *	mounted or otherwise held is written to
+ *
+ * Context: Process context, may sleep.
+ * Return: 0, or the error from opening.
+ */
+int biogen_target_open(struct biogen_target *target, const char *path,
+		       bool write)
+{
+	target->holder = write ? target : NULL;
+	target->handle = compat_bdev_open(path, write, target->holder);
+	if (IS_ERR(target->handle))
+		return PTR_ERR(target->handle);
+	target->bdev = compat_bdev(target->handle);
+	target->mapping = compat_bdev_mapping(target->handle);
+	return 0;
+}
+
+/**
+ * biogen_target_close() - let go of the block device
+ * @target: open, and nothing in flight on it
+ *
+ * Context: Process context, may sleep.
+ */
+void biogen_target_close(struct biogen_target *target)
+{
+	compat_bdev_close(target->handle, target->holder);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Setting up a bio as on Linux 7.3.
+ */
+#ifndef IOPATH_COMPAT_BIO_H
+#define IOPATH_COMPAT_BIO_H
+
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/blk-cgroup.h>
+
+#include "version.h"
+
+/*
+ * The flags of an operation have a type of their own since 6.0 (342a72a33407
+ * "block: Introduce the type blk_opf_t"). Goes with support for 5.19.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 0)
+typedef unsigned int blk_opf_t;
+#endif
+
+/*
+ * Who waits for the completion asks for polling with REQ_POLLED since 5.16
+ * (6ce913fe3eee "block: rename REQ_HIPRI to REQ_POLLED").
+ * Goes with support for 5.15.
+ */
+#if COMPAT_KERNEL_BEFORE(5, 16)
+#define REQ_POLLED			REQ_HIPRI
+#endif
+
+/*
+ * BIO_PAGE_PINNED came with 6.5, see pages.h. Nothing needs it before.
+ * Goes with support for 6.4.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 5)
+#define COMPAT_BIO_PINNED		0
+#else
+#define COMPAT_BIO_PINNED		BIT(BIO_PAGE_PINNED)
+#endif
+
+/*
+ * A bio knows device and operation from bio_init() on since 5.18 (49add4966d79
+ * "block: pass a block_device and opf to bio_init"). Goes with support for
+ * 5.17.
+ */
+static inline void compat_bio_init(struct bio *bio, struct block_device *bdev,
+				   struct bio_vec *table, unsigned short max)
+{
+#if COMPAT_KERNEL_BEFORE(5, 18)
+	bio_init(bio, table, max);
+	bio_set_dev(bio, bdev);
+#else
+	bio_init(bio, bdev, table, max, REQ_OP_READ);
+#endif
+}
+
+/*
+ * A bio pointed to a disk and a partition's number, the latter taken away when
+ * the sector is remapped, until 5.12 (309dca309fc3 "block: store a
+ * block_device pointer in struct bio"). Goes with support for 5.11.
+ */
+static __always_inline void compat_bio_rewind_dev(struct bio *bio,
+						  struct block_device *bdev)
+{
+#if COMPAT_KERNEL_BEFORE(5, 12)
+	bio->bi_partno = bdev->bd_partno;
+#endif
+}
+
+/*
+ * Where in the first segment a bio begins: the field is called bi_offset since
+ * 7.3. Goes with support for 7.2.
+ */
+static __always_inline void compat_bio_set_offset(struct bio *bio,
+						  unsigned int offset)
+{
+#if COMPAT_KERNEL_BEFORE(7, 3)
+	bio->bi_iter.bi_bvec_done = offset;
+#else
+	bio->bi_iter.bi_offset = offset;
+#endif
+}
+
+/* The cgroup that a bio is charged to; blkcg is opaque from 5.18 on. */
+static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
+{
+#ifndef CONFIG_BLK_CGROUP
+	return NULL;
+#elif COMPAT_KERNEL_BEFORE(5, 18)
+	return bio_blkcg(bio) ? &bio_blkcg(bio)->css : NULL;
+#else
+	return bio_blkcg_css(bio);
+#endif
+}
+
+/*
+ * What bio_endio() does for a bio besides calling its end_io() is told by flags
+ * of the bio, which changed names and numbers. These are the ones that ask for
+ * nothing: BIO_REMAPPED came with 5.12 (30c5d3456c2d "block: add a
+ * BIO_REMAPPED flag"-series). BIO_TRACE_COMPLETION asks only while somebody
+ * traces. Goes with support for 5.11.
+ */
+#if COMPAT_KERNEL_BEFORE(5, 12)
+#define COMPAT_BIO_IDLE_FLAGS						\
+	(BIT(BIO_CHAIN) | BIT(BIO_CLONED) | BIT(BIO_CGROUP_ACCT) |	\
+	 BIT(BIO_TRACE_COMPLETION))
+#else
+#define COMPAT_BIO_IDLE_FLAGS						\
+	(BIT(BIO_CHAIN) | BIT(BIO_CLONED) | BIT(BIO_CGROUP_ACCT) |	\
+	 BIT(BIO_TRACE_COMPLETION) | BIT(BIO_REMAPPED) | COMPAT_BIO_PINNED)
+#endif
+
+#if COMPAT_KERNEL_BEFORE(5, 18)
+#define COMPAT_SHIM_BIO_INIT		"bio_init_without_bdev "
+#else
+#define COMPAT_SHIM_BIO_INIT		""
+#endif
+
+#endif /* IOPATH_COMPAT_BIO_H */
