@@ -25,6 +25,7 @@ INK = "#1b1b1c"
 
 OTHER = "#b8b8b8"
 _UNPROFILED = "#5b8db8"
+_OP_COLOURS = {"read": "#0072b2", "write": "#d55e00", "none": INK}
 
 # Colours that people with any colour vision tell apart: Paul Tol's "muted", then Okabe and Ito's.
 # Neighbours differ in lightness. When they run out they begin anew, hatched.
@@ -243,43 +244,37 @@ def history(result: dict[str, Any]) -> Figure:
     charts: dict[tuple[str, int], list[Row]] = {}
     for row in rows(result):
         charts.setdefault((row.rung, row.size), []).append(row)
-    ops = list(dict.fromkeys(row.op for group in charts.values() for row in group))
-    colours = dict(
-        zip(
-            sorted(ops, key=("read", "write", "none").index),
-            ("#0072b2", "#d55e00", INK),
-            strict=False,
-        )
-    )
     across = min(3, len(charts))
     down = -(-len(charts) // across)
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(4 * across, 2.1 * down + 0.5), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False).flatten()
         for axes, ((rung, size), group) in zip(grid, charts.items(), strict=False):
-            values = []
-            for row in group:
-                points = [
-                    (at, row.records[kernel]["instructions_per_io"])
+            points = {
+                row.op: {
+                    at: row.records[kernel]["instructions_per_io"]
                     for at, kernel in enumerate(kernels)
                     if kernel in row.records
-                ]
-                values += [value for _, value in points]
+                }
+                for row in group
+            }
+            values = [value for line in points.values() for value in line.values()]
+            for op, line in points.items():
                 axes.plot(
-                    *zip(*points, strict=True),
-                    marker="o",
-                    markersize=3,
-                    linewidth=1.2,
-                    color=colours[row.op],
-                )
-                for at, value in points:
+                    list(line), list(line.values()),
+                    marker="o", markersize=3, linewidth=1.2, color=_OP_COLOURS[op],
+                )  # fmt: skip
+                for at, value in line.items():
+                    # The uppermost point is labelled above itself, those below it below.
+                    top = value == max(other.get(at, 0) for other in points.values())
                     axes.annotate(
-                        f"{value:,.0f}", (at, value), (0, 4), textcoords="offset points",
-                        ha="center", fontsize=6, color=colours[row.op],
+                        _short(value), (at, value), (0, 4 if top else -4),
+                        textcoords="offset points", ha="center", va="bottom" if top else "top",
+                        fontsize=6, color=_OP_COLOURS[op],
                     )  # fmt: skip
             middle = (min(values) + max(values)) / 2
-            half = max((max(values) - min(values)) * 0.6, middle * 0.025, 0.5)
-            axes.set_ylim(middle - half, middle + half * 1.15)
+            half = max((max(values) - min(values)) * 0.62, middle * 0.025)
+            axes.set_ylim(middle - half * 1.15, middle + half * 1.15)
             axes.set_xlim(-0.4, len(kernels) - 0.6)
             axes.set_xticks(
                 range(len(kernels)),
@@ -289,7 +284,7 @@ def history(result: dict[str, Any]) -> Figure:
                 ha="right",
                 rotation_mode="anchor",
             )
-            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axes.yaxis.set_major_formatter(lambda value, _: _short(value))
             axes.yaxis.set_major_locator(MaxNLocator(4))
             axes.grid(axis="y", color="#808080", alpha=0.3, linewidth=0.5)
             axes.set_title(
@@ -300,11 +295,19 @@ def history(result: dict[str, Any]) -> Figure:
         for axes in grid[len(charts) :]:
             axes.set_axis_off()
         figure.supylabel("instructions per I/O", fontsize=9, color=INK)
-        named = [op for op in colours if op != "none"]
-        if named:
-            handles = [Patch(facecolor=colours[op], label=op) for op in named]
+        ops = {row.op for group in charts.values() for row in group}
+        handles = [
+            Patch(facecolor=colour, label=op)
+            for op, colour in _OP_COLOURS.items()
+            if op in ops and op != "none"
+        ]
+        if handles:
             figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return figure
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 
 def save(figure: Figure, path: Path) -> None:

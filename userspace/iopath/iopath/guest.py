@@ -93,11 +93,16 @@ class Qemu:
 
 
 def command(
-    qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path, plugin: Path | None = None
+    qemu: Qemu,
+    machine: Machine,
+    vmlinuz: Path,
+    folder: Path,
+    plugin: Path | None = None,
+    lines: int = 0,
 ) -> list[str]:
     """The QEMU command line; *folder* holds the initramfs, the channel and the console's log, and
     gets the counts of *plugin*."""
-    counting = ["-plugin", f"{plugin},out={folder}/counts"] if plugin else []
+    counting = ["-plugin", f"{plugin},out={folder}/counts,lines={lines}"] if plugin else []
     return [
         qemu.path,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -123,8 +128,10 @@ def boot(
     log: Path,
     progress: Callable[[int], None] = lambda records: None,
     plugin: Path | None = None,
+    lines: int = 0,
 ) -> tuple[list[Record], bytes]:
-    """Boot and wait for the end of the plan: its records, and what *plugin* counted.
+    """Boot and wait for the end of the plan: its records, and what *plugin* counted,
+    cache lines in the first *lines* rounds of each region.
 
     *log* gets the console; *progress* is told how many records there are. Raises IopathError that
     names the log if the plan was not carried out."""
@@ -144,7 +151,7 @@ def boot(
                 status: int | None = None
                 try:
                     status = process.run(
-                        command(qemu, machine, image.vmlinuz, folder, plugin),
+                        command(qemu, machine, image.vmlinuz, folder, plugin, lines),
                         output=folder / "qemu.log",
                         timeout=machine.time_limit,
                         poll=lambda: progress(_CHANNEL.unpack_from(memory)[3]),

@@ -19,7 +19,7 @@ from iopath.errors import IopathError, UsageError
 from iopath.guest import Image, Machine, Qemu
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
 from iopath.paths import guest_program, plugin_path
-from iopath.plan import EXTRA_RECORDS, KALLSYMS, Run, Settings, make_image, make_runs
+from iopath.plan import EXTRA_RECORDS, KALLSYMS, LINE_ROUNDS, Run, Settings, make_image, make_runs
 from iopath.profile import Layers, Profile, Symbols
 from iopath.progress import Reporter, Step
 
@@ -158,7 +158,7 @@ class Session:
                 records, counts = guest.boot(
                     qemu, machine, image, log,
                     lambda done: step("measuring", min(1.0, done / (runs + EXTRA_RECORDS))),
-                    plugin,
+                    plugin, LINE_ROUNDS,
                 )  # fmt: skip
             texts = {record.name: record.data.decode(errors="replace") for record in records}
             if plugin:
@@ -192,7 +192,11 @@ class Session:
             ).stdout  # fmt: skip
             symbols = Symbols(_unpack(boot / "kallsyms.gz"), program)
             found = Profile(_unpack(boot / "counts.gz").splitlines(), symbols, layers)
-            regions = {str(run.region): found.region(run.region, run.ios) for run in runs}
+            regions = {
+                str(run.region): found.region(run.region, run.ios)
+                | {"lines": found.lines(run.lines_region, run.rung.batch)}
+                for run in runs
+            }
             (folder / "profile.json").write_text(json.dumps(regions))
 
         entry = self.cache.entry("profile", inputs, make)

@@ -14,6 +14,7 @@ from iopath.guest import Image, Machine
 from iopath.paths import guest_program
 from iopath.rungs import OPS, Rung
 
+LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
 
@@ -50,6 +51,11 @@ class Run:
     rung: Rung
     op: str
     block_size: int
+
+    @property
+    def lines_region(self) -> int:
+        """The region of the short rounds whose cache lines are counted."""
+        return self.region | 0x4000
 
     @property
     def ios(self) -> int:
@@ -94,6 +100,11 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     for run in runs:
         command = run.rung.command(run.op, run.block_size, run.region)
         plan.append(" ".join([f"run run.{run.region}", *command]))
+        if settings.profile:
+            few = run.rung.command(
+                run.op, run.block_size, run.lines_region, ios=run.rung.batch, rounds=LINE_ROUNDS
+            )
+            plan.append(" ".join([f"run lines.{run.region}", *few]))
     if settings.profile:
         plan.append(f"file {KALLSYMS}")
     return Image(built.vmlinuz, plan, files)

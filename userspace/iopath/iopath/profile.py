@@ -2,8 +2,8 @@
 """From raw counts by address to functions, layers and call trees.
 
 Reads what the plugin pathcount wrote (Documentation/pathcount.rst) and the guest's /proc/kallsyms.
-Only rounds that no interrupt came into are read, so every figure is one of the path itself, and
-all of them add up to the same total.
+What is shown is the round of median length among those that no interrupt came into: the round that
+the figure of a rung is, too. So every count is one of the path itself, and all add up to it.
 """
 
 import bisect
@@ -187,12 +187,9 @@ class Region:
     """What the plugin counted between the markers of one region."""
 
     number: int
+    median: int | None  # the round of median length of the quiet ones
     rounds: list[dict[str, Any]] = field(default_factory=list)
     nodes: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def quiet(self) -> list[dict[str, Any]]:
-        return [part for part in self.rounds if part["quiet"]]
 
 
 class Profile:
@@ -219,7 +216,7 @@ class Profile:
             if kind == "block":
                 self._add_block(record)
             elif kind == "region":
-                self.regions[record["region"]] = Region(record["region"])
+                self.regions[record["region"]] = Region(record["region"], record["median_round"])
             elif kind == "round":
                 self.regions[record["region"]].rounds.append(record)
             elif kind == "node":
@@ -249,17 +246,16 @@ class Profile:
         region = self.regions.get(number)
         if region is None or not region.rounds:
             raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
-        quiet = region.quiet
-        if not quiet:
+        if region.median is None:
             raise IopathError(f"every round of region {number} was interrupted")
-        scale = 1 / (len(quiet) * ios_per_round)
+        scale = 1 / ios_per_round
         functions: dict[Symbol, Counts] = defaultdict(Counts)
         stacks: dict[tuple[str, ...], float] = defaultdict(float)
         paths: dict[int, tuple[str, ...]] = {}
         for number_, node in region.nodes.items():
             own = self._symbols.find(int(node["addr"], 16))
             path = self._path(region, number_, paths)
-            for block, executed, times, reads, writes in node["quiet"]:
+            for block, executed, times, reads, writes in node["median"]:
                 for index, (symbol, counts) in enumerate(self._resolve(block, executed)):
                     total = functions[symbol]
                     total.add(counts, times)
@@ -281,15 +277,17 @@ class Profile:
                 | counts.scaled(scale)
             )
         rows.sort(key=lambda row: (-row["instructions"], row["name"]))
-        measured = sum(part["instructions"] for part in quiet)
-        if whole.instructions != measured:
+        counted = region.rounds[region.median]
+        if whole.instructions != counted["instructions"]:
             raise IopathError(
-                f"region {number}: functions add up to {whole.instructions:.0f} instructions,"
-                f" rounds to {measured}: pathcount and iopath differ"
+                f"region {number}: functions add up to {whole.instructions:.0f} instructions, the"
+                f" round to {counted['instructions']}: pathcount and iopath differ"
             )
         user = sum(c.instructions for s, c in functions.items() if s.module == "user")
-        result = {
-            "rounds": len(quiet),
+        return {
+            "unmatched_returns": counted["unmatched"],
+            "faults": round(counted["faults"] * scale, 4),
+            "switches": round(counted["switches"] * scale, 4),
             "user": round(user * scale, 4),
             "kernel": round((whole.instructions - user) * scale, 4),
             **whole.scaled(scale),
@@ -304,10 +302,16 @@ class Profile:
                 for stack, count in sorted(stacks.items())
             ],
         }
-        lines = [part["lines"] for part in quiet if "lines" in part]
-        if lines:
-            result["lines"] = lines[-1]
-        return result
+
+    def lines(self, number: int, ios_per_round: int) -> dict[str, float]:
+        """Distinct cache lines touched per I/O in a region: the fewest of its quiet rounds."""
+        region = self.regions.get(number)
+        rounds = region.rounds if region else []
+        counted = [part["lines"] for part in rounds if part["quiet"] and "lines" in part]
+        if not counted:
+            raise IopathError(f"no round of region {number} counted its cache lines")
+        fewest = min(counted, key=lambda lines: sum(lines.values()))
+        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
 
     def _path(
         self, region: Region, number: int, paths: dict[int, tuple[str, ...]]

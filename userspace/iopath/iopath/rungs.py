@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from iopath.errors import UsageError
 
+OPS = ("read", "write")
 DEVICE = "/dev/blknull0"
 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
@@ -26,24 +27,27 @@ class Rung:
     options: tuple[str, ...]
     batch: int = 1
     device: str | None = DEVICE
+    can: tuple[str, ...] = OPS  # what the rung can do
 
     def ops(self, wanted: Sequence[str]) -> Sequence[str]:
-        return wanted if self.device else ("none",)
+        return [op for op in wanted if op in self.can] if self.device else ("none",)
 
     def ios(self, block_size: int) -> int:
         """How many I/Os make a round."""
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
-        return max(few, self.batch) if self.device else 10 * _IOS
+        return -(-few // self.batch) * self.batch if self.device else 10 * _IOS
 
-    def command(self, op: str, block_size: int, region: int) -> list[str]:
-        """ioloop's command line for one run, which prints JSON."""
-        words = ["/bin/ioloop", *self.options, f"--number_ios={self.ios(block_size)}"]
+    def command(
+        self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = ROUNDS
+    ) -> list[str]:
+        """ioloop's command line for one run, which prints JSON; with *ios* to a round, if given."""
+        words = ["/bin/ioloop", *self.options, f"--number_ios={ios or self.ios(block_size)}"]
         if self.device:
             words += [f"--filename={self.device}", f"--rw={op}", f"--bs={block_size}"]
             words += ["--pattern=fixed"]
         return [
             *words,
-            f"--rounds={ROUNDS}", f"--region={region}", "--cpus_allowed=0",
+            f"--rounds={rounds}", f"--region={region}", "--cpus_allowed=0",
             "--output-format=json",
         ]  # fmt: skip
 
@@ -63,9 +67,27 @@ RUNGS = (
         ("--ioengine=libaio", "--direct=1", "--iodepth=100"),
         batch=100,
     ),
+    Rung("dio.preadv", "preadv2/pwritev2 with O_DIRECT", ("--ioengine=vsync", "--direct=1")),
+    Rung(
+        "dio.uring",
+        "io_uring, 32 at a time",
+        ("--ioengine=io_uring", "--direct=1", "--iodepth=32"),
+        batch=32,
+    ),
+    Rung(
+        "dio.uring.fixed",
+        "io_uring with registered buffers and files, 32 at a time",
+        ("--ioengine=io_uring", "--direct=1", "--iodepth=32", "--fixedbufs", "--registerfiles"),
+        batch=32,
+    ),
+    Rung("buf.pread", "pread/pwrite of cached pages", ("--ioengine=buffered", "--direct=0")),
+    Rung(
+        "splice",
+        "splice to a pipe and on to /dev/null, cached pages",
+        ("--ioengine=splice", "--direct=0"),
+        can=("read",),
+    ),
 )
-
-OPS = ("read", "write")
 
 
 def select(patterns: Sequence[str]) -> list[Rung]:
