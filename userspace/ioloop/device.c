@@ -150,6 +150,13 @@ bool device_inspect(struct device *dev, const char *name,
 			 name, dev->logical_block_size);
 		return false;
 	}
+	if (o->split && o->direct && dev->logical_block_size &&
+	    o->bs / o->split % dev->logical_block_size) {
+		snprintf(msg, size,
+			 "%s: direct I/O needs pieces in multiples of %" PRIu64,
+			 name, dev->logical_block_size);
+		return false;
+	}
 	room = dev->size > o->offset ? dev->size - o->offset : 0;
 	if (o->size && o->size > room) {
 		snprintf(msg, size,

@@ -66,6 +66,22 @@ struct io_error {
 	int errnum;
 };
 
+/* Sixteen buckets for each power of two: a latency is known to 6 percent. */
+#define LATENCY_BITS	4
+#define LATENCY_BUCKETS	((65 - LATENCY_BITS) << LATENCY_BITS)
+
+/**
+ * struct latency - how long I/Os took, in ticks of the cycle counter
+ * @max: the longest
+ * @sum: all together
+ * @buckets: how many there were, by duration
+ */
+struct latency {
+	uint64_t max;
+	uint64_t sum;
+	uint64_t buckets[LATENCY_BUCKETS];
+};
+
 /* For struct result's flags: what the kernel was asked for, and took. */
 #define FLAG_HIPRI		0x01
 #define FLAG_NOWAIT		0x02
@@ -84,6 +100,9 @@ struct io_error {
  * @again: I/Os that had to be repeated, because --nowait would have waited
  * @locked: mlockall() worked
  * @flags: FLAG_* that were in effect
+ * @latency: that of all I/Os, with --lat and --split; else NULL
+ * @pieces: that of the pieces of an I/O, in the order of completion
+ * @latency_overhead: ticks that noting one latency takes
  * @nr_rounds: how many of @rounds are filled
  * @rounds: one entry for each round
  */
@@ -94,14 +113,18 @@ struct result {
 	uint64_t again;
 	bool locked;
 	unsigned int flags;
+	struct latency *latency;
+	struct latency *pieces;
+	double latency_overhead;
 	uint64_t nr_rounds;
 	struct round *rounds;
 };
 
-/* What varies from one I/O to the next; for struct job's order. */
-#define ORDER_RANDOM	0x1	/* the offset is drawn */
-#define ORDER_MIXED	0x2	/* whether it reads or writes is drawn */
-#define NR_ORDERS	4
+/* What a loop has to do besides I/O; for struct job's kind. */
+#define LOOP_RANDOM	0x1	/* the offset is drawn */
+#define LOOP_MIXED	0x2	/* whether it reads or writes is drawn */
+#define LOOP_TIMED	0x4	/* each I/O's latency is noted */
+#define NR_KINDS	8
 
 /**
  * struct cursor - where the next I/O goes
@@ -138,7 +161,7 @@ struct cursor {
  * @fd: the open device
  * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
  * @stride: distance between two of them
- * @order: ORDER_*
+ * @kind: LOOP_*
  * @cursor: where the next I/O goes
  * @data: the engine's own
  */
@@ -153,7 +176,7 @@ struct job {
 	int fd;
 	char *buffers;
 	uint64_t stride;
-	unsigned int order;
+	unsigned int kind;
 	struct cursor cursor;
 	void *data;
 };
@@ -179,7 +202,7 @@ typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
  * @run: do @nr I/Os, or fewer if *job->stop gets set or one fails (then
  *	job_error() is told); returns how many ended well. This is all that lies
  *	between the two readings of the cycle counter. One function for each
- *	order, or only the first if there is no device: see ENGINE_RUN()
+ *	kind, or only the first if there is no device: see ENGINE_RUN()
  * @round: instead of @run for an engine that must place the markers and read
  *	the cycle counter itself: fill @r's ios and tsc
  * @rounds: instead of either for an engine that does and times all rounds by
@@ -193,42 +216,45 @@ struct engine {
 
 	bool (*setup)(struct job *job);
 	void (*before_round)(struct job *job);
-	run_fn run[NR_ORDERS];
+	run_fn run[NR_KINDS];
 	void (*round)(struct job *job, uint64_t nr, struct round *r);
 	void (*rounds)(struct job *job);
 	void (*cleanup)(struct job *job);
 };
 
 /*
- * An engine writes its loop once, as an inline function of an order that is a
- * constant. This makes it into one function per order, none of which tests
- * for what it does not do.
+ * An engine writes its loop once, as an inline function of a kind that is a
+ * constant. This makes it into one function per kind, none of which tests for
+ * what it does not do.
  */
-#define ENGINE_DEFINE_RUN(loop)						\
-	static uint64_t loop##_0(struct job *job, uint64_t nr)		\
+#define ENGINE_LOOP(loop, kind)						\
+	loop##_##kind(struct job *job, uint64_t nr)			\
 	{								\
-		return loop(job, nr, 0);				\
-	}								\
-	static uint64_t loop##_1(struct job *job, uint64_t nr)		\
-	{								\
-		return loop(job, nr, ORDER_RANDOM);			\
-	}								\
-	static uint64_t loop##_2(struct job *job, uint64_t nr)		\
-	{								\
-		return loop(job, nr, ORDER_MIXED);			\
-	}								\
-	static uint64_t loop##_3(struct job *job, uint64_t nr)		\
-	{								\
-		return loop(job, nr, ORDER_RANDOM | ORDER_MIXED);	\
+		return loop(job, nr, kind);				\
 	}
 
-#define ENGINE_RUN(loop)	{ loop##_0, loop##_1, loop##_2, loop##_3 }
+#define ENGINE_DEFINE_RUN(loop)						\
+	static uint64_t ENGINE_LOOP(loop, 0)				\
+	static uint64_t ENGINE_LOOP(loop, 1)				\
+	static uint64_t ENGINE_LOOP(loop, 2)				\
+	static uint64_t ENGINE_LOOP(loop, 3)				\
+	static uint64_t ENGINE_LOOP(loop, 4)				\
+	static uint64_t ENGINE_LOOP(loop, 5)				\
+	static uint64_t ENGINE_LOOP(loop, 6)				\
+	static uint64_t ENGINE_LOOP(loop, 7)
+
+#define ENGINE_RUN(loop)						\
+	{								\
+		loop##_0, loop##_1, loop##_2, loop##_3,			\
+		loop##_4, loop##_5, loop##_6, loop##_7,			\
+	}
 
 extern const struct engine engine_biogen;
 extern const struct engine engine_buffered;
 extern const struct engine engine_calibrate;
 extern const struct engine engine_io_uring;
 extern const struct engine engine_libaio;
+extern const struct engine engine_libaio_split;
 extern const struct engine engine_mmap;
 extern const struct engine engine_null;
 extern const struct engine engine_splice;
@@ -254,7 +280,7 @@ static __always_inline void cursor_save(struct job *job, const struct cursor *c)
 /**
  * cursor_next() - where the next I/O goes, and which way
  * @c: the loop's own copy of job->cursor; c->write becomes the I/O's direction
- * @order: ORDER_*, a constant
+ * @kind: LOOP_*, a constant
  *
  * The random numbers are a linear congruential sequence of 64 bits. The upper
  * half of its product with the number of blocks is the block, and the lower
@@ -264,14 +290,14 @@ static __always_inline void cursor_save(struct job *job, const struct cursor *c)
  * Return: the offset.
  */
 static __always_inline
-uint64_t cursor_next(struct cursor *c, const unsigned int order)
+uint64_t cursor_next(struct cursor *c, const unsigned int kind)
 {
 	uint64_t position = c->position;
 	uint64_t draw = c->state;
 
-	if (order)
+	if (kind & (LOOP_RANDOM | LOOP_MIXED))
 		c->state = c->state * 6364136223846793005u + 1;
-	if (order & ORDER_RANDOM) {
+	if (kind & LOOP_RANDOM) {
 		unsigned __int128 product = (unsigned __int128)draw * c->blocks;
 
 		position = c->start + (uint64_t)(product >> 64) * c->bs;
@@ -281,9 +307,44 @@ uint64_t cursor_next(struct cursor *c, const unsigned int order)
 		if (unlikely(c->position == c->end))
 			c->position = c->start;
 	}
-	if (order & ORDER_MIXED)
+	if (kind & LOOP_MIXED)
 		c->write = draw >= c->reads;
 	return position;
+}
+
+/**
+ * latency_add() - note how long an I/O took
+ * @l: where
+ * @ticks: how long
+ *
+ * The same dozen instructions whatever it is.
+ */
+static __always_inline void latency_add(struct latency *l, uint64_t ticks)
+{
+	unsigned int shift;
+
+	/* Below 32 each value has a bucket, and the shift is 0. */
+	shift = 63u - LATENCY_BITS -
+		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
+	l->buckets[(shift << LATENCY_BITS) + (ticks >> shift)]++;
+	l->sum += ticks;
+	if (ticks > l->max)
+		l->max = ticks;
+}
+
+/**
+ * latencies_add() - note how long a batch of I/Os took
+ * @l: where
+ * @ticks: how long
+ * @nr: how many they were
+ *
+ * A batch is reaped at once, so that each of them took as long.
+ */
+static __always_inline
+void latencies_add(struct latency *l, uint64_t ticks, uint64_t nr)
+{
+	while (nr--)
+		latency_add(l, ticks);
 }
 
 void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,

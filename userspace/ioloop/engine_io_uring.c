@@ -186,25 +186,33 @@ static void ring_put(struct ring *r, uint32_t slot, uint32_t index)
 	r->sq_array[slot & r->sq_mask] = index;
 }
 
-/* Tell the kernel of nr new entries, and wait until as many are done. */
-static long ring_submit_and_wait(struct ring *r, uint32_t nr)
+/* Have the kernel's thread see new entries, and give it some time. */
+static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
+{
+	unsigned int spins;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (*r->sq_flags & IORING_SQ_NEED_WAKEUP)
+		return IORING_ENTER_SQ_WAKEUP;
+	for (spins = 0; spins < SPINS; spins++) {
+		if (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) == until)
+			break;
+		__builtin_ia32_pause();
+	}
+	return 0;
+}
+
+/* Wait until all entries are taken and done; unsent are not taken yet. */
+static __attribute_noinline__
+long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent)
 {
 	const uint32_t until = *r->cq_head + nr;
 	unsigned int flags = IORING_ENTER_GETEVENTS;
-	unsigned int spins = 0;
-	uint32_t unsent = nr;
 	long ret;
 
-	__atomic_store_n(r->sq_tail, *r->sq_tail + nr, __ATOMIC_RELEASE);
 	if (r->poll_thread) {
+		flags |= ring_wake_thread(r, until);
 		unsent = 0;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (*r->sq_flags & IORING_SQ_NEED_WAKEUP)
-			flags |= IORING_ENTER_SQ_WAKEUP;
-		else
-			while (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) !=
-			       until && spins++ < SPINS)
-				__builtin_ia32_pause();
 	}
 	while (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) != until) {
 		ret = sys6(SYS_io_uring_enter, r->fd, unsent, nr, flags, 0, 0);
@@ -214,6 +222,25 @@ static long ring_submit_and_wait(struct ring *r, uint32_t nr)
 			return ret;
 	}
 	return 0;
+}
+
+/* Tell the kernel of nr new entries, and wait until as many are done. */
+static __always_inline long ring_submit_and_wait(struct ring *r, uint32_t nr)
+{
+	long ret;
+
+	__atomic_store_n(r->sq_tail, *r->sq_tail + nr, __ATOMIC_RELEASE);
+	if (unlikely(r->poll_thread))
+		return ring_wait_rest(r, nr, nr);
+	ret = sys6(SYS_io_uring_enter, r->fd, nr, nr, IORING_ENTER_GETEVENTS,
+		   0, 0);
+	if (likely(ret == nr &&
+		   __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) ==
+		   *r->cq_head + nr))
+		return 0;
+	if (ret < 0 && ret != -EINTR)
+		return ret;
+	return ring_wait_rest(r, nr, nr - (ret < 0 ? 0 : (uint32_t)ret));
 }
 
 /* The result of the first I/O. What it overwrites would be anyway. */
@@ -289,49 +316,73 @@ static bool io_uring_setup(struct job *job)
 	return !ret;
 }
 
+/* Says what is wrong with a batch's events; returns how many are. */
+static __attribute_noinline__
+uint64_t ring_bad_events(struct job *job, uint32_t nr)
+{
+	const struct ring *r = job->data;
+	const struct io_uring_cqe *cqe;
+	const struct io_uring_sqe *sqe;
+	uint64_t bad = 0;
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		cqe = &r->cqes[(*r->cq_head + i) & r->cq_mask];
+		if (cqe->res == (int32_t)job->o->bs)
+			continue;
+		sqe = &r->sqes[cqe->user_data];
+		job_io_error(job, sqe->opcode == opcode(job, true), sqe->off,
+			     cqe->res);
+		bad++;
+	}
+	return bad;
+}
+
 static __always_inline
-uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int order)
+uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	struct ring *const r = job->data;
 	struct io_uring_sqe *const sqes = r->sqes;
+	const struct io_uring_cqe *const cqes = r->cqes;
+	const uint32_t cq_mask = r->cq_mask;
 	const uint64_t depth = job->o->iodepth;
 	const int32_t size = (int32_t)job->o->bs;
 	const int *const stop = job->stop;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	uint32_t batch, slot, i;
+	uint64_t before = 0;
+	int32_t bad;
 	long ret;
 
 	do {
 		batch = (uint32_t)(left < depth ? left : depth);
 		slot = *r->sq_tail;
 		for (i = 0; i < batch; i++) {
-			sqes[i].off = cursor_next(&c, order);
-			if (order & ORDER_MIXED)
+			sqes[i].off = cursor_next(&c, kind);
+			if (kind & LOOP_MIXED)
 				sqes[i].opcode = opcode(job, c.write);
 			ring_put(r, slot + i, i);
 		}
 
+		if (kind & LOOP_TIMED)
+			before = cycles();
 		ret = ring_submit_and_wait(r, batch);
 		if (unlikely(ret)) {
 			job_error(job, "io_uring_enter", 0, 0, ret);
 			break;
 		}
+		if (kind & LOOP_TIMED)
+			latencies_add(job->res->latency, cycles() - before,
+				      batch);
 		slot = *r->cq_head;
-		for (i = 0; i < batch; i++) {
-			const struct io_uring_cqe *cqe;
-			const struct io_uring_sqe *sqe;
-
-			cqe = &r->cqes[(slot + i) & r->cq_mask];
-			if (likely(cqe->res == size))
-				continue;
-			sqe = &sqes[cqe->user_data];
-			job_io_error(job, sqe->opcode == opcode(job, true),
-				     sqe->off, cqe->res);
-			left++;
-		}
-		__atomic_store_n(r->cq_head, slot + batch, __ATOMIC_RELEASE);
+		bad = 0;
+		for (i = 0; i < batch; i++)
+			bad |= cqes[(slot + i) & cq_mask].res ^ size;
 		left -= batch;
+		if (unlikely(bad))
+			left += ring_bad_events(job, batch);
+		__atomic_store_n(r->cq_head, slot + batch, __ATOMIC_RELEASE);
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);
 	return nr - left;

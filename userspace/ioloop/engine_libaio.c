@@ -3,6 +3,12 @@
  * libaio: a batch of --iodepth I/Os goes down in one io_submit(), and
  * io_getevents() waits for all of them.
  *
+ * With --split an I/O is cut into pieces. They go down together, and each is
+ * waited for on its own, to see how long it took.
+ *
+ * With --userspace_reap what is done already is taken from the ring that the
+ * kernel shares with the program, without a system call.
+ *
  * The system calls are made directly. The library of that name would add a
  * dependency, and its io_getevents() looks into the ring by itself and may
  * leave the system call out, which would change what is measured.
@@ -13,7 +19,23 @@
 
 #include "engine.h"
 
+/* What the kernel maps at the context's address. */
+struct ring {
+	uint32_t id;
+	uint32_t nr;
+	uint32_t head;
+	uint32_t tail;
+	uint32_t magic;
+	uint32_t compat_features;
+	uint32_t incompat_features;
+	uint32_t header_length;
+	struct io_event events[];
+};
+
+#define RING_MAGIC	0xa10a10a1
+
 struct libaio {
+	struct ring *ring;
 	aio_context_t ctx;
 	struct iocb *iocbs;
 	struct iocb **list;
@@ -41,7 +63,9 @@ static void libaio_cleanup(struct job *job)
 
 static bool libaio_setup(struct job *job)
 {
-	const uint64_t depth = job->o->iodepth;
+	const uint64_t split = job->o->split;
+	const uint64_t depth = split ? split : job->o->iodepth;
+	const uint64_t stride = split ? job->o->bs / split : job->stride;
 	struct libaio *a;
 	uint64_t i;
 	long ret;
@@ -62,53 +86,199 @@ static bool libaio_setup(struct job *job)
 		job_error(job, "io_setup", 0, 0, ret);
 		return false;
 	}
+	if (job->o->userspace_reap) {
+		a->ring = (struct ring *)a->ctx;
+		if (a->ring->magic != RING_MAGIC ||
+		    a->ring->incompat_features ||
+		    a->ring->header_length != sizeof(struct ring)) {
+			job_error(job, "userspace_reap", 0, 0, -EOPNOTSUPP);
+			return false;
+		}
+	}
 	for (i = 0; i < depth; i++) {
 		struct iocb *iocb = &a->iocbs[i];
 
 		iocb->aio_lio_opcode = opcode(job->cursor.write);
 		iocb->aio_fildes = (uint32_t)job->fd;
-		iocb->aio_buf = (uint64_t)(job->buffers + i * job->stride);
-		iocb->aio_nbytes = job->o->bs;
+		iocb->aio_buf = (uint64_t)(job->buffers + i * stride);
+		iocb->aio_nbytes = split ? stride : job->o->bs;
 		a->list[i] = iocb;
 	}
 	return true;
 }
 
-/* Returns how many of the batch went down; *err says why not all of them. */
-static long libaio_submit(struct libaio *a, long nr, long *err)
+/*
+ * Go on where the first io_submit() took fewer than all, or none: ret is what
+ * it returned. Returns how many went down in the end.
+ */
+static __attribute_noinline__
+long libaio_submit_rest(struct job *job, long nr, long ret)
 {
-	long sent = 0, ret;
+	struct libaio *a = job->data;
+	long sent = 0;
 
-	do {
+	for (;;) {
+		if (ret > 0)
+			sent += ret;
+		else if (ret != -EINTR)
+			break;
+		if (sent == nr)
+			return sent;
 		ret = sys3(SYS_io_submit, (long)a->ctx, nr - sent,
 			   (long)(a->list + sent));
-		if (likely(ret > 0)) {
-			sent += ret;
-		} else if (ret != -EINTR) {
-			*err = ret;
-			break;
-		}
-	} while (unlikely(sent < nr));
+	}
+	job_error(job, "io_submit", (uint64_t)a->iocbs[sent].aio_offset,
+		  a->iocbs->aio_nbytes, ret);
 	return sent;
 }
 
-static long libaio_reap(struct libaio *a, long nr)
+static __always_inline long libaio_submit(struct job *job, struct libaio *a,
+					  long nr)
 {
-	long got = 0, ret;
+	long ret = sys3(SYS_io_submit, (long)a->ctx, nr, (long)a->list);
 
-	while (got < nr) {
-		ret = sys5(SYS_io_getevents, (long)a->ctx, nr - got, nr - got,
-			   (long)(a->events + got), 0);
-		if (likely(ret >= 0))
-			got += ret;
-		else if (ret != -EINTR)
-			return ret;
+	return likely(ret == nr) ? ret : libaio_submit_rest(job, nr, ret);
+}
+
+/* Take what is in the ring, without waiting; returns how many it was. */
+static long libaio_reap_ring(struct libaio *a, long nr)
+{
+	struct ring *const ring = a->ring;
+	const uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	uint32_t head = ring->head;
+	long got = 0;
+
+	while (got < nr && head != tail) {
+		a->events[got++] = ring->events[head++];
+		if (head == ring->nr)
+			head = 0;
 	}
+	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
 	return got;
 }
 
+/* Go on where fewer than all are there: got is how many, or an errno. */
+static __attribute_noinline__
+long libaio_reap_rest(struct job *job, long nr, long got)
+{
+	struct libaio *a = job->data;
+	long ret = got < 0 ? got : 0;
+
+	got = got < 0 ? 0 : got;
+	while (got < nr && (ret >= 0 || ret == -EINTR)) {
+		ret = sys5(SYS_io_getevents, (long)a->ctx, nr - got, nr - got,
+			   (long)(a->events + got), 0);
+		if (ret > 0)
+			got += ret;
+	}
+	if (got < nr)
+		job_error(job, "io_getevents", 0, 0, ret);
+	return got;
+}
+
+static __always_inline long libaio_reap(struct job *job, struct libaio *a,
+					long nr)
+{
+	long got;
+
+	if (a->ring)
+		got = libaio_reap_ring(a, nr);
+	else
+		got = sys5(SYS_io_getevents, (long)a->ctx, nr, nr,
+			   (long)a->events, 0);
+	return likely(got == nr) ? got : libaio_reap_rest(job, nr, got);
+}
+
+/* An event that is not what it should be; size is what was asked for. */
+static void libaio_bad_event(struct job *job, const struct io_event *event)
+{
+	const struct iocb *iocb = (const struct iocb *)event->obj;
+
+	job_error(job, iocb->aio_lio_opcode == IOCB_CMD_PWRITE ?
+		  "write" : "read", (uint64_t)iocb->aio_offset,
+		  iocb->aio_nbytes, event->res);
+}
+
+/* Says what is wrong with a batch's events; returns how many are. */
+static __attribute_noinline__
+uint64_t libaio_bad_events(struct job *job, long nr)
+{
+	const struct libaio *a = job->data;
+	const int64_t size = (int64_t)a->iocbs->aio_nbytes;
+	uint64_t bad = 0;
+	long i;
+
+	for (i = 0; i < nr; i++) {
+		if (a->events[i].res == size)
+			continue;
+		libaio_bad_event(job, &a->events[i]);
+		bad++;
+	}
+	return bad;
+}
+
+/* Wait for the pieces of one I/O, one after the other; how many failed? */
+static long libaio_reap_pieces(struct job *job, long nr, uint64_t before)
+{
+	struct libaio *a = job->data;
+	const int64_t size = (int64_t)a->iocbs->aio_nbytes;
+	long got = 0, bad = 0, ret;
+	uint64_t ticks = 0;
+
+	while (got < nr) {
+		ret = sys5(SYS_io_getevents, (long)a->ctx, 1, nr - got,
+			   (long)(a->events + got), 0);
+		if (ret == -EINTR)
+			continue;
+		if (ret < 0) {
+			job_error(job, "io_getevents", 0, 0, ret);
+			return nr;
+		}
+		ticks = cycles() - before;
+		for (; ret; ret--, got++) {
+			latency_add(&job->res->pieces[got], ticks);
+			if (likely(a->events[got].res == size))
+				continue;
+			libaio_bad_event(job, &a->events[got]);
+			bad++;
+		}
+	}
+	latency_add(job->res->latency, ticks);
+	return bad;
+}
+
 static __always_inline
-uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int order)
+uint64_t libaio_split_loop(struct job *job, uint64_t nr,
+			   const unsigned int kind)
+{
+	struct libaio *a = job->data;
+	const long pieces = (long)job->o->split;
+	const int *const stop = job->stop;
+	struct cursor c = job->cursor;
+	uint64_t left = nr;
+	uint64_t position, before;
+	long sent, i;
+
+	do {
+		position = cursor_next(&c, kind);
+		for (i = 0; i < pieces; i++) {
+			a->iocbs[i].aio_offset = (int64_t)position;
+			a->iocbs[i].aio_lio_opcode = opcode(c.write);
+			position += a->iocbs[i].aio_nbytes;
+		}
+		before = cycles();
+		sent = libaio_submit(job, a, pieces);
+		if (unlikely(libaio_reap_pieces(job, sent, before)))
+			break;
+		if (likely(sent == pieces))
+			left--;
+	} while (left && !stopped(stop));
+	cursor_save(job, &c);
+	return nr - left;
+}
+
+static __always_inline
+uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	struct libaio *a = job->data;
 	struct iocb *const iocbs = a->iocbs;
@@ -118,45 +288,38 @@ uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int order)
 	const int *const stop = job->stop;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
+	uint64_t before = 0;
 	long batch, sent, got, i;
-	long err = 0;
+	int64_t bad;
 
 	do {
 		batch = (long)(left < depth ? left : depth);
 		for (i = 0; i < batch; i++) {
-			iocbs[i].aio_offset = (int64_t)cursor_next(&c, order);
-			if (order & ORDER_MIXED)
+			iocbs[i].aio_offset = (int64_t)cursor_next(&c, kind);
+			if (kind & LOOP_MIXED)
 				iocbs[i].aio_lio_opcode = opcode(c.write);
 		}
 
-		sent = libaio_submit(a, batch, &err);
-		if (unlikely(sent != batch))
-			job_error(job, "io_submit",
-				  (uint64_t)iocbs[sent].aio_offset,
-				  job->o->bs, err);
-		got = libaio_reap(a, sent);
-		if (unlikely(got < 0)) {
-			job_error(job, "io_getevents", 0, 0, got);
-			break;
-		}
-		for (i = 0; i < got; i++) {
-			const struct iocb *iocb;
-
-			if (likely(events[i].res == size))
-				continue;
-			iocb = (const struct iocb *)events[i].obj;
-			job_io_error(job, iocb->aio_lio_opcode ==
-				     IOCB_CMD_PWRITE,
-				     (uint64_t)iocb->aio_offset, events[i].res);
-			left++;
-		}
+		if (kind & LOOP_TIMED)
+			before = cycles();
+		sent = libaio_submit(job, a, batch);
+		got = libaio_reap(job, a, sent);
+		if (kind & LOOP_TIMED)
+			latencies_add(job->res->latency, cycles() - before,
+				      (uint64_t)got);
+		bad = 0;
+		for (i = 0; i < got; i++)
+			bad |= events[i].res ^ size;
 		left -= (uint64_t)got;
+		if (unlikely(bad))
+			left += libaio_bad_events(job, got);
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);
 	return nr - left;
 }
 
 ENGINE_DEFINE_RUN(libaio_loop)
+ENGINE_DEFINE_RUN(libaio_split_loop)
 
 const struct engine engine_libaio = {
 	.name = "libaio",
@@ -164,5 +327,14 @@ const struct engine engine_libaio = {
 	.iodepth = 100,
 	.setup = libaio_setup,
 	.run = ENGINE_RUN(libaio_loop),
+	.cleanup = libaio_cleanup,
+};
+
+const struct engine engine_libaio_split = {
+	.name = "libaio",
+	.flags = ENGINE_FILE,
+	.iodepth = 1,
+	.setup = libaio_setup,
+	.run = ENGINE_RUN(libaio_split_loop),
 	.cleanup = libaio_cleanup,
 };

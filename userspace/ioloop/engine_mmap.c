@@ -61,7 +61,7 @@ static bool mmap_setup(struct job *job)
 	}
 	job->data = m;
 	mapping_job = job;
-	if (job->cursor.write || (job->order & ORDER_MIXED))
+	if (job->cursor.write || (job->kind & LOOP_MIXED))
 		prot |= PROT_WRITE;
 	m->start = mmap(NULL, job->dev->end, prot, MAP_SHARED, job->fd, 0);
 	if (m->start == MAP_FAILED) {
@@ -84,7 +84,7 @@ static void mmap_before_round(struct job *job)
 }
 
 static __always_inline
-uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int order)
+uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	struct mapping *m = job->data;
 	char *const start = m->start;
@@ -92,11 +92,14 @@ uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int order)
 	const int *const stop = job->stop;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
+	uint64_t before = 0;
 	uint64_t i;
 	char *block;
 
 	do {
-		block = start + cursor_next(&c, order);
+		block = start + cursor_next(&c, kind);
+		if (kind & LOOP_TIMED)
+			before = cycles();
 		for (i = 0; i < size; i += PAGE) {
 			if (c.write)
 				asm volatile("movb $1, %0"
@@ -106,6 +109,8 @@ uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int order)
 					     : : "m" (block[i])
 					     : "cc", "memory");
 		}
+		if (kind & LOOP_TIMED)
+			latency_add(job->res->latency, cycles() - before);
 		left--;
 	} while (left && !stopped(stop));
 	left += m->failed;

@@ -70,21 +70,24 @@ static __always_inline long splice_discard(const struct splice *s, long nr)
 
 /* The pipe may take a block in several pieces; fewer bytes are an error. */
 static __always_inline
-uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int order)
+uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	const struct splice *s = job->data;
 	const long size = (long)job->o->bs;
 	const int *const stop = job->stop;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
+	uint64_t before = 0;
 	uint64_t position;
 	long done, ret;
 	loff_t offset;
 
 	do {
-		position = cursor_next(&c, order);
+		position = cursor_next(&c, kind);
 		offset = (loff_t)position;
 		done = 0;
+		if (kind & LOOP_TIMED)
+			before = cycles();
 		do {
 			ret = sys6(SYS_splice, job->fd, (long)&offset, s->in,
 				   0, size - done, 0);
@@ -99,6 +102,8 @@ uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int order)
 			job_io_error(job, false, position, ret < 0 ? ret : done);
 			break;
 		}
+		if (kind & LOOP_TIMED)
+			latency_add(job->res->latency, cycles() - before);
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

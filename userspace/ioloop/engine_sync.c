@@ -9,7 +9,7 @@
 #include "engine.h"
 
 static __always_inline
-uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int order)
+uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	const long fd = job->fd;
 	const long buffer = (long)job->buffers;
@@ -17,12 +17,15 @@ uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int order)
 	const int *const stop = job->stop;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
+	uint64_t before = 0;
 	uint64_t position;
 	long op, ret;
 
 	do {
-		position = cursor_next(&c, order);
+		position = cursor_next(&c, kind);
 		op = c.write ? SYS_pwrite64 : SYS_pread64;
+		if (kind & LOOP_TIMED)
+			before = cycles();
 again:
 		ret = sys4(op, fd, buffer, size, (long)position);
 		if (unlikely(ret != size)) {
@@ -31,6 +34,8 @@ again:
 			job_io_error(job, op == SYS_pwrite64, position, ret);
 			break;
 		}
+		if (kind & LOOP_TIMED)
+			latency_add(job->res->latency, cycles() - before);
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

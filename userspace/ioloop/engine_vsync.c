@@ -70,7 +70,7 @@ static bool vsync_setup(struct job *job)
 }
 
 static __always_inline
-uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int order)
+uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	const struct vsync *v = job->data;
 	const long fd = job->fd;
@@ -80,13 +80,16 @@ uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int order)
 	const int *const stop = job->stop;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
+	uint64_t before = 0;
 	uint64_t position;
 	long flags = all;
 	long op, ret;
 
 	do {
-		position = cursor_next(&c, order);
+		position = cursor_next(&c, kind);
 		op = c.write ? SYS_pwritev2 : SYS_preadv2;
+		if (kind & LOOP_TIMED)
+			before = cycles();
 again:
 		ret = sys6(op, fd, iov, 1, (long)position, 0, flags);
 		if (unlikely(ret != size)) {
@@ -101,6 +104,8 @@ again:
 			break;
 		}
 		flags = all;
+		if (kind & LOOP_TIMED)
+			latency_add(job->res->latency, cycles() - before);
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

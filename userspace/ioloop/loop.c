@@ -108,7 +108,7 @@ static uint64_t now_ns(void)
 static __attribute_noinline__
 void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
-	const run_fn run = job->o->engine->run[job->order];
+	const run_fn run = job->o->engine->run[job->kind];
 	uint64_t before, after, ios;
 
 	before = cycles();
@@ -162,10 +162,29 @@ static void do_rounds(struct job *job, int stat_fd)
 	}
 }
 
+/*
+ * Find out what noting a latency takes, with what is noted then thrown away.
+ * Forgets the warm-up's latencies, too.
+ */
+static void reset_latencies(struct job *job)
+{
+	const uint64_t nr = 10000;
+	struct latency *l = job->res->latency;
+	uint64_t begin, before, i;
+
+	begin = cycles();
+	for (i = 0; i < nr; i++) {
+		before = cycles();
+		latency_add(l, cycles() - before);
+	}
+	job->res->latency_overhead = (double)(cycles() - begin) / (double)nr;
+	memset(l, 0, sizeof(*l) * (1 + job->o->split));
+}
+
 /* The same code as in a round, but outside any region. */
 static void warm_up(struct job *job, int stat_fd)
 {
-	const run_fn run = job->o->engine->run[job->order];
+	const run_fn run = job->o->engine->run[job->kind];
 	struct cursor cursor = job->cursor;
 
 	interrupts(stat_fd);
@@ -174,6 +193,8 @@ static void warm_up(struct job *job, int stat_fd)
 		run(job, job->o->warmup_ios);
 	interrupts(stat_fd);
 	job->cursor = cursor;
+	if (job->kind & LOOP_TIMED)
+		reset_latencies(job);
 }
 
 static bool bind_to_cpu(struct job *job)
@@ -519,11 +540,13 @@ static void plan_io(struct job *job)
 	struct cursor *c = &job->cursor;
 
 	if (options_mixed(o))
-		job->order |= ORDER_MIXED;
+		job->kind |= LOOP_MIXED;
 	if (o->pattern == PATTERN_RANDOM)
-		job->order |= ORDER_RANDOM;
+		job->kind |= LOOP_RANDOM;
 	if (o->pattern == PATTERN_SEQUENTIAL)
 		c->step = o->bs;
+	if (o->lat || o->split)
+		job->kind |= LOOP_TIMED;
 	c->position = job->dev->start;
 	c->start = job->dev->start;
 	c->end = job->dev->end;
@@ -541,12 +564,18 @@ static void plan_jobs(struct report *r, struct job *jobs,
 		      struct shared *shared)
 {
 	const struct options *o = r->o;
+	struct latency *const latencies =
+		(struct latency *)(rounds + r->nr_jobs * o->rounds);
 	unsigned int i;
 
 	for (i = 0; i < r->nr_jobs; i++) {
 		jobs[i].o = o;
 		jobs[i].res = &results[i];
 		jobs[i].res->rounds = rounds + i * o->rounds;
+		if (o->lat || o->split) {
+			results[i].latency = latencies + i * (1 + o->split);
+			results[i].pieces = results[i].latency + 1;
+		}
 		jobs[i].stop = &shared->stop;
 		jobs[i].index = i;
 		jobs[i].cpu = -1;
@@ -560,6 +589,15 @@ static void plan_jobs(struct report *r, struct job *jobs,
 	}
 }
 
+static size_t size_of_result(const struct options *o)
+{
+	size_t size = sizeof(struct result) + o->rounds * sizeof(struct round);
+
+	if (o->lat || o->split)
+		size += (1 + o->split) * sizeof(struct latency);
+	return size;
+}
+
 /*
  * Returns the exit status. In a job this comes back, too, with everything to
  * be freed there as in the parent.
@@ -568,8 +606,7 @@ static int run(const struct options *o, const struct device *devices)
 {
 	const unsigned int nr_jobs = (unsigned int)o->numjobs *
 				     (o->nr_files ? o->nr_files : 1);
-	size_t size = sizeof(struct shared) + nr_jobs *
-		      (sizeof(struct result) + o->rounds * sizeof(struct round));
+	size_t size = sizeof(struct shared) + nr_jobs * size_of_result(o);
 	struct report r = {
 		.o = o, .devices = devices, .nr_jobs = nr_jobs,
 		.stopped_by = "count",

@@ -94,6 +94,8 @@ static const struct option table[] = {
 	OPT(sqthread_poll, BOOL, 0, 1, NULL, "io_uring"),
 	OPT(single_issuer, BOOL, 0, 1, NULL, "io_uring"),
 	OPT(defer_taskrun, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(userspace_reap, BOOL, 0, 1, NULL, "libaio"),
+	OPT(split, SIZE, 0, MAX_SPLIT, NULL, "libaio"),
 	OPT(fresh, BOOL, 0, 1, NULL, "biogen"),
 	OPT(inject, NAME, 0, 0, inject_names, "biogen"),
 	OPT(optional, BOOL, 0, 1, NULL, "vsync io_uring"),
@@ -103,6 +105,8 @@ static const struct option table[] = {
 	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
 	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
+	OPT(lat, BOOL, 0, 1, NULL,
+	    "sync vsync libaio io_uring mmap buffered splice"),
 	OPT(region, SIZE, 0, 65535, NULL, NULL),
 	OPT(allow_mounted, BOOL, 0, 1, NULL, NULL),
 	OPT(calibrate, BOOL, 0, 1, NULL, NULL),
@@ -353,6 +357,8 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 	while (o->calibrate && engines[o->ioengine] != &engine_calibrate)
 		o->ioengine++;
 	e = engines[o->ioengine];
+	if (o->split && e == &engine_libaio)
+		e = &engine_libaio_split;
 	o->engine = e;
 	o->calibrate = e == &engine_calibrate;
 
@@ -425,6 +431,14 @@ static bool check(struct options *o, char *msg, size_t size)
 	else if (o->defer_taskrun && !o->single_issuer)
 		snprintf(msg, size,
 			 "--defer_taskrun=1: needs --single_issuer=1");
+	else if (o->split && o->userspace_reap)
+		snprintf(msg, size,
+			 "--split=%" PRIu64 ": does not go with --userspace_reap",
+			 o->split);
+	else if (o->split && o->bs % o->split)
+		snprintf(msg, size,
+			 "--split=%" PRIu64 ": must divide --bs=%" PRIu64,
+			 o->split, o->bs);
 	else if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs)
 		snprintf(msg, size,
 			 "--bs=%" PRIu64
@@ -522,25 +536,25 @@ void options_help(FILE *out)
 	static const char help[] =
 "Usage: ioloop --filename=DEVICE[:DEVICE...] [OPTION=VALUE...]\n"
 "One kind of I/O in a loop as short as it can be, timed. Writes destroy data!\n"
-"  --ioengine=  sync vsync libaio io_uring mmap buffered splice biogen null\n"
-"               syscall\n"
-"  --rw=        read write rw randread randwrite randrw; --rwmixread=50 (%)\n"
-"  --pattern=   sequential, random, or fixed: always at --offset; --randseed=N\n"
-"  --bs=4k  --offset=SIZE  --size=SIZE    block size; the part of the device\n"
-"  --iodepth=N                I/Os per batch (libaio 100, io_uring 32)\n"
-"  --direct=0|1 --invalidate  bypass the page cache; empty it before each round\n"
-"  --hipri --nowait --dsync   flags of vsync; --hipri is for io_uring, too\n"
+"  --ioengine=    sync vsync libaio io_uring mmap buffered splice biogen null\n"
+"                 syscall\n"
+"  --rw=          read write rw randread randwrite randrw; --rwmixread=50 (%)\n"
+"  --pattern=     sequential, random, fixed: always at --offset; --randseed=1\n"
+"  --bs=4k  --offset=SIZE  --size=SIZE  block size; the part of the device\n"
+"  --iodepth=N    I/Os per batch (libaio 100, io_uring 32)\n"
+"  --direct=0|1   bypass the page cache; --invalidate: empty it, each round\n"
+"  --hipri --nowait --dsync           of vsync; --hipri of io_uring, biogen, too\n"
+"  --userspace_reap --split=N         of libaio: no system call to reap; pieces\n"
 "  --fixedbufs --registerfiles --sqthread_poll --single_issuer --defer_taskrun\n"
-"                             of io_uring; --optional: go on without, if need be\n"
+"                 of io_uring; --optional: go on without them, if need be\n"
 "  --inject=submit_bio|submit_bio_noacct --fresh --iodepth_batch=N   of biogen\n"
 "  --number_ios=N --rounds=N  I/Os per round (no limit); rounds (1)\n"
-"  --runtime=TIME             stop after it\n"
-"  --warmup_ios=N             I/Os before the first round\n"
-"  --numjobs=N                processes per device (1)\n"
-"  --cpus_allowed=LIST        bind job k to the k-th of these processors\n"
-"  --region=N                 region number for the marker instructions (0)\n"
-"  --allow-mounted            write even to a device that is in use\n"
-"  --calibrate                no I/O: --number_ios loops of known length\n"
+"  --runtime=TIME --warmup_ios=N      stop after it; I/Os before all rounds\n"
+"  --numjobs=N --cpus_allowed=LIST    processes per device; job k to k-th CPU\n"
+"  --lat          latencies, too, for some 30 instructions per I/O\n"
+"  --region=N     region number for the marker instructions (0)\n"
+"  --allow-mounted    write even to a device that is in use\n"
+"  --calibrate    no I/O: --number_ios loops of known length\n"
 "  --output-format=normal|json  --output=FILE  (normal, to standard output)\n"
 "Ctrl-C ends the loop and reports. Exit status: 1 if an I/O failed, 2 if the\n"
 "command line is wrong. ioloop(1) has the details.\n";

@@ -11,6 +11,7 @@
 
 #define MAX_CPUS	4096
 #define MAX_DEVICES	256
+#define MAX_SPLIT	1024
 
 enum rw { RW_READ, RW_WRITE, RW_MIXED, RW_RANDREAD, RW_RANDWRITE, RW_RANDMIXED };
 enum pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_FIXED };
@@ -50,6 +51,8 @@ struct options {
 	uint64_t defer_taskrun;
 	uint64_t fresh;
 	uint64_t inject;
+	uint64_t userspace_reap;
+	uint64_t split;
 	uint64_t optional;
 	uint64_t number_ios;
 	uint64_t runtime;
@@ -57,6 +60,7 @@ struct options {
 	uint64_t warmup_ios;
 	uint64_t numjobs;
 	char *cpus_allowed;
+	uint64_t lat;
 	uint64_t region;
 	uint64_t allow_mounted;
 	uint64_t calibrate;

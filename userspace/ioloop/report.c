@@ -122,6 +122,83 @@ static void json_flags(const struct result *res, FILE *out)
 	fputc(']', out);
 }
 
+/* The least value that falls into a bucket. */
+static uint64_t bucket_value(unsigned int bucket)
+{
+	unsigned int shift = bucket >> LATENCY_BITS;
+
+	if (shift <= 1)
+		return bucket;
+	shift--;
+	return (uint64_t)(bucket - (shift << LATENCY_BITS)) << shift;
+}
+
+static uint64_t latency_count(const struct latency *l)
+{
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < LATENCY_BUCKETS; i++)
+		n += l->buckets[i];
+	return n;
+}
+
+/* The middle of the bucket that the latency of this rank lies in. */
+static double percentile(const struct latency *l, uint64_t count,
+			 double percent)
+{
+	const double rank = (double)count * percent / 100;
+	uint64_t seen = 0;
+	double middle;
+	unsigned int i;
+
+	for (i = 0; i < LATENCY_BUCKETS - 1; i++) {
+		seen += l->buckets[i];
+		if (seen && (double)seen >= rank)
+			break;
+	}
+	middle = (double)(bucket_value(i) + bucket_value(i + 1) - 1) / 2;
+	return middle < (double)l->max ? middle : (double)l->max;
+}
+
+static const double percents[] = { 50, 90, 99, 99.9, 99.99 };
+
+static void json_latency(const struct latency *l, double ns, FILE *out)
+{
+	const uint64_t n = latency_count(l);
+	unsigned int i;
+
+	fprintf(out, "{\"count\": %" PRIu64, n);
+	if (n) {
+		fprintf(out, ", \"mean_ns\": %.1f, \"max_ns\": %.1f, \"percentiles_ns\": {",
+			(double)l->sum / (double)n * ns, (double)l->max * ns);
+		for (i = 0; i < ARRAY_SIZE(percents); i++)
+			fprintf(out, "%s\"%g\": %.1f", i ? ", " : "",
+				percents[i],
+				percentile(l, n, percents[i]) * ns);
+		fputc('}', out);
+	}
+	fputc('}', out);
+}
+
+static void json_latencies(const struct job *job, const struct result *res,
+			   double ns, FILE *out)
+{
+	uint64_t i;
+
+	if (!res->latency)
+		return;
+	fprintf(out, "      \"latency_overhead_ns\": %.2f,\n      \"latency\": ",
+		res->latency_overhead * ns);
+	json_latency(res->latency, ns, out);
+	fputs(",\n      \"pieces\": [", out);
+	for (i = 0; i < job->o->split; i++) {
+		fputs(i ? ",\n        " : "\n        ", out);
+		json_latency(&res->pieces[i], ns, out);
+	}
+	fputs("],\n", out);
+}
+
 static void json_rounds(const struct result *res, FILE *out)
 {
 	const struct round *r;
@@ -163,6 +240,7 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 	json_error(res, out);
 	fprintf(out, ", \"again\": %" PRIu64 ",\n      \"ns\": %" PRIu64
 		     ", \"tsc\": %" PRIu64 ",\n", res->again, s.ns, s.tsc);
+	json_latencies(job, res, s.tsc ? (double)s.ns / (double)s.tsc : 0, out);
 	json_rounds(res, out);
 }
 
@@ -224,6 +302,37 @@ static void normal_rounds(const struct result *res, FILE *out)
 	free(cost);
 }
 
+static void normal_latency(const char *what, const struct latency *l,
+			   double ns, FILE *out)
+{
+	const uint64_t n = latency_count(l);
+	unsigned int i;
+
+	if (!n)
+		return;
+	fprintf(out, "      %s ns: mean %.0f,", what,
+		(double)l->sum / (double)n * ns);
+	for (i = 0; i < ARRAY_SIZE(percents); i++)
+		fprintf(out, " %g%% %.0f,", percents[i],
+			percentile(l, n, percents[i]) * ns);
+	fprintf(out, " max %.0f\n", (double)l->max * ns);
+}
+
+static void normal_latencies(const struct job *job, const struct result *res,
+			     double ns, FILE *out)
+{
+	char what[32];
+	uint64_t i;
+
+	normal_latency("latency", res->latency, ns, out);
+	for (i = 0; i < job->o->split; i++) {
+		snprintf(what, sizeof(what), "piece %" PRIu64, i + 1);
+		normal_latency(what, &res->pieces[i], ns, out);
+	}
+	fprintf(out, "      noting a latency takes %.1f ns\n",
+		res->latency_overhead * ns);
+}
+
 static void normal_line(const char *job, const char *cpu, const char *name,
 			uint64_t ios, uint64_t bytes, double seconds,
 			double ns, double ticks, FILE *out)
@@ -271,6 +380,9 @@ void report_normal(const struct report *r, FILE *out)
 			    (double)s.ns, (double)s.tsc, out);
 		if (o->rounds > 1)
 			normal_rounds(res, out);
+		if (res->latency && s.tsc)
+			normal_latencies(j, res, (double)s.ns / (double)s.tsc,
+					 out);
 		ios += res->ios;
 		bytes += j->dev ? res->ios * o->bs : 0;
 		total.ns += s.ns;

@@ -214,6 +214,30 @@ run --ioengine=null --number_ios=5 --output="$dir/report" \
 	python3 -m json.tool "$dir/report" >"$dir/out" 2>>"$dir/err"
 verdict $? "a shorter report replaces a longer one"
 
+"$ioloop" --help >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ] &&
+	[ "$(wc -l <"$dir/out")" -le 24 ] && ! grep -q '.\{81\}' "$dir/out"
+verdict $? "the help fits a screen"
+
+# Latencies
+for engine in sync vsync libaio io_uring mmap buffered splice; do
+	json 'job["latency"]["count"] == 600 and not job["pieces"] and
+	      0 < job["latency"]["percentiles_ns"]["50"] <=
+	      job["latency"]["percentiles_ns"]["99.99"] <=
+	      job["latency"]["max_ns"] and job["latency_overhead_ns"] > 0' \
+		"$engine with latencies" --lat --ioengine="$engine" \
+		--filename="$file" --number_ios=300 --rounds=2
+done
+json 'job["ios"] == 100 and job["bytes"] == 100 << 16 and
+      len(job["pieces"]) == 4 and
+      all(p["count"] == 100 for p in job["pieces"]) and
+      job["latency"]["max_ns"] == job["pieces"][3]["max_ns"]' \
+	"an I/O in four pieces" --ioengine=libaio --split=4 --bs=64k \
+	--filename="$file" --number_ios=100 --rw=randrw
+expect 2 "must divide" "pieces that are not equal" --ioengine=libaio \
+	--split=3 --filename="$file" --number_ios=1
+json 'job["ios"] == 250' "libaio without io_getevents" --ioengine=libaio \
+	--userspace_reap --filename="$file" --number_ios=250
+
 # written SIZE OFFSET: the file has 0x5a there, and only there
 written() {
 	python3 - "$file" "$1" "$2" 2>"$dir/err" <<-'PYTHON'
