@@ -8,6 +8,7 @@ this machine's own apt configuration, only the suite is ours to choose.
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,6 +45,7 @@ KERNEL_PACKAGE = re.compile(
 )
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _MAX_AGE = 24 * 3600  # seconds that a list of packages is good for
+_ROOM = 1 << 30  # bytes: the lists take half of it, a kernel with its build root the rest
 
 Progress = Callable[[float], None]
 
@@ -248,6 +250,13 @@ class Apt:
         ):
             for folder in ("lists/partial", "archives/partial", "parts"):
                 (self._dir / folder).mkdir(parents=True, exist_ok=True)
+            # On a full disk apt neither says so nor always ends.
+            free = shutil.disk_usage(self._dir).free
+            if free < _ROOM:
+                raise IopathError(
+                    f"no space in the cache {self._cache.root}: {free >> 20} MiB are free,"
+                    f" downloads take {_ROOM >> 20}"
+                )
             (self._dir / "status").touch()
             sources = {suite: _source(suite, main, security) for suite in SUITES}
             for suite, needed in SUITES.items():

@@ -136,13 +136,14 @@ def boot(
     *log* gets the console; *progress* is told how many records there are. Raises IopathError that
     names the log if the plan was not carried out."""
     with (
-        out_of_space("cannot run a guest"),
+        out_of_space(f"cannot run a guest in {tempfile.gettempdir()}"),
         tempfile.TemporaryDirectory(prefix="iopath-") as name,
     ):
         folder = Path(name)
         (folder / "initramfs").write_bytes(image.initramfs())
         with (folder / "channel").open("wb") as channel:
-            channel.truncate(_CHANNEL_SIZE)
+            # Not a hole: where there is no room for one, writing to mapped memory is deadly.
+            os.posix_fallocate(channel.fileno(), 0, _CHANNEL_SIZE)
         try:
             with (
                 (folder / "channel").open("rb") as file,
