@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -37,6 +37,7 @@ _HATCHES = ("", "///", "...", "xxx")
 
 _STYLE = {
     "axes.edgecolor": INK,
+    "axes.facecolor": "none",
     "axes.labelcolor": INK,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -310,14 +311,23 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a chart as the suffix of *path* says: .svg or .png."""
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in ("svg", "png"):
-        raise UsageError(f"{path}: charts are written as .svg or .png")
-    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+def write_svg(figure: Figure, to: Path | TextIO, background: str = "none") -> None:
+    """Write a chart as SVG; without a date, so that the same chart is the same text."""
     with matplotlib.rc_context(_STYLE):
-        try:
-            figure.savefig(path, format=kind, dpi=150, facecolor="#ffffff", metadata=metadata)
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from error
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(to, format="svg", facecolor=background, metadata=metadata)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a chart to a file, as its suffix says: .svg or .png. The background is white."""
+    try:
+        match path.suffix.lower():
+            case ".svg":
+                write_svg(figure, path, "#ffffff")
+            case ".png":
+                with matplotlib.rc_context(_STYLE):
+                    figure.savefig(path, dpi=150, facecolor="#ffffff", metadata={"Software": None})
+            case _:
+                raise UsageError(f"{path}: charts are written as .svg or .png")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error

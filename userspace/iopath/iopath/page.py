@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A result, and what a comparison made of it, as one web page or as text for a mail.
+
+The page needs nothing but itself: no network, no server. Tables of functions and flame graphs are
+drawn by its script, when they are looked at, from numbers that the page carries.
+"""
+
+import io
+import re
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from iopath import charts
+from iopath.profile import Layers, Symbol
+from iopath.report import _kernel_text as kernel_text
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_WIDTH = 100  # columns of a text
+_LARGEST = 5  # functions that a text names for each changed rung
+
+# What the page's script reads of a function, in this order.
+_COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
+
+
+def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
+    """One self-contained HTML page."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters["count"] = _count
+    environment.filters["change"] = _change
+    kernels = result["kernels"]
+    rows = charts.rows(result)
+    names = [kernel["name"] for kernel in kernels]
+    options = sorted({name for kernel in kernels for name in kernel["config"]})
+    profiled = any("profile" in record for record in result["results"])
+    return environment.get_template("page.html").render(
+        result=result,
+        kernels=kernels,
+        facts=_facts(result),
+        options=[
+            (name, [kernel["config"].get(name, "") for kernel in kernels]) for name in options
+        ],
+        labels=comparison["labels"] if comparison else [],
+        base=_base(result, comparison),
+        rows=[
+            (index, row, [_cell(row, name, result, comparison) for name in names])
+            for index, row in enumerate(rows)
+        ],
+        ladder=_inline(charts.ladder(result), "ladder"),
+        history=_inline(charts.history(result), "history") if len(kernels) > 2 else "",
+        profiled=profiled,
+        data=_data(result, rows, comparison) if profiled else None,
+        css=_source("page.css"),
+        script=_source("page.js"),
+    )
+
+
+def _source(name: str) -> Markup:
+    """A style sheet or script, which the page holds as it is."""
+    return Markup((_TEMPLATES / name).read_text())
+
+
+def _facts(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was measured, and on what."""
+    machine, kernels, qemu = result["machine"], result["kernels"], result["qemu"]
+    return [
+        ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
+        ("device", "blknull, bio mode" + ("" if kernels[0]["zero_fill"] else ", zero_fill=0")),
+        (
+            "guest",
+            f"QEMU {qemu['version']} (TCG, -icount), CPU {machine['cpu']}"
+            f" ({kernels[0]['cpu_model']}), 1 CPU, {machine['memory_mib']} MiB",
+        ),
+        ("command line", machine["cmdline"] or "(nothing added)"),
+        ("made by", result["program"]),
+    ]
+
+
+def _base(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
+    return comparison["base"] if comparison else result["kernels"][0]["name"]
+
+
+def _differences(row: charts.Row, comparison: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """What the comparison says of a row, by kernel."""
+    for rung in comparison["rungs"] if comparison else ():
+        if (rung["rung"], rung["op"], rung["block_size"]) == (row.rung, row.op, row.size):
+            return rung["differences"]
+    return {}
+
+
+def _cell(
+    row: charts.Row, kernel: str, result: dict[str, Any], comparison: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """A kernel's figure on a row and how it differs from the base's; the verdict only if there is
+    a comparison to give it."""
+    base = _base(result, comparison)
+    record, first = row.records.get(kernel), row.records.get(base)
+    if record is None:
+        return None
+    cell = {
+        "instructions": record["instructions_per_io"],
+        "spread": max(record["spread"], record["boot_spread"]),
+        "difference": None,
+        "percent": None,
+        "verdict": "",
+    }
+    found = _differences(row, comparison).get(kernel)
+    if found:
+        return cell | {key: found[key] for key in ("difference", "percent", "verdict")}
+    if comparison is None and first and kernel != base:
+        before = first["instructions_per_io"]
+        cell["difference"] = record["instructions_per_io"] - before
+        cell["percent"] = 100 * cell["difference"] / before if before else None
+    return cell
+
+
+def _count(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def _change(cell: dict[str, Any]) -> str:
+    """A difference, with its share if that is known."""
+    if cell["difference"] is None:
+        return ""
+    percent = "" if cell["percent"] is None else f" ({cell['percent']:+.2f} %)"
+    return f"{cell['difference']:+,.2f}{percent}"
+
+
+def _inline(figure: Figure, name: str) -> Markup:
+    """A chart as an element of the page, in the page's own colours; *name* keeps the ids of several
+    charts apart."""
+    buffer = io.StringIO()
+    charts.write_svg(figure, buffer)
+    text = buffer.getvalue()
+    text = text[text.index("<svg ") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text)
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'\bxlink:href="#', f'href="#{name}-', text)
+    text = text.replace("url(#", f"url(#{name}-").replace(charts.INK, "currentColor")
+    return Markup(text)
+
+
+# What the page's script works on.
+
+
+def _data(
+    result: dict[str, Any], rows: Sequence[charts.Row], comparison: dict[str, Any] | None
+) -> dict[str, Any]:
+    """The profiles, as compact as they go: functions are numbers into one list of names."""
+    kernels = [kernel["name"] for kernel in result["kernels"]]
+    looks = charts.looks(result)
+    order = [*looks, *([] if "other" in looks else ["other"])]
+    names = _Names(order)
+    rungs = []
+    for row in rows:
+        differences = _differences(row, comparison)
+        rungs.append(
+            {
+                "title": row.title,
+                "key": f"{row.rung}/{row.op}/{row.size}",
+                "profiles": [
+                    names.profile(row.records[kernel]["profile"])
+                    if "profile" in row.records.get(kernel, {})
+                    else None
+                    for kernel in kernels
+                ],
+                "differences": {
+                    kernels.index(kernel): {
+                        "layers": [
+                            [part[key] for key in ("layer", "before", "after", "difference")]
+                            for part in found["layers"]
+                        ],
+                        "functions": [
+                            [
+                                part[key]
+                                for key in (
+                                    "name", "layer", "before", "after", "difference", "note",
+                                )
+                            ]
+                            for part in found["functions"]
+                        ],
+                        "unattributed": found["unattributed"],
+                    }
+                    for kernel, found in differences.items()
+                    if kernel in kernels and found["functions"]
+                },
+            }
+        )  # fmt: skip
+    other = charts.Look(charts.OTHER)
+    base = kernels.index(_base(result, comparison)) if _base(result, comparison) in kernels else 0
+    return {
+        "kernels": kernels,
+        "base": base,
+        "start": _start(rows, comparison),
+        "counts": _COUNTS,
+        "names": names.texts,
+        "canonical": names.canonical,
+        "layerOf": names.layers,
+        "layers": [
+            [name, _background(looks.get(name, other)), looks.get(name, other).ink]
+            for name in order
+        ],
+        "rungs": rungs,
+    }
+
+
+def _background(look: charts.Look) -> str:
+    """A layer's look in CSS."""
+    if not look.hatch:
+        return look.colour
+    angle = {"/": 135, ".": 90, "x": 45}[look.hatch[0]]
+    return f"repeating-linear-gradient({angle}deg,{look.colour} 0 7px,#fff9 7px 8px),{look.colour}"
+
+
+class _Names:
+    """Numbers for functions; each has a text, a layer, and the number of the name under which it is
+    compared between kernels."""
+
+    def __init__(self, layers: Sequence[str]) -> None:
+        self.texts: list[str] = []
+        self.layers: list[int] = []
+        self.canonical: list[int] = []
+        self._numbers: dict[str, int] = {}
+        self._order = {name: number for number, name in enumerate(layers)}
+        self._table = Layers()
+
+    def number(self, text: str, layer: str = "other") -> int:
+        if text not in self._numbers:
+            number = len(self.texts)
+            self._numbers[text] = number
+            self.texts.append(text)
+            self.layers.append(self._order.get(layer, self._order["other"]))
+            self.canonical.append(number)
+            name, _, module = text.partition(" ")
+            plain = f"{self._table.canonical(name)} {module}".rstrip()
+            if plain != text:
+                self.canonical[number] = self.number(plain, layer)
+        return self._numbers[text]
+
+    def profile(self, profile: dict[str, Any]) -> dict[str, Any]:
+        """A profile's functions, a row each, and its call tree."""
+        functions = [
+            [
+                self.number(Symbol(part["name"], part["module"]).text, part["layer"]),
+                *(_small(part[count]) for count in _COUNTS),
+            ]
+            for part in profile["functions"]
+        ]
+        return {
+            "total": profile["instructions"],
+            "kernel": profile["kernel"],
+            "functions": functions,
+            "stacks": self._tree(profile["stacks"]),
+        }
+
+    def _tree(self, stacks: Sequence[Sequence[Any]]) -> list[float]:
+        """The call tree from the top down: depth, function and own instructions of each node."""
+        flat: list[float] = []
+        above: tuple[str, ...] = ()
+        for path, count in sorted((tuple(stack.split(";")), count) for stack, count in stacks):
+            shared = 0
+            while shared < min(len(above), len(path)) and above[shared] == path[shared]:
+                shared += 1
+            for depth in range(shared, len(path)):
+                flat += [depth, self.number(path[depth]), 0]
+            flat[-1] = _small(count)
+            above = path
+        return flat
+
+
+def _small(value: float) -> float:
+    """The number in its shortest form."""
+    return int(value) if value == int(value) else value
+
+
+def _start(rows: Sequence[charts.Row], comparison: dict[str, Any] | None) -> int:
+    """The row that a reader wants first: the most changed, or else the first I/O."""
+    changed = [
+        (abs(found["percent"] or 0), -index)
+        for index, row in enumerate(rows)
+        for found in _differences(row, comparison).values()
+        if found["verdict"] in ("longer", "shorter") and found["functions"]
+    ]
+    if changed:
+        return -max(changed)[1]
+    return next((index for index, row in enumerate(rows) if row.op != "none"), 0)
+
+
+# For a mail.
+
+
+def markdown(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
+    """The figures, and what made those that changed, for a mail or a commit message."""
+    kernels = [kernel["name"] for kernel in result["kernels"]]
+    base = _base(result, comparison)
+    rows = charts.rows(result)
+    lines = ["## Instructions per I/O", ""]
+    for name, text in _facts(result):
+        lines += _wrap(f"- {name}: {text}")
+    for kernel in result["kernels"]:
+        lines += _wrap(f"- {kernel['name']}: {kernel_text(kernel)}")
+    if comparison and comparison["labels"]:
+        lines += ["", "Beside the kernels, these differ:", ""]
+        for label in comparison["labels"]:
+            lines += _wrap(f"- {label}")
+    cells = {
+        (index, kernel): _cell(row, kernel, result, comparison)
+        for index, row in enumerate(rows)
+        for kernel in kernels
+    }
+    first = ["", *(row.title for row in rows)]
+    figures = [
+        [kernel, *(_figure(cells[index, kernel]) for index in range(len(rows)))]
+        for kernel in kernels
+    ]
+    lines += _tables(first, figures)
+    others = [kernel for kernel in kernels if kernel != base]
+    if others:
+        lines += ["", f"### Change against {base}"]
+        changes = [
+            [kernel, *(_verdict(cells[index, kernel]) for index in range(len(rows)))]
+            for kernel in others
+        ]
+        lines += _tables(first, changes)
+    for row in rows:
+        for kernel, found in _differences(row, comparison).items():
+            if found["verdict"] in ("longer", "shorter") and found["functions"]:
+                lines += ["", f"### {row.title}: {base} to {kernel}", ""]
+                lines += [f"{_change(found)}, {found['verdict']} (noise {found['noise']:.2f})"]
+                lines += _attribution(found)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _figure(cell: dict[str, Any] | None) -> str:
+    return _count(cell["instructions"]) if cell else "-"
+
+
+def _verdict(cell: dict[str, Any] | None) -> str:
+    if cell is None or cell["difference"] is None:
+        return "-"
+    return cell["verdict"] if cell["verdict"] in ("same", "unknown") else _change(cell)
+
+
+def _attribution(found: dict[str, Any]) -> list[str]:
+    """The layers and functions that account for a difference; the functions add up to it."""
+    layers = sorted(found["layers"], key=lambda part: -abs(part["difference"]))
+    texts = [
+        f"{part['layer']} {part['difference']:+,.2f}"
+        for part in layers
+        if abs(part["difference"]) >= 0.005
+    ]
+    largest, rest = found["functions"][:_LARGEST], found["functions"][_LARGEST:]
+    table = [
+        (
+            part["name"], _count(part["before"]), _count(part["after"]),
+            f"{part['difference']:+,.2f}", part["note"],
+        )
+        for part in largest
+    ]  # fmt: skip
+    if rest:
+        before, after, change = (
+            sum(part[key] for part in rest) for key in ("before", "after", "difference")
+        )
+        table.append((f"{len(rest)} more", _count(before), _count(after), f"{change:+,.2f}", ""))
+    if abs(found["unattributed"]) >= 0.005:
+        table.append(("not attributed", "", "", f"{found['unattributed']:+,.2f}", ""))
+    titles = ("function", "before", "after", "difference", "note")
+    columns = [list(column) for column in zip(titles, *table, strict=True)]
+    return [*_wrap(f"By layer: {', '.join(texts)}."), "", *_table(columns, right=(1, 2, 3))]
+
+
+def _tables(first: list[str], columns: Sequence[list[str]]) -> list[str]:
+    """Columns of figures to the right of *first*: in as many tables as their width asks for."""
+    lines: list[str] = []
+    some: list[list[str]] = []
+    for column in columns:
+        wide = [max(map(len, part)) + 3 for part in (first, *some, column)]
+        if some and sum(wide) + 1 > _WIDTH:
+            lines += ["", *_table([first, *some], right=range(1, len(some) + 1))]
+            some = []
+        some.append(column)
+    return [*lines, "", *_table([first, *some], right=range(1, len(some) + 1))]
+
+
+def _table(columns: Sequence[list[str]], right: Sequence[int]) -> list[str]:
+    """A table that Markdown knows and that reads well as it is. The columns *right* are aligned to
+    the right; the first cell of each is its title."""
+    cells = [[text.replace("|", "\\|") for text in column] for column in columns]
+    widths = [max(3, *map(len, column)) for column in cells]
+    lines = []
+    for index in range(len(cells[0])):
+        texts = [
+            column[index].rjust(width) if at in right else column[index].ljust(width)
+            for at, (column, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append(f"| {' | '.join(texts)} |")
+    rule = [
+        f"{'-' * (width + 1)}:" if at in right else "-" * (width + 2)
+        for at, width in enumerate(widths)
+    ]
+    lines.insert(1, f"|{'|'.join(rule)}|")
+    return lines
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
