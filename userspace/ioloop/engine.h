@@ -14,6 +14,7 @@
 
 #include "arch.h"
 #include "options.h"
+#include "pmu.h"
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
@@ -103,6 +104,12 @@ struct latency {
  * @latency: that of all I/Os, with --lat and --split; else NULL
  * @pieces: that of the pieces of an I/O, in the order of completion
  * @latency_overhead: ticks that noting one latency takes
+ * @pmu: the performance counters, with --pmu
+ * @start_ns: when the first round began, by CLOCK_MONOTONIC
+ * @end_ns: when the last ended
+ * @user_ns: processor time in user mode from the one to the other
+ * @system_ns: in the kernel
+ * @progress: I/Os done so far, for the line of --live; trails behind
  * @nr_rounds: how many of @rounds are filled
  * @rounds: one entry for each round
  */
@@ -116,6 +123,12 @@ struct result {
 	struct latency *latency;
 	struct latency *pieces;
 	double latency_overhead;
+	struct pmu_count pmu[NR_PMU_EVENTS];
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t user_ns;
+	uint64_t system_ns;
+	uint64_t progress;
 	uint64_t nr_rounds;
 	struct round *rounds;
 };
@@ -162,6 +175,7 @@ struct cursor {
  * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
  * @stride: distance between two of them
  * @kind: LOOP_*
+ * @slice: run so many I/Os at a time, and see to what is between; 0: all
  * @cursor: where the next I/O goes
  * @data: the engine's own
  */
@@ -177,6 +191,7 @@ struct job {
 	char *buffers;
 	uint64_t stride;
 	unsigned int kind;
+	uint64_t slice;
 	struct cursor cursor;
 	void *data;
 };
@@ -227,21 +242,23 @@ struct engine {
  * constant. This makes it into one function per kind, none of which tests for
  * what it does not do.
  */
-#define ENGINE_LOOP(loop, kind)						\
-	loop##_##kind(struct job *job, uint64_t nr)			\
-	{								\
-		return loop(job, nr, kind);				\
-	}
-
 #define ENGINE_DEFINE_RUN(loop)						\
-	static uint64_t ENGINE_LOOP(loop, 0)				\
-	static uint64_t ENGINE_LOOP(loop, 1)				\
-	static uint64_t ENGINE_LOOP(loop, 2)				\
-	static uint64_t ENGINE_LOOP(loop, 3)				\
-	static uint64_t ENGINE_LOOP(loop, 4)				\
-	static uint64_t ENGINE_LOOP(loop, 5)				\
-	static uint64_t ENGINE_LOOP(loop, 6)				\
-	static uint64_t ENGINE_LOOP(loop, 7)
+	static uint64_t loop##_0(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 0); }					\
+	static uint64_t loop##_1(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 1); }					\
+	static uint64_t loop##_2(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 2); }					\
+	static uint64_t loop##_3(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 3); }					\
+	static uint64_t loop##_4(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 4); }					\
+	static uint64_t loop##_5(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 5); }					\
+	static uint64_t loop##_6(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 6); }					\
+	static uint64_t loop##_7(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 7); }
 
 #define ENGINE_RUN(loop)						\
 	{								\

@@ -9,13 +9,16 @@
  * a word in that memory that tells them to stop.
  */
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,7 +30,8 @@
 #include "options.h"
 #include "report.h"
 
-#define PAGE	4096ull
+#define PAGE		4096ull
+#define HUGE_PAGE	(2048ull << 10)
 
 #define MAX_WARMUP_BYTES	1073741824ull
 
@@ -101,6 +105,39 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static void wait_until(uint64_t ns)
+{
+	const struct timespec ts = {
+		.tv_sec = (time_t)(ns / 1000000000),
+		.tv_nsec = (long)(ns % 1000000000),
+	};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+}
+
+/*
+ * With --live and --rate_iops: the engine's loop a slice at a time. In between
+ * the parent is told how far it is, and what came too early waits.
+ */
+static uint64_t run_in_slices(struct job *job, uint64_t nr)
+{
+	const run_fn run = job->o->engine->run[job->kind];
+	const uint64_t rate = job->o->rate_iops;
+	const uint64_t start = now_ns();
+	uint64_t done = 0, now, want;
+
+	do {
+		want = nr - done < job->slice ? nr - done : job->slice;
+		now = run(job, want);
+		done += now;
+		__atomic_add_fetch(&job->res->progress, now, __ATOMIC_RELAXED);
+		if (rate)
+			wait_until(start + (uint64_t)((double)done * 1e9 /
+						      (double)rate));
+	} while (now == want && done < nr && !stopped(job->stop));
+	return done;
+}
+
 /*
  * The engine's loop between two readings of the counter and the two markers.
  * Nothing else may lie there, so this stays out of line and small.
@@ -108,7 +145,8 @@ static uint64_t now_ns(void)
 static __attribute_noinline__
 void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
-	const run_fn run = job->o->engine->run[job->kind];
+	const run_fn run = job->slice ? run_in_slices :
+					job->o->engine->run[job->kind];
 	uint64_t before, after, ios;
 
 	before = cycles();
@@ -138,12 +176,16 @@ static void do_round(struct job *job, uint64_t nr, int stat_fd, struct round *r)
 		job->o->engine->before_round(job);
 	iopath_mark_region((unsigned int)job->o->region);
 	intr = interrupts(stat_fd);
+	if (job->o->pmu)
+		pmu_enable();
 	ns = now_ns();
 	if (job->o->engine->round)
 		job->o->engine->round(job, nr, r);
 	else
 		timed_run(job, nr, r);
 	r->ns = now_ns() - ns;
+	if (job->o->pmu)
+		pmu_disable();
 	r->interrupts = interrupts(stat_fd);
 	if (r->interrupts >= 0)
 		r->interrupts = intr >= 0 ? r->interrupts - intr : -1;
@@ -197,6 +239,37 @@ static void warm_up(struct job *job, int stat_fd)
 		reset_latencies(job);
 }
 
+static uint64_t timeval_ns(struct timeval tv)
+{
+	return ((uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec) * 1000;
+}
+
+/* All rounds, and what is known only of all of them together. */
+static void do_job(struct job *job, int stat_fd)
+{
+	const struct engine *e = job->o->engine;
+	struct result *res = job->res;
+	struct rusage before, after;
+	int pmu_fds[NR_PMU_EVENTS];
+
+	if (job->o->pmu)
+		pmu_open(pmu_fds, res->pmu);
+	getrusage(RUSAGE_SELF, &before);
+	res->start_ns = now_ns();
+	if (e->rounds)
+		e->rounds(job);
+	else
+		do_rounds(job, stat_fd);
+	res->end_ns = now_ns();
+	getrusage(RUSAGE_SELF, &after);
+	if (job->o->pmu)
+		pmu_read(pmu_fds, res->pmu);
+	res->user_ns = timeval_ns(after.ru_utime) -
+		       timeval_ns(before.ru_utime);
+	res->system_ns = timeval_ns(after.ru_stime) -
+			 timeval_ns(before.ru_stime);
+}
+
 static bool bind_to_cpu(struct job *job)
 {
 	cpu_set_t *set;
@@ -218,6 +291,37 @@ static bool bind_to_cpu(struct job *job)
 	return !ret;
 }
 
+static bool set_priority(struct job *job)
+{
+	const struct sched_param param = {
+		.sched_priority = (int)job->o->rtprio,
+	};
+
+	if (!job->o->rtprio)
+		return true;
+	if (sched_setscheduler(0, SCHED_FIFO, &param)) {
+		job_error(job, "sched_setscheduler", 0, 0, -errno);
+		return false;
+	}
+	return true;
+}
+
+/* Memory that is allocated from here on comes from this node. */
+static bool bind_to_node(struct job *job)
+{
+	unsigned long mask[MAX_NODES / 64] = { 0 };
+	const uint64_t node = job->o->numa_node;
+
+	if (node == UNSET)
+		return true;
+	mask[node / 64] = 1ul << node % 64;
+	if (syscall(SYS_set_mempolicy, MPOL_BIND, mask, MAX_NODES + 1)) {
+		job_error(job, "set_mempolicy", 0, 0, -errno);
+		return false;
+	}
+	return true;
+}
+
 static bool open_device(struct job *job)
 {
 	int flags = options_write(job->o) || options_mixed(job->o) ?
@@ -231,14 +335,24 @@ static bool open_device(struct job *job)
 	return job->fd >= 0;
 }
 
+/* Huge pages go in and out as a whole. */
+static size_t buffers_size(const struct job *job)
+{
+	const size_t size = job->stride * job->o->iodepth;
+
+	return job->o->hugepages ? (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) :
+				   size;
+}
+
 static bool make_buffers(struct job *job)
 {
+	const int huge = job->o->hugepages ? MAP_HUGETLB : 0;
 	size_t size;
 
 	job->stride = (job->o->bs + PAGE - 1) & ~(PAGE - 1);
-	size = job->stride * job->o->iodepth;
+	size = buffers_size(job);
 	job->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			    MAP_PRIVATE | MAP_ANONYMOUS | huge, -1, 0);
 	if (job->buffers == MAP_FAILED) {
 		job->buffers = NULL;
 		job_error(job, "mmap", 0, size, -errno);
@@ -252,7 +366,7 @@ static bool prepare(struct job *job)
 {
 	const struct engine *e = job->o->engine;
 
-	if (!bind_to_cpu(job))
+	if (!bind_to_cpu(job) || !set_priority(job) || !bind_to_node(job))
 		return false;
 	if (job->dev && (!open_device(job) || !make_buffers(job)))
 		return false;
@@ -297,14 +411,12 @@ static void job_main(struct job *job, struct shared *shared)
 	if (prepare(job))
 		warm_up(job, stat_fd);
 	wait_for_start(shared);
-	if (!job->res->errors && e->rounds)
-		e->rounds(job);
-	else if (!job->res->errors)
-		do_rounds(job, stat_fd);
+	if (!job->res->errors)
+		do_job(job, stat_fd);
 	if (e->cleanup)
 		e->cleanup(job);
 	if (job->buffers)
-		munmap(job->buffers, job->stride * job->o->iodepth);
+		munmap(job->buffers, buffers_size(job));
 	if (job->fd >= 0)
 		close(job->fd);
 	if (stat_fd >= 0)
@@ -349,6 +461,58 @@ static unsigned int reap(pid_t *pids, const struct report *r,
 	return ended;
 }
 
+/* Ticks since boot, over all processors. */
+struct cpu_time {
+	uint64_t all;
+	uint64_t idle;
+};
+
+static struct cpu_time cpu_time(void)
+{
+	/* user nice system idle iowait irq softirq steal */
+	unsigned long long t[8] = { 0 };
+	struct cpu_time sum = { 0, 0 };
+	FILE *f = fopen("/proc/stat", "re");
+	int i;
+
+	if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu",
+			&t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+			&t[7]) == 8)
+		for (i = 0; i < 8; i++)
+			sum.all += t[i];
+	if (f)
+		fclose(f);
+	sum.idle = t[3] + t[4];
+	return sum;
+}
+
+static double idle_percent(struct cpu_time before, struct cpu_time after)
+{
+	if (!before.all || after.all <= before.all)
+		return -1;
+	return 100 * (double)(after.idle - before.idle) /
+	       (double)(after.all - before.all);
+}
+
+/* Once per second, where the line before was. */
+static void live_line(const struct report *r)
+{
+	static uint64_t last_ios, last_ns;
+	const uint64_t now = now_ns();
+	uint64_t ios = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->nr_jobs; i++)
+		ios += __atomic_load_n(&r->results[i].progress,
+				       __ATOMIC_RELAXED);
+	if (last_ns)
+		fprintf(stderr, "\r\033[K%llu I/Os, %.0f I/Os/s",
+			(unsigned long long)ios, (double)(ios - last_ios) *
+			1e9 / (double)(now - last_ns));
+	last_ios = ios;
+	last_ns = now;
+}
+
 /*
  * The parent's part: let the jobs go when all are ready, stop them when time
  * is up or somebody asks for it, and wait until all have ended. A second
@@ -359,12 +523,17 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 		      const sigset_t *set)
 {
 	const struct timespec soon = { .tv_nsec = 100000000 };
+	const struct timespec second = { .tv_sec = 1 };
+	const struct timespec *wait = r->o->live ? &second : NULL;
+	struct cpu_time before = { 0, 0 };
 	bool started = false;
 	int sig;
 
 	while (running) {
 		/* A job may not have been in its system call yet. */
-		sig = sigtimedwait(set, NULL, shared->stop ? &soon : NULL);
+		sig = sigtimedwait(set, NULL, shared->stop ? &soon : wait);
+		if (sig < 0 && started && r->o->live)
+			live_line(r);
 		switch (sig) {
 		case SIGCHLD:
 			running -= reap(pids, r, jobs);
@@ -384,11 +553,15 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 		if (!started && __atomic_load_n(&shared->ready,
 						__ATOMIC_RELAXED) >= running) {
 			started = true;
+			before = cpu_time();
 			start_all(pids, r);
 		}
 		if (started && shared->stop)
 			signal_all(pids, r, SIGUSR2);
 	}
+	if (r->o->live)
+		fputs("\r\033[K", stderr);
+	r->idle_percent = idle_percent(before, cpu_time());
 }
 
 static void *share(size_t size)
@@ -514,6 +687,20 @@ static bool inspect_devices(struct device *devices, const struct options *o)
 	return true;
 }
 
+/* I/Os for --loops; on devices of several sizes, those for the largest. */
+static uint64_t loop_ios(const struct options *o, const struct device *devices)
+{
+	uint64_t most = 0, blocks;
+	unsigned int i;
+
+	for (i = 0; i < o->nr_files; i++) {
+		blocks = (devices[i].end - devices[i].start) / o->bs;
+		if (blocks > most)
+			most = blocks;
+	}
+	return most * o->loops;
+}
+
 /*
  * By default enough to have seen all code; through the page cache enough to
  * have it filled, unless the device is larger than a machine's memory may be.
@@ -559,6 +746,14 @@ static void plan_io(struct job *job)
 	c->state ^= c->state >> 29;
 }
 
+/* Whole batches, and ten times per second or after each. */
+static uint64_t rate_slice(const struct options *o)
+{
+	const uint64_t slice = o->rate_iops / 10;
+
+	return slice < o->iodepth ? o->iodepth : slice - slice % o->iodepth;
+}
+
 static void plan_jobs(struct report *r, struct job *jobs,
 		      struct result *results, struct round *rounds,
 		      struct shared *shared)
@@ -582,6 +777,10 @@ static void plan_jobs(struct report *r, struct job *jobs,
 		if (o->nr_cpus)
 			jobs[i].cpu = (int)o->cpus[i % o->nr_cpus];
 		jobs[i].fd = -1;
+		if (o->live)
+			jobs[i].slice = LIVE_SLICE * o->iodepth;
+		if (o->rate_iops)
+			jobs[i].slice = rate_slice(o);
 		if (!o->nr_files)
 			continue;
 		jobs[i].dev = &r->devices[i / o->numjobs];
@@ -683,6 +882,8 @@ int main(int argc, char **argv)
 		status = 1;
 		if (!inspect_devices(devices, &o))
 			break;
+		if (o.loops)
+			o.number_ios = loop_ios(&o, devices);
 		if (o.warmup_ios == UNSET)
 			o.warmup_ios = default_warmup(&o, devices);
 		status = run(&o, devices);

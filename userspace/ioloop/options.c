@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine.h"
 #include "options.h"
@@ -103,10 +104,17 @@ static const struct option table[] = {
 	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL, NULL),
 	OPT(rounds, SIZE, 1, 1000000, NULL, NULL),
 	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
+	OPT(loops, SIZE, 0, UINT32_MAX, NULL, NULL),
+	OPT(rate_iops, SIZE, 0, 1000000000, NULL, NULL),
+	OPT(rtprio, SIZE, 0, 99, NULL, NULL),
+	OPT(hugepages, BOOL, 0, 1, NULL, NULL),
+	OPT(numa_node, SIZE, 0, MAX_NODES - 1, NULL, NULL),
 	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
 	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
 	OPT(lat, BOOL, 0, 1, NULL,
 	    "sync vsync libaio io_uring mmap buffered splice"),
+	OPT(pmu, BOOL, 0, 1, NULL, NULL),
+	OPT(live, BOOL, 0, 1, NULL, NULL),
 	OPT(region, SIZE, 0, 65535, NULL, NULL),
 	OPT(allow_mounted, BOOL, 0, 1, NULL, NULL),
 	OPT(calibrate, BOOL, 0, 1, NULL, NULL),
@@ -409,12 +417,33 @@ static bool check_pattern(struct options *o, char *msg, size_t size)
 	return false;
 }
 
+/* A person who waits gets to see how far it is. */
+static bool live_by_default(const struct options *o)
+{
+	return isatty(STDERR_FILENO) && o->output_format == FORMAT_NORMAL &&
+	       !o->number_ios && !o->engine->round && !o->engine->rounds;
+}
+
 /* What one option alone does not show. */
 static bool check(struct options *o, char *msg, size_t size)
 {
 	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size))
 		return false;
-	if (o->rounds > 1 && !o->number_ios)
+	if (o->live == UNSET)
+		o->live = live_by_default(o);
+	if (o->loops && (o->number_ios || !o->filename))
+		snprintf(msg, size,
+			 "--loops=%" PRIu64
+			 ": is for devices, and instead of --number_ios",
+			 o->loops);
+	else if ((o->rate_iops || o->live) &&
+		 (o->engine->round || o->engine->rounds))
+		snprintf(msg, size, "--%s: does not go with %s",
+			 o->live ? "live" : "rate_iops", o->engine->name);
+	else if (o->pmu && o->engine->rounds)
+		snprintf(msg, size, "--pmu: does not see the threads of %s",
+			 o->engine->name);
+	else if (o->rounds > 1 && !o->number_ios && !o->loops)
 		snprintf(msg, size,
 			 "--rounds=%" PRIu64
 			 ": needs --number_ios, the I/Os in one round",
@@ -479,6 +508,8 @@ enum options_result options_parse(struct options *o, int argc, char **argv,
 	o->direct = UNSET;
 	o->rounds = 1;
 	o->warmup_ios = UNSET;
+	o->numa_node = UNSET;
+	o->live = UNSET;
 	o->numjobs = 1;
 
 	for (i = 1; i < argc; i++) {
@@ -548,16 +579,16 @@ void options_help(FILE *out)
 "  --fixedbufs --registerfiles --sqthread_poll --single_issuer --defer_taskrun\n"
 "                 of io_uring; --optional: go on without them, if need be\n"
 "  --inject=submit_bio|submit_bio_noacct --fresh --iodepth_batch=N   of biogen\n"
-"  --number_ios=N --rounds=N  I/Os per round (no limit); rounds (1)\n"
-"  --runtime=TIME --warmup_ios=N      stop after it; I/Os before all rounds\n"
+"  --number_ios=N --rounds=N --loops=N   I/Os per round; rounds; or passes\n"
+"  --runtime=TIME --warmup_ios=N --rate_iops=N   stop after it; I/Os before\n"
 "  --numjobs=N --cpus_allowed=LIST    processes per device; job k to k-th CPU\n"
-"  --lat          latencies, too, for some 30 instructions per I/O\n"
+"  --rtprio=N --numa_node=N --hugepages   FIFO scheduling; where buffers lie\n"
+"  --lat --pmu    latencies; performance counters; --live=0|1: a line per second\n"
 "  --region=N     region number for the marker instructions (0)\n"
 "  --allow-mounted    write even to a device that is in use\n"
 "  --calibrate    no I/O: --number_ios loops of known length\n"
 "  --output-format=normal|json  --output=FILE  (normal, to standard output)\n"
-"Ctrl-C ends the loop and reports. Exit status: 1 if an I/O failed, 2 if the\n"
-"command line is wrong. ioloop(1) has the details.\n";
+"Exit status: 1 if an I/O failed, 2 if the command line is wrong; see ioloop(1)\n";
 
 	fputs(help, out);
 }
@@ -611,7 +642,10 @@ void options_json(const struct options *o, FILE *out)
 				n % NS_PER_S);
 			break;
 		default:
-			fprintf(out, "%" PRIu64, n);
+			if (n == UNSET)
+				fputs("null", out);
+			else
+				fprintf(out, "%" PRIu64, n);
 		}
 	}
 	fputc('}', out);

@@ -12,6 +12,7 @@
 #define MAX_CPUS	4096
 #define MAX_DEVICES	256
 #define MAX_SPLIT	1024
+#define MAX_NODES	1024
 
 enum rw { RW_READ, RW_WRITE, RW_MIXED, RW_RANDREAD, RW_RANDWRITE, RW_RANDMIXED };
 enum pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_FIXED };
@@ -60,7 +61,14 @@ struct options {
 	uint64_t warmup_ios;
 	uint64_t numjobs;
 	char *cpus_allowed;
+	uint64_t loops;
+	uint64_t rate_iops;
+	uint64_t rtprio;
+	uint64_t hugepages;
+	uint64_t numa_node;
 	uint64_t lat;
+	uint64_t pmu;
+	uint64_t live;
 	uint64_t region;
 	uint64_t allow_mounted;
 	uint64_t calibrate;
@@ -78,6 +86,9 @@ enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_BAD };
 
 /* A number that was not given: the default depends on other things. */
 #define UNSET	UINT64_MAX
+
+/* I/Os between two looks at the clock, with --live. */
+#define LIVE_SLICE	256
 
 static inline bool options_write(const struct options *o)
 {

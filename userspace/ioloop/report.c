@@ -2,6 +2,7 @@
 /*
  * The report: a table for people, JSON for programs.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,47 @@ static void json_rounds(const struct result *res, FILE *out)
 	fputs("]}", out);
 }
 
+/* What perf_event_open() means by its error numbers. */
+static const char *pmu_reason(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENODEV:
+	case EOPNOTSUPP:
+		return "no PMU that counts this";
+	case EACCES:
+	case EPERM:
+		return "not allowed: see /proc/sys/kernel/perf_event_paranoid";
+	case EBUSY:
+		return "the PMU was busy with other events";
+	default:
+		return strerror(errnum);
+	}
+}
+
+static void json_pmu(const struct result *res, FILE *out)
+{
+	const struct pmu_count *c;
+	int i;
+
+	fputs("      \"pmu\": {", out);
+	for (i = 0; i < NR_PMU_EVENTS; i++) {
+		c = &res->pmu[i];
+		fprintf(out, "%s\n        \"%s\": {", i ? "," : "",
+			pmu_names[i]);
+		if (c->errnum) {
+			fputs("\"value\": null, \"reason\": ", out);
+			json_string(pmu_reason(c->errnum), out);
+		} else {
+			fprintf(out, "\"value\": %" PRIu64
+				     ", \"counted_percent\": %.1f",
+				c->value, c->percent);
+		}
+		fputc('}', out);
+	}
+	fputs("},\n", out);
+}
+
 static void json_job(const struct job *job, const struct result *res, FILE *out)
 {
 	struct sums s = add_up(res);
@@ -240,6 +282,12 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 	json_error(res, out);
 	fprintf(out, ", \"again\": %" PRIu64 ",\n      \"ns\": %" PRIu64
 		     ", \"tsc\": %" PRIu64 ",\n", res->again, s.ns, s.tsc);
+	fprintf(out, "      \"start_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
+		     ", \"user_ns\": %" PRIu64 ", \"system_ns\": %" PRIu64
+		     ",\n", res->start_ns, res->end_ns, res->user_ns,
+		res->system_ns);
+	if (job->o->pmu)
+		json_pmu(res, out);
 	json_latencies(job, res, s.tsc ? (double)s.ns / (double)s.tsc : 0, out);
 	json_rounds(res, out);
 }
@@ -268,6 +316,10 @@ void report_json(const struct report *r, FILE *out)
 		json_job(&r->jobs[i], &r->results[i], out);
 		fputs(i + 1 < r->nr_jobs ? ",\n" : "],\n", out);
 	}
+	if (r->idle_percent >= 0)
+		fprintf(out, "  \"idle_percent\": %.1f,\n", r->idle_percent);
+	else
+		fputs("  \"idle_percent\": null,\n", out);
 	fprintf(out, "  \"stopped_by\": \"%s\",\n  \"ok\": %s\n}\n",
 		r->stopped_by, r->ok ? "true" : "false");
 }
@@ -333,19 +385,109 @@ static void normal_latencies(const struct job *job, const struct result *res,
 		res->latency_overhead * ns);
 }
 
-static void normal_line(const char *job, const char *cpu, const char *name,
-			uint64_t ios, uint64_t bytes, double seconds,
-			double ns, double ticks, FILE *out)
+/* What one line of the table adds up. */
+struct line {
+	uint64_t ios;
+	uint64_t bytes;
+	uint64_t ns;
+	uint64_t tsc;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t first_end_ns;
+	uint64_t cpu_ns[2];
+	unsigned int jobs;
+};
+
+static void add_job(struct line *l, const struct job *job)
 {
-	fprintf(out, "%5s %4s %-20s %12" PRIu64 " %9.3f ", job, cpu, name, ios,
-		seconds);
-	if (!ios || seconds <= 0) {
-		fprintf(out, "%12s %10s %10s %10s\n", "-", "-", "-", "-");
+	const struct result *res = job->res;
+	const struct sums s = add_up(res);
+
+	l->ios += res->ios;
+	l->bytes += job->dev ? res->ios * job->o->bs : 0;
+	l->ns += s.ns;
+	l->tsc += s.tsc;
+	l->cpu_ns[0] += res->user_ns;
+	l->cpu_ns[1] += res->system_ns;
+	if (!l->jobs || res->start_ns < l->start_ns)
+		l->start_ns = res->start_ns;
+	if (!l->jobs || res->end_ns < l->first_end_ns)
+		l->first_end_ns = res->end_ns;
+	if (res->end_ns > l->end_ns)
+		l->end_ns = res->end_ns;
+	l->jobs++;
+}
+
+/*
+ * The seconds of one job are those in its rounds; those of several go from
+ * the first one's start to the last one's end.
+ */
+static void print_line(const char *job, const char *cpu, const char *name,
+		       const struct line *l, FILE *out)
+{
+	const double ns = (double)(l->jobs > 1 ? l->end_ns - l->start_ns :
+						 l->ns);
+
+	fprintf(out, "%5s %4s %-20s %12" PRIu64 " %9.3f ", job, cpu, name,
+		l->ios, ns / 1e9);
+	if (!l->ios || ns <= 0) {
+		fprintf(out, "%11s %10s %10s %9s %10s\n", "-", "-", "-", "-",
+			"-");
 		return;
 	}
-	fprintf(out, "%12.0f %10.2f %10.1f %10.1f\n", (double)ios / seconds,
-		(double)bytes / seconds / 1e6, ns / (double)ios,
-		ticks / (double)ios);
+	fprintf(out, "%11.0f %10.2f %10.2f %9.3f %10.1f\n",
+		(double)l->ios / ns * 1e9, (double)l->bytes / 1e6,
+		(double)l->bytes / ns * 1e3, (double)l->ns / (double)l->ios /
+		1e3, (double)l->tsc / (double)l->ios);
+}
+
+static void normal_pmu(const struct result *res, FILE *out)
+{
+	const struct pmu_count *c;
+	int i;
+
+	for (i = 0; i < NR_PMU_EVENTS; i++) {
+		c = &res->pmu[i];
+		fprintf(out, "      %-20s ", pmu_names[i]);
+		if (c->errnum)
+			fprintf(out, "n/a (%s)\n", pmu_reason(c->errnum));
+		else
+			fprintf(out, "%.2f per I/O (counted %.0f %% of the time)\n",
+				res->ios ? (double)c->value / (double)res->ios :
+					   0, c->percent);
+	}
+}
+
+static void normal_job(const struct job *job, FILE *out)
+{
+	const struct result *res = job->res;
+	struct line l = { 0 };
+	char name[16], cpu[16];
+
+	add_job(&l, job);
+	snprintf(name, sizeof(name), "%u", job->index);
+	snprintf(cpu, sizeof(cpu), job->cpu < 0 ? "-" : "%d", job->cpu);
+	print_line(name, cpu, job->dev ? job->dev->name : "-", &l, out);
+	if (job->o->rounds > 1)
+		normal_rounds(res, out);
+	if (res->latency && l.tsc)
+		normal_latencies(job, res, (double)l.ns / (double)l.tsc, out);
+	if (job->o->pmu)
+		normal_pmu(res, out);
+}
+
+static void normal_devices(const struct report *r, FILE *out)
+{
+	struct line l;
+	unsigned int i, j;
+
+	for (i = 0; i < r->o->nr_files; i++) {
+		memset(&l, 0, sizeof(l));
+		for (j = 0; j < r->nr_jobs; j++)
+			if (r->jobs[j].dev == &r->devices[i])
+				add_job(&l, &r->jobs[j]);
+		print_line("all", "", r->devices[i].name, &l, out);
+	}
 }
 
 /**
@@ -356,43 +498,34 @@ static void normal_line(const char *job, const char *cpu, const char *name,
 void report_normal(const struct report *r, FILE *out)
 {
 	const struct options *o = r->o;
-	struct sums s, total = { 0, 0 };
-	uint64_t ios = 0, bytes = 0, longest = 0;
-	char job[16], cpu[16];
+	struct line total = { 0 };
 	unsigned int i;
 
 	fprintf(out, "ioloop %s: ", o->engine->name);
 	if (o->nr_files)
 		options_summary(o, out);
 	fprintf(out, "ended by %s\n", r->stopped_by);
-	fprintf(out, "%5s %4s %-20s %12s %9s %12s %10s %10s %10s\n", "job",
-		"cpu", "device", "I/Os", "seconds", "I/Os/s", "MB/s", "ns/I/O",
-		"ticks/I/O");
+	fprintf(out, "%5s %4s %-20s %12s %9s %11s %10s %10s %9s %10s\n", "job",
+		"cpu", "device", "I/Os", "seconds", "I/Os/s", "MB", "MB/s",
+		"us/I/O", "ticks/I/O");
 	for (i = 0; i < r->nr_jobs; i++) {
-		const struct job *j = &r->jobs[i];
-		const struct result *res = &r->results[i];
-
-		s = add_up(res);
-		snprintf(job, sizeof(job), "%u", i);
-		snprintf(cpu, sizeof(cpu), j->cpu < 0 ? "-" : "%d", j->cpu);
-		normal_line(job, cpu, j->dev ? j->dev->name : "-", res->ios,
-			    j->dev ? res->ios * o->bs : 0, (double)s.ns / 1e9,
-			    (double)s.ns, (double)s.tsc, out);
-		if (o->rounds > 1)
-			normal_rounds(res, out);
-		if (res->latency && s.tsc)
-			normal_latencies(j, res, (double)s.ns / (double)s.tsc,
-					 out);
-		ios += res->ios;
-		bytes += j->dev ? res->ios * o->bs : 0;
-		total.ns += s.ns;
-		total.tsc += s.tsc;
-		if (s.ns > longest)
-			longest = s.ns;
+		normal_job(&r->jobs[i], out);
+		add_job(&total, &r->jobs[i]);
 	}
-	if (r->nr_jobs > 1)
-		normal_line("total", "", "", ios, bytes, (double)longest / 1e9,
-			    (double)total.ns, (double)total.tsc, out);
+	if (r->nr_jobs > 1) {
+		if (o->numjobs > 1)
+			normal_devices(r, out);
+		print_line("total", "", "", &total, out);
+		fprintf(out, "The first job ended %.3f s before the last. ",
+			(double)(total.end_ns - total.first_end_ns) / 1e9);
+	}
+	if (total.ios)
+		fprintf(out, "Processor time per I/O: user %.3f us, system %.3f us. ",
+			(double)total.cpu_ns[0] / (double)total.ios / 1e3,
+			(double)total.cpu_ns[1] / (double)total.ios / 1e3);
+	if (r->idle_percent >= 0)
+		fprintf(out, "Machine idle: %.1f %%.", r->idle_percent);
+	fputc('\n', out);
 }
 
 /**

@@ -17,6 +17,7 @@
  * @jobs: the jobs
  * @results: and their results, in the same order
  * @nr_jobs: how many
+ * @idle_percent: the machine's idle processor time meanwhile; -1: not known
  * @stopped_by: what ended the run: "count", "runtime", "signal" or "error"
  * @ok: no I/O failed
  */
@@ -26,6 +27,7 @@ struct report {
 	const struct job *jobs;
 	const struct result *results;
 	unsigned int nr_jobs;
+	double idle_percent;
 	const char *stopped_by;
 	bool ok;
 };

@@ -94,8 +94,8 @@ build plain
 build sanitized SANITIZE=address,undefined
 gcc -std=gnu11 -g -O1 -D_GNU_SOURCE -DIOLOOP_VERSION='"test"' \
 	-fsanitize=address,undefined -fno-sanitize-recover=all \
-	-o "$dir/fuzz" "$here/tests/fuzz_options.c" "$here/options.c" \
-	"$here/report.c" "$here"/engine_*.c "$here/tests/no_jobs.c" \
+	-o "$dir/fuzz" "$here/tests/fuzz_options.c" "$here/tests/no_jobs.c" \
+	"$here/options.c" "$here/report.c" "$here/pmu.c" "$here"/engine_*.c \
 	>"$dir/out" 2>"$dir/err"
 verdict $? "the fuzzer builds"
 "$dir/fuzz" 200000 1 >"$dir/out" 2>"$dir/err"
@@ -237,6 +237,42 @@ expect 2 "must divide" "pieces that are not equal" --ioengine=libaio \
 	--split=3 --filename="$file" --number_ios=1
 json 'job["ios"] == 250' "libaio without io_getevents" --ioengine=libaio \
 	--userspace_reap --filename="$file" --number_ios=250
+
+# Control and what is measured beside
+json 'job["ios"] == 2 * 1024' "two passes" --loops=2 --filename="$file"
+expect 2 "instead of --number_ios" "passes and a count" --loops=2 \
+	--number_ios=5 --filename="$file"
+json '1.5e9 < job["ns"] < 3e9' "a rate" --rate_iops=50 --number_ios=100 \
+	--filename="$file"
+json '800 < r["jobs"][0]["ios"] <= 1200' "a rate in a time" --runtime=1s \
+	--rate_iops=1000 --filename="$file" --ioengine=io_uring --iodepth=7
+expect 2 "does not go with calibrate" "a rate without I/O" --rate_iops=5 \
+	--calibrate --number_ios=5
+json 'len(job["pmu"]) == 7 and
+      all(("counted_percent" in p) != ("reason" in p)
+	  for p in job["pmu"].values())' "counters or why not" --pmu \
+	--filename="$file" --number_ios=100 --rounds=2
+json 'job["end_ns"] - job["start_ns"] >= job["ns"] and
+      0 <= r["idle_percent"] <= 100 and
+      job["user_ns"] + job["system_ns"] > 0' "processor time" \
+	--filename="$file" --runtime=500ms --direct=0
+expect 2 "from 0 to 99" "priority too high" --rtprio=100 --ioengine=null
+expect 1 "set_mempolicy" "node that is not there" --numa_node=1023 \
+	--ioengine=null --number_ios=1
+if [ "$(id -u)" = 0 ]; then
+	json 'job["ios"] == 100' "real-time priority, node 0" --rtprio=1 \
+		--numa_node=0 --filename="$file" --number_ios=100
+else
+	skip "real-time priority" "needs root"
+fi
+if [ "$(cat /proc/sys/vm/nr_hugepages)" -gt 1 ]; then
+	json 'job["ios"] == 100' "huge pages" --hugepages \
+		--filename="$file" --number_ios=100
+else
+	expect 1 "mmap of 2097152 bytes.*Cannot allocate" \
+		"huge pages that are not there" --hugepages \
+		--filename="$file" --number_ios=100
+fi
 
 # written SIZE OFFSET: the file has 0x5a there, and only there
 written() {
