@@ -10,6 +10,8 @@
 #include "options.h"
 #include "report.h"
 
+#define MIN_CPU_TIME_NS	UINT64_C(100000000)
+
 struct sums {
 	uint64_t ns;
 	uint64_t tsc;
@@ -518,6 +520,12 @@ void report_normal(const struct report *r, FILE *out)
 		print_line("total", "", "", &total, out);
 		fprintf(out, "The first job ended %.3f s before the last. ",
 			(double)(total.end_ns - total.first_end_ns) / 1e9);
+	}
+	/* Both are counted in timer ticks: over a short time they say nothing. */
+	if (total.end_ns - total.start_ns < MIN_CPU_TIME_NS) {
+		if (r->nr_jobs > 1)
+			fputc('\n', out);
+		return;
 	}
 	if (total.ios)
 		fprintf(out, "Processor time per I/O: user %.3f us, system %.3f us. ",
