@@ -69,7 +69,7 @@ class Look:
     def ink(self) -> str:
         """The colour that text on it is read in."""
         red, green, blue = (int(self.colour[at : at + 2], 16) for at in (1, 3, 5))
-        return "#ffffff" if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else "#000000"
+        return "#ffffff" if 0.3 * red + 0.59 * green + 0.11 * blue < 125 else "#000000"
 
 
 @dataclass

@@ -13,10 +13,10 @@ from typing import Any
 
 from rich.console import Console
 
-from iopath import __version__, compare, profile, report, result, rungs
+from iopath import __version__, bisect, compare, profile, report, result, rungs
 from iopath.build import image_inputs
 from iopath.cache import Cache, out_of_space
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError, Regressed, UsageError
 from iopath.guest import Machine
 from iopath.measure import Session
 from iopath.paths import cache_root
@@ -24,6 +24,16 @@ from iopath.plan import Settings
 from iopath.process import Stopped
 from iopath.profile import Layers
 from iopath.progress import Reporter
+
+_FILES = {
+    "json": "the whole result, for compare and other programs",
+    "html": "a page with charts, tables and flame graphs; it needs no network",
+    "markdown": "the figures, for a mail or a commit message",
+    "svg": "the ladder as a chart",
+    "png": "the ladder as a chart",
+    "history": "the figures over the kernels as a chart, .svg or .png",
+    "folded": "call stacks, as flame graph tools read them",
+}
 
 
 def _block_size(text: str) -> int:
@@ -74,12 +84,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     profiling.add_argument("kernels", nargs="+", metavar="KERNEL")
     profiling.add_argument(
-        "--folded",
-        metavar="FILE",
-        type=Path,
-        help="write call stacks as flame graph tools read them",
-    )
-    profiling.add_argument(
         "--top", type=_number(1, 10000, "functions"), default=40, metavar="N",
         help="functions to show (default: 40)",
     )  # fmt: skip
@@ -88,14 +92,6 @@ def _parser() -> argparse.ArgumentParser:
         "compare", help="compare kernels or result files with the first, function by function"
     )
     comparing.add_argument("kernels", nargs="+", metavar="KERNEL|FILE.json")
-    comparing.add_argument(
-        "--boots", default=2, type=_number(1, 100, "boots"), metavar="N",
-        help="boot each kernel N times, with other seeds and layouts (default: 2)",
-    )  # fmt: skip
-    comparing.add_argument(
-        "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
-        help="functions to show for each difference (default: 15)",
-    )  # fmt: skip
     comparing.add_argument(
         "--fail-above", type=_percent, metavar="PERCENT",
         help="exit with 1 if any rung takes more than that longer, with 125 if that cannot be told",
@@ -107,14 +103,40 @@ def _parser() -> argparse.ArgumentParser:
         "--anyway", action="store_true", help="compare files that differ in more than the kernel"
     )
 
-    for command in (measuring, profiling, comparing):
+    bisecting = commands.add_parser(
+        "bisect", help="find the kernel package, or the commit, that changed a rung"
+    )
+    bisecting.add_argument("good", metavar="GOOD", help="a kernel, or with --tree a commit")
+    bisecting.add_argument("bad", metavar="BAD", help="a kernel, or with --tree a commit")
+    bisecting.add_argument(
+        "--tree", metavar="PATH", type=Path, help="search the commits of this git tree of a kernel"
+    )
+    bisecting.add_argument(
+        "--build", default=f"make -s olddefconfig && make -s -j{os.cpu_count()} bzImage modules",
+        metavar="COMMAND", help="what builds the tree (default: %(default)s)",
+    )  # fmt: skip
+
+    for command in (measuring, profiling, comparing, bisecting):
         _add_scenario(command)
         _add_machine(command)
-    for command in (profiling, comparing):
+    for command in (comparing, bisecting):
+        command.add_argument(
+            "--boots", default=2, type=_number(1, 100, "boots"), metavar="N",
+            help="boot each kernel N times, with other seeds and layouts (default: 2)",
+        )  # fmt: skip
+        command.add_argument(
+            "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
+            help="functions to show for each difference (default: 15)",
+        )  # fmt: skip
+    for command in (profiling, comparing, bisecting):
         command.add_argument(
             "--layers", metavar="FILE", type=Path, help="a table of layers instead of iopath's"
         )
-    for command in (listing, measuring, profiling, comparing):
+    for command in (measuring, profiling, comparing, bisecting):
+        files = command.add_argument_group("files to write")
+        for name, what in _FILES.items():
+            files.add_argument(f"--{name}", metavar="FILE", type=Path, help=what)
+    for command in (listing, measuring, profiling, comparing, bisecting):
         command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
     return parser
 
@@ -140,7 +162,6 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
         help="bytes per I/O, 512 to 1m (default: 4k); several make several rows",
     )  # fmt: skip
     parser.add_argument("--no-fill", action="store_true", help="load blknull with zero_fill=0")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the result to FILE")
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
@@ -190,10 +211,41 @@ def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
     report.show_kernels(shown, cached, out)
 
 
-def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
-    for path in (args.json, getattr(args, "folded", None)):
+def _check_files(args: argparse.Namespace) -> None:
+    """Complain about files that cannot be written before hours are spent."""
+    for name in _FILES:
+        path = getattr(args, name)
         if path and not path.absolute().parent.is_dir():
             raise UsageError(f"cannot write {path}: there is no such folder")
+        if path and name in ("svg", "png") and path.suffix != f".{name}":
+            raise UsageError(f"--{name} {path}: the file's name must end in .{name}")
+    if args.history and args.history.suffix not in (".svg", ".png"):
+        raise UsageError(f"--history {args.history}: the file's name must end in .svg or .png")
+
+
+def _write_files(
+    args: argparse.Namespace, measured: dict[str, Any], comparison: dict[str, Any] | None
+) -> None:
+    if args.json:
+        _write(args.json, json.dumps(measured, indent=1) + "\n")
+    if args.folded:
+        _write(args.folded, profile.fold_all(measured["results"]))
+    if not (args.html or args.markdown or args.svg or args.png or args.history):
+        return
+    from iopath import charts, page  # what draws is slow to load
+
+    if args.html:
+        _write(args.html, page.render(measured, comparison))
+    if args.markdown:
+        _write(args.markdown, page.markdown(measured, comparison))
+    with out_of_space("cannot write the charts"):
+        for path in filter(None, (args.svg, args.png)):
+            charts.save(charts.ladder(measured), path)
+        if args.history:
+            charts.save(charts.history(measured), args.history)
+
+
+def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
     return Settings(
         rungs=rungs.select(args.rung),
         ops=args.op or rungs.OPS,
@@ -206,27 +258,26 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
     )
 
 
-def _take(session: Session, args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
-    """Measure, and write the result where it is wanted."""
-    measured = session.measure(args.kernels, settings)
-    result.validate(measured, "the result")
-    if args.json:
-        _write(args.json, json.dumps(measured, indent=1) + "\n")
-    return measured
-
-
 def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
-    report.show(_take(session, args, _settings(args, boots=args.boots)), out)
+    _check_files(args)
+    if args.folded:
+        raise UsageError("--folded: measure knows no functions; profile and compare do")
+    measured = session.measure(args.kernels, _settings(args, boots=args.boots))
+    result.validate(measured, "the result")
+    _write_files(args, measured, None)
+    report.show(measured, out)
 
 
 def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
-    measured = _take(session, args, _settings(args, profiled=True))
-    if args.folded:
-        _write(args.folded, profile.fold_all(measured["results"]))
+    _check_files(args)
+    measured = session.measure(args.kernels, _settings(args, profiled=True))
+    result.validate(measured, "the result")
+    _write_files(args, measured, None)
     report.show_profile(measured, args.top, out)
 
 
 def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
+    _check_files(args)
     layers = Layers(args.layers)
     limits = compare.read_limits(args.limits) if args.limits else {}
     files = [name for name in args.kernels if name.endswith(".json")]
@@ -247,15 +298,43 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     whole["kernels"].sort(key=lambda kernel: order.get(kernel["name"], -1))
     comparison = compare.compare(whole, layers)
     comparison["labels"] = [*differing, *comparison["labels"]]
-    if args.json:
-        _write(args.json, json.dumps(whole, indent=1) + "\n")
+    _write_files(args, whole, comparison)
     report.show_header(whole, out)
     report.show_comparison(comparison, args.top, out)
     if args.fail_above is not None or limits:
         above = float("inf") if args.fail_above is None else args.fail_above
         found = compare.regressions(comparison, above, limits)
         if found:
-            raise IopathError("; ".join(found))
+            raise Regressed("; ".join(found))
+
+
+def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
+    _check_files(args)
+    layers = Layers(args.layers)
+
+    def say(text: str) -> None:
+        out.print(text, markup=False, soft_wrap=True)
+
+    search = bisect.Search(session, _settings(args, boots=args.boots), say)
+    if args.tree:
+        tree = args.tree.absolute()
+        ends = bisect.tree(search, tree, args.good, args.bad, args.build, session.cache, say)
+    else:
+        specs = [_debian_spec(name) for name in (args.good, args.bad)]
+        kernels = bisect.between(*specs, session.debian_kernels())
+        say(f"{len(kernels)} kernels from {kernels[0].release} to {kernels[-1].release}")
+        ends = bisect.packages(search, kernels, say)
+    whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
+    comparison = compare.compare(whole, layers)
+    _write_files(args, whole, comparison)
+    say(f"first bad: {whole['kernels'][1]['name']}")
+    report.show_comparison(comparison, args.top, out)
+
+
+def _debian_spec(name: str) -> str:
+    if not name.startswith("debian:"):
+        raise UsageError(f"{name}: bisect searches packages (debian:...), or with --tree commits")
+    return name.removeprefix("debian:")
 
 
 _COMMANDS = {
@@ -263,6 +342,7 @@ _COMMANDS = {
     "measure": _measure,
     "profile": _profile,
     "compare": _compare,
+    "bisect": _bisect,
 }
 
 
@@ -271,7 +351,9 @@ def _interrupted(number: int, frame: object) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Run the command; its exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+
+    With --fail-above or --limits: 0 good, 1 regressed, 125 cannot be told."""
     args = _parser().parse_args(argv)
     width = None if sys.stdout.isatty() else 160
     out = Console(width=width, highlight=False)
@@ -282,7 +364,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _COMMANDS[args.command](session, args, out)
     except IopathError as error:
         print(f"iopath: {error}", file=sys.stderr)
-        return error.status
+        # For git bisect run: what could not be tested is not bad.
+        judging = getattr(args, "fail_above", None) is not None or getattr(args, "limits", None)
+        return 125 if judging and not isinstance(error, Regressed) else error.status
     except (KeyboardInterrupt, Stopped):
         print("iopath: interrupted", file=sys.stderr)
         return 130

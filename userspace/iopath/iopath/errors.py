@@ -12,3 +12,7 @@ class UsageError(IopathError):
     """The command asks for something that cannot be."""
 
     status = 2
+
+
+class Regressed(IopathError):
+    """A rung became longer than is allowed."""

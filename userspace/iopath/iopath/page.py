@@ -40,6 +40,7 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters["count"] = _count
     environment.filters["change"] = _change
+    environment.filters["difference"] = _difference
     kernels = result["kernels"]
     rows = charts.rows(result)
     names = [kernel["name"] for kernel in kernels]
@@ -53,6 +54,7 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
             (name, [kernel["config"].get(name, "") for kernel in kernels]) for name in options
         ],
         labels=comparison["labels"] if comparison else [],
+        unknown=_unknown(comparison),
         base=_base(result, comparison),
         rows=[
             (index, row, [_cell(row, name, result, comparison) for name in names])
@@ -90,6 +92,15 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _base(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     return comparison["base"] if comparison else result["kernels"][0]["name"]
+
+
+def _unknown(comparison: dict[str, Any] | None) -> bool:
+    """Whether of any change nobody can tell if it is noise."""
+    return any(
+        found["verdict"] == "unknown"
+        for rung in (comparison["rungs"] if comparison else ())
+        for found in rung["differences"].values()
+    )
 
 
 def _differences(row: charts.Row, comparison: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
@@ -130,12 +141,18 @@ def _count(value: float) -> str:
     return f"{value:,.2f}"
 
 
-def _change(cell: dict[str, Any]) -> str:
-    """A difference, with its share if that is known."""
-    if cell["difference"] is None:
-        return ""
+def _difference(cell: dict[str, Any]) -> str:
     percent = "" if cell["percent"] is None else f" ({cell['percent']:+.2f} %)"
     return f"{cell['difference']:+,.2f}{percent}"
+
+
+def _change(cell: dict[str, Any] | None) -> str:
+    """How a cell differs, if it does beyond the noise; with a question mark if nobody can tell."""
+    if cell is None or cell["difference"] is None:
+        return ""
+    if cell["verdict"] == "same":
+        return "same"
+    return _difference(cell) + ("?" if cell["verdict"] == "unknown" else "")
 
 
 def _inline(figure: Figure, name: str) -> Markup:
@@ -262,6 +279,10 @@ class _Names:
         return {
             "total": profile["instructions"],
             "kernel": profile["kernel"],
+            "lines": profile["lines"],
+            "faults": profile["faults"],
+            "switches": profile["switches"],
+            "unmatched": profile["unmatched_returns"],
             "functions": functions,
             "stacks": self._tree(profile["stacks"]),
         }
@@ -292,7 +313,7 @@ def _start(rows: Sequence[charts.Row], comparison: dict[str, Any] | None) -> int
         (abs(found["percent"] or 0), -index)
         for index, row in enumerate(rows)
         for found in _differences(row, comparison).values()
-        if found["verdict"] in ("longer", "shorter") and found["functions"]
+        if found["verdict"] != "same" and found["functions"]
     ]
     if changed:
         return -max(changed)[1]
@@ -313,7 +334,7 @@ def markdown(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     for kernel in result["kernels"]:
         lines += _wrap(f"- {kernel['name']}: {kernel_text(kernel)}")
     if comparison and comparison["labels"]:
-        lines += ["", "Beside the kernels, these differ:", ""]
+        lines += ["", "Beside their code, these kernels differ in:", ""]
         for label in comparison["labels"]:
             lines += _wrap(f"- {label}")
     cells = {
@@ -330,16 +351,18 @@ def markdown(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     others = [kernel for kernel in kernels if kernel != base]
     if others:
         lines += ["", f"### Change against {base}"]
+        if _unknown(comparison):
+            lines += ["", "? may be noise: that takes two boots or more to tell"]
         changes = [
-            [kernel, *(_verdict(cells[index, kernel]) for index in range(len(rows)))]
+            [kernel, *(_change(cells[index, kernel]) or "-" for index in range(len(rows)))]
             for kernel in others
         ]
         lines += _tables(first, changes)
     for row in rows:
         for kernel, found in _differences(row, comparison).items():
-            if found["verdict"] in ("longer", "shorter") and found["functions"]:
+            if found["verdict"] != "same" and found["functions"]:
                 lines += ["", f"### {row.title}: {base} to {kernel}", ""]
-                lines += [f"{_change(found)}, {found['verdict']} (noise {found['noise']:.2f})"]
+                lines += [f"{_difference(found)}, {found['verdict']} (noise {found['noise']:.2f})"]
                 lines += _attribution(found)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -348,18 +371,11 @@ def _figure(cell: dict[str, Any] | None) -> str:
     return _count(cell["instructions"]) if cell else "-"
 
 
-def _verdict(cell: dict[str, Any] | None) -> str:
-    if cell is None or cell["difference"] is None:
-        return "-"
-    return cell["verdict"] if cell["verdict"] in ("same", "unknown") else _change(cell)
-
-
 def _attribution(found: dict[str, Any]) -> list[str]:
     """The layers and functions that account for a difference; the functions add up to it."""
-    layers = sorted(found["layers"], key=lambda part: -abs(part["difference"]))
     texts = [
         f"{part['layer']} {part['difference']:+,.2f}"
-        for part in layers
+        for part in found["layers"]
         if abs(part["difference"]) >= 0.005
     ]
     largest, rest = found["functions"][:_LARGEST], found["functions"][_LARGEST:]

@@ -14,6 +14,7 @@ DEVICE = "/dev/blknull0"
 # see none, and many, so that their median is the path itself.
 ROUNDS = 60
 _IOS = 100  # I/Os in a round
+_CACHED = "--size=1m"  # as much of the device as is read into the page cache beforehand
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
 
 
@@ -80,11 +81,13 @@ RUNGS = (
         ("--ioengine=io_uring", "--direct=1", "--iodepth=32", "--fixedbufs", "--registerfiles"),
         batch=32,
     ),
-    Rung("buf.pread", "pread/pwrite of cached pages", ("--ioengine=buffered", "--direct=0")),
+    Rung(
+        "buf.pread", "pread/pwrite of cached pages", ("--ioengine=buffered", "--direct=0", _CACHED)
+    ),
     Rung(
         "splice",
         "splice to a pipe and on to /dev/null, cached pages",
-        ("--ioengine=splice", "--direct=0"),
+        ("--ioengine=splice", "--direct=0", _CACHED),
         can=("read",),
     ),
 )

@@ -7,6 +7,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const form = document.getElementById("choice");
 const view = document.getElementById("view");
 const about = document.getElementById("about");
+const more = document.getElementById("more");
 const tip = document.getElementById("tip");
 
 const ROW = 20; // pixels
@@ -57,6 +58,8 @@ function state() {
 	return at;
 }
 
+let led = true; // whether a link, not a control, changed the address
+
 // Go to the present state with these changes; *quietly*, without a step in the history.
 function go(changes, quietly = false) {
 	const to = { ...state(), ...changes };
@@ -70,10 +73,14 @@ function go(changes, quietly = false) {
 		address.set("find", to.find);
 	if (to.zoom)
 		address.set("zoom", to.zoom);
+	const text = String(address).replaceAll("%2F", "/").replaceAll("%3A", ":");
+	if (location.hash === `#${text}`)
+		return;
+	led = false;
 	if (quietly)
-		location.replace(`#${address}`);
+		location.replace(`#${text}`);
 	else
-		location.hash = address;
+		location.hash = text;
 }
 
 // Tables.
@@ -190,7 +197,8 @@ function joined(before, after) {
 	add(before, 0);
 	add(after, 1);
 	const functions = [...rows.values()].map(({ names: [old, now], counts: [b, a], layer }) => {
-		const note = !old ? "new" : !now ? "gone" : old !== now ? `was ${old}` : "";
+		const renamed = old.split(".")[0] !== now.split(".")[0];
+		const note = !old ? "new" : !now ? "gone" : renamed ? `was ${old}` : "";
 		return [now || old, layer, b, a, a - b, note];
 	});
 	functions.sort((a, b) => Math.abs(b[4]) - Math.abs(a[4]));
@@ -205,14 +213,13 @@ function difference(rung, before, after) {
 	return given || joined(rung.profiles[before], rung.profiles[after]);
 }
 
-function differenceTable(rows, titles, unattributed, find) {
+// Rows that are the same in both may be missing; the sums are those of the profiles.
+function differenceTable(rows, titles, before, after, unattributed, find) {
 	const from = titles.length;
-	const texts = titles.map(() => "");
-	const sums = rows.reduce(
-		(sum, row) => sum.map((value, at) => value + row[from + at]), [0, 0, 0]);
-	const foot = [["all", ...texts.slice(1), ...sums]];
+	const texts = titles.slice(1).map(() => "");
+	const foot = [["all", ...texts, before.total, after.total, after.total - before.total]];
 	if (Math.abs(unattributed) >= 0.005)
-		foot.push(["not attributed", ...texts.slice(1), "", "", unattributed]);
+		foot.push(["not attributed", ...texts, "", "", unattributed]);
 	const note = rows.length && rows[0].length > from + 3;
 	return table(
 		[...titles, "before", "after", "difference", ...(note ? ["note"] : [])],
@@ -453,6 +460,7 @@ function draw() {
 	hideTip();
 	if (!after || (at.against >= 0 && !before)) {
 		about.textContent = `There is no profile of ${rung.title} on ${after ? data.kernels[at.against] : name}.`;
+		more.textContent = "";
 		view.replaceChildren();
 		return;
 	}
@@ -473,14 +481,39 @@ function draw() {
 		refocus = false;
 	} else if (differs) {
 		const found = difference(rung, at.against, at.kernel);
-		view.replaceChildren(at.view === "layers"
-			? differenceTable(found.layers, ["layer"], found.unattributed, at.find)
-			: differenceTable(found.functions, ["function", "layer"], found.unattributed, at.find));
+		const [rows, titles] = at.view === "layers"
+			? [found.layers, ["layer"]] : [found.functions, ["function", "layer"]];
+		view.replaceChildren(differenceTable(rows, titles, before, after, found.unattributed, at.find));
 	} else {
 		view.replaceChildren(at.view === "layers"
 			? layerTable(after, at.find) : functionTable(after, at.find));
 	}
 	about.textContent = `${text}.`;
+	more.textContent = beyond(before, after, at.view === "flame");
+}
+
+// What a profile says beside its instructions.
+function beyond(before, after, stacks) {
+	const texts = [];
+	const say = (title, value) => {
+		const [b, a] = [before ? value(before) : 0, value(after)];
+		if (count(b) !== count(a) && before)
+			texts.push(`${title} ${count(b)} to ${count(a)}`);
+		else if (a)
+			texts.push(`${title} ${count(a)}`);
+	};
+	const lines = { code: "cache lines of code", data: "cache lines of data" };
+	for (const [kind, title] of Object.entries(lines)) {
+		say(`${title} touched by the kernel`, (profile) => profile.lines[`${kind}_kernel`]);
+		say("by the program", (profile) => profile.lines[`${kind}_user`]);
+	}
+	say("exceptions", (profile) => profile.faults);
+	say("switches of task", (profile) => profile.switches);
+	let text = `Per I/O: ${texts.join(", ")}.`;
+	const unmatched = after.unmatched + (before ? before.unmatched : 0);
+	if (stacks && unmatched)
+		text += ` ${unmatched} returns in the round match no call: stacks may be wrong.`;
+	return text;
 }
 
 data.rungs.forEach((rung, index) => form.rung.add(new Option(rung.title, index)));
@@ -504,9 +537,9 @@ addEventListener("hashchange", () => {
 	const named = location.hash.startsWith("#rung=");
 	if (named || !location.hash)
 		draw();
-	// A link of the summary leads down here; a control is here already.
-	if (named && !form.contains(document.activeElement) && !view.contains(document.activeElement))
+	if (named && led)
 		document.getElementById("attribution").scrollIntoView();
+	led = true;
 });
 draw();
 if (location.hash.startsWith("#rung="))

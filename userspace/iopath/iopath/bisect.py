@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Find the kernel that made a rung longer, or shorter: among packages, or among commits of a tree.
+
+A kernel counts as bad if its figure is nearer to the bad end's than to the good end's. One that
+cannot be built or measured is skipped, as git bisect does it.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from iopath import compare, process
+from iopath.apt import UNRELEASED
+from iopath.cache import Cache
+from iopath.errors import IopathError, UsageError
+from iopath.kernels import DebianKernel, select
+from iopath.measure import Session
+from iopath.plan import Settings
+
+Say = Callable[[str], None]
+
+
+def between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
+    """The packaged kernels from *good* to *bad* (specs without "debian:"), in that order.
+
+    Only those of the same flavour, and of the same build for a suite ("+deb13") where both ends are
+    of one: what differs should be the kernel, not its compiler.
+    """
+    first, _ = select(good, kernels)
+    last, _ = select(bad, kernels)
+    if first.release == last.release:
+        raise UsageError(f"both ends are {first.release}: there is nothing in between")
+    if first.flavour != last.flavour:
+        raise UsageError(f"{first.release} and {last.release} are of different flavours")
+    builds = {_build(first), _build(last)}
+    released = first.suite not in UNRELEASED and last.suite not in UNRELEASED
+    candidates = [
+        kernel
+        for kernel in kernels
+        if not kernel.missing
+        and kernel.flavour == first.flavour
+        and (len(builds) > 1 or _build(kernel) in builds)
+        and not (released and kernel.suite in UNRELEASED)
+    ]
+    at, to = candidates.index(first), candidates.index(last)
+    return candidates[at : to + 1] if at < to else candidates[to : at + 1][::-1]
+
+
+def _build(kernel: DebianKernel) -> str:
+    match = re.search(r"\+(deb\d+)", kernel.release)
+    return match.group(1) if match else ""
+
+
+class Search:
+    """The measurements of one search."""
+
+    def __init__(self, session: Session, settings: Settings, say: Say) -> None:
+        if len(settings.rungs) != 1 or len(settings.block_sizes) != 1:
+            raise UsageError("bisect looks at one rung and one block size: name it with --rung")
+        ops = settings.rungs[0].ops(settings.ops)[:1]
+        self._settings = replace(settings, ops=ops, profile=True)
+        self._session = session
+        self._say = say
+
+    def measure(self, kernel: str, name: str) -> dict[str, Any]:
+        """The result for *kernel*, under *name*."""
+        found = self._session.measure([kernel], self._settings)
+        found["kernels"][0]["name"] = name
+        record = found["results"][0]
+        record["kernel"]["name"] = name
+        self._say(f"{name}: {record['instructions_per_io']:,.2f} instructions per I/O")
+        return found
+
+    def judge(self, good: dict[str, Any], bad: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
+        """Whether a result is bad, as the two ends are. Raises IopathError if the ends agree."""
+        one, other = (end["results"][0] for end in (good, bad))
+        noise = max(one["boot_spread"] + other["boot_spread"], compare.RESOLUTION)
+        before, after = one["instructions_per_io"], other["instructions_per_io"]
+        if abs(after - before) <= noise:
+            raise IopathError(
+                f"both ends take the same: {before:,.2f} and {after:,.2f} instructions per I/O"
+            )
+        middle = (before + after) / 2
+        return lambda result: (
+            (result["results"][0]["instructions_per_io"] > middle) == (after > middle)
+        )
+
+
+def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[dict[str, Any]]:
+    """Search *kernels*, ordered from good to bad: the results of the last good one and the first
+    bad one. Kernels in between that had to be skipped are said."""
+    names = [f"debian:{kernel.release}" for kernel in kernels]
+    good = search.measure(names[0], names[0])
+    bad = search.measure(names[-1], names[-1])
+    is_bad = search.judge(good, bad)
+    low, high = 0, len(names) - 1
+    skipped: set[int] = set()
+    while True:
+        open_ = [at for at in range(low + 1, high) if at not in skipped]
+        if not open_:
+            break
+        at = min(open_, key=lambda at: abs(at - (low + high) / 2))
+        try:
+            found = search.measure(names[at], names[at])
+        except IopathError as error:
+            say(f"{names[at]}: skipped: {error}")
+            skipped.add(at)
+            continue
+        if is_bad(found):
+            high, bad = at, found
+        else:
+            low, good = at, found
+    unknown = [names[at] for at in sorted(skipped) if low < at < high]
+    if unknown:
+        say(f"it may as well be one of those skipped: {', '.join(unknown)}")
+    return [good, bad]
+
+
+def tree(
+    search: Search, path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
+) -> list[dict[str, Any]]:
+    """Search the commits of the git tree *path* with git bisect, building each with *command* (a
+    shell's); the results of the first bad commit and the one before."""
+    if _git(path, "status", "--porcelain", "--untracked-files=no"):
+        raise UsageError(f"{path} has uncommitted changes: commit or stash them first")
+    start = _git(path, "rev-parse", "--abbrev-ref", "HEAD")
+    if start == "HEAD":
+        start = _git(path, "rev-parse", "HEAD")
+    results: dict[str, dict[str, Any]] = {}
+
+    def at_head() -> dict[str, Any]:
+        commit = _git(path, "rev-parse", "HEAD")
+        if commit not in results:
+            log = cache.root / "logs" / f"bisect-{commit[:12]}.log"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text("")
+            say(f"{commit[:12]}: building")
+            if process.run(["sh", "-c", command], output=log, cwd=path):
+                raise IopathError(f"{commit[:12]} does not build (log: {log})")
+            results[commit] = search.measure(f"tree:{path}", commit[:12])
+        return results[commit]
+
+    try:
+        ends = []
+        for commit in (good, bad):
+            _git(path, "checkout", "--quiet", "--detach", commit)
+            ends.append(at_head())
+        is_bad = search.judge(*ends)
+        output = _git(path, "bisect", "start", bad, good)
+        while not (found := re.search(r"([0-9a-f]{40}) is the first bad commit", output)):
+            if "There are only 'skip'ped commits left" in output:
+                raise IopathError("the commits in between can neither be built nor measured")
+            try:
+                word = "bad" if is_bad(at_head()) else "good"
+            except IopathError as error:
+                say(f"skipped: {error}")
+                word = "skip"
+            output = _git(path, "bisect", word, check=False)
+        first = found.group(1)
+        _git(path, "bisect", "reset", "HEAD")
+        parent = _git(path, "rev-parse", f"{first}^")
+        for commit in (parent, first):
+            if commit not in results:
+                _git(path, "checkout", "--quiet", "--detach", commit)
+                at_head()
+        say(_git(path, "log", "-1", "--format=first bad commit: %h %s (%an, %as)", first))
+        return [results[parent], results[first]]
+    finally:
+        _git(path, "bisect", "reset", "HEAD", check=False)
+        _git(path, "checkout", "--quiet", start, check=False)
+
+
+def _git(path: Path, *words: str, check: bool = True) -> str:
+    done = subprocess.run(
+        [process.need("git", "git"), "-C", path, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    if check and done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise IopathError(f"git {words[0]}: {lines[0] if lines else 'it failed'}")
+    return (done.stdout if check else done.stdout + done.stderr).strip()
