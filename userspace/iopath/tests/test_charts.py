@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Charts show the figures they are given, and look the same each time."""
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from iopath import charts
+from iopath.errors import UsageError
+from iopath.profile import Layers
+
+COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
+DIGEST = "0123456789abcdef" * 4
+
+# The stacks of a profile: functions from the outermost in, their layers, and the own instructions
+# of the last one.
+STACKS = (
+    (("loop [user]",), "user", 12.36),
+    (("loop [user]", "do_syscall_64"), "system call entry", 31.0),
+    (("loop [user]", "do_syscall_64", "vfs_read"), "VFS", 122.0),
+    (("loop [user]", "do_syscall_64", "vfs_read", "gup"), "page pinning", 400.0),
+    (("loop [user]", "do_syscall_64", "vfs_read", "gup", "helper.part.0"), "page pinning", 24.0),
+    (("loop [user]", "do_syscall_64", "vfs_read", "submit [blknull]"), "driver", 5.0),
+    (("loop [user]", "do_syscall_64", "odd"), "other", 7.5),
+)
+
+Stack = tuple[tuple[str, ...], str, float]
+
+
+def a_profile(stacks: Sequence[Stack]) -> dict[str, Any]:
+    functions: dict[str, tuple[str, float]] = {}
+    layers: dict[str, float] = defaultdict(float)
+    for path, layer, count in stacks:
+        functions[path[-1]] = (layer, functions.get(path[-1], ("", 0.0))[1] + count)
+        layers[layer] += count
+    total = sum(layers.values())
+    zeroes = dict.fromkeys(COUNTS, 0.0)
+    return {
+        **zeroes,
+        "instructions": total,
+        "user": layers["user"],
+        "kernel": total - layers["user"],
+        "layers": dict(layers),
+        "functions": [
+            {
+                **zeroes,
+                "name": text.split(" ")[0],
+                "module": text.partition(" ")[2].strip("[]"),
+                "layer": layer,
+                "instructions": count,
+            }
+            for text, (layer, count) in functions.items()
+        ],
+        "stacks": [[";".join(path), count] for path, _, count in stacks],
+        "lines": {"code_user": 1, "code_kernel": 90.5, "data_user": 2, "data_kernel": 60},
+        "unmatched_returns": 0,
+        "faults": 0,
+        "switches": 0,
+    }
+
+
+def a_record(
+    kernel: str, rung: str, op: str, size: int, stacks: Sequence[Stack] | None = STACKS
+) -> dict[str, Any]:
+    """One record; the clock's figure is 0.07 above the profile's total, as in real life."""
+    profile = a_profile(stacks or STACKS)
+    figure = round(profile["instructions"] + 0.07, 4)
+    record = {
+        "kernel": {"name": kernel, "release": kernel},
+        "rung": rung,
+        "op": op,
+        "block_size": size,
+        "instructions_per_io": figure,
+        "spread": 0.02,
+        "boots": [figure, figure],
+        "boot_spread": 0.0,
+        "mean_with_interrupts": figure,
+        "rounds": 60,
+        "rounds_with_interrupts": 0,
+        "ios_per_round": 100,
+        "batch": 1,
+        "command": ["/bin/ioloop"],
+    }
+    return record | ({"profile": profile} if stacks is not None else {})
+
+
+def a_result(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A result of these records, on the kernels that they name."""
+    records = list(records)
+    return {
+        "schema": 1,
+        "program": "iopath 0",
+        "mode": "exact",
+        "qemu": {"version": "7.2", "digest": DIGEST},
+        "machine": {"cpu": "max", "memory_mib": 1024, "cmdline": "nokaslr", "seed": 1},
+        "programs": {"ioloop": DIGEST},
+        "source": DIGEST,
+        "kernels": [
+            {
+                "name": name,
+                "release": f"{name}-release",
+                "version": "1-1",
+                "origin": "Debian sid",
+                "banner": "Linux",
+                "compiler": "gcc-12",
+                "cpu_model": "QEMU",
+                "cmdline": "console=ttyS0 nokaslr",
+                "clocksource": "tsc",
+                "config": {"HZ": "250", "PREEMPT": "y"},
+                "digests": {"vmlinuz": DIGEST, "config": DIGEST},
+                "modules": {"blknull": {"iopath_shims": ""}},
+                "zero_fill": True,
+                "quiet_after_seconds": 1,
+            }
+            for name in dict.fromkeys(record["kernel"]["name"] for record in records)
+        ],
+        "results": records,
+    }
+
+
+def bars(axes: Axes) -> dict[float, list[tuple[float, float, str]]]:
+    """The parts of each bar, by its place: where they begin, how long they are, their colour."""
+    found = defaultdict(list)
+    for patch in axes.patches:
+        place = round(patch.get_y() + patch.get_height() / 2, 3)
+        found[place].append((patch.get_x(), patch.get_width(), to_hex(patch.get_facecolor())))
+    return dict(found)
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_bars_are_stacked_by_layer_and_add_up() -> None:
+    result = a_result(a_record(name, "dio.pread", "read", 4096) for name in ("a", "b"))
+    figure = charts.ladder(result)
+    profile = result["results"][0]["profile"]
+    drawn = bars(figure.axes[0])
+    assert len(drawn) == 2
+    looks = charts.looks(result)
+    for parts in drawn.values():
+        assert {colour: width for _, width, colour in parts} == pytest.approx(
+            {looks[name].colour: count for name, count in profile["layers"].items()}
+        )
+        end = 0.0
+        for left, width, _ in parts:
+            assert left == pytest.approx(end)
+            end += width
+        assert end == pytest.approx(profile["instructions"])
+        assert parts[-1][2] == charts.OTHER
+    assert texts(figure).count("601.93") == 2
+
+
+def test_operations_are_beside_and_sizes_below_each_other() -> None:
+    figure = charts.ladder(
+        a_result(
+            [
+                a_record("a", "syscall", "none", 0),
+                *(
+                    a_record("a", rung, op, size)
+                    for rung in ("raw", "dio")
+                    for op in ("read", "write")
+                    for size in (512, 4096)
+                ),
+            ]
+        )
+    )
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["read 512 B", "write 512 B", "read 4 KiB", "write 4 KiB"]
+    # The rung without I/O is with the first only.
+    assert [len(bars(axes)) for axes in figure.axes] == [3, 2, 2, 2]
+
+
+def test_a_kernel_without_the_rung_has_no_bar() -> None:
+    result = a_result([a_record("a", "x", "read", 512), a_record("b", "x", "read", 512),
+                       a_record("a", "y", "read", 512)])  # fmt: skip
+    assert len(bars(charts.ladder(result).axes[0])) == 3
+
+
+def test_without_a_profile_a_bar_is_the_figure() -> None:
+    result = a_result([a_record("a", "dio.pread", "read", 4096, stacks=None)])
+    figure = charts.ladder(result)
+    (parts,) = bars(figure.axes[0]).values()
+    assert [width for _, width, _ in parts] == [601.93]
+    assert charts.looks(result) == {}
+    assert not figure.legends
+
+
+def test_layers_look_the_same_in_every_chart() -> None:
+    names = [*Layers().names, "of a user's table"]
+    everything = a_result(
+        [a_record("a", "x", "read", 512, [((name,), name, 1.0) for name in reversed(names)])]
+    )
+    looks = charts.looks(everything)
+    assert len(set(looks.values())) == len(names) == len(looks)
+    assert list(looks)[-1] == "other"
+    some = charts.looks(a_result([a_record("a", "x", "read", 512)]))
+    assert all(look == looks[name] for name, look in some.items())
+
+
+def test_history_has_each_figure() -> None:
+    records = []
+    for number, name in enumerate(("5.10", "6.1", "7.2")):
+        for op in ("read", "write"):
+            record = a_record(name, "dio.pread", op, 4096)
+            record["instructions_per_io"] += 10 * number + (op == "write")
+            records.append(record)
+    del records[3]  # 6.1, write
+    figure = charts.history(a_result(records))
+    read, write = figure.axes[0].get_lines()
+    assert list(read.get_ydata()) == pytest.approx([601.93, 611.93, 621.93])
+    assert list(write.get_xdata()) == [0, 2]
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["5.10", "6.1", "7.2"]
+
+
+def test_history_does_not_blow_up_what_is_nothing() -> None:
+    result = a_result(a_record(name, "dio.pread", "read", 4096) for name in "abc")
+    result["results"][1]["instructions_per_io"] += 0.01
+    bottom, top = charts.history(result).axes[0].get_ylim()
+    assert top - bottom >= 0.05 * 601.93
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+@pytest.mark.parametrize("draw", [charts.ladder, charts.history])
+def test_the_same_result_gives_the_same_file(
+    draw: Any,  # noqa: ANN401
+    suffix: str,
+    tmp_path: Path,
+) -> None:
+    result = a_result(a_record(name, "dio.pread", "read", 4096) for name in "abc")
+    for name in ("one", "two"):
+        charts.save(draw(copy.deepcopy(result)), tmp_path / f"{name}{suffix}")
+    one, two = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
+    assert one == two
+    if suffix == ".svg":
+        assert b">dio.pread" in one  # text is text
+        assert b"<dc:date>" not in one
+    else:
+        assert one.startswith(b"\x89PNG")
+
+
+def test_charts_that_cannot_be_written(tmp_path: Path) -> None:
+    figure = charts.ladder(a_result([a_record("a", "x", "read", 512)]))
+    with pytest.raises(UsageError, match=r"x\.pdf: charts are written as \.svg or \.png"):
+        charts.save(figure, tmp_path / "x.pdf")
+    with pytest.raises(UsageError, match="No such file or directory"):
+        charts.save(figure, tmp_path / "none/x.svg")
