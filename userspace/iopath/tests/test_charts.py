@@ -117,6 +117,8 @@ def a_result(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 "digests": {"vmlinuz": DIGEST, "config": DIGEST},
                 "modules": {"blknull": {"iopath_shims": ""}},
                 "zero_fill": True,
+                "coherent": True,
+                "coherent": True,
                 "quiet_after_seconds": 1,
             }
             for name in dict.fromkeys(record["kernel"]["name"] for record in records)
