@@ -198,11 +198,10 @@ struct job {
 
 /* For struct engine's flags */
 #define ENGINE_FILE	0x01	/* needs --filename */
-#define ENGINE_BATCH	0x02	/* --iodepth may be above 1 */
-#define ENGINE_CACHED	0x04	/* works through the page cache only */
-#define ENGINE_INDIRECT	0x08	/* does so unless --direct=1 is given */
-#define ENGINE_READS	0x10	/* cannot write */
-#define ENGINE_NO_LOCK	0x20	/* mlockall() would read the whole device */
+#define ENGINE_CACHED	0x02	/* works through the page cache only */
+#define ENGINE_INDIRECT	0x04	/* does so unless --direct=1 is given */
+#define ENGINE_READS	0x08	/* cannot write */
+#define ENGINE_NO_LOCK	0x10	/* mlockall() would read the whole device */
 
 typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
 
@@ -211,6 +210,7 @@ typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
  * @name: as in --ioengine
  * @flags: ENGINE_*
  * @iodepth: what --iodepth is if not given
+ * @max_iodepth: the most it may be
  * @setup: prepare everything, so that @run allocates nothing; false after
  *	job_error(); NULL if there is nothing to prepare
  * @before_round: what must be done before each round, untimed; may be NULL
@@ -228,6 +228,7 @@ struct engine {
 	const char *name;
 	unsigned int flags;
 	uint64_t iodepth;
+	uint64_t max_iodepth;
 
 	bool (*setup)(struct job *job);
 	void (*before_round)(struct job *job);

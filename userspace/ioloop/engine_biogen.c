@@ -120,8 +120,9 @@ static void biogen_rounds(struct job *job)
 
 const struct engine engine_biogen = {
 	.name = "biogen",
-	.flags = ENGINE_FILE | ENGINE_BATCH,
+	.flags = ENGINE_FILE,
 	.iodepth = 1,
+	.max_iodepth = BIOGEN_MAX_DEPTH,
 	.setup = biogen_setup,
 	.rounds = biogen_rounds,
 	.cleanup = biogen_cleanup,

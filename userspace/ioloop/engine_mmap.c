@@ -124,6 +124,7 @@ const struct engine engine_mmap = {
 	.name = "mmap",
 	.flags = ENGINE_FILE | ENGINE_CACHED | ENGINE_NO_LOCK,
 	.iodepth = 1,
+	.max_iodepth = 1,
 	.setup = mmap_setup,
 	.before_round = mmap_before_round,
 	.run = ENGINE_RUN(mmap_loop),

@@ -116,6 +116,7 @@ const struct engine engine_splice = {
 	.name = "splice",
 	.flags = ENGINE_FILE | ENGINE_INDIRECT | ENGINE_READS,
 	.iodepth = 1,
+	.max_iodepth = 1,
 	.setup = splice_setup,
 	.run = ENGINE_RUN(splice_loop),
 	.cleanup = splice_cleanup,

@@ -48,6 +48,7 @@ const struct engine engine_sync = {
 	.name = "sync",
 	.flags = ENGINE_FILE,
 	.iodepth = 1,
+	.max_iodepth = 1,
 	.run = ENGINE_RUN(sync_loop),
 };
 
@@ -55,5 +56,6 @@ const struct engine engine_buffered = {
 	.name = "buffered",
 	.flags = ENGINE_FILE | ENGINE_CACHED,
 	.iodepth = 1,
+	.max_iodepth = 1,
 	.run = ENGINE_RUN(sync_loop),
 };

@@ -118,6 +118,7 @@ const struct engine engine_vsync = {
 	.name = "vsync",
 	.flags = ENGINE_FILE,
 	.iodepth = 1,
+	.max_iodepth = 1,
 	.setup = vsync_setup,
 	.run = ENGINE_RUN(vsync_loop),
 	.cleanup = vsync_cleanup,

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../kernel/include/uapi/biogen.h"
 #include "engine.h"
 #include "options.h"
 #include "report.h"
@@ -376,11 +377,10 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 		o->iodepth_batch = o->iodepth;
 	if (o->direct == UNSET)
 		o->direct = !(e->flags & (ENGINE_CACHED | ENGINE_INDIRECT));
-	if (o->iodepth > 1 && !(e->flags & ENGINE_BATCH))
+	if (o->iodepth > e->max_iodepth)
 		snprintf(msg, size,
-			 "--iodepth=%" PRIu64
-			 ": must be 1, %s has one I/O at a time",
-			 o->iodepth, e->name);
+			 "--iodepth=%" PRIu64 ": must be from 1 to %" PRIu64
+			 " for %s", o->iodepth, e->max_iodepth, e->name);
 	else if ((e->flags & ENGINE_FILE) && !o->filename)
 		snprintf(msg, size, "--filename: %s needs a file or a device",
 			 e->name);
@@ -394,6 +394,14 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 		snprintf(msg, size,
 			 "--rw=%s: must be read or randread, %s cannot write",
 			 rw_names[o->rw], e->name);
+	else if (e == &engine_biogen && o->bs > BIOGEN_MAX_BLOCK_SIZE)
+		snprintf(msg, size,
+			 "--bs=%" PRIu64 ": must be at most %u for biogen",
+			 o->bs, BIOGEN_MAX_BLOCK_SIZE);
+	else if (e == &engine_biogen && o->rounds > BIOGEN_MAX_ROUNDS)
+		snprintf(msg, size,
+			 "--rounds=%" PRIu64 ": must be at most %u for biogen",
+			 o->rounds, BIOGEN_MAX_ROUNDS);
 	else if (o->iodepth_batch > o->iodepth)
 		snprintf(msg, size,
 			 "--iodepth_batch=%" PRIu64

@@ -76,7 +76,7 @@ static void check_taken(const struct options *o, int argc, char **argv)
 		give_up("something is not decided", argc, argv);
 	if (!o->nr_files != !(o->engine->flags & ENGINE_FILE))
 		give_up("the files do not fit the engine", argc, argv);
-	if (o->iodepth > 1 && !(o->engine->flags & ENGINE_BATCH))
+	if (o->iodepth > o->engine->max_iodepth)
 		give_up("the depth does not fit the engine", argc, argv);
 }
 

@@ -120,7 +120,9 @@ expect 2 "must be processors" "CPU list" --cpus_allowed=1-0 --ioengine=null
 expect 2 "needs --number_ios" "rounds without a count" --rounds=2 \
 	--ioengine=null
 expect 2 "needs --number_ios" "calibrate without a count" --calibrate
-expect 2 "must be 1" "sync has no depth" --iodepth=2 --filename="$file"
+expect 2 "from 1 to 1 for sync" "sync has no depth" --iodepth=2 --filename="$file"
+expect 2 "from 1 to 32768 for io_uring" "io_uring that is too deep" \
+	--iodepth=40000 --ioengine=io_uring --filename="$file"
 expect 2 "uses none" "null has no file" --ioengine=null --filename="$file"
 expect 2 "is for --ioengine=vsync io_uring" "an option of another engine" \
 	--hipri --filename="$file"
@@ -217,6 +219,20 @@ verdict $? "a shorter report replaces a longer one"
 "$ioloop" --help >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ] &&
 	[ "$(wc -l <"$dir/out")" -le 24 ] && ! grep -q '.\{81\}' "$dir/out"
 verdict $? "the help fits a screen"
+
+# Every option is in the report, so that is where their names are
+"$ioloop" --ioengine=null --number_ios=1 --output-format=json >"$dir/report"
+python3 - "$dir/report" "$here/ioloop.bash-completion" \
+	"$here/../../Documentation/man/ioloop.1" >"$dir/out" 2>"$dir/err" <<-'PY'
+	import json, re, sys
+	names = json.load(open(sys.argv[1]))["options"]
+	completion, man = (open(f).read().replace("-", "_")
+			   for f in sys.argv[2:])
+	for name in names:
+	    assert re.search(rf"\b__{name}\b", completion), "completion: " + name
+	    assert re.search(rf"Fl _{name}\b", man), "man page: " + name
+PY
+verdict $? "the man page and the completion know every option"
 
 # Latencies
 for engine in sync vsync libaio io_uring mmap buffered splice; do
