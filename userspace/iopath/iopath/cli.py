@@ -162,6 +162,7 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
         help="bytes per I/O, 512 to 1m (default: 4k); several make several rows",
     )  # fmt: skip
     parser.add_argument("--no-fill", action="store_true", help="load blknull with zero_fill=0")
+    parser.add_argument("--incoherent", action="store_true", help="load biogen with coherent=0")
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
@@ -252,6 +253,7 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
         block_sizes=args.bs or (4096,),
         machine=Machine(args.cpu, args.memory, args.cmdline, args.seed, args.time_limit),
         fill=not args.no_fill,
+        coherent=not args.incoherent,
         boots=boots,
         profile=profiled,
         layers=getattr(args, "layers", None),

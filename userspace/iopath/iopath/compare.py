@@ -51,8 +51,9 @@ def incomparable(results: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
                 found.append(
                     f"{field}: {_differing(first[field], other[field])} ({first_name}, {name})"
                 )
-        if first["kernels"][0]["zero_fill"] != other["kernels"][0]["zero_fill"]:
-            found.append(f"zero_fill ({first_name}, {name})")
+        for field in ("zero_fill", "coherent"):
+            if first["kernels"][0][field] != other["kernels"][0][field]:
+                found.append(f"{field} ({first_name}, {name})")
     return found
 
 

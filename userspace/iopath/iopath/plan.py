@@ -12,7 +12,7 @@ from iopath.build import Built
 from iopath.errors import IopathError
 from iopath.guest import Image, Machine
 from iopath.paths import guest_program
-from iopath.rungs import OPS, Rung
+from iopath.rungs import BIOGEN, OPS, Rung
 
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
@@ -28,6 +28,7 @@ class Settings:
     block_sizes: Sequence[int] = (4096,)
     machine: Machine = field(default_factory=Machine)
     fill: bool = True  # whether blknull fills what it must not leave uninitialised
+    coherent: bool = True  # whether biogen minds the page cache of its block device
     boots: int = 1  # how often each kernel is booted
     profile: bool = False  # whether to count by function, too
     layers: Path | None = None  # a table of layers instead of ours
@@ -81,16 +82,24 @@ EXTRA_RECORDS = len(FACTS) + 3
 
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    parameters = [] if settings.fill else ["zero_fill=0"]
+    parameters = {
+        "blknull": ["nr_devices=2"] + ([] if settings.fill else ["zero_fill=0"]),
+        "biogen": ["device=/dev/blknull1", "write=1"]
+        + ([] if settings.coherent else ["coherent=0"]),
+    }
+    modules = ["blknull"]
+    if any(run.rung.device == BIOGEN for run in runs):
+        modules.append("biogen")
     files = {
         "init": guest_program("init").read_bytes(),
         "bin/ioloop": guest_program("ioloop").read_bytes(),
     }
     plan = []
-    for path in _with_dependencies("blknull", built):
-        files[f"modules/{path.name.split('.')[0]}.ko"] = _uncompressed(path)
-        words = parameters if path.stem == "blknull" else []
-        plan.append(" ".join([f"insmod /modules/{path.name.split('.')[0]}.ko", *words]))
+    paths = [path for module in modules for path in _with_dependencies(module, built)]
+    for path in dict.fromkeys(paths):
+        name = path.name.split(".")[0]
+        files[f"modules/{name}.ko"] = _uncompressed(path)
+        plan.append(" ".join([f"insmod /modules/{name}.ko", *parameters.get(name, [])]))
     plan += [f"file {path}" for path in FACTS]
     plan += [
         f"quiet {_QUIET_LIMIT}",

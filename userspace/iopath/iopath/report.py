@@ -42,7 +42,10 @@ def _header(result: dict[str, Any]) -> Table:
     machine, kernels = result["machine"], result["kernels"]
     grid.add_row("counted", "instructions per I/O, user and kernel, by the guest's clock")
     grid.add_row(
-        "device", "blknull, bio mode" + ("" if kernels[0]["zero_fill"] else ", zero_fill=0")
+        "device",
+        "blknull, bio mode"
+        + ("" if kernels[0]["zero_fill"] else ", zero_fill=0")
+        + ("" if kernels[0]["coherent"] else "; biogen with coherent=0"),
     )
     grid.add_row(
         "guest",

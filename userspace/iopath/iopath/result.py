@@ -109,6 +109,7 @@ def describe(
         "digests": built.digests,
         "modules": {key: _modinfo(path) for key, path in built.modules.items()},
         "zero_fill": settings.fill,
+        "coherent": settings.coherent,
         "quiet_after_seconds": len(records["quiet"].splitlines()),
     }
 

@@ -9,6 +9,7 @@ from iopath.errors import UsageError
 
 OPS = ("read", "write")
 DEVICE = "/dev/blknull0"
+BIOGEN = "/dev/biogen0"  # bound to a device of its own, for it takes that exclusively
 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
 # see none, and many, so that their median is the path itself.
@@ -53,40 +54,48 @@ class Rung:
         ]  # fmt: skip
 
 
+_URING = ("--ioengine=io_uring", "--direct=1", "--iodepth=32")
+_FIXED = (*_URING, "--fixedbufs", "--registerfiles")
+
+# Ways of doing I/O that both the block device and biogen's character device know:
+# name, what it is, options, I/Os at a time.
+_SHAPES: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
+    ("pread", "pread and pwrite", ("--ioengine=sync", "--direct=1"), 1),
+    ("preadv", "preadv2 and pwritev2", ("--ioengine=vsync", "--direct=1"), 1),
+    ("aio.1", "io_submit, one at a time", ("--ioengine=libaio", "--direct=1", "--iodepth=1"), 1),
+    ("aio.100", "io_submit of 100", ("--ioengine=libaio", "--direct=1", "--iodepth=100"), 100),
+    ("uring", "io_uring, 32 at a time", _URING, 32),
+    ("uring.fixed", "the same with registered buffers and files", _FIXED, 32),
+)
+
 RUNGS = (
     Rung("null", "the loop alone", ("--ioengine=null",), device=None),
     Rung("syscall", "an empty system call", ("--ioengine=syscall",), device=None),
-    Rung("dio.pread", "pread/pwrite with O_DIRECT", ("--ioengine=sync", "--direct=1")),
     Rung(
-        "dio.aio.1",
-        "io_submit and io_getevents, one at a time",
-        ("--ioengine=libaio", "--direct=1", "--iodepth=1"),
+        "gen.sync",
+        "bios from a kernel thread, one at a time",
+        ("--ioengine=biogen", "--iodepth=1"),
+        device=BIOGEN,
     ),
     Rung(
-        "dio.aio.100",
-        "io_submit of 100 and io_getevents of 100",
-        ("--ioengine=libaio", "--direct=1", "--iodepth=100"),
-        batch=100,
-    ),
-    Rung("dio.preadv", "preadv2/pwritev2 with O_DIRECT", ("--ioengine=vsync", "--direct=1")),
-    Rung(
-        "dio.uring",
-        "io_uring, 32 at a time",
-        ("--ioengine=io_uring", "--direct=1", "--iodepth=32"),
+        "gen.batch",
+        "bios from a kernel thread, 32 in flight",
+        ("--ioengine=biogen", "--iodepth=32"),
         batch=32,
+        device=BIOGEN,
     ),
-    Rung(
-        "dio.uring.fixed",
-        "io_uring with registered buffers and files, 32 at a time",
-        ("--ioengine=io_uring", "--direct=1", "--iodepth=32", "--fixedbufs", "--registerfiles"),
-        batch=32,
+    *(
+        Rung(f"raw.{name}", f"{about}, direct to bio", options, batch, BIOGEN)
+        for name, about, options, batch in _SHAPES
     ),
-    Rung(
-        "buf.pread", "pread/pwrite of cached pages", ("--ioengine=buffered", "--direct=0", _CACHED)
+    *(
+        Rung(f"dio.{name}", f"{about}, O_DIRECT", options, batch)
+        for name, about, options, batch in _SHAPES
     ),
+    Rung("buf.pread", "pread and pwrite, cached", ("--ioengine=buffered", "--direct=0", _CACHED)),
     Rung(
         "splice",
-        "splice to a pipe and on to /dev/null, cached pages",
+        "splice to a pipe and on to /dev/null, cached",
         ("--ioengine=splice", "--direct=0", _CACHED),
         can=("read",),
     ),

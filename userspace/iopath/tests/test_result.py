@@ -103,6 +103,7 @@ def kernel(name: str, release: str) -> dict[str, Any]:
         "digests": {"vmlinuz": "0" * 64, "config": "a" * 64},
         "modules": {"blknull": {"version": "1"}},
         "zero_fill": True,
+        "coherent": True,
         "quiet_after_seconds": 3,
     }
 
@@ -122,6 +123,8 @@ def result() -> dict[str, Any]:
         "mode": "exact",
         "qemu": {"version": "7.2.22", "digest": "b" * 64},
         "machine": {"cpu": "max", "memory_mib": 1024, "cmdline": "nokaslr", "seed": 1},
+        "programs": {"init": "c" * 64, "ioloop": "d" * 64},
+        "source": "e" * 64,
         "kernels": kernels,
         "results": results,
     }
