@@ -118,7 +118,6 @@ def a_result(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 "modules": {"blknull": {"iopath_shims": ""}},
                 "zero_fill": True,
                 "coherent": True,
-                "coherent": True,
                 "quiet_after_seconds": 1,
             }
             for name in dict.fromkeys(record["kernel"]["name"] for record in records)
