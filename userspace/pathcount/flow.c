@@ -20,6 +20,7 @@
 
 #define RECORD_BUCKETS	(1u << 16)
 #define LINE_SHIFT	6
+#define STACK_SIZE	16384	/* the kernel's; others are farther apart */
 
 /**
  * struct departure - how a block was left
@@ -514,6 +515,18 @@ static void leave(uint64_t pc)
 }
 
 /*
+ * A call or return at @slot says that the stack reaches down to there: calls
+ * that wrote below, on the same stack, will never return. The kernel makes
+ * some of these when it fills the return stack buffer, and longjmp() does.
+ */
+static void drop_dead_calls(uint64_t slot)
+{
+	while (top()->node->kind == NODE_CALL && top()->slot < slot &&
+	       slot - top()->slot < STACK_SIZE)
+		now.stack->nr--;
+}
+
+/*
  * A return pops the frame whose return address it takes, usually the top one:
  * the one at the same place on the stack, or, as the kernel's entry code
  * moves return addresses between stacks, one with the same return address.
@@ -526,6 +539,7 @@ static void follow_return(uint64_t slot, uint64_t pc)
 	struct stack *stack = now.stack;
 	struct frame *same_ret = NULL, *same_slot = NULL, *frame;
 
+	drop_dead_calls(slot);
 	for (frame = top(); frame->node->kind == NODE_CALL; frame--) {
 		if (frame->slot == slot && frame->ret == pc) {
 			stack->nr = frame - stack->frames;
@@ -555,6 +569,7 @@ static void follow(const struct departure *from, uint64_t pc)
 	switch (block->last_kind) {
 	case INSN_CALL:
 	case INSN_CALL_IND:
+		drop_dead_calls(from->slot + 1);
 		frame = push(find_child(top()->node, NODE_CALL, pc));
 		frame->slot = from->slot;
 		frame->ret = block->end;

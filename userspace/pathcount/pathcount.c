@@ -107,19 +107,36 @@ static void access_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 			    qemu_plugin_mem_is_store(meminfo));
 }
 
+/*
+ * With an instruction that ends a block, QEMU 7.2 may also report what the CPU
+ * does by itself when an interrupt follows, pushing its frame. What the
+ * instruction does comes first.
+ */
+static bool is_own_access(qemu_plugin_meminfo_t meminfo, bool store)
+{
+	static uint64_t last;
+
+	if (qemu_plugin_mem_is_store(meminfo) != store ||
+	    *insn_counter == last)
+		return false;
+	last = *insn_counter;
+	return true;
+}
+
 static void call_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		    uint64_t addr, void *udata)
 {
 	(void)vcpu, (void)udata;
-	if (qemu_plugin_mem_is_store(meminfo))
+	if (is_own_access(meminfo, true))
 		flow_stack_slot(addr);
 }
 
 static void return_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		      uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)meminfo, (void)udata;
-	flow_stack_slot(addr);
+	(void)vcpu, (void)udata;
+	if (is_own_access(meminfo, false))
+		flow_stack_slot(addr);
 }
 
 static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -132,15 +149,17 @@ static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 			   uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)meminfo, (void)udata;
-	flow_stack_saved(addr);
+	(void)vcpu, (void)udata;
+	if (is_own_access(meminfo, true))
+		flow_stack_saved(addr);
 }
 
 static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 			    uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)meminfo, (void)udata;
-	flow_stack_loaded(addr);
+	(void)vcpu, (void)udata;
+	if (is_own_access(meminfo, false))
+		flow_stack_loaded(addr);
 }
 
 static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
