@@ -29,7 +29,8 @@ _CHANNEL_SIZE = 64 << 20
 _DONE = 2
 
 _TROUBLE = re.compile(
-    r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|init: [^\n]*"
+    r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
+    re.MULTILINE,
 )
 
 
