@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "../../kernel/include/uapi/biogen.h"
@@ -29,8 +30,34 @@ static bool block_device_free(const char *name)
 	return true;
 }
 
+/*
+ * Where a queue does not poll, most kernels ignore that they are asked to. A
+ * partition has the queue of its disk, one folder up.
+ */
+static bool never_polls(dev_t device)
+{
+	static const char *const places[] = { "", "../" };
+	char path[96];
+	size_t i;
+	FILE *f;
+	int c;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/dev/block/%u:%u/%squeue/io_poll", major(device),
+			 minor(device), places[i]);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		c = fgetc(f);
+		fclose(f);
+		return c == '0';
+	}
+	return false;
+}
+
 static bool inspect_block(struct device *dev, const struct options *o, int fd,
-			  char *msg, size_t size)
+			  dev_t device, char *msg, size_t size)
 {
 	int sector, read_only;
 
@@ -41,6 +68,13 @@ static bool inspect_block(struct device *dev, const struct options *o, int fd,
 		return false;
 	}
 	dev->logical_block_size = (uint64_t)sector;
+	dev->never_polls = never_polls(device);
+	if (o->hipri && !o->optional && dev->never_polls) {
+		snprintf(msg, size,
+			 "%s: does not poll, so --hipri is not possible; --optional goes on without",
+			 dev->name);
+		return false;
+	}
 	if (writes(o) && read_only) {
 		snprintf(msg, size, "%s: is read-only; --rw=read would work",
 			 dev->name);
@@ -98,7 +132,7 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 		return false;
 	}
 	if (S_ISBLK(st.st_mode))
-		return inspect_block(dev, o, fd, msg, size);
+		return inspect_block(dev, o, fd, st.st_rdev, msg, size);
 	if (S_ISREG(st.st_mode)) {
 		dev->size = (uint64_t)st.st_size;
 		return true;

@@ -28,6 +28,7 @@
  * @start: first byte that is used
  * @end: byte behind the last one used: a whole number of blocks from @start
  * @logical_block_size: what direct I/O must be aligned to; 0: not known
+ * @never_polls: polling for completion is known not to be done on it
  */
 struct device {
 	const char *name;
@@ -35,6 +36,7 @@ struct device {
 	uint64_t start;
 	uint64_t end;
 	uint64_t logical_block_size;
+	bool never_polls;
 };
 
 /**

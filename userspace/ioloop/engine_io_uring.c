@@ -302,7 +302,8 @@ static bool io_uring_setup(struct job *job)
 	if (r) {
 		r->fd = -1;
 		job->res->flags =
-			(o->hipri ? FLAG_HIPRI : 0) |
+			(o->hipri && !job->dev->never_polls ?
+			 FLAG_HIPRI : 0) |
 			(o->fixedbufs ? FLAG_FIXEDBUFS : 0) |
 			(o->registerfiles ? FLAG_REGISTERFILES : 0) |
 			(o->sqthread_poll ? FLAG_SQTHREAD_POLL : 0) |

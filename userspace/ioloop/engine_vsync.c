@@ -60,7 +60,8 @@ static bool vsync_setup(struct job *job)
 	job->data = v;
 	v->iov.iov_base = job->buffers;
 	v->iov.iov_len = job->o->bs;
-	job->res->flags = (job->o->hipri ? FLAG_HIPRI : 0) |
+	job->res->flags = (job->o->hipri && !job->dev->never_polls ?
+			   FLAG_HIPRI : 0) |
 			  (job->o->nowait ? FLAG_NOWAIT : 0) |
 			  (job->o->dsync ? FLAG_DSYNC : 0);
 	v->flags = vsync_flags(job->res->flags);

@@ -360,6 +360,18 @@ if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
 		--filename="$dev" --number_ios=100 --rw=randrw
 	expect 1 "in multiples of 512" "block size below the device's" \
 		--filename="$dev" --bs=256 --number_ios=1
+	if grep -q 0 "/sys/block/${dev##*/}/queue/io_poll"; then
+		for engine in vsync io_uring; do
+			expect 1 "does not poll" "$engine: device without polls" \
+				--filename="$dev" --ioengine=$engine --hipri \
+				--number_ios=1
+			json 'job["flags"] == []' "$engine: optional polls" \
+				--filename="$dev" --ioengine=$engine --hipri \
+				--optional --number_ios=1
+		done
+	else
+		skip "a device without polls" "loop devices poll here"
+	fi
 	mkdir "$dir/mnt"
 	if mkfs.ext4 -q "$dev" && mount "$dev" "$dir/mnt"; then
 		expect 1 "is mounted or otherwise in use" "mounted device" \
