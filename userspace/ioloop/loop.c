@@ -40,10 +40,12 @@ static char stat_text[128 << 10];
 
 /**
  * struct shared - what parent and jobs share
+ * @parent: whom to tell; not getppid(), which is init if the parent died
  * @stop: not 0: end now
  * @ready: jobs that are ready to start
  */
 struct shared {
+	pid_t parent;
 	int stop;
 	unsigned int ready;
 };
@@ -385,7 +387,7 @@ static void wait_for_start(struct shared *shared)
 	int sig;
 
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
-	kill(getppid(), SIGUSR1);
+	kill(shared->parent, SIGUSR1);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigwait(&set, &sig);
@@ -587,12 +589,15 @@ static bool run_jobs(struct report *r, struct job *jobs, struct shared *shared)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 
+	shared->parent = getpid();
 	pids = calloc(r->nr_jobs, sizeof(*pids));
 	for (i = 0; pids && i < r->nr_jobs; i++) {
 		pids[i] = fork();
 		if (!pids[i]) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			free(pids);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != shared->parent)
+				return false;
 			job_main(&jobs[i], shared);
 			return false;
 		}
