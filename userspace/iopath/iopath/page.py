@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from iopath import charts
 from iopath.profile import Layers, Symbol
-from iopath.report import _kernel_text as kernel_text
+from iopath.report import facts
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 100  # columns of a text
@@ -49,7 +49,7 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     return environment.get_template("page.html").render(
         result=result,
         kernels=kernels,
-        facts=_facts(result),
+        facts=facts(result),
         options=[
             (name, [kernel["config"].get(name, "") for kernel in kernels]) for name in options
         ],
@@ -72,22 +72,6 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
 def _source(name: str) -> Markup:
     """A style sheet or script, which the page holds as it is."""
     return Markup((_TEMPLATES / name).read_text())
-
-
-def _facts(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was measured, and on what."""
-    machine, kernels, qemu = result["machine"], result["kernels"], result["qemu"]
-    return [
-        ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
-        ("device", "blknull, bio mode" + ("" if kernels[0]["zero_fill"] else ", zero_fill=0")),
-        (
-            "guest",
-            f"QEMU {qemu['version']} (TCG, -icount), CPU {machine['cpu']}"
-            f" ({kernels[0]['cpu_model']}), 1 CPU, {machine['memory_mib']} MiB",
-        ),
-        ("command line", machine["cmdline"] or "(nothing added)"),
-        ("made by", result["program"]),
-    ]
 
 
 def _base(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
@@ -329,10 +313,8 @@ def markdown(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     base = _base(result, comparison)
     rows = charts.rows(result)
     lines = ["## Instructions per I/O", ""]
-    for name, text in _facts(result):
+    for name, text in facts(result):
         lines += _wrap(f"- {name}: {text}")
-    for kernel in result["kernels"]:
-        lines += _wrap(f"- {kernel['name']}: {kernel_text(kernel)}")
     if comparison and comparison["labels"]:
         lines += ["", "Beside their code, these kernels differ in:", ""]
         for label in comparison["labels"]:

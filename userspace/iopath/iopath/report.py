@@ -35,30 +35,39 @@ def show_header(result: dict[str, Any], console: Console) -> None:
     console.print(_header(result))
 
 
+def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was measured, and on what: what a reviewer asks first."""
+    machine, kernels = result["machine"], result["kernels"]
+    device = "blknull, bio mode"
+    if not kernels[0]["zero_fill"]:
+        device += ", zero_fill=0"
+    if not kernels[0]["coherent"]:
+        device += "; biogen with coherent=0"
+    return [
+        ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
+        ("device", device),
+        (
+            "guest",
+            f"QEMU {result['qemu']['version']} (TCG, -icount), CPU {machine['cpu']}"
+            f" ({kernels[0]['cpu_model']}), 1 CPU, {machine['memory_mib']} MiB",
+        ),
+        ("command line", machine["cmdline"] or "(nothing added)"),
+        ("made by", result["program"]),
+        *((kernel["name"], _kernel_text(kernel)) for kernel in kernels),
+    ]
+
+
 def _header(result: dict[str, Any]) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    machine, kernels = result["machine"], result["kernels"]
-    grid.add_row("counted", "instructions per I/O, user and kernel, by the guest's clock")
-    grid.add_row(
-        "device",
-        "blknull, bio mode"
-        + ("" if kernels[0]["zero_fill"] else ", zero_fill=0")
-        + ("" if kernels[0]["coherent"] else "; biogen with coherent=0"),
-    )
-    grid.add_row(
-        "guest",
-        f"QEMU {result['qemu']['version']} (TCG, -icount), CPU {machine['cpu']}"
-        f" ({kernels[0]['cpu_model']}), 1 CPU, {machine['memory_mib']} MiB",
-    )
-    grid.add_row("command line", machine["cmdline"] or "(nothing added)")
-    for kernel in kernels:
-        grid.add_row(kernel["name"], _kernel_text(kernel))
+    for name, text in facts(result):
+        grid.add_row(name, text)
     return grid
 
 
 def _kernel_text(kernel: dict[str, Any]) -> str:
+    """A kernel's release, origin, compiler and telling options."""
     config = kernel["config"]
     preempt = [name for name in _TELLING[:-1] if config.get(name) == "y"]
     options = [preempt[0] if preempt else "PREEMPT_NONE", f"HZ={config.get('HZ', '?')}"]
