@@ -7,7 +7,7 @@
  * flight that the memory pinned at a time is bounded. Buffers registered with
  * io_uring arrive as pages and are not pinned again.
  */
-#include <linux/ioprio.h>
+#include <linux/iocontext.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/percpu.h>
@@ -475,13 +475,16 @@ static void biogen_end_io(struct bio *bio)
 	struct biogen_request *req = io->req;
 	unsigned long flags;
 	bool last;
+	int err;
 
+	err = biogen_io_error(io);
 	spin_lock_irqsave(&req->lock, flags);
-	if (bio->bi_status && !req->error)
-		req->error = blk_status_to_errno(bio->bi_status);
+	if (!req->error)
+		req->error = err;
 	io->next = req->ended;
 	req->ended = io;
 	last = !--req->inflight;
+	/* Under the lock that the waiter looks under before it sleeps. */
 	if (waitqueue_active(&req->wait))
 		wake_up(&req->wait);
 	spin_unlock_irqrestore(&req->lock, flags);
@@ -549,6 +552,51 @@ static ssize_t biogen_request_detach(struct biogen_request *req)
 	return biogen_request_result(req);
 }
 
+/**
+ * biogen_io_detach() - let a bio go on without its submitter
+ * @io: submitted, and not ended by biogen_io_submit()
+ * @pos: where it is on the device
+ * @bytes: how much it moves
+ *
+ * biogen_io_wait() must be called for it.
+ */
+void biogen_io_detach(struct biogen_io *io, loff_t pos, unsigned int bytes)
+{
+	struct biogen_request *req = &io->own;
+
+	biogen_request_start(req, io->bg, NULL, pos,
+			     op_is_write(bio_op(&io->bio)));
+	biogen_request_add(req, io, bytes);
+}
+
+/**
+ * biogen_io_wait() - wait for the end of a bio
+ * @io: given to biogen_io_detach(); the caller's again afterwards
+ *
+ * Context: Process context, may sleep.
+ * Return: 0 or the bio's error.
+ */
+int biogen_io_wait(struct biogen_io *io)
+{
+	struct biogen_request *req = &io->own;
+	int err;
+
+	spin_lock_irq(&req->lock);
+	if (io->bio.bi_opf & REQ_POLLED) {
+		while (req->inflight > 1) {
+			spin_unlock_irq(&req->lock);
+			compat_bio_poll(&io->bio);
+			cond_resched();
+			spin_lock_irq(&req->lock);
+		}
+	} else {
+		wait_event_lock_irq(req->wait, req->inflight == 1, req->lock);
+	}
+	err = req->error;
+	spin_unlock_irq(&req->lock);
+	return err;
+}
+
 /* The rest of a request of one bio that did not end while it was submitted. */
 static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 					      struct kiocb *iocb, loff_t pos,
@@ -557,30 +605,26 @@ static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 	struct biogen_request *req = &io->own;
 	struct biogen_device *bg = io->bg;
 	bool is_write = op_is_write(bio_op(&io->bio));
-	struct biogen_io *ended;
-	ssize_t ret;
+	int err;
 
-	biogen_request_start(req, bg, iocb, pos, is_write);
 	if (iocb) {
-		if (io->bio.bi_opf & REQ_POLLED)
-			WRITE_ONCE(iocb->private, &io->bio);
-		/* No count for the submitter: it does not look back. */
+		/* No count for the submitter, who does not look back. */
+		biogen_request_start(req, bg, iocb, pos, is_write);
 		req->bytes = bytes;
 		io->req = req;
+		if (io->bio.bi_opf & REQ_POLLED)
+			WRITE_ONCE(iocb->private, &io->bio);
 		biogen_io_leave(io);
 		return -EIOCBQUEUED;
 	}
 
-	biogen_request_add(req, io, bytes);
-	spin_lock_irq(&req->lock);
-	wait_event_lock_irq(req->wait, req->inflight == 1, req->lock);
-	ended = req->ended;
-	spin_unlock_irq(&req->lock);
-	ret = biogen_request_result(req);
-	biogen_put_ended(ended);
+	biogen_io_detach(io, pos, bytes);
+	err = biogen_io_wait(io);
+	biogen_io_unpin(io);
+	biogen_io_put(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
-	return ret;
+	return err ?: bytes;
 }
 
 /* Submit a filled bio that is all of a request, and give its result. */
@@ -590,20 +634,19 @@ biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
 {
 	struct biogen_device *bg = io->bg;
 	bool is_write = op_is_write(bio_op(&io->bio));
-	ssize_t ret = bytes;
+	int err;
 
 	if (is_write)
 		task_io_account_write(bytes);
 	if (unlikely(!biogen_io_submit(io, true)))
 		return biogen_one_unfinished(io, iocb, pos, bytes);
 
-	if (unlikely(io->bio.bi_status))
-		ret = blk_status_to_errno(io->bio.bi_status);
+	err = biogen_io_error(io);
 	biogen_io_unpin(io);
 	biogen_io_put(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
-	return ret;
+	return err ?: bytes;
 }
 
 /* Checks. */
@@ -644,11 +687,48 @@ static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
 
 /* One small bio from user memory. */
 
+/*
+ * The priority that was set for the task, or none: then the block layer makes
+ * one from its nice value, as it would for the value that it gives itself.
+ */
+static __always_inline u16 biogen_task_ioprio(void)
+{
+	struct io_context *ioc = current->io_context;
+
+	return ioc ? ioc->ioprio : 0;
+}
+
+/*
+ * Pin a buffer of up to BIOGEN_SMALL_VECS pages.
+ * Return: how many bytes of it, a multiple of the logical block size.
+ */
+static noinline int biogen_pin_small(struct biogen_io *io, unsigned long addr,
+				     unsigned int bytes, blk_opf_t opf)
+{
+	unsigned int offset = offset_in_page(addr), excess;
+	struct page *pages[BIOGEN_SMALL_VECS];
+	int pinned;
+
+	pinned = pin_user_pages_fast(addr - offset,
+				     DIV_ROUND_UP(offset + bytes, PAGE_SIZE),
+				     op_is_write(opf) ? 0 : FOLL_WRITE, pages);
+	if (pinned <= 0)
+		return pinned ?: -EFAULT;
+	bytes = min_t(unsigned int, bytes, pinned * PAGE_SIZE - offset);
+	io->bio.bi_vcnt = 0;
+	biogen_io_add_pages(io, pages, offset, bytes);
+	excess = bytes & biogen_block_mask(io->bg);
+	if (excess)
+		biogen_io_trim(io, excess);
+	return bytes - excess ?: -EFAULT;
+}
+
 static __always_inline ssize_t
 biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
 	      unsigned int bytes, loff_t pos, blk_opf_t opf, u16 ioprio)
 {
 	unsigned int offset = offset_in_page(addr);
+	unsigned short nr_vecs;
 	struct biogen_io *io;
 	int pinned;
 
@@ -663,49 +743,32 @@ biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
 	if (unlikely(!io))
 		return -ENOMEM;
 
-	/* The page is taken straight into the table if it is only one. */
+	/* A single page is pinned straight into the table. */
 	if (likely(offset + bytes <= PAGE_SIZE)) {
 		pinned = pin_user_pages_fast(addr - offset, 1,
 					     op_is_write(opf) ? 0 : FOLL_WRITE,
 					     &io->vecs[0].bv_page);
-		if (unlikely(pinned != 1))
-			goto put_io;
+		if (unlikely(pinned != 1)) {
+			biogen_io_put(io);
+			return pinned ?: -EFAULT;
+		}
 		io->vecs[0].bv_offset = offset;
 		io->vecs[0].bv_len = bytes;
-		io->bio.bi_vcnt = 1;
+		nr_vecs = 1;
 	} else {
-		struct page *pages[BIOGEN_SMALL_VECS];
-		unsigned int had = bytes;
-
-		pinned = pin_user_pages_fast(addr - offset,
-					     DIV_ROUND_UP(offset + bytes,
-							  PAGE_SIZE),
-					     op_is_write(opf) ? 0 : FOLL_WRITE,
-					     pages);
-		if (unlikely(pinned <= 0))
-			goto put_io;
-		bytes = min_t(unsigned int, bytes, pinned * PAGE_SIZE - offset);
-		io->bio.bi_vcnt = 0;
-		biogen_io_add_pages(io, pages, offset, bytes);
-		if (unlikely(bytes < had)) {
-			had = bytes & biogen_block_mask(bg);
-			biogen_io_trim(io, had);
-			bytes -= had;
-			if (!bytes) {
-				pinned = -EFAULT;
-				goto put_io;
-			}
+		pinned = biogen_pin_small(io, addr, bytes, opf);
+		if (unlikely(pinned < 0)) {
+			biogen_io_put(io);
+			return pinned;
 		}
+		bytes = pinned;
+		nr_vecs = io->bio.bi_vcnt;
 	}
 	io->pinned = true;
-	biogen_io_prepare(io, io->vecs, io->bio.bi_vcnt, 0, bytes, pos, opf,
+	biogen_io_prepare(io, io->vecs, nr_vecs, 0, bytes, pos, opf,
 			  COMPAT_BIO_PINNED);
 	io->bio.bi_ioprio = ioprio;
 	return biogen_submit_one(io, iocb, pos, bytes);
-
-put_io:
-	biogen_io_put(io);
-	return pinned ?: -EFAULT;
 }
 
 /* Pages that the caller has pinned: they go into the bio as they are. */
@@ -795,11 +858,12 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 		if (op_is_write(opf))
 			task_io_account_write(ret);
 		if (biogen_io_submit(io, true)) {
+			int err = biogen_io_error(io);
+
 			spin_lock_irq(&req->lock);
 			req->bytes += ret;
-			if (io->bio.bi_status && !req->error)
-				req->error =
-					blk_status_to_errno(io->bio.bi_status);
+			if (!req->error)
+				req->error = err;
 			spin_unlock_irq(&req->lock);
 			biogen_io_unpin(io);
 		} else {
@@ -963,7 +1027,7 @@ ssize_t biogen_rw_buf(struct biogen_device *bg, unsigned long addr,
 		     BIOGEN_SMALL_VECS * PAGE_SIZE))
 		return -EMSGSIZE;
 	return biogen_rw_one(bg, NULL, addr, bytes, pos, opf,
-			     current->io_context ? get_current_ioprio() : 0);
+			     biogen_task_ioprio());
 }
 
 /**

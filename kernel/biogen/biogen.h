@@ -106,6 +106,9 @@ struct biogen_request {
  * @bytes: how much it moves
  * @max_vecs: entries in @vecs
  * @pinned: its pages are pinned user pages, which we unpin
+ * @busy: submitted by the generator, and not waited for
+ * @ring: the next one of the generator's
+ * @start: when the generator submitted it, if latencies are wanted
  * @own: a request for those that need no more than this bio
  * @vecs: the pages
  */
@@ -118,6 +121,9 @@ struct biogen_io {
 	unsigned int bytes;
 	unsigned short max_vecs;
 	bool pinned;
+	bool busy;
+	struct biogen_io *ring;
+	u64 start;
 	struct biogen_request own;
 	struct bio_vec vecs[];
 };

@@ -164,7 +164,6 @@ static int biogen_flush(struct file *file, fl_owner_t owner)
 	return 0;
 }
 
-
 const struct file_operations biogen_fops = {
 	.owner		= THIS_MODULE,
 	.open		= biogen_open,

@@ -31,6 +31,8 @@ struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large);
 void biogen_io_free(struct biogen_io *io);
 void biogen_io_setup(struct biogen_io *io);
 void biogen_io_leave(struct biogen_io *io);
+void biogen_io_detach(struct biogen_io *io, loff_t pos, unsigned int bytes);
+int biogen_io_wait(struct biogen_io *io);
 
 /* The cgroup that bios of this task are charged to. Preemption is off. */
 static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
@@ -40,6 +42,33 @@ static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
 #else
 	return ERR_PTR(-ENODEV);
 #endif
+}
+
+/**
+ * biogen_io_rewind() - make the bio as it was before it was submitted
+ * @io: set up, with its pages in place
+ * @bytes: length of the data
+ * @pos: position on the device
+ * @opf: operation and flags
+ * @flags: BIO_* of the pages
+ */
+static __always_inline void biogen_io_rewind(struct biogen_io *io,
+					     unsigned int bytes, loff_t pos,
+					     blk_opf_t opf,
+					     unsigned short flags)
+{
+	struct bio *bio = &io->bio;
+
+	bio->bi_next = NULL;
+	compat_bio_rewind_dev(bio, io->bg->target.bdev);
+	bio->bi_opf = opf;
+	bio->bi_flags = flags | BIT(BIO_CHAIN);
+	bio->bi_iter.bi_sector = pos >> SECTOR_SHIFT;
+	bio->bi_iter.bi_size = bytes;
+	bio->bi_iter.bi_idx = 0;
+	compat_bio_set_offset(bio, 0);
+	/* The submitter's count, as by bio_inc_remaining() on a bio of one. */
+	atomic_set(&bio->__bi_remaining, 2);
 }
 
 /**
@@ -75,17 +104,28 @@ biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
 	if (unlikely(!same))
 		biogen_io_setup(io);
 
-	bio->bi_next = NULL;
-	compat_bio_rewind_dev(bio, io->bg->target.bdev);
-	bio->bi_opf = opf;
-	bio->bi_flags = flags;
-	bio->bi_status = BLK_STS_OK;
-	bio->bi_iter.bi_sector = pos >> SECTOR_SHIFT;
-	bio->bi_iter.bi_size = bytes;
-	bio->bi_iter.bi_idx = 0;
+	biogen_io_rewind(io, bytes, pos, opf, flags);
 	compat_bio_set_offset(bio, offset);
 	bio->bi_io_vec = table;
 	bio->bi_vcnt = nr_vecs;
+}
+
+/**
+ * biogen_io_error() - the result of a bio that has ended
+ * @io: ended
+ *
+ * A bio at rest has no status, so that none need be taken away from each.
+ * Return: 0 or an error.
+ */
+static __always_inline int biogen_io_error(struct biogen_io *io)
+{
+	int err;
+
+	if (likely(!io->bio.bi_status))
+		return 0;
+	err = blk_status_to_errno(io->bio.bi_status);
+	io->bio.bi_status = BLK_STS_OK;
+	return err;
 }
 
 /* Whether bio_endio() would do no more than drop the count. */
@@ -105,7 +145,7 @@ static __always_inline bool biogen_ends_plainly(const struct bio *bio)
  * @account: by submit_bio(); a constant
  *
  * Return: true if the bio has ended and is the caller's again, with its result
- * in bi_status. Otherwise the caller still has its count on the bio, and must
+ * from biogen_io_error(). Otherwise the caller still has its count on the bio, and must
  * say what is to be done at the end and then call biogen_io_leave().
  */
 static __always_inline bool biogen_io_submit(struct biogen_io *io,
@@ -113,7 +153,6 @@ static __always_inline bool biogen_io_submit(struct biogen_io *io,
 {
 	struct bio *bio = &io->bio;
 
-	bio_inc_remaining(bio);
 	if (account)
 		submit_bio(bio);
 	else

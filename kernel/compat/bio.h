@@ -81,6 +81,35 @@ static __always_inline void compat_bio_set_offset(struct bio *bio,
 #endif
 }
 
+/*
+ * A bio is polled by itself since 5.16 (3e08773c3841 "block: switch polling to
+ * be bio based"); polling is not offered before. Goes with support for 5.15.
+ */
+#if COMPAT_KERNEL_BEFORE(5, 16)
+static inline bool compat_bdev_can_poll(struct block_device *bdev)
+{
+	return false;
+}
+
+static inline void compat_bio_poll(struct bio *bio)
+{
+}
+#else
+static inline bool compat_bdev_can_poll(struct block_device *bdev)
+{
+#if COMPAT_KERNEL_BEFORE(6, 11)
+	return test_bit(QUEUE_FLAG_POLL, &bdev_get_queue(bdev)->queue_flags);
+#else
+	return bdev_get_queue(bdev)->limits.features & BLK_FEAT_POLL;
+#endif
+}
+
+static inline void compat_bio_poll(struct bio *bio)
+{
+	bio_poll(bio, NULL, 0);
+}
+#endif
+
 /* The cgroup that a bio is charged to; blkcg is opaque from 5.18 on. */
 static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the generator counts, and how a program sees it.
+ */
+#include <linux/errno.h>
+#include <linux/log2.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "stats.h"
+
+/**
+ * biogen_stats_error() - an I/O failed
+ * @stats: of the worker
+ * @err: its error, negative
+ * @pos: where it was
+ * @is_write: its direction
+ */
+void biogen_stats_error(struct biogen_stats *stats, int err, loff_t pos,
+			bool is_write)
+{
+	if (!stats->errors++) {
+		stats->error = -err;
+		stats->error_offset = pos;
+		stats->error_write = is_write;
+	}
+}
+
+/**
+ * biogen_stats_latency() - an I/O took this long
+ * @stats: of the worker
+ * @ns: from its submission until its end was seen
+ */
+void biogen_stats_latency(struct biogen_stats *stats, u64 ns)
+{
+	unsigned int bucket = ns ? ilog2(ns) : 0;
+
+	if (bucket >= BIOGEN_BUCKETS)
+		bucket = BIOGEN_BUCKETS - 1;
+	stats->latency[bucket]++;
+}
+
+/**
+ * biogen_stats_restart() - forget the warm-up, but for its errors
+ * @stats: of the worker
+ */
+void biogen_stats_restart(struct biogen_stats *stats)
+{
+	stats->writes = 0;
+	stats->idle_ns = 0;
+	memset(stats->latency, 0, sizeof(stats->latency));
+}
+
+/**
+ * biogen_stats_add_round() - a round has ended
+ * @stats: of the worker
+ * @round: the round
+ */
+void biogen_stats_add_round(struct biogen_stats *stats,
+			    const struct biogen_round *round)
+{
+	stats->ios += round->ios;
+	stats->ns += round->ns;
+	stats->cycles += round->cycles;
+}
+
+/**
+ * biogen_stats_copy() - tell a program
+ * @stats: of the worker
+ * @run: the run it was part of
+ * @ujob: where to
+ *
+ * Return: 0 or -EFAULT.
+ */
+int biogen_stats_copy(const struct biogen_stats *stats,
+		      const struct biogen_run *run,
+		      struct biogen_job __user *ujob)
+{
+	struct biogen_job job = {
+		.cpu		= stats->cpu,
+		.error		= stats->error,
+		.error_offset	= stats->error_offset,
+		.error_write	= stats->error_write,
+		.ios		= stats->ios,
+		.errors		= stats->errors,
+		.ns		= stats->ns,
+		.cycles		= stats->cycles,
+		.idle_ns	= stats->idle_ns,
+	};
+
+	if (run->write_percent < 100)
+		job.reads = stats->ios - stats->writes;
+	/* An error in the warm-up counts, though its I/O does not. */
+	if (stats->ios > stats->errors)
+		job.bytes = (stats->ios - stats->errors) * run->block_size;
+	memcpy(job.latency, stats->latency, sizeof(job.latency));
+	return copy_to_user(ujob, &job, sizeof(job)) ? -EFAULT : 0;
+}
