@@ -166,6 +166,7 @@ def _build_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Pat
             (folder / "usr" / name).mkdir(parents=True)
             (folder / name).symlink_to(f"usr/{name}")
         for number, deb in enumerate(debs):
+            process.check_stopped()
             step("unpacking headers and compiler", number / len(debs))
             _unpack(apt.deb(deb), folder)
         # A package's own scripts, which did not run, would have made this link.

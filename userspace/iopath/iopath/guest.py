@@ -199,7 +199,7 @@ def _diagnose(
         what = records[-1].data.decode(errors="replace")
         if len(records) > 1 and records[-2].status:
             output = records[-2].data.decode(errors="replace")
-            what += _first_error(output)
+            what += _first_error(output) or _last_complaint(log)
         return f"the guest failed: {what}"
     if status is None:
         return f"the guest did not end within {machine.time_limit} s"
@@ -214,6 +214,12 @@ def _diagnose(
 def _first_error(output: str) -> str:
     match = re.search(r'"message":\s*"([^"]*)"', output)
     return f": {match.group(1)}" if match else ""
+
+
+def _last_complaint(log: Path) -> str:
+    """What ioloop had to say on the console."""
+    found = re.findall(r"^ioloop: (.*)$", log.read_text(errors="replace"), re.MULTILINE)
+    return f": {found[-1].strip()}" if found else ""
 
 
 def cpu_count() -> int:

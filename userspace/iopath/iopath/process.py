@@ -42,6 +42,12 @@ def stop_all() -> None:
         _kill(child)
 
 
+def check_stopped() -> None:
+    """Raise Stopped after stop_all: for long work between two programs."""
+    if _stopping.is_set():
+        raise Stopped
+
+
 def _kill(child: subprocess.Popen) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
