@@ -26,6 +26,10 @@ IOPATH = source_root() / "build/bin/iopath"
 KERNEL = "debian:6.1"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "guest: boots real guests, which takes minutes")
+
+
 @pytest.fixture(scope="session")
 def recorded() -> list[Package]:
     """Kernel packages as Debian's suites listed them in November 2026, a choice of versions."""
@@ -154,14 +158,19 @@ def session() -> Session:
     return Session(Cache(cache_root()), Reporter(Console(stderr=True), quiet=True))
 
 
-@pytest.fixture(scope="session")
-def prepared(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the image of KERNEL and the modules for it, but no result."""
-    built = build(session.find(KERNEL), session.cache, session.apt, lambda what, part: None)
-    root = tmp_path_factory.mktemp("prepared")
+def build_into(session: Session, name: str, root: Path) -> None:
+    """Copy the image of a kernel and the modules for it into the cache *root*."""
+    built = build(session.find(name), session.cache, session.apt, lambda what, part: None)
     for entry in (built.vmlinuz.parent, built.modules["blknull"].parent):
         shutil.copytree(entry, root / entry.relative_to(session.cache.root), symlinks=True)
     write_index(root, session.apt.packages())
+
+
+@pytest.fixture(scope="session")
+def prepared(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the image of KERNEL and the modules for it, but no result."""
+    root = tmp_path_factory.mktemp("prepared")
+    build_into(session, KERNEL, root)
     return root
 
 

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Run every part of the tests and end with one line, "N passed, N failed".
+#
+#	T=PART		only the parts whose names contain PART
+#	T=PART/TEST	of a part that pytest runs, only the tests that TEST (pytest -k) selects
+#	KERNEL="6.1"	build modules for these series only
+#
+# A part is a name and a command. The command prints TAP, or what pytest
+# prints; it fails if its exit status says so, and if it ran no test at all.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+
+venv=$PWD/build/venv/bin
+pytest=("$venv/python" -m pytest -c userspace/iopath/pyproject.toml --rootdir . -p no:cacheprovider)
+want=${T-}
+pick=()
+[[ $want != */* ]] || pick=(-k "${want#*/}")
+want=${want%%/*}
+
+names=()
+declare -A commands
+part() {
+	local name=$1
+	shift
+	[[ $name == *"$want"* ]] || return 0
+	names+=("$name")
+	commands[$name]=${*@Q}
+}
+
+# The longest first: two run at a time.
+part guest "${pytest[@]}" -m guest userspace/iopath/tests "${pick[@]}"
+part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
+part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
+part ioloop userspace/ioloop/tests/run.sh
+part pathcount "$venv/python" userspace/pathcount/tests/test_pathcount.py
+part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
+
+if [[ ${#names[@]} -eq 0 ]]; then
+	echo "T=$T: no part of the tests is called that" >&2
+	exit 2
+fi
+if [[ ${#pick[@]} -gt 0 && ${commands[${names[0]}]} != *pytest* ]]; then
+	echo "T=$T: the part ${names[0]} runs whole or not at all" >&2
+	exit 2
+fi
+
+logs=$(mktemp -d) || exit 2
+trap 'rm -rf "$logs"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
+
+run_part() {
+	local start=$SECONDS status
+
+	eval "${commands[$1]}" >"$logs/$1" 2>&1 </dev/null
+	status=$?
+	echo "$status $((SECONDS - start))" >"$logs/$1.status"
+}
+
+# How many tests of a part's log passed, failed and were skipped.
+count() {
+	awk '
+	/^ok [0-9]+.*# SKIP/ { skipped++; next }
+	/^ok / { passed++ }
+	/^not ok / { failed++ }
+	/^[0-9].* in [0-9.]+s/ {
+		for (i = 1; i < NF; i++) {
+			if ($(i + 1) ~ /^passed/) passed += $i
+			if ($(i + 1) ~ /^(failed|errors?)/) failed += $i
+			if ($(i + 1) ~ /^skipped/) skipped += $i
+		}
+	}
+	END { print passed + 0, failed + 0, skipped + 0 }' "$1"
+}
+
+passed=0 failed=0 skipped=0
+report() {
+	local name=$1 status=1 took=0 p f s
+
+	read -r status took <"$logs/$name.status"
+	read -r p f s < <(count "$logs/$name")
+	# Whoever fails without a failed test, or runs none, has failed as a whole.
+	if [[ $f -eq 0 && ($status -ne 0 || $p -eq 0) ]]; then
+		echo "not ok - $name ended with status $status, $p tests passed" >>"$logs/$name"
+		f=1
+	fi
+	echo "== $name: $p passed, $f failed, $s skipped, in $took s"
+	[[ $f -eq 0 && $s -eq 0 ]] || cat "$logs/$name"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+for name in "${names[@]}"; do
+	while [[ $(jobs -rp | wc -l) -ge 2 ]]; do
+		wait -n
+	done
+	run_part "$name" &
+done
+wait
+for name in "${names[@]}"; do
+	report "$name"
+done
+
+echo "$passed passed, $failed failed$([[ $skipped -eq 0 ]] || echo ", $skipped skipped")"
+[[ $failed -eq 0 && $skipped -eq 0 ]]

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the checks of the whole project share."""
+
+import pytest
+from rich.console import Console
+
+from iopath.cache import Cache
+from iopath.measure import Session
+from iopath.paths import cache_root
+from iopath.progress import Reporter
+
+
+@pytest.fixture(scope="session")
+def session() -> Session:
+    """The user's own cache, in which kernels and builds are kept between runs of the tests."""
+    return Session(Cache(cache_root()), Reporter(Console(stderr=True), quiet=True))

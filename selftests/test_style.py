@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How the sources are written: every file that git knows (or would), by the tool for its kind."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from debian.debian_support import Version
+
+from iopath.measure import Session
+from iopath.paths import source_root
+from iopath.process import need
+
+ROOT = source_root()
+
+
+def _sources() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    return sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file())
+
+
+def _is_shell(path: Path) -> bool:
+    if path.suffix == ".sh":
+        return True
+    with (ROOT / path).open("rb") as file:
+        return re.match(rb"#!\s*/(usr/)?bin/(env )?(ba|da)?sh\b", file.readline()) is not None
+
+
+SOURCES = _sources()
+C_SOURCES = [path for path in SOURCES if path.suffix in (".c", ".h")]
+SHELL = [path for path in SOURCES if _is_shell(path)]
+MAN = [path for path in SOURCES if re.search(r"\.[1-9]$", path.name)]
+
+# What the kernel asks of its own code alone: types, macros and messages that it has and others
+# lack; and in kernel/compat, versions told apart.
+IGNORED = {
+    "userspace": (
+        "BIT_MACRO", "CAMELCASE", "EMBEDDED_FUNCTION_NAME", "NEW_TYPEDEFS", "SPLIT_STRING",
+        "PREFER_DEFINED_ATTRIBUTE_MACRO", "PREFER_FALLTHROUGH", "PREFER_KERNEL_TYPES",
+    ),
+    "kernel/include/uapi": ("BIT_MACRO",),
+    "kernel/compat": ("CONSTANT_COMPARISON", "LINUX_VERSION_CODE", "MACRO_WITH_FLOW_CONTROL"),
+}  # fmt: skip
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> None:
+    """Run a checker; what it says is the failure."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode or done.stderr:
+        pytest.fail(f"{done.stdout}{done.stderr}".strip(), pytrace=False)
+
+
+@pytest.mark.parametrize("what", [("format", "--check"), ("check",)], ids=["format", "check"])
+def test_ruff(what: tuple[str, ...]) -> None:
+    """All Python code, by the settings of the package."""
+    package = ROOT / "userspace/iopath"
+    ruff = Path(sys.executable).with_name("ruff")
+    run(ruff, *what, "--quiet", "--config", "pyproject.toml", ".", ROOT / "selftests", cwd=package)
+
+
+@pytest.mark.parametrize("path", SHELL, ids=str)
+def test_shellcheck(path: Path) -> None:
+    run(need("shellcheck", "shellcheck"), "--external-sources", path)
+
+
+@pytest.mark.parametrize("path", MAN, ids=str)
+def test_mandoc(path: Path) -> None:
+    run(need("mandoc", "mandoc"), "-T", "lint", "-W", "warning", path)
+
+
+@pytest.fixture(scope="session")
+def checkpatch(session: Session) -> Path:
+    """The kernel's own style checker, out of the newest linux-source-6.12."""
+    name = "linux-source-6.12"
+    package = max(
+        (p for p in session.apt.packages() if p.name == name), key=lambda p: Version(p.version)
+    )
+    wanted = f"{name}={package.version}"
+
+    def make(folder: Path) -> None:
+        session.apt.download([wanted], package.suite, closure=False, progress=lambda part: None)
+        deb = session.apt.deb(f"{name}_{package.version}_all.deb")
+        files = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
+        subprocess.run(
+            ["bash", "-o", "pipefail", "-c",
+             'dpkg-deb --fsys-tarfile "$1" | tar -xO "./usr/src/$2.tar.xz" |'
+             ' tar -xJ -C "$3" --strip-components=2 "${@:4}"',
+             "bash", deb, name, folder, *(f"{name}/scripts/{file}" for file in files)],
+            check=True,
+        )  # fmt: skip
+
+    return session.cache.entry("checkpatch", {"package": wanted}, make) / "checkpatch.pl"
+
+
+def check_c(checkpatch: Path, path: Path) -> None:
+    ignored = [k for top, kinds in IGNORED.items() if path.is_relative_to(top) for k in kinds]
+    run("perl", checkpatch, "--strict", "--no-tree", "--terse", "--no-summary", "--show-types",
+        *(f"--ignore={kind}" for kind in ignored), "--file", path)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=str)
+def test_checkpatch(checkpatch: Path, path: Path) -> None:
+    check_c(checkpatch, path)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in C_SOURCES if not path.is_relative_to("kernel/compat")], ids=str
+)
+def test_versions_are_told_apart_in_compat_alone(path: Path) -> None:
+    text = (ROOT / path).read_text()
+    assert re.findall(r".*\b(?:LINUX_VERSION_CODE|KERNEL_VERSION)\b.*", text) == []
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in SOURCES if p.suffix in (".c", ".h", ".py", ".sh") or _is_shell(p)], ids=str
+)
+def test_licence(path: Path) -> None:
+    with (ROOT / path).open() as file:
+        head = file.readline() + file.readline()
+    assert "SPDX-License-Identifier: GPL-2.0" in head
+
+
+# Whether the tools find anything at all.
+
+
+def test_planted_checkpatch(checkpatch: Path, tmp_path: Path) -> None:
+    path = tmp_path / "planted.c"
+    path.write_text("// SPDX-License-Identifier: GPL-2.0\nint a( void );\n")
+    with pytest.raises(pytest.fail.Exception, match="ERROR:SPACING"):
+        check_c(checkpatch, path)
+
+
+def test_planted_shellcheck(tmp_path: Path) -> None:
+    path = tmp_path / "planted.sh"
+    path.write_text("#!/bin/sh\nrm $1\n")
+    with pytest.raises(pytest.fail.Exception, match="SC2086"):
+        test_shellcheck(path)
+
+
+def test_planted_mandoc(tmp_path: Path) -> None:
+    path = tmp_path / "planted.1"
+    path.write_text(".TH PLANTED 1\n.SH NAME\n.nonsense\n")
+    with pytest.raises(pytest.fail.Exception, match="nonsense"):
+        test_mandoc(path)

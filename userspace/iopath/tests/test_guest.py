@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Whole measurements in real guests: that figures repeat, and what is said when things go wrong."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import KERNEL, Command, build_into, write_index
+
+from iopath.measure import Session
+from iopath.process import need
+
+pytestmark = pytest.mark.guest
+
+QUICK = ("--rung", "syscall")
+
+# What a 4 KiB direct read takes on a driver that stays the same, measured by hand before.
+PLAUSIBLE = {"debian:6.1": (2600, 2800), "debian:7.2": (2850, 3000)}
+
+
+def figures(path: Path) -> dict[tuple[str, str, str], float]:
+    results = json.loads(path.read_text())["results"]
+    return {(r["kernel"]["name"], r["rung"], r["op"]): r["instructions_per_io"] for r in results}
+
+
+# Figures.
+
+
+@pytest.fixture(scope="module")
+def measured(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Callable:
+    """Figures of both kernels, freshly booted with a seed: nothing of earlier results is used."""
+    folder = tmp_path_factory.mktemp("measured")
+    for name in PLAUSIBLE:
+        build_into(session, name, folder / "built")
+
+    def measure(seed: int, again: str) -> dict[tuple[str, str, str], float]:
+        place = folder / f"{seed}-{again}"
+        place.mkdir()
+        shutil.copytree(folder / "built", place / "cache", symlinks=True)
+        command = Command(place / "cache", place)
+        done = command.run("measure", *PLAUSIBLE, "--seed", str(seed), "--json", place / "json")
+        assert done.returncode == 0, done.stderr
+        command.left_nothing()
+        return figures(place / "json")
+
+    return measure
+
+
+@pytest.fixture(scope="module")
+def first(measured: Callable) -> dict[tuple[str, str, str], float]:
+    return measured(1, "first")
+
+
+def test_figures_are_plausible(first: dict[tuple[str, str, str], float]) -> None:
+    for kernel, (low, high) in PLAUSIBLE.items():
+        assert low < first[kernel, "dio.pread", "read"] < high
+        ladder = [first[kernel, rung, "read"] for rung in ("dio.pread", "dio.aio.1")]
+        assert first[kernel, "syscall", "none"] < ladder[0] < ladder[1]
+        # What a batch shares of the system calls makes an I/O cheaper.
+        assert first[kernel, "dio.aio.100", "read"] < ladder[1]
+
+
+def test_same_seed_same_figures(measured: Callable, first: dict) -> None:
+    """Two fresh boots with the same inputs agree to the last digit."""
+    assert measured(1, "second") == first
+
+
+def test_other_seed_same_figures(measured: Callable, first: dict) -> None:
+    """Two fresh boots that differ in all that is random agree within 0.1 on every rung."""
+    other = measured(2, "first")
+    assert other.keys() == first.keys()
+    assert {
+        key: (first[key], other[key]) for key in first if abs(first[key] - other[key]) > 0.1
+    } == {}
+
+
+def test_result_from_the_cache(ready: Command, tmp_path: Path) -> None:
+    """The same again boots nothing and says the same."""
+    outputs = []
+    for name in ("one", "two"):
+        start = time.monotonic()
+        done = ready.run("measure", KERNEL, *QUICK, "--json", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        outputs.append((done.stdout, (tmp_path / name).read_bytes()))
+    assert outputs[0] == outputs[1]
+    assert "booting" not in done.stderr
+    assert time.monotonic() - start < 3
+    assert len(list((ready.cache / "result").iterdir())) == 1
+
+
+def test_json_is_written_whole_or_not_at_all(ready: Command, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/json").mkdir()
+    said = ready.fails("measure", KERNEL, *QUICK, "--json", tmp_path / "out/json", status=2)
+    assert said.endswith("Is a directory")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["json"]
+
+
+# Guests that fail.
+
+
+def fails_in_guest(command: Command, tmp_path: Path, *args: str) -> str:
+    out = tmp_path / "out.json"
+    said = command.fails("measure", KERNEL, "--json", out, *args)
+    assert said.startswith(f"iopath: {KERNEL}: ")
+    assert not out.exists()
+    assert list((command.cache / "result").glob("*")) == []
+    log = Path(said.rsplit("(console: ", 1)[1].removesuffix(")"))
+    assert log.parent == command.cache / "logs"
+    assert log.exists()
+    return said.removeprefix(f"iopath: {KERNEL}: ")
+
+
+def test_panic(ready: Command, tmp_path: Path) -> None:
+    said = fails_in_guest(ready, tmp_path, "--cmdline", "nokaslr rdinit=/nonexistent")
+    assert said.startswith("the guest crashed: Kernel panic - not syncing: ")
+
+
+def test_time_limit(ready: Command, tmp_path: Path) -> None:
+    start = time.monotonic()
+    said = fails_in_guest(ready, tmp_path, "--time-limit", "2")
+    assert said.startswith("the guest did not end within 2 s (console: ")
+    assert time.monotonic() - start < 8
+
+
+def test_hang(ready: Command, tmp_path: Path) -> None:
+    """The kernel waits for a root device that never comes."""
+    words = "nokaslr rdinit=/nonexistent root=/dev/none rootwait"
+    said = fails_in_guest(ready, tmp_path, "--cmdline", words, "--time-limit", "15")
+    assert said.startswith("the guest did not end within 15 s")
+
+
+def test_error_of_the_loop(ready: Command, tmp_path: Path) -> None:
+    """A hundred buffers of a MiB do not fit into the guest's memory."""
+    words = ("--cmdline", "nokaslr mem=150M", "--bs", "1m", "--rung", "dio.aio.100")
+    said = fails_in_guest(ready, tmp_path, *words, "--op", "read")
+    assert said.startswith("the guest failed: run.1: /bin/ioloop ended with status 1: ")
+    assert "Cannot allocate memory" in said
+
+
+def test_unknown_cpu(ready: Command, tmp_path: Path) -> None:
+    said = fails_in_guest(ready, tmp_path, "--cpu", "z80")
+    assert said.startswith("QEMU ended with status 1: ")
+    assert "unable to find CPU model 'z80'" in said
+
+
+# Programs and space that are missing.
+
+
+def test_no_qemu(ready: Command, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+        for path in Path(folder).iterdir():
+            if not path.name.startswith("qemu") and not (programs / path.name).exists():
+                (programs / path.name).symlink_to(path)
+    ready.env["PATH"] = str(programs)
+    said = ready.fails("measure", KERNEL)
+    assert said == ("iopath: qemu-system-x86_64 is not installed: apt-get install qemu-system-x86")
+
+
+def small_disk(folder: Path, size: str, *, keep: Path | None = None) -> list[str]:
+    """A command that runs another one with a small file system at *folder*, which holds a copy of
+    *keep*; it goes away with the command."""
+    script = f"mount -t tmpfs -o size={size} none {folder}"
+    if keep:
+        script += f" && cp -a {keep}/. {folder}"
+    return [need("unshare", "util-linux"), "--map-root-user", "--mount",
+            "sh", "-c", f'{script} && exec "$0" "$@"']  # fmt: skip
+
+
+def test_no_space_for_a_guest(ready: Command) -> None:
+    said = ready.fails("measure", KERNEL, wrap=small_disk(ready.temporary, "16m"))
+    assert said.startswith(f"iopath: {KERNEL}: cannot run a guest in {ready.temporary}: No space")
+
+
+def test_no_space_for_downloads(empty: Command, tmp_path: Path) -> None:
+    del empty.env["IOPATH_MIRROR"], empty.env["IOPATH_SECURITY_MIRROR"]
+    empty.cache.mkdir()
+    said = empty.fails("measure", KERNEL, wrap=small_disk(empty.cache, "4m"))
+    assert said.startswith(f"iopath: no space in the cache {empty.cache}: ")
+
+
+def test_no_space_for_a_result(ready: Command, tmp_path: Path) -> None:
+    """All but four pages of the cache's file system are taken."""
+    kept = tmp_path / "kept"
+    ready.cache.rename(kept)
+    ready.cache.mkdir()
+    full = ready.cache / "full"
+    wrap = small_disk(ready.cache, "64m", keep=kept)
+    fill = f"(cat /dev/zero >{full}; truncate -s -16K {full}) 2>&- &&"
+    wrap[-1] = wrap[-1].replace("exec", f"{fill} exec")
+    said = ready.fails("measure", KERNEL, *QUICK, wrap=wrap)
+    assert "No space left on device" in said
+
+
+def test_read_only_cache(ready: Command) -> None:
+    bind = f"mount --bind {ready.cache} {ready.cache} && mount -o remount,bind,ro {ready.cache}"
+    wrap = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'{bind} && exec "$0" "$@"']
+    said = ready.fails("measure", KERNEL, *QUICK, wrap=wrap)
+    assert "Read-only file system" in said
+
+
+# Damage.
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_damaged_result_is_made_again(ready: Command, tmp_path: Path) -> None:
+    first = ready.run("measure", KERNEL, *QUICK, "--json", tmp_path / "one")
+    assert first.returncode == 0, first.stderr
+    entry = next((ready.cache / "result").iterdir())
+    flip(entry / "records.json")
+    second = ready.run("measure", KERNEL, *QUICK, "--quiet", "--json", tmp_path / "two")
+    assert second.returncode == 0
+    assert second.stderr == (
+        f"iopath: cache entry {entry} is damaged (records.json has changed): making it again\n"
+    )
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("image", "vmlinuz"), ("modules", "blknull.ko")])
+def test_damage_without_network(ready: Command, kind: str, name: str) -> None:
+    """Damage is noticed before anything is booted; what cannot be fetched again is not used."""
+    entry = next((ready.cache / kind).iterdir())
+    flip(entry / name)
+    ready.env |= {"IOPATH_MIRROR": "http://127.0.0.1:9/"}
+    ready.env |= {"IOPATH_SECURITY_MIRROR": "http://127.0.0.1:9/"}
+    done = ready.run("measure", KERNEL, *QUICK, "--quiet")
+    said = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert len(said) == 2
+    assert (
+        said[0] == f"iopath: cache entry {entry} is damaged ({name} has changed): making it again"
+    )
+    assert said[1].startswith(f"iopath: {KERNEL}: cannot ")
+    ready.left_nothing()
+
+
+# Interruption.
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 120) -> None:
+    for _ in range(int(seconds * 20)):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def guests(command: Command) -> list[str]:
+    return [line for line in command.programs() if "qemu-system" in line.split(" ")[0]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_a_guest_runs(
+    ready: Command, tmp_path: Path, number: signal.Signals
+) -> None:
+    process = ready.start("measure", KERNEL, "--json", tmp_path / "out.json", "--quiet")
+    wait_for(lambda: guests(ready))
+    time.sleep(1)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "iopath: interrupted\n")
+    ready.left_nothing()
+    assert list((ready.cache / "result").iterdir()) == []
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_killed_while_a_guest_runs(ready: Command) -> None:
+    """The guest dies, too; what is left in the cache is not taken for a result."""
+    process = ready.start("measure", KERNEL, *QUICK)
+    wait_for(lambda: guests(ready))
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not guests(ready), 5)
+    assert ready.run("measure", KERNEL, *QUICK).returncode == 0
+    assert list(ready.cache.rglob("*.part")) == []
+
+
+# From nothing but downloaded packages.
+
+
+@pytest.fixture
+def downloaded(session: Session, prepared: Path, make_command: Callable, tmp_path: Path) -> Command:
+    """iopath with package lists and packages, but nothing unpacked or built from them."""
+    apt = tmp_path / "cache/apt"
+    shutil.copytree(
+        session.cache.root / "apt", apt,
+        ignore=shutil.ignore_patterns("*.deb", "pkgcache*.bin", "log"),
+    )  # fmt: skip
+    for deb in (session.cache.root / "apt/archives").glob("*.deb"):
+        os.link(deb, apt / "archives" / deb.name)
+    write_index(tmp_path / "cache", session.apt.packages())
+    return make_command(tmp_path / "cache")
+
+
+def count(outputs: Sequence[str], what: str) -> int:
+    return sum(output.splitlines().count(f"{KERNEL}: {what}") for output in outputs)
+
+
+def test_build_is_interrupted_and_then_done_once_by_two(
+    downloaded: Command, tmp_path: Path
+) -> None:
+    process = downloaded.start("measure", KERNEL, *QUICK)
+    lines = iter(process.stderr.readline, "")
+    assert any("unpacking headers" in line for line in lines)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "iopath: interrupted"
+    downloaded.left_nothing()
+    assert list((downloaded.cache / "root").iterdir()) == []
+
+    both = [
+        downloaded.start("measure", KERNEL, *QUICK, "--json", tmp_path / name)
+        for name in ("one", "two")
+    ]
+    outputs = [process.communicate(timeout=300) for process in both]
+    said = [err for _, err in outputs]
+    assert [process.returncode for process in both] == [0, 0], said
+    for what in ("unpacking headers and compiler", "building modules", "booting"):
+        assert count(said, what) == 1, said
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    for kind in ("root", "image", "modules", "result"):
+        assert len(list((downloaded.cache / kind).iterdir())) == 1
+    downloaded.left_nothing()
