@@ -18,6 +18,7 @@
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
+#define __aligned(n)	__attribute__((aligned(n)))
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
@@ -114,6 +115,8 @@ struct latency {
  * @progress: I/Os done so far, for the line of --live; trails behind
  * @nr_rounds: how many of @rounds are filled
  * @rounds: one entry for each round
+ *
+ * No two jobs share a cache line of it.
  */
 struct result {
 	uint64_t ios;
@@ -133,7 +136,7 @@ struct result {
 	uint64_t progress;
 	uint64_t nr_rounds;
 	struct round *rounds;
-};
+} __aligned(64);
 
 /* What a loop has to do besides I/O; for struct job's kind. */
 #define LOOP_RANDOM	0x1	/* the offset is drawn */

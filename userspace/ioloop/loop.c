@@ -43,11 +43,13 @@ static char stat_text[128 << 10];
  * @parent: whom to tell; not getppid(), which is init if the parent died
  * @stop: not 0: end now
  * @ready: jobs that are ready to start
+ * @results: one for each job; behind them come their rounds and latencies
  */
 struct shared {
 	pid_t parent;
 	int stop;
 	unsigned int ready;
+	struct result results[];
 };
 
 /**
@@ -837,7 +839,7 @@ static int run(const struct options *o, const struct device *devices)
 		goto unshare;
 	}
 
-	results = (struct result *)(shared + 1);
+	results = shared->results;
 	r.jobs = jobs;
 	r.results = results;
 	plan_jobs(&r, jobs, results, (struct round *)(results + nr_jobs),
