@@ -18,7 +18,6 @@
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
-#define __aligned(n)	__attribute__((aligned(n)))
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
@@ -119,7 +118,7 @@ struct latency {
  * No two jobs share a cache line of it.
  */
 struct result {
-	uint64_t ios;
+	_Alignas(64) uint64_t ios;
 	uint64_t errors;
 	struct io_error first_error;
 	uint64_t again;
@@ -136,7 +135,7 @@ struct result {
 	uint64_t progress;
 	uint64_t nr_rounds;
 	struct round *rounds;
-} __aligned(64);
+};
 
 /* What a loop has to do besides I/O; for struct job's kind. */
 #define LOOP_RANDOM	0x1	/* the offset is drawn */
