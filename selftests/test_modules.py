@@ -19,8 +19,9 @@ KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3").replace("debian:", "
 MODULES = {path.parent.name for path in (source_root() / "kernel").glob("*/Kbuild")}
 
 
-# sparse 0.6.4 does not know what newer headers use since 6.15.
-_DEFINES = "-D__typeof_unqual__=__typeof__"
+# Debian 12's sparse, 0.6.4, cannot read the headers of newer ones: __typeof_unqual__, and the
+# assertion in MODULE_INFO.
+SPARSE = [series for series in KERNELS if series in ("5.10", "6.1", "6.12")] or ["6.12"]
 
 
 def quiet(what: str, part: float) -> None:
@@ -35,7 +36,7 @@ def test_build(session: Session, series: str) -> None:
     assert built.modules.keys() == MODULES
 
 
-@pytest.mark.parametrize("series", KERNELS)
+@pytest.mark.parametrize("series", SPARSE)
 def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
     """sparse runs in the kernel's build root, with this machine's program."""
     kernel = session.find(f"debian:{series}")
@@ -54,7 +55,7 @@ def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
          "--chdir", "/src", "--unshare-all", "--die-with-parent", "--setenv", "LC_ALL", "C",
          "make", "-C", f"/usr/src/linux-headers-{kernel.release}", "M=/src",
          # Debian's headers lack the script that C= asks first.
-         "KBUILD_CHECKSRC=2", f"CHECK={_on_host(need('sparse', 'sparse'))} {_DEFINES}", "modules"],
+         "KBUILD_CHECKSRC=2", f"CHECK={_on_host(need('sparse', 'sparse'))}", "modules"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
