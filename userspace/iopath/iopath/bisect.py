@@ -127,6 +127,10 @@ def tree(
     shell's); the results of the first bad commit and the one before."""
     if _git(path, "status", "--porcelain", "--untracked-files=no"):
         raise UsageError(f"{path} has uncommitted changes: commit or stash them first")
+    if (path / _git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
+        raise UsageError(f"{path} is being bisected: end that with git bisect reset")
+    # What a name like HEAD~3 means would change with each checkout.
+    good, bad = (_commit(path, name) for name in (good, bad))
     start = _git(path, "rev-parse", "--abbrev-ref", "HEAD")
     if start == "HEAD":
         start = _git(path, "rev-parse", "HEAD")
@@ -153,13 +157,22 @@ def tree(
         output = _git(path, "bisect", "start", bad, good)
         while not (found := re.search(r"([0-9a-f]{40}) is the first bad commit", output)):
             if "There are only 'skip'ped commits left" in output:
-                raise IopathError("the commits in between can neither be built nor measured")
+                commits = [
+                    _git(path, "log", "-1", "--format=%h (%s)", commit)
+                    for commit in re.findall(r"^[0-9a-f]{40}$", output, re.MULTILINE)
+                ]
+                raise IopathError(
+                    f"some commits could not be measured, so it is one of {', '.join(commits)}"
+                )
             try:
                 word = "bad" if is_bad(at_head()) else "good"
             except IopathError as error:
                 say(f"skipped: {error}")
                 word = "skip"
             output = _git(path, "bisect", word, check=False)
+            trouble = re.search(r"^(?:error|fatal): (.*)", output, re.MULTILINE)
+            if trouble:
+                raise IopathError(f"git bisect {word}: {trouble.group(1)}")
         first = found.group(1)
         _git(path, "bisect", "reset", "HEAD")
         parent = _git(path, "rev-parse", f"{first}^")
@@ -172,6 +185,13 @@ def tree(
     finally:
         _git(path, "bisect", "reset", "HEAD", check=False)
         _git(path, "checkout", "--quiet", start, check=False)
+
+
+def _commit(path: Path, name: str) -> str:
+    try:
+        return _git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except IopathError as error:
+        raise UsageError(f"{name}: {path} has no such commit") from error
 
 
 def _git(path: Path, *words: str, check: bool = True) -> str:

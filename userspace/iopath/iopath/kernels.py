@@ -21,6 +21,12 @@ from iopath.errors import IopathError, UsageError
 _FLAVOURS = ("rt", "cloud")
 _IMAGE = re.compile(r"linux-(?:image|binary(?:-unsigned)?)-(\d.*-amd64)(?:-unsigned)?$")
 _SERIES = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-(rt|cloud))?$")
+# What a kernel from a tree must have built in: to run programs from an initramfs, to hand out their
+# results, to load the project's modules and to name functions.
+_NEEDED = (
+    "X86_64", "MODULES", "BINFMT_ELF", "BLK_DEV_INITRD", "SERIAL_8250_CONSOLE", "DEVTMPFS",
+    "PROC_FS", "SYSFS", "PCI", "BLOCK", "KALLSYMS",
+)  # fmt: skip
 _RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
 
 
@@ -224,13 +230,17 @@ def series_of(kernels: Iterable[DebianKernel]) -> list[str]:
 
 
 def parse_tree(spec: str) -> Tree:
-    """The tree that "tree:*spec*" names, once it is sure that a kernel was built there."""
+    """The tree that "tree:*spec*" names, once it is sure that a kernel was built there which can
+    run in a guest."""
     tree = Tree(Path(spec).expanduser().absolute())
     for part in (tree.image, tree.path / "include/config/kernel.release", tree.path / ".config"):
         if not part.is_file():
             raise UsageError(f"tree:{spec}: {part} is missing: build the kernel there first")
+    options = (tree.path / ".config").read_text().splitlines()
+    absent = [option for option in _NEEDED if f"CONFIG_{option}=y" not in options]
+    if absent:
+        wanted = ", ".join(f"CONFIG_{option}=y" for option in absent)
+        raise UsageError(f"tree:{spec}: its kernel cannot be measured: build it with {wanted}")
     if not (tree.path / "Module.symvers").is_file():
-        raise UsageError(
-            f"tree:{spec}: Module.symvers is missing: run `make modules`, with CONFIG_MODULES=y"
-        )
+        raise UsageError(f"tree:{spec}: Module.symvers is missing: run `make modules` there")
     return tree

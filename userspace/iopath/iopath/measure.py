@@ -79,6 +79,8 @@ class Session:
             ]
             try:
                 measured = _finish(names, jobs, self.reporter)
+            except IopathError:
+                raise  # nothing runs any more, and a search goes on with other kernels
             except BaseException:
                 process.stop_all()
                 pool.shutdown(cancel_futures=True)
