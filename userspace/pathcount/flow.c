@@ -326,14 +326,19 @@ static struct node *find_root(uint64_t addr, unsigned int context)
 	return *link;
 }
 
+/*
+ * Calls of one function from different places are different nodes: after a
+ * tail call, only the place tells which function of the node it was.
+ */
 static struct node *find_child(struct node *parent, enum node_kind kind,
-			       uint64_t addr)
+			       uint64_t addr, uint64_t site)
 {
 	struct node **link = &parent->child, *node;
 	unsigned int context = parent->context;
 
 	for (; *link; link = &(*link)->sibling) {
-		if ((*link)->addr != addr || (*link)->kind != kind)
+		if ((*link)->addr != addr || (*link)->kind != kind ||
+		    (*link)->site != site)
 			continue;
 		/* Often called last is often called next. */
 		node = *link;
@@ -345,6 +350,7 @@ static struct node *find_child(struct node *parent, enum node_kind kind,
 	if (kind == NODE_ENTRY)
 		context = enter_context(context, addr);
 	node = new_node(kind, addr, context, parent);
+	node->site = site;
 	node->sibling = parent->child;
 	parent->child = node;
 	return node;
@@ -407,7 +413,7 @@ static bool leads_to(const struct block *block, uint64_t pc,
 	case INSN_RET:
 		if (is_return(pc))
 			return true;
-		/* fall through */
+		__attribute__((fallthrough));
 	case INSN_CALL_IND:
 	case INSN_JUMP_IND:
 	case INSN_IRET:
@@ -477,7 +483,7 @@ static void enter(const struct departure *from, uint64_t pc)
 		entries = flow_grow(entries, nr_entries, sizeof(*entries));
 		entries[nr_entries++] = pc;
 	}
-	frame = push(find_child(top()->node, NODE_ENTRY, pc));
+	frame = push(find_child(top()->node, NODE_ENTRY, pc, 0));
 	frame->from = *from;
 	now.round.entries++;
 }
@@ -570,7 +576,8 @@ static void follow(const struct departure *from, uint64_t pc)
 	case INSN_CALL:
 	case INSN_CALL_IND:
 		drop_dead_calls(from->slot + 1);
-		frame = push(find_child(top()->node, NODE_CALL, pc));
+		frame = push(find_child(top()->node, NODE_CALL, pc,
+					block->last_pc));
 		frame->slot = from->slot;
 		frame->ret = block->end;
 		break;
@@ -578,7 +585,7 @@ static void follow(const struct departure *from, uint64_t pc)
 		follow_return(from->slot, pc);
 		break;
 	case INSN_SYSCALL:
-		push(find_child(top()->node, NODE_SYSCALL, pc));
+		push(find_child(top()->node, NODE_SYSCALL, pc, 0));
 		break;
 	case INSN_IRET:
 		/* The kernel serialises the CPU with an iret to the next. */
@@ -691,7 +698,9 @@ void flow_resume(struct block *block)
 {
 	now.block = block;
 	now.insns_before = *now.insn_counter;
-	now.reads = now.writes = now.string = 0;
+	now.reads = 0;
+	now.writes = 0;
+	now.string = 0;
 }
 
 /**
@@ -776,8 +785,10 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 			line_double();
 	}
 	now.round.has_lines = now.lines;
-	for (i = 0; i < region->nr_contexts; i++)
-		region->contexts[i].user = region->contexts[i].kernel = 0;
+	for (i = 0; i < region->nr_contexts; i++) {
+		region->contexts[i].user = 0;
+		region->contexts[i].kernel = 0;
+	}
 	loaded_task = 0;
 	nr_stacks = 0;
 	now.stack = new_stack(current_task, CONTEXT_TASK);

@@ -85,6 +85,7 @@ enum node_kind { NODE_ROOT, NODE_CALL, NODE_SYSCALL, NODE_ENTRY };
  * @id:		its number in the region, in order of appearance
  * @kind:	how it was reached
  * @addr:	where it begins: target of the call, or landing address
+ * @site:	the call instruction: NODE_CALL only
  * @context:	index into the region's contexts
  * @parent:	caller, or what was interrupted; NULL for a root
  * @child:	first callee
@@ -95,6 +96,7 @@ struct node {
 	unsigned int id;
 	enum node_kind kind;
 	uint64_t addr;
+	uint64_t site;
 	unsigned int context;
 	struct node *parent;
 	struct node *child;

@@ -88,7 +88,6 @@ static void block_cb(unsigned int vcpu, void *udata)
 {
 	struct block *block = udata;
 
-	(void)vcpu;
 	if (flow_active)
 		flow_step(block->addr, block);
 }
@@ -101,7 +100,6 @@ static void block_cb(unsigned int vcpu, void *udata)
 static void access_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		      uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)udata;
 	if (flow_active)
 		flow_access(addr, 1u << qemu_plugin_mem_size_shift(meminfo),
 			    qemu_plugin_mem_is_store(meminfo));
@@ -126,7 +124,7 @@ static bool is_own_access(qemu_plugin_meminfo_t meminfo, bool store)
 static void call_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		    uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)udata;
+	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, true))
 		flow_stack_slot(addr);
 }
@@ -134,7 +132,7 @@ static void call_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 static void return_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		      uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)udata;
+	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, false))
 		flow_stack_slot(addr);
 }
@@ -142,14 +140,14 @@ static void return_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		      uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)meminfo, (void)addr, (void)udata;
+	access_cb(vcpu, meminfo, addr, udata);
 	flow_string_access();
 }
 
 static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 			   uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)udata;
+	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, true))
 		flow_stack_saved(addr);
 }
@@ -157,7 +155,7 @@ static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 			    uint64_t addr, void *udata)
 {
-	(void)vcpu, (void)udata;
+	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, false))
 		flow_stack_loaded(addr);
 }
@@ -175,7 +173,6 @@ static void marker_cb(unsigned int vcpu, void *udata)
 {
 	struct marker *marker = udata;
 
-	(void)vcpu;
 	if (!counting) {
 		counting = true;
 		if (scoreboard)
@@ -326,39 +323,37 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	return block;
 }
 
-static void on_access(struct qemu_plugin_insn *insn,
-		      qemu_plugin_vcpu_mem_cb_t cb)
+/* One callback for each access, also where more is to be learnt from it. */
+static qemu_plugin_vcpu_mem_cb_t memory_cb(struct qemu_plugin_insn *insn,
+					   enum insn_kind kind)
 {
-	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
-					 QEMU_PLUGIN_MEM_RW, NULL);
+	uint8_t bytes[INSN_MAX];
+	size_t size = insn_bytes(insn, bytes);
+	bool kernel = qemu_plugin_insn_vaddr(insn) >> 63;
+
+	switch (kind) {
+	case INSN_REP:
+		return string_cb;
+	case INSN_CALL:
+	case INSN_CALL_IND:
+		return call_cb;
+	case INSN_RET:
+		return return_cb;
+	default:
+		if (kernel && x86_saves_stack(bytes, size))
+			return stack_saved_cb;
+		if (kernel && x86_loads_stack(bytes, size))
+			return stack_loaded_cb;
+		return access_cb;
+	}
 }
 
 static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 {
-	uint8_t bytes[INSN_MAX];
-	size_t size = insn_bytes(insn, bytes);
-
 	count_insn(insn);
-	on_access(insn, access_cb);
-	switch (kind) {
-	case INSN_REP:
-		on_access(insn, string_cb);
-		break;
-	case INSN_CALL:
-	case INSN_CALL_IND:
-		on_access(insn, call_cb);
-		break;
-	case INSN_RET:
-		on_access(insn, return_cb);
-		break;
-	default:
-		if (qemu_plugin_insn_vaddr(insn) >> 63 == 0)
-			break;
-		if (x86_saves_stack(bytes, size))
-			on_access(insn, stack_saved_cb);
-		if (x86_loads_stack(bytes, size))
-			on_access(insn, stack_loaded_cb);
-	}
+	qemu_plugin_register_vcpu_mem_cb(insn, memory_cb(insn, kind),
+					 QEMU_PLUGIN_CB_NO_REGS,
+					 QEMU_PLUGIN_MEM_RW, NULL);
 }
 
 /* Instrument the instructions of @tb from @first up to the next marker. */
@@ -389,7 +384,6 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block *block;
 	uint64_t addr;
 
-	(void)id;
 	if (!counting && !has_marker(tb, nr))
 		return;
 	addr = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
@@ -415,7 +409,6 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void atexit_cb(qemu_plugin_id_t id, void *udata)
 {
-	(void)id, (void)udata;
 	if (flow_active) {
 		info.faults[FAULT_NO_END]++;
 		flow_abandon();
@@ -443,8 +436,9 @@ static bool parse_option(const char *arg, const char **out)
 			return true;
 		}
 	}
-	fprintf(stderr, "pathcount: bad option '%s': takes out=PATH and "
-		"lines=ROUNDS (0 to 1000000)\n", arg);
+	fprintf(stderr,
+		"pathcount: bad option '%s': takes out=PATH and lines=ROUNDS (0 to 1000000)\n",
+		arg);
 	return false;
 }
 
@@ -469,21 +463,21 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 	info.api_used = qemu_plugin_version;
 	if (!qemu_plugin_scoreboard_new &&
 	    !qemu_plugin_register_vcpu_insn_exec_inline) {
-		fprintf(stderr, "pathcount: this QEMU has plugin API %d, "
-			"which cannot count inline: QEMU 7.2 or newer can\n",
+		fprintf(stderr,
+			"pathcount: this QEMU has plugin API %d, which cannot count inline: use QEMU 7.2 or newer\n",
 			info.api_cur);
 		return -1;
 	}
 	if (!qemu->system_emulation || strcmp(qemu->target_name, "x86_64")) {
-		fprintf(stderr, "pathcount: counts whole x86_64 guests only: "
-			"use qemu-system-x86_64, not %s emulation of %s\n",
+		fprintf(stderr,
+			"pathcount: counts whole x86_64 guests only: use qemu-system-x86_64, not %s emulation of %s\n",
 			qemu->system_emulation ? "system" : "user",
 			qemu->target_name);
 		return -1;
 	}
 	if (qemu->system.max_vcpus != 1) {
-		fprintf(stderr, "pathcount: the guest may have up to %d CPUs: "
-			"counts one CPU only, use -smp 1\n",
+		fprintf(stderr,
+			"pathcount: the guest may have up to %d CPUs: counts one CPU only, use -smp 1\n",
 			qemu->system.max_vcpus);
 		return -1;
 	}

@@ -130,6 +130,9 @@ static void write_nodes(const struct node *node, unsigned int region)
 		fprintf(out, "\"context\":%u,\"kind\":\"%s\",\"addr\":\"0x%"
 			PRIx64 "\"", node->context, node_kinds[node->kind],
 			node->addr);
+		if (node->kind == NODE_CALL)
+			fprintf(out, ",\"site\":\"0x%" PRIx64 "\"",
+				node->site);
 		write_counts(node, "median", offsetof(struct record, round));
 		write_counts(node, "quiet", offsetof(struct record, quiet));
 		write_counts(node, "disturbed",

@@ -339,10 +339,17 @@ def cpio_entry(name, mode, data=b"", device=(0, 0)):
             b"\0" * (-len(data) % 4))
 
 
+def build(command):
+    try:
+        subprocess.run(command, check=True, stdout=sys.stderr)
+    except (OSError, subprocess.SubprocessError) as error:
+        bail_out(error)
+
+
 def build_initrd(work):
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static",
-                    "-mno-red-zone", f"-I{TOP}/kernel/include", "-o",
-                    work / "init", HERE / "guest.c"], check=True)
+    build(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static",
+           "-mno-red-zone", f"-I{TOP}/kernel/include", "-o", work / "init",
+           HERE / "guest.c"])
     (work / "initrd").write_bytes(
         cpio_entry("dev", 0o40755) +
         cpio_entry("dev/console", 0o20600, device=(5, 1)) +
@@ -368,13 +375,23 @@ def qemu(args, work, name, plugin=None, append="", smp="1"):
     if plugin:
         command += ["-plugin", plugin]
     start = time.monotonic()
-    subprocess.run(command, check=True, timeout=args.timeout)
+    try:
+        subprocess.run(command, check=True, timeout=args.timeout)
+    except (OSError, subprocess.SubprocessError) as error:
+        bail_out(f"boot '{name}': {error}")
     seconds = time.monotonic() - start
     results = (work / f"{name}.results").read_text()
     if not results.replace("\r", "").endswith("done\n"):
-        sys.stdout.write((work / f"{name}.console").read_text()[-2000:])
-        sys.exit(f"Bail out! the guest of {name} did not get to its end")
+        console = (work / f"{name}.console").read_text(errors="replace")
+        for line in console.splitlines()[-20:]:
+            print(f"# {line}")
+        bail_out(f"boot '{name}': the guest did not get to its end")
     return results, seconds
+
+
+def bail_out(why):
+    print(f"Bail out! {why}")
+    sys.exit(1)
 
 
 def refused(args, plugin, options, text, smp="1"):
@@ -399,7 +416,7 @@ def main():
                         help="seconds for one boot")
     args = parser.parse_args()
     if not pathlib.Path(args.kernel).is_file():
-        parser.error(f"--kernel {args.kernel}: no such file; "
+        parser.error(f"--kernel {args.kernel}: not a file; "
                      "give the path of a vmlinuz")
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="pathcount-") as name:
@@ -407,8 +424,7 @@ def main():
         symbols = build_initrd(work)
         plugin = args.plugin
         if not plugin:
-            subprocess.run(["make", "-s", "-C", HERE.parent, f"O={work}"],
-                           check=True)
+            build(["make", "-s", "-C", HERE.parent, f"O={work}"])
             plugin = work / "pathcount.so"
         run(args, tap, work, plugin, symbols)
     print(f"1..{tap.number}")
@@ -448,13 +464,18 @@ def run(args, tap, work, plugin, symbols):
     tap.check(check_switches(output), "tasks are told from each other")
     tap.check(check_retpoline(output, symbols), "a retpoline is followed")
 
+    # The kernel's mitigations bring retpolines and calls without return.
     qemu(args, work, "faults", f"{plugin},out={work}/faults.json,lines=3",
-         "faults=1")
+         "faults=1 mitigations=auto")
     output = Output(work / "faults.json")
     tap.check(check_end(output, nested_begin=1, end_without_begin=1,
                         region_not_ended=1),
               "nested, missing and superfluous markers are reported")
     tap.check(check_user(output, EXPECTED), "and do not disturb the counts")
+    tap.check(check_unmatched(output), "every return has its call, with "
+              "mitigations")
+    tap.check(check_sums(output), "nodes, contexts and rounds add up, with "
+              "mitigations")
     tap.check(check_lines(output), "cache lines, reads and writes")
 
     qemu(args, work, "unmarked", f"{plugin},out={work}/unmarked.json",
