@@ -217,7 +217,7 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
         source = str(folder / "src")
         _make_modules(folder, [process.need("make", "make")], str(tree.path), source, release)
 
-    modules = _modules_entry(cache, {"tree": str(tree.path), **inputs}, make, step)
+    modules = _modules_entry(cache, {"tree": inputs}, make, step)
     # Whatever our modules depend on is below fs.
     return _built(
         release, "", f"tree {tree.path}", tree.image, tree.path / ".config", modules,

@@ -23,7 +23,7 @@ _IMAGE = re.compile(r"linux-(?:image|binary(?:-unsigned)?)-(\d.*-amd64)(?:-unsig
 _SERIES = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-(rt|cloud))?$")
 # What a kernel from a tree must have built in: to run programs from an initramfs, to hand out their
 # results, to load the project's modules and to name functions.
-_NEEDED = (
+NEEDED = (
     "X86_64", "MODULES", "BINFMT_ELF", "BLK_DEV_INITRD", "SERIAL_8250_CONSOLE", "DEVTMPFS",
     "PROC_FS", "SYSFS", "PCI", "BLOCK", "KALLSYMS",
 )  # fmt: skip
@@ -237,7 +237,7 @@ def parse_tree(spec: str) -> Tree:
         if not part.is_file():
             raise UsageError(f"tree:{spec}: {part} is missing: build the kernel there first")
     options = (tree.path / ".config").read_text().splitlines()
-    absent = [option for option in _NEEDED if f"CONFIG_{option}=y" not in options]
+    absent = [option for option in NEEDED if f"CONFIG_{option}=y" not in options]
     if absent:
         wanted = ", ".join(f"CONFIG_{option}=y" for option in absent)
         raise UsageError(f"tree:{spec}: its kernel cannot be measured: build it with {wanted}")
