@@ -45,6 +45,18 @@ class Machine:
     seed: int = 1
     time_limit: int = 600  # seconds of real time that a boot may take
 
+    def processors(self) -> list[str]:
+        """QEMU's options for the CPUs: one, whose clock counts its instructions."""
+        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"]
+
+
+class GuestError(IopathError):
+    """A guest did not carry out its plan; *records* is what it recorded before."""
+
+    def __init__(self, text: str, records: "list[Record]") -> None:
+        super().__init__(text)
+        self.records = records
+
 
 @dataclass
 class Record:
@@ -108,8 +120,8 @@ def command(
         qemu.path,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-machine", "q35,usb=off,vmport=off",
-        "-accel", "tcg", "-icount", "shift=0,sleep=off",
-        "-cpu", machine.cpu, "-smp", "1", "-m", f"{machine.memory}M",
+        *machine.processors(),
+        "-cpu", machine.cpu, "-m", f"{machine.memory}M",
         "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
         "-serial", f"file:{folder}/console.log",
         "-object", f"memory-backend-file,id=channel,size={_CHANNEL_SIZE},share=on,"
@@ -134,7 +146,7 @@ def boot(
     """Boot and wait for the end of the plan: its records, and what *plugin* counted,
     cache lines in the first *lines* rounds of each region.
 
-    *log* gets the console; *progress* is told how many records there are. Raises IopathError that
+    *log* gets the console; *progress* is told how many records there are. Raises GuestError that
     names the log if the plan was not carried out."""
     with (
         out_of_space(f"cannot run a guest in {tempfile.gettempdir()}"),
@@ -174,7 +186,8 @@ def boot(
             if plugin and not counts.exists():
                 raise IopathError(f"pathcount wrote nothing: {complaint or 'no complaint'}")
             return records, counts.read_bytes() if plugin else b""
-    raise IopathError(f"{_diagnose(status, complaint, records, log, machine)} (console: {log})")
+    what = _diagnose(status, complaint, records, log, machine)
+    raise GuestError(f"{what} (console: {log})", records)
 
 
 def _read_channel(memory: mmap.mmap) -> tuple[int, list[Record]]:
