@@ -38,14 +38,16 @@ MAN = [path for path in SOURCES if re.search(r"\.[1-9]$", path.name)]
 
 # What the kernel asks of its own code alone: types, macros and messages that it has and others
 # lack; and in kernel/compat, versions told apart.
+OUTSIDE = (
+    "BIT_MACRO", "CAMELCASE", "EMBEDDED_FUNCTION_NAME", "NEW_TYPEDEFS", "SPLIT_STRING",
+    "PREFER_DEFINED_ATTRIBUTE_MACRO", "PREFER_FALLTHROUGH", "PREFER_KERNEL_TYPES",
+)  # fmt: skip
 IGNORED = {
-    "userspace": (
-        "BIT_MACRO", "CAMELCASE", "EMBEDDED_FUNCTION_NAME", "NEW_TYPEDEFS", "SPLIT_STRING",
-        "PREFER_DEFINED_ATTRIBUTE_MACRO", "PREFER_FALLTHROUGH", "PREFER_KERNEL_TYPES",
-    ),
+    "userspace": OUTSIDE,
+    "selftests": OUTSIDE,
     "kernel/include/uapi": ("BIT_MACRO",),
     "kernel/compat": ("CONSTANT_COMPARISON", "LINUX_VERSION_CODE", "MACRO_WITH_FLOW_CONTROL"),
-}  # fmt: skip
+}
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
