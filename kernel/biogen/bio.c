@@ -288,22 +288,27 @@ static void biogen_io_trim(struct biogen_io *io, unsigned int bytes)
 
 /*
  * Pin what comes next in @iter, up to @count bytes, as far as it fits @io, and
- * advance @iter by that. @block is the logical block size.
+ * advance @iter by that. @block is the logical block size, @in_parts says that
+ * O_DIRECT would need more than one bio if no pages are merged.
  *
  * Return: the number of bytes, a multiple of @block; 0 if a part of a block was
- * all there was; or an error if there was nothing.
+ * all there was; or an error if there was nothing, or if it must not block and
+ * one bio does not hold it.
  */
 static ssize_t biogen_io_fill(struct biogen_io *io, struct iov_iter *iter,
-			      size_t count, unsigned int gup_flags,
-			      unsigned int block)
+			      size_t count, blk_opf_t opf, unsigned int block,
+			      bool in_parts)
 {
+	unsigned int gup_flags = op_is_write(opf) ? 0 : FOLL_WRITE;
 	struct page *pages[BIOGEN_PIN_BATCH];
 	unsigned int bytes = 0, excess;
 	int pinned = 0;
 
 	io->bio.bi_vcnt = 0;
 	io->pinned = true;
-	count = min_t(size_t, count, BIOGEN_BIO_BYTES);
+	/* Parts of it that went out could not be taken back. */
+	if (!(opf & REQ_NOWAIT))
+		count = min_t(size_t, count, BIOGEN_BIO_BYTES);
 	while (bytes < count && io->bio.bi_vcnt < io->max_vecs) {
 		unsigned long addr;
 		unsigned int offset, npages;
@@ -339,6 +344,11 @@ static ssize_t biogen_io_fill(struct biogen_io *io, struct iov_iter *iter,
 		bytes += len;
 	}
 
+	if ((opf & REQ_NOWAIT) && bytes && bytes < count &&
+	    (pinned > 0 || in_parts)) {
+		biogen_io_unpin_vecs(io, false);
+		return -EAGAIN;
+	}
 	excess = bytes & (block - 1);
 	if (excess) {
 		biogen_io_trim(io, excess);
@@ -685,6 +695,36 @@ static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
 	return count;
 }
 
+/*
+ * Whether the block layer may split a bio of @bytes in the @nr segments @bv. A
+ * part of a bio that must not block can fail when others are under way already.
+ * io_uring does such a request again if it is on a block device, and reports it
+ * if it is on anything else: so it must fail before, when that can be told.
+ */
+static bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
+			     unsigned int nr, loff_t pos, unsigned int bytes)
+{
+	struct request_queue *q = bdev_get_queue(bg->target.bdev);
+	unsigned long gaps = queue_virt_boundary(q);
+	unsigned int chunk = q->limits.chunk_sectors;
+	unsigned int i, segments = 0;
+
+	if (bytes >> SECTOR_SHIFT > queue_max_sectors(q))
+		return true;
+	if (chunk && (pos >> SECTOR_SHIFT) % chunk +
+		     (bytes >> SECTOR_SHIFT) > chunk)
+		return true;
+	for (i = 0; i < nr; i++) {
+		segments += DIV_ROUND_UP(bv[i].bv_len,
+					 queue_max_segment_size(q));
+		if (i && (bv[i].bv_offset & gaps))
+			return true;
+		if (i + 1 < nr && ((bv[i].bv_offset + bv[i].bv_len) & gaps))
+			return true;
+	}
+	return segments > queue_max_segments(q);
+}
+
 /* One small bio from user memory. */
 
 /*
@@ -763,6 +803,12 @@ biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
 		}
 		bytes = pinned;
 		nr_vecs = io->bio.bi_vcnt;
+		if (iocb && (opf & REQ_NOWAIT) &&
+		    biogen_may_split(bg, io->vecs, nr_vecs, pos, bytes)) {
+			biogen_io_unpin_vecs(io, false);
+			biogen_io_put(io);
+			return -EAGAIN;
+		}
 	}
 	io->pinned = true;
 	biogen_io_prepare(io, io->vecs, nr_vecs, 0, bytes, pos, opf,
@@ -785,6 +831,9 @@ static ssize_t biogen_rw_bvec(struct biogen_device *bg, struct kiocb *iocb,
 		if (ret)
 			return ret;
 	}
+	if (iocb && (opf & REQ_NOWAIT) &&
+	    biogen_may_split(bg, iter->bvec, iter->nr_segs, pos, bytes))
+		return -EAGAIN;
 	io = biogen_io_get(bg);
 	if (!io)
 		return -ENOMEM;
@@ -804,9 +853,11 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 				struct iov_iter *iter, loff_t pos, size_t count,
 				blk_opf_t opf)
 {
-	unsigned int gup_flags = op_is_write(opf) ? 0 : FOLL_WRITE;
 	unsigned int block = biogen_block_mask(bg) + 1;
-	/* A longer one is sent in parts by O_DIRECT, and fails as a whole. */
+	/*
+	 * A longer one is sent in parts by O_DIRECT, and fails as a whole: with
+	 * -EIO if it is asynchronous, because then bios give its result.
+	 */
 	bool in_parts = iov_iter_npages(iter, BIOGEN_LARGE_VECS + 1) >
 			BIOGEN_LARGE_VECS;
 	struct biogen_request on_stack, *req = &on_stack;
@@ -815,8 +866,6 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 	struct blk_plug plug;
 	ssize_t ret = 0;
 
-	if ((opf & REQ_NOWAIT) && in_parts)
-		return -EAGAIN;
 	if (biogen_cached(bg)) {
 		ret = biogen_cache_prepare(bg, pos, count, opf);
 		if (ret)
@@ -842,10 +891,12 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 			ret = -ENOMEM;
 			break;
 		}
-		ret = biogen_io_fill(io, iter, count, gup_flags, block);
+		ret = biogen_io_fill(io, iter, count, opf, block,
+				     in_parts);
 		if (ret <= 0)
 			break;
-		if ((opf & REQ_NOWAIT) && ret < count) {
+		if (!sync && (opf & REQ_NOWAIT) &&
+		    biogen_may_split(bg, io->vecs, io->bio.bi_vcnt, pos, ret)) {
 			biogen_io_unpin_vecs(io, false);
 			ret = -EAGAIN;
 			break;
@@ -880,7 +931,9 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 
 	if (ret <= 0 && (!req->bytes || in_parts)) {
 		spin_lock_irq(&req->lock);
-		if (!req->error)
+		if (!req->error && in_parts && !sync && ret != -EAGAIN)
+			req->error = -EIO;
+		else if (!req->error)
 			req->error = ret ?: -EFAULT;
 		spin_unlock_irq(&req->lock);
 	}

@@ -45,7 +45,6 @@ struct biogen_target {
  * @idle: per CPU, one struct biogen_io that is not in use, or NULL
  * @dev: lives as long as a file is open, or the node is there
  * @cdev: the node
- * @node: entry in the list of whoever made it
  */
 struct biogen_device {
 	struct biogen_target target;
@@ -53,7 +52,6 @@ struct biogen_device {
 	struct biogen_io * __percpu *idle;
 	struct device dev;
 	struct cdev cdev;
-	struct list_head node;
 };
 
 /**
@@ -132,6 +130,10 @@ struct biogen_io {
 struct biogen_device *biogen_create(const char *path, bool write,
 				    bool coherent);
 void biogen_destroy(struct biogen_device *bg);
+
+/* configfs.c */
+int biogen_configfs_init(void);
+void biogen_configfs_exit(void);
 
 /* target.c */
 int biogen_target_open(struct biogen_target *target, const char *path,

@@ -6,7 +6,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/idr.h>
-#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -135,8 +134,14 @@ static int __init biogen_init(void)
 			goto destroy_class;
 		}
 	}
+	err = biogen_configfs_init();
+	if (err)
+		goto destroy_device0;
 	return 0;
 
+destroy_device0:
+	if (biogen_device0)
+		biogen_destroy(biogen_device0);
 destroy_class:
 	class_destroy(biogen_class);
 unregister_region:
@@ -148,6 +153,7 @@ exit_bio:
 
 static void __exit biogen_exit(void)
 {
+	biogen_configfs_exit();
 	if (biogen_device0)
 		biogen_destroy(biogen_device0);
 	class_destroy(biogen_class);
@@ -159,5 +165,6 @@ static void __exit biogen_exit(void)
 module_init(biogen_init);
 module_exit(biogen_exit);
 
+COMPAT_BIOGEN_MODULE_INFO();
 MODULE_DESCRIPTION("Direct-to-bio character device and bio generator");
 MODULE_LICENSE("GPL");

@@ -16,7 +16,7 @@
  * "block: Introduce the type blk_opf_t"). Goes with support for 5.19.
  */
 #if COMPAT_KERNEL_BEFORE(6, 0)
-typedef unsigned int blk_opf_t;
+#define blk_opf_t			unsigned int
 #endif
 
 /*
@@ -144,5 +144,23 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 #else
 #define COMPAT_SHIM_BIO_INIT		""
 #endif
+
+#if COMPAT_KERNEL_BEFORE(6, 5)
+#define COMPAT_SHIM_PINNED		"no_page_pinned_flag "
+#else
+#define COMPAT_SHIM_PINNED		""
+#endif
+
+#if COMPAT_KERNEL_BEFORE(7, 3)
+#define COMPAT_SHIM_BVEC_OFFSET		"bi_bvec_done "
+#else
+#define COMPAT_SHIM_BVEC_OFFSET		""
+#endif
+
+/* What biogen uses that is not the kernel's own on this kernel, for modinfo. */
+#define COMPAT_BIOGEN_MODULE_INFO()					\
+	MODULE_INFO(iopath_shims, COMPAT_SHIM_BDEV_OPEN			\
+		    COMPAT_SHIM_BIO_INIT COMPAT_SHIM_PINNED		\
+		    COMPAT_SHIM_BVEC_OFFSET COMPAT_SHIM_FILE COMPAT_SHIM_ITER)
 
 #endif /* IOPATH_COMPAT_BIO_H */

@@ -115,4 +115,16 @@ static inline int compat_iopoll(struct kiocb *iocb, struct io_comp_batch *iob,
 }
 #endif
 
+#if COMPAT_KERNEL_BEFORE(5, 16)
+#define COMPAT_SHIM_FILE		"ki_complete_res2 no_iopoll "
+#else
+#define COMPAT_SHIM_FILE		""
+#endif
+
+#if COMPAT_KERNEL_BEFORE(6, 0)
+#define COMPAT_SHIM_ITER		"no_ubuf "
+#else
+#define COMPAT_SHIM_ITER		""
+#endif
+
 #endif /* IOPATH_COMPAT_FILE_H */
