@@ -202,6 +202,35 @@ def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, s
     shutil.copyfile(headers / ".config", folder / "config")
 
 
+def debug_info(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Path:
+    """The kernel as an ELF file with its debug information."""
+    if isinstance(kernel, Tree):
+        return kernel.path / "vmlinux"
+
+    def make(folder: Path) -> None:
+        apt.download(
+            (kernel.debug,),
+            kernel.suite,
+            closure=False,
+            progress=lambda p: step("downloading debug information", p),
+        )
+        step("unpacking debug information", 0.5)
+        deb = _deb_of(apt, kernel.debug)
+        _unpack(deb, folder / "unpacked", only=["*/vmlinux*"])
+        found = [
+            path
+            for path in (folder / "unpacked").rglob("vmlinux*")
+            if path.is_file() and not path.is_symlink()
+        ]
+        if not found:
+            raise IopathError(f"{deb.name} holds no vmlinux")
+        shutil.move(found[0], folder / "vmlinux")
+        shutil.rmtree(folder / "unpacked")
+        deb.unlink()  # it is of no further use, and large
+
+    return cache.entry("debug", {"package": kernel.debug, "recipe": _RECIPE}, make) / "vmlinux"
+
+
 # Kernels from a source tree.
 
 

@@ -119,6 +119,11 @@ def _parser() -> argparse.ArgumentParser:
     for command in (measuring, profiling, comparing, bisecting):
         _add_scenario(command)
         _add_machine(command)
+    profiling.add_argument(
+        "--inline", action="store_true",
+        help="also by inlined function and source line; takes the kernel's debug information",
+    )  # fmt: skip
+
     for command in (comparing, bisecting):
         command.add_argument(
             "--boots", default=2, type=_number(1, 100, "boots"), metavar="N",
@@ -256,6 +261,7 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
         coherent=not args.incoherent,
         boots=boots,
         profile=profiled,
+        inline=getattr(args, "inline", False),
         layers=getattr(args, "layers", None),
     )
 

@@ -192,11 +192,13 @@ def _labels(kernels: Sequence[dict[str, Any]]) -> Iterator[str]:
     compilers = {kernel["name"]: kernel["compiler"] for kernel in kernels}
     if len(set(compilers.values())) > 1:
         yield "compiler: " + "; ".join(f"{name} {text}" for name, text in compilers.items())
-    options = dict.fromkeys(option for kernel in kernels for option in kernel["config"])
-    for option in options:
-        values = {kernel["name"]: kernel["config"].get(option, "n") for kernel in kernels}
-        if len(set(values.values())) > 1:
-            yield f"CONFIG_{option}: " + ", ".join(f"{n} {v}" for n, v in values.items())
+    options = []
+    for option in dict.fromkeys(option for kernel in kernels for option in kernel["config"]):
+        values = [kernel["config"].get(option, "n") for kernel in kernels]
+        if len(set(values)) > 1:
+            options.append(f"{option} {'/'.join(values)}")
+    if options:
+        yield "options: " + ", ".join(options)
     shims = {kernel["name"]: _shims(kernel) for kernel in kernels}
     if len(set(shims.values())) > 1:
         yield "shims: " + "; ".join(f"{name} {text or 'none'}" for name, text in shims.items())

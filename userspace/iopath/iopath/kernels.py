@@ -44,6 +44,11 @@ class DebianKernel:
     missing: str
 
     @property
+    def debug(self) -> str:
+        """The package that holds the kernel's debug information, "name=version"."""
+        return f"linux-image-{self.release}-dbg={self.version}"
+
+    @property
     def flavour(self) -> str:
         match = re.search(rf"-({'|'.join(_FLAVOURS)})-amd64$", self.release)
         return match.group(1) if match else ""

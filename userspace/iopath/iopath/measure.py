@@ -11,9 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from iopath import __version__, guest, process, profile, result
+from iopath import __version__, guest, inline, process, profile, result
 from iopath.apt import Apt
-from iopath.build import Built, build, source_digest
+from iopath.build import Built, build, debug_info, source_digest
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Image, Machine, Qemu
@@ -119,7 +119,10 @@ class Session:
             profiles = {}
             if settings.profile:
                 step("reading the profile", 1.0)
-                profiles = self._profile(boots[0], runs, settings)
+                debug = None
+                if settings.inline:
+                    debug = debug_info(kernel, self.cache, self.apt, step)
+                profiles = self._profile(boots[0], runs, settings, debug)
         records = [json.loads((boot / "records.json").read_text()) for boot in boots]
         for texts in records:
             result.check_calibration(json.loads(texts["calibrate"]))
@@ -176,14 +179,15 @@ class Session:
         return self.cache.entry("result", inputs, make)
 
     def _profile(
-        self, boot: Path, runs: Sequence[Run], settings: Settings
+        self, boot: Path, runs: Sequence[Run], settings: Settings, debug: Path | None
     ) -> dict[str, dict[str, Any]]:
-        """The profiles of a boot, by region."""
+        """The profiles of a boot, by region; with source lines if there is *debug* information."""
         layers = Layers(settings.layers)
         inputs = {
             "boot": boot.name,
             "layers": layers.digest,
-            "code": digest_file(Path(profile.__file__)),
+            "code": [digest_file(Path(module.__file__)) for module in (inline, profile)],
+            "debug": str(debug or ""),
             "ios": {str(run.region): run.ios for run in runs},
         }
 
@@ -199,6 +203,11 @@ class Session:
                 | {"lines": found.lines(run.lines_region, run.rung.batch)}
                 for run in runs
             }
+            if debug:
+                lines = inline.Lines(debug, symbols)
+                for run in runs:
+                    counts = found.addresses(run.region, run.ios)
+                    regions[str(run.region)]["source"] = inline.break_down(counts, lines, symbols)
             (folder / "profile.json").write_text(json.dumps(regions))
 
         entry = self.cache.entry("profile", inputs, make)

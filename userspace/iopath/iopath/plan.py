@@ -31,6 +31,7 @@ class Settings:
     coherent: bool = True  # whether biogen minds the page cache of its block device
     boots: int = 1  # how often each kernel is booted
     profile: bool = False  # whether to count by function, too
+    inline: bool = False  # whether to tell inlined functions and source lines apart
     layers: Path | None = None  # a table of layers instead of ours
 
     def machines(self) -> list[Machine]:

@@ -22,7 +22,7 @@ from iopath.errors import IopathError, UsageError
 
 FORMAT = 1  # of the plugin's output
 
-_KERNEL = 1 << 63  # addresses from here on are the kernel's
+KERNEL = 1 << 63  # addresses from here on are the kernel's
 
 # What an instruction's kind, as the plugin writes it, counts as.
 EVENTS = {
@@ -66,7 +66,7 @@ class Symbols:
             fields = line.split()
             if len(fields) == 3 and fields[1] in "tTwWi":
                 _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], "user"))
-        if not any(address >= _KERNEL for address in found):
+        if not any(address >= KERNEL for address in found):
             raise IopathError(
                 "the guest's /proc/kallsyms names no function: its kernel lacks CONFIG_KALLSYMS_ALL"
                 " or kptr_restrict hides the addresses"
@@ -74,12 +74,17 @@ class Symbols:
         self._addresses = sorted(found)
         self._symbols = [found[address][1] for address in self._addresses]
 
+    @property
+    def text_start(self) -> int:
+        """Where the kernel's code begins in this guest."""
+        return next(address for address in self._addresses if address >= KERNEL)
+
     def find(self, address: int) -> Symbol:
         """The function that *address* lies in."""
         at = bisect.bisect_right(self._addresses, address) - 1
-        if at >= 0 and (self._addresses[at] >= _KERNEL) == (address >= _KERNEL):
+        if at >= 0 and (self._addresses[at] >= KERNEL) == (address >= KERNEL):
             return self._symbols[at]
-        return Symbol(f"{address:#x}", "user" if address < _KERNEL else "unknown")
+        return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
 
 
 def _offer(found: dict[int, tuple[tuple, Symbol]], address: int, kind: str, symbol: Symbol) -> None:
@@ -303,6 +308,15 @@ class Profile:
             ],
         }
 
+    def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:
+        """How often each instruction of a region was executed per I/O, in its median round."""
+        counts: dict[int, float] = defaultdict(float)
+        for node in self.regions[number].nodes.values():
+            for block, executed, times, _, _ in node["median"]:
+                for address in self._blocks[block].addresses[:executed]:
+                    counts[address] += times / ios_per_round
+        return counts
+
     def lines(self, number: int, ios_per_round: int) -> dict[str, float]:
         """Distinct cache lines touched per I/O in a region: the fewest of its quiet rounds."""
         region = self.regions.get(number)
@@ -324,7 +338,13 @@ class Profile:
             at = region.nodes[at]["parent"]
         path = paths[at] if at is not None else ()
         for link in reversed(chain):
-            path = (*path, self._symbols.find(int(region.nodes[link]["addr"], 16)).text)
+            node = region.nodes[link]
+            if "site" in node:
+                # What calls need not be what was called before: it may have been jumped to.
+                caller = self._symbols.find(int(node["site"], 16)).text
+                if path and caller != path[-1]:
+                    path = (*path, caller)
+            path = (*path, self._symbols.find(int(node["addr"], 16)).text)
             paths[link] = path
         return paths[number]
 

@@ -134,6 +134,9 @@ def show_profile(measured: dict[str, Any], top: int, console: Console) -> None:
         )
         console.print(_layer_table(profile["layers"], total))
         console.print(_function_table(profile, top))
+        if "source" in profile:
+            console.print(_inlined_table(profile["source"], top))
+            console.print(_line_table(profile["source"], top))
 
 
 def _layer_table(layers: dict[str, float], total: float) -> Table:
@@ -164,6 +167,34 @@ def _function_table(profile: dict[str, Any], top: int) -> Table:
     cells = [f"{profile[name]:,.2f}" for name in _COUNTS]
     table.add_section()
     table.add_row("all", "", *cells, style="bold")
+    return table
+
+
+def _inlined_table(source: list[dict[str, Any]], top: int) -> Table:
+    """What of each function is its own, and what the functions that were inlined there."""
+    inlined: dict[str, dict[str, float]] = {}
+    for row in source:
+        parts = inlined.setdefault(row["function"], {})
+        parts[row["inlined"]] = parts.get(row["inlined"], 0.0) + row["instructions"]
+    table = _table("function", "inlined there")
+    table.add_column("instructions", justify="right")
+    for function, parts in list(inlined.items())[:top]:
+        table.add_row(Text(function), "", f"{sum(parts.values()):,.2f}", style="bold")
+        for name, count in sorted(parts.items(), key=lambda part: -part[1]):
+            table.add_row("", name or "(its own)", f"{count:,.2f}")
+    return table
+
+
+def _line_table(source: list[dict[str, Any]], top: int) -> Table:
+    """The lines that execute most."""
+    lines: dict[tuple[str, str], float] = {}
+    for row in source:
+        key = (row["line"], row["inlined"] or row["function"])
+        lines[key] = lines.get(key, 0.0) + row["instructions"]
+    table = _table("line", "function")
+    table.add_column("instructions", justify="right")
+    for (line, function), count in sorted(lines.items(), key=lambda part: -part[1])[:top]:
+        table.add_row(Text(line), Text(function), f"{count:,.2f}")
     return table
 
 
