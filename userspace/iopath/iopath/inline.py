@@ -57,7 +57,7 @@ class Lines:
                 chain = found.setdefault(int(line, 16) + self._moved, [])
                 continue
             place = _PREFIX.sub("", next(lines, "??:0").split(" (")[0])
-            if line != "??" and not place.startswith("??"):
+            if line != "??" and not place.endswith((":?", ":0")):
                 chain.append((line, place))
         found = {address: chain for address, chain in found.items() if chain}
         if wanted and not found:
