@@ -10,6 +10,7 @@
  *	insmod PATH [PARAMETERS...]	load a module
  *	rmmod NAME			unload a module
  *	quiet SECONDS			wait until background work has ceased
+ *	age PATH			let the file's times be two seconds old
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
  *	file PATH			a file's content is the record
  *
@@ -259,6 +260,19 @@ static void wait_quiet(int limit)
 		     limit, calm);
 }
 
+/*
+ * Whether a read has to update the time of access is found by comparing times,
+ * and equal seconds take longer than others. So that no run's path depends on
+ * when the one before touched the device's node, all times are made the same,
+ * and then old: the next access is in another second.
+ */
+static void age(const char *path)
+{
+	if (utimensat(AT_FDCWD, path, NULL, 0))
+		fail("%s: %s", path, strerror(errno));
+	nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
+}
+
 static void run(const char *name, char **args)
 {
 	size_t len;
@@ -312,6 +326,8 @@ static void carry_out(char *line)
 			fail("rmmod %s: %s", args[1], strerror(errno));
 	} else if (n == 2 && !strcmp(args[0], "quiet")) {
 		wait_quiet(atoi(args[1]));
+	} else if (n == 2 && !strcmp(args[0], "age")) {
+		age(args[1]);
 	} else if (n == 2 && !strcmp(args[0], "file")) {
 		data = read_file(args[1], &len);
 		if (!data)

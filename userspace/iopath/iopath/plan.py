@@ -108,6 +108,8 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         f" --number_ios={_CALIBRATION} --rounds=10",
     ]
     for run in runs:
+        if run.rung.device:
+            plan.append(f"age {run.rung.device}")
         command = run.rung.command(run.op, run.block_size, run.region)
         plan.append(" ".join([f"run run.{run.region}", *command]))
         if settings.profile:
