@@ -696,31 +696,32 @@ static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
 }
 
 /*
- * Whether the block layer may split a bio of @bytes in the @nr segments @bv. A
- * part of a bio that must not block can fail when others are under way already.
- * io_uring does such a request again if it is on a block device, and reports it
- * if it is on anything else: so it must fail before, when that can be told.
+ * Whether the block layer may split a bio of @bytes that begins at @skip of the
+ * segment @bv. A part of a bio that must not block can fail when others are
+ * under way already. io_uring does such a request again if it is on a block
+ * device, and reports it if it is on anything else: so it must fail before,
+ * when that can be told.
  */
 static bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
-			     unsigned int nr, loff_t pos, unsigned int bytes)
+			     unsigned int skip, loff_t pos, unsigned int bytes)
 {
 	struct request_queue *q = bdev_get_queue(bg->target.bdev);
 	unsigned long gaps = queue_virt_boundary(q);
 	unsigned int chunk = q->limits.chunk_sectors;
-	unsigned int i, segments = 0;
+	unsigned int len, segments = 0;
 
 	if (bytes >> SECTOR_SHIFT > queue_max_sectors(q))
 		return true;
 	if (chunk && (pos >> SECTOR_SHIFT) % chunk +
 		     (bytes >> SECTOR_SHIFT) > chunk)
 		return true;
-	for (i = 0; i < nr; i++) {
-		segments += DIV_ROUND_UP(bv[i].bv_len,
-					 queue_max_segment_size(q));
-		if (i && (bv[i].bv_offset & gaps))
+	for (; bytes; bytes -= len, bv++, skip = 0) {
+		len = min(bytes, bv->bv_len - skip);
+		if (segments && ((bv->bv_offset + skip) & gaps))
 			return true;
-		if (i + 1 < nr && ((bv[i].bv_offset + bv[i].bv_len) & gaps))
+		if (len < bytes && ((bv->bv_offset + skip + len) & gaps))
 			return true;
+		segments += DIV_ROUND_UP(len, queue_max_segment_size(q));
 	}
 	return segments > queue_max_segments(q);
 }
@@ -804,7 +805,7 @@ biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
 		bytes = pinned;
 		nr_vecs = io->bio.bi_vcnt;
 		if (iocb && (opf & REQ_NOWAIT) &&
-		    biogen_may_split(bg, io->vecs, nr_vecs, pos, bytes)) {
+		    biogen_may_split(bg, io->vecs, 0, pos, bytes)) {
 			biogen_io_unpin_vecs(io, false);
 			biogen_io_put(io);
 			return -EAGAIN;
@@ -831,8 +832,8 @@ static ssize_t biogen_rw_bvec(struct biogen_device *bg, struct kiocb *iocb,
 		if (ret)
 			return ret;
 	}
-	if (iocb && (opf & REQ_NOWAIT) &&
-	    biogen_may_split(bg, iter->bvec, iter->nr_segs, pos, bytes))
+	if (iocb && (opf & REQ_NOWAIT) && bytes > PAGE_SIZE &&
+	    biogen_may_split(bg, iter->bvec, iter->iov_offset, pos, bytes))
 		return -EAGAIN;
 	io = biogen_io_get(bg);
 	if (!io)
@@ -896,7 +897,7 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 		if (ret <= 0)
 			break;
 		if (!sync && (opf & REQ_NOWAIT) &&
-		    biogen_may_split(bg, io->vecs, io->bio.bi_vcnt, pos, ret)) {
+		    biogen_may_split(bg, io->vecs, 0, pos, ret)) {
 			biogen_io_unpin_vecs(io, false);
 			ret = -EAGAIN;
 			break;
