@@ -123,8 +123,13 @@ struct context {
 };
 
 /* Distinct cache lines, by what touched them and by half of address space. */
-enum { LINES_CODE_USER, LINES_CODE_KERNEL, LINES_DATA_USER,
-       LINES_DATA_KERNEL, NR_LINES };
+enum {
+	LINES_CODE_USER,
+	LINES_CODE_KERNEL,
+	LINES_DATA_USER,
+	LINES_DATA_KERNEL,
+	NR_LINES
+};
 
 /**
  * struct share - a context's share of a round

@@ -31,71 +31,71 @@ static FILE *results;
  * the call that enters a body adds one.
  */
 asm(".text\n"
-    /* 1 + 2 * 1000 + 1 = 2002 */
-    "body_loop: mov $1000, %ecx\n"
-    "1: dec %ecx; jnz 1b\n"
-    "ret\n"
-    /* 1 + 2 * 20,000,000 + 1 */
-    "body_long: mov $20000000, %ecx\n"
-    "1: dec %ecx; jnz 1b\n"
-    "ret\n"
-    /* 1 + 100 * (1 + leaf 2 + 1 + mid 3 + 2 leaf 4 + 2) + 1 = 1302 */
-    "body_calls: mov $100, %ecx\n"
-    "1: call leaf; call mid; dec %ecx; jnz 1b\n"
-    "ret\n"
-    "mid: call leaf; call leaf; ret\n"
-    "leaf: nop; ret\n"
-    /* 2 + 100 * 4 + 1 = 403, of them 200 locked */
-    "body_locked: mov $100, %ecx; lea -16(%rsp), %rdx\n"
-    "1: lock incl (%rdx); xchg %eax, (%rdx); dec %ecx; jnz 1b\n"
-    "ret\n"
-    /* 2 + 100 * (1 + leaf 2 + 2) + 1 = 503 */
-    "body_indirect: mov $100, %ecx; lea leaf(%rip), %rdx\n"
-    "1: call *%rdx; dec %ecx; jnz 1b\n"
-    "ret\n"
-    /* 1 + 64 * 4 + 1 = 258, 64 page faults */
-    "body_fault: mov $64, %ecx\n"
-    "1: movb $1, (%rdi); add $4096, %rdi; dec %ecx; jnz 1b\n"
-    "ret\n"
-    /* 3 + 64 * (1 + leaf 2 + 3) + 2 = 389: the call itself faults */
-    "body_fault_call: mov $64, %ecx; mov %rsp, %rdx\n"
-    "lea 4096(%rdi), %rsp\n"
-    "1: call leaf; add $4096, %rsp; dec %ecx; jnz 1b\n"
-    "mov %rdx, %rsp; ret\n"
-    /* 3 + (65536 + 1) + 1 = 65541: faults inside of a repeated one */
-    "body_fault_rep: mov $65536, %ecx; xor %eax, %eax; cld\n"
-    "rep stosb\n"
-    "ret\n"
-    /* 4 + (5,000,000 + 1) + 1: interrupts inside of one */
-    "body_rep: mov $5000000, %ecx; mov %rdi, %rsi; cld; nop\n"
-    "rep lodsb\n"
-    "ret\n"
-    /* 1 + 100 * (1 + syscall 1 + 2) + 1 = 402 in user mode */
-    "body_getppid: mov $100, %r8d\n"
-    "1: mov $110, %eax; syscall; dec %r8d; jnz 1b\n"
-    "ret\n"
-    /* 2 + 100 * 12 + 1 = 1203 in user mode: a byte to a child and back */
-    "body_pingpong: mov $100, %r8d; mov %rdi, %rsi\n"
-    "1: mov $1, %eax; mov $100, %edi; mov $1, %edx; syscall\n"
-    "xor %eax, %eax; mov $101, %edi; mov $1, %edx; syscall\n"
-    "nop; nop; dec %r8d; jnz 1b\n"
-    "ret\n"
-    /* A retpoline: 2 + 100 * (1 + 3 + leaf 2 + 2) + 1 = 803 */
-    "body_retpoline: mov $100, %ecx; lea leaf(%rip), %rdx\n"
-    "1: call thunk; dec %ecx; jnz 1b\n"
-    "ret\n"
-    "thunk: call 1f\n"
-    "2: pause; lfence; jmp 2b\n"
-    "1: mov %rdx, (%rsp); ret\n"
-    /* 2 + 4,000,000 * 5 + 1: interrupts after returns and calls */
-    "body_long_indirect: mov $4000000, %ecx; lea leaf(%rip), %rdx\n"
-    "1: call *%rdx; dec %ecx; jnz 1b\n"
-    "ret\n"
-    /* 8; 4 reads on 5 lines, 1 write, besides the return's read */
-    "body_lines: xor %eax, %eax; xor %ecx, %ecx\n"
-    "mov (%rdi), %eax; mov 64(%rdi), %eax; mov %eax, 128(%rdi)\n"
-    "mov 132(%rdi), %eax; mov 254(%rdi), %eax\n"
-    "ret\n");
+	/* 1 + 2 * 1000 + 1 = 2002 */
+	"body_loop: mov $1000, %ecx\n"
+	"1: dec %ecx; jnz 1b\n"
+	"ret\n"
+	/* 1 + 2 * 20,000,000 + 1 */
+	"body_long: mov $20000000, %ecx\n"
+	"1: dec %ecx; jnz 1b\n"
+	"ret\n"
+	/* 1 + 100 * (1 + leaf 2 + 1 + mid 3 + 2 leaf 4 + 2) + 1 = 1302 */
+	"body_calls: mov $100, %ecx\n"
+	"1: call leaf; call mid; dec %ecx; jnz 1b\n"
+	"ret\n"
+	"mid: call leaf; call leaf; ret\n"
+	"leaf: nop; ret\n"
+	/* 2 + 100 * 4 + 1 = 403, of them 200 locked */
+	"body_locked: mov $100, %ecx; lea -16(%rsp), %rdx\n"
+	"1: lock incl (%rdx); xchg %eax, (%rdx); dec %ecx; jnz 1b\n"
+	"ret\n"
+	/* 2 + 100 * (1 + leaf 2 + 2) + 1 = 503 */
+	"body_indirect: mov $100, %ecx; lea leaf(%rip), %rdx\n"
+	"1: call *%rdx; dec %ecx; jnz 1b\n"
+	"ret\n"
+	/* 1 + 64 * 4 + 1 = 258, 64 page faults */
+	"body_fault: mov $64, %ecx\n"
+	"1: movb $1, (%rdi); add $4096, %rdi; dec %ecx; jnz 1b\n"
+	"ret\n"
+	/* 3 + 64 * (1 + leaf 2 + 3) + 2 = 389: the call itself faults */
+	"body_fault_call: mov $64, %ecx; mov %rsp, %rdx\n"
+	"lea 4096(%rdi), %rsp\n"
+	"1: call leaf; add $4096, %rsp; dec %ecx; jnz 1b\n"
+	"mov %rdx, %rsp; ret\n"
+	/* 3 + (65536 + 1) + 1 = 65541: faults inside of a repeated one */
+	"body_fault_rep: mov $65536, %ecx; xor %eax, %eax; cld\n"
+	"rep stosb\n"
+	"ret\n"
+	/* 4 + (5,000,000 + 1) + 1: interrupts inside of one */
+	"body_rep: mov $5000000, %ecx; mov %rdi, %rsi; cld; nop\n"
+	"rep lodsb\n"
+	"ret\n"
+	/* 1 + 100 * (1 + syscall 1 + 2) + 1 = 402 in user mode */
+	"body_getppid: mov $100, %r8d\n"
+	"1: mov $110, %eax; syscall; dec %r8d; jnz 1b\n"
+	"ret\n"
+	/* 2 + 100 * 12 + 1 = 1203 in user mode: a byte to a child and back */
+	"body_pingpong: mov $100, %r8d; mov %rdi, %rsi\n"
+	"1: mov $1, %eax; mov $100, %edi; mov $1, %edx; syscall\n"
+	"xor %eax, %eax; mov $101, %edi; mov $1, %edx; syscall\n"
+	"nop; nop; dec %r8d; jnz 1b\n"
+	"ret\n"
+	/* A retpoline: 2 + 100 * (1 + 3 + leaf 2 + 2) + 1 = 803 */
+	"body_retpoline: mov $100, %ecx; lea leaf(%rip), %rdx\n"
+	"1: call thunk; dec %ecx; jnz 1b\n"
+	"ret\n"
+	"thunk: call 1f\n"
+	"2: pause; lfence; jmp 2b\n"
+	"1: mov %rdx, (%rsp); ret\n"
+	/* 2 + 4,000,000 * 5 + 1: interrupts after returns and calls */
+	"body_long_indirect: mov $4000000, %ecx; lea leaf(%rip), %rdx\n"
+	"1: call *%rdx; dec %ecx; jnz 1b\n"
+	"ret\n"
+	/* 8; 4 reads on 5 lines, 1 write, besides the return's read */
+	"body_lines: xor %eax, %eax; xor %ecx, %ecx\n"
+	"mov (%rdi), %eax; mov 64(%rdi), %eax; mov %eax, 128(%rdi)\n"
+	"mov 132(%rdi), %eax; mov 254(%rdi), %eax\n"
+	"ret\n");
 
 typedef void body_fn(void *arg);
 body_fn body_loop, body_long, body_calls, body_locked, body_indirect,
