@@ -31,11 +31,11 @@
 
 #if defined(__x86_64__)
 #define IOPATH_MARK(op)							\
-do {									\
+({									\
 	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t"			\
 		     ".long %c0"					\
 		     : : "i" (IOPATH_MARK_MAGIC | (op)) : "memory");	\
-} while (0)
+})
 #else
 #define IOPATH_MARK(op)	((void)(op))
 #endif

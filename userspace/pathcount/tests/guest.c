@@ -173,7 +173,8 @@ int main(int argc, char **argv)
 	const char *faults = getenv("faults");
 	char *p = pages(16);
 
-	(void)argc, (void)argv;
+	(void)argc;
+	(void)argv;
 	results = fopen("/dev/ttyS1", "w");
 	if (!results)
 		return 1;
