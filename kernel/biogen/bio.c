@@ -200,9 +200,14 @@ static void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty)
 	}
 }
 
-static __always_inline void biogen_io_unpin(struct biogen_io *io)
+/* Whether what the pages of @io held was overwritten. */
+static __always_inline bool biogen_io_dirties(const struct biogen_io *io)
 {
-	bool dirty = bio_op(&io->bio) == REQ_OP_READ;
+	return bio_op(&io->bio) == REQ_OP_READ;
+}
+
+static __always_inline void biogen_io_unpin(struct biogen_io *io, bool dirty)
+{
 	struct page *page = io->vecs[0].bv_page;
 
 	if (!io->pinned)
@@ -217,13 +222,13 @@ static __always_inline void biogen_io_unpin(struct biogen_io *io)
 	unpin_user_page(page);
 }
 
-/* Whether biogen_io_unpin() would have to sleep. */
+/* Whether there are pages to be dirtied, for which one has to sleep. */
 static bool biogen_io_must_dirty(const struct biogen_io *io)
 {
 	const struct bio_vec *bv;
 	unsigned long i;
 
-	if (!io->pinned || bio_op(&io->bio) != REQ_OP_READ)
+	if (!io->pinned || !biogen_io_dirties(io))
 		return false;
 	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++)
 		for (i = 0; i < biogen_bvec_pages(bv); i++)
@@ -414,14 +419,14 @@ static long biogen_request_result(const struct biogen_request *req)
 	return req->error ?: req->bytes;
 }
 
-/* Let go of bios that ended. May sleep, unless no page must be dirtied. */
-static void biogen_put_ended(struct biogen_io *io)
+/* Let go of bios that ended. Sleeps if @dirty: their pages may need it. */
+static void biogen_put_ended(struct biogen_io *io, bool dirty)
 {
 	struct biogen_io *next;
 
 	for (; io; io = next) {
 		next = io->next;
-		biogen_io_unpin(io);
+		biogen_io_unpin(io, dirty && biogen_io_dirties(io));
 		biogen_io_put(io);
 	}
 }
@@ -429,17 +434,20 @@ static void biogen_put_ended(struct biogen_io *io)
 /*
  * The end of a request that nobody waits for. The request may be part of one
  * of the bios, and module and device stay only as long as the iocb holds the
- * file: nothing is touched after its completion.
+ * file: nothing is touched after its completion. @sleep: in process context,
+ * where pages can be dirtied and dropped.
  */
-static void biogen_request_complete(struct biogen_request *req, bool streamed)
+static void biogen_request_complete(struct biogen_request *req, bool sleep)
 {
+	/* One that is not part of a bio was allocated for a stream. */
+	bool streamed = !req->ended || &req->ended->own != req;
 	struct biogen_device *bg = req->bg;
 	struct kiocb *iocb = req->iocb;
 	long ret = biogen_request_result(req);
 
-	if (req->is_write && biogen_cached(bg))
+	if (sleep && req->is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, req->pos, req->bytes);
-	biogen_put_ended(req->ended);
+	biogen_put_ended(req->ended, sleep);
 	if (streamed)
 		kfree(req);
 	WRITE_ONCE(iocb->private, NULL);
@@ -448,34 +456,28 @@ static void biogen_request_complete(struct biogen_request *req, bool streamed)
 	compat_ki_complete(iocb, ret);
 }
 
-/* A request that is not part of a bio has been allocated for a stream. */
-static bool biogen_request_streamed(const struct biogen_request *req)
-{
-	const struct biogen_io *io = req->ended;
-
-	return !io || &io->own != req;
-}
-
 static void biogen_request_work(struct work_struct *work)
 {
-	struct biogen_request *req = container_of(work, struct biogen_request,
-						  work);
-
-	biogen_request_complete(req, biogen_request_streamed(req));
+	biogen_request_complete(container_of(work, struct biogen_request, work),
+				true);
 }
 
-/* The last count is dropped; any context. */
+/*
+ * The last count is dropped; any context. What is found clean or cached here,
+ * after the data has arrived, is for process context. What is not need not be
+ * looked at again: it would be so for another reason.
+ */
 static void biogen_request_end(struct biogen_request *req)
 {
 	struct biogen_io *io;
-	bool sleeps = req->is_write && biogen_cached(req->bg);
+	bool sleep = req->is_write && biogen_cached(req->bg);
 
-	for (io = req->ended; io && !sleeps; io = io->next)
-		sleeps = biogen_io_must_dirty(io);
-	if (sleeps)
+	for (io = req->ended; io && !sleep; io = io->next)
+		sleep = biogen_io_must_dirty(io);
+	if (sleep)
 		queue_work(biogen_wq, &req->work);
 	else
-		biogen_request_complete(req, biogen_request_streamed(req));
+		biogen_request_complete(req, false);
 }
 
 /* The one end point of bios that did not end while they were submitted. */
@@ -540,7 +542,7 @@ static void biogen_request_wait(struct biogen_request *req, unsigned int bios)
 	ended = req->ended;
 	req->ended = NULL;
 	spin_unlock_irq(&req->lock);
-	biogen_put_ended(ended);
+	biogen_put_ended(ended, true);
 }
 
 /*
@@ -630,7 +632,7 @@ static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 
 	biogen_io_detach(io, pos, bytes);
 	err = biogen_io_wait(io);
-	biogen_io_unpin(io);
+	biogen_io_unpin(io, biogen_io_dirties(io));
 	biogen_io_put(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
@@ -652,7 +654,7 @@ biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
 		return biogen_one_unfinished(io, iocb, pos, bytes);
 
 	err = biogen_io_error(io);
-	biogen_io_unpin(io);
+	biogen_io_unpin(io, biogen_io_dirties(io));
 	biogen_io_put(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
@@ -917,7 +919,7 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 			if (!req->error)
 				req->error = err;
 			spin_unlock_irq(&req->lock);
-			biogen_io_unpin(io);
+			biogen_io_unpin(io, biogen_io_dirties(io));
 		} else {
 			biogen_request_add(req, io, ret);
 			io = NULL;

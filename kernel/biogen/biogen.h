@@ -62,7 +62,7 @@ struct biogen_device {
  */
 struct biogen_file {
 	struct biogen_device *bg;
-	struct mutex lock;
+	struct mutex lock; /* gen */
 	struct biogen_gen *gen;
 };
 
@@ -81,7 +81,7 @@ struct biogen_file {
  * @work: ends it in process context
  */
 struct biogen_request {
-	spinlock_t lock;
+	spinlock_t lock; /* inflight, error, ended */
 	wait_queue_head_t wait;
 	unsigned int inflight;
 	int error;

@@ -21,7 +21,7 @@
  */
 struct biogen_item {
 	struct config_item item;
-	struct mutex lock;
+	struct mutex lock; /* all that follows */
 	char *device;
 	bool write;
 	bool coherent;

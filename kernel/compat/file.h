@@ -95,10 +95,8 @@ static inline struct class *compat_class_create(const char *name)
  * is not offered there. Goes with support for 5.15.
  */
 #if COMPAT_KERNEL_BEFORE(5, 16)
-#define COMPAT_IOPOLL(func)		NULL
+#define compat_iopoll			NULL
 #else
-#define COMPAT_IOPOLL(func)		func
-
 static inline int compat_iopoll(struct kiocb *iocb, struct io_comp_batch *iob,
 				unsigned int flags)
 {

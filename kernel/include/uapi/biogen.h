@@ -34,9 +34,9 @@ enum biogen_wait {
 };
 
 /* biogen_run.flags */
-#define BIOGEN_FRESH		(1u << 0) /* a newly made bio for each I/O */
-#define BIOGEN_LATENCY		(1u << 1) /* fill the histograms; costs time */
-#define BIOGEN_MARK		(1u << 2) /* marker instructions round rounds */
+#define BIOGEN_FRESH		0x01 /* a newly made bio for each I/O */
+#define BIOGEN_LATENCY		0x02 /* fill the histograms; costs time */
+#define BIOGEN_MARK		0x04 /* marker instructions round rounds */
 
 #define BIOGEN_FLAGS		(BIOGEN_FRESH | BIOGEN_LATENCY | BIOGEN_MARK)
 
@@ -47,7 +47,7 @@ enum biogen_wait {
 
 /* Limits, which biogen_run is checked against (-EINVAL). */
 #define BIOGEN_MAX_DEPTH	4096
-#define BIOGEN_MAX_BLOCK_SIZE	(1u << 20)
+#define BIOGEN_MAX_BLOCK_SIZE	1048576
 #define BIOGEN_MAX_ROUNDS	65536
 #define BIOGEN_MAX_REGION	65535
 
@@ -155,8 +155,8 @@ struct biogen_run {
 };
 
 /* struct biogen_info.flags */
-#define BIOGEN_INFO_WRITE	(1u << 0) /* the target may be written */
-#define BIOGEN_INFO_COHERENT	(1u << 1) /* coherent with its page cache */
+#define BIOGEN_INFO_WRITE	0x01 /* the target may be written */
+#define BIOGEN_INFO_COHERENT	0x02 /* coherent with its page cache */
 
 /**
  * struct biogen_info - what the file is bound to
