@@ -108,7 +108,7 @@ class Apt:
                 if known is not None:
                     return known
             try:
-                found = self._fetch_index()
+                found, complete = self._fetch_index()
             except IopathError as error:
                 known = None if update else _load_index(index, float("inf"))
                 if known is None:
@@ -118,10 +118,13 @@ class Apt:
             with out_of_space(f"cannot write the cache {self._cache.root}"):
                 part = index.with_suffix(".part")
                 part.write_text(json.dumps([asdict(package) for package in found]))
+                if not complete:
+                    os.utime(part, (0, 0))  # too old to serve next time, if there is a network
                 part.rename(index)
             return found
 
-    def _fetch_index(self) -> list[Package]:
+    def _fetch_index(self) -> tuple[list[Package], bool]:
+        """The kernel packages, and whether every suite that there is could be fetched."""
         self._configure()
         with self._cache.lock("apt"):
             self._clear_log()
@@ -138,11 +141,9 @@ class Apt:
             )
             raise IopathError(f"cannot fetch the lists of kernel packages: {reason}")
         found: list[Package] = []
-        missing = set(SUITES)
         for target in targets.splitlines():
             name, suite = target.rsplit("|", 1)
             if Path(name).exists():
-                missing.discard(suite)
                 with Path(name).open(encoding="utf-8", errors="replace") as lines:
                     found += read_index(lines, suite)
         if not found:
@@ -150,7 +151,16 @@ class Apt:
         expired = re.findall(r"Release file for \S+/dists/(\S+)/InRelease is expired", output)
         if expired:
             self._warn(f"left out, their lists have expired: {', '.join(sorted(expired))}")
-        return found
+        absent = re.findall(r"repository '\S+ (\S+) Release' does not have a Release", output)
+        lists = self._dir / "lists"
+        failed = [
+            suite
+            for suite in sorted(set(SUITES) - set(absent) - set(expired))
+            if not any(lists.glob(f"*_dists_{suite}_*Release"))
+        ]
+        if failed:
+            self._warn(f"left out, their lists could not be fetched: {', '.join(failed)}")
+        return found, not failed
 
     # Packages.
 

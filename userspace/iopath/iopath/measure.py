@@ -67,6 +67,13 @@ class Session:
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
             raise UsageError(f"{repeated[0]}: asked for twice")
+        runs, left_out = make_runs(settings)
+        if left_out:
+            self.reporter.warn(
+                f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}"
+            )
+        if not runs:
+            raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
         kernels = [self.find(name) for name in names]
         qemu = Qemu.find()
         with (
@@ -74,7 +81,7 @@ class Session:
             ThreadPoolExecutor(len(names)) as pool,
         ):
             jobs = [
-                pool.submit(self._measure_one, name, kernel, settings, qemu)
+                pool.submit(self._measure_one, name, kernel, runs, settings, qemu)
                 for name, kernel in zip(names, kernels, strict=True)
             ]
             try:
@@ -103,9 +110,13 @@ class Session:
         }
 
     def _measure_one(
-        self, name: str, kernel: DebianKernel | Tree, settings: Settings, qemu: Qemu
+        self,
+        name: str,
+        kernel: DebianKernel | Tree,
+        runs: Sequence[Run],
+        settings: Settings,
+        qemu: Qemu,
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        runs = make_runs(settings)
         with self.reporter.job(name) as step:
             step("looking in the cache", 0.0)
             built = build(kernel, self.cache, self.apt, step)

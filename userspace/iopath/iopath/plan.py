@@ -65,14 +65,19 @@ class Run:
         return self.rung.ios(self.block_size)
 
 
-def make_runs(settings: Settings) -> list[Run]:
+def make_runs(settings: Settings) -> tuple[list[Run], list[str]]:
+    """The runs of a guest, and what of the settings is left out since it cannot be measured."""
     runs: list[Run] = []
+    left_out: list[str] = []
     for rung in settings.rungs:
         sizes = settings.block_sizes if rung.device else (0,)
         for size in sizes:
+            if not rung.fits(size):
+                left_out.append(f"{rung.name} of {size >> 10} KiB")
+                continue
             for op in rung.ops(settings.ops):
                 runs.append(Run(len(runs) + 1, rung, op, size))
-    return runs
+    return runs, left_out
 
 
 # Files of the guest that say on what it measured.

@@ -15,6 +15,7 @@ BIOGEN = "/dev/biogen0"  # bound to a device of its own, for it takes that exclu
 # see none, and many, so that their median is the path itself.
 ROUNDS = 60
 _IOS = 100  # I/Os in a round
+_MOST = 32 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _CACHED = "--size=1m"  # as much of the device as is read into the page cache beforehand
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
 
@@ -33,6 +34,10 @@ class Rung:
 
     def ops(self, wanted: Sequence[str]) -> Sequence[str]:
         return [op for op in wanted if op in self.can] if self.device else ("none",)
+
+    def fits(self, block_size: int) -> bool:
+        """Whether a batch is short enough to be measured between two ticks of the timer."""
+        return self.batch * block_size <= _MOST
 
     def ios(self, block_size: int) -> int:
         """How many I/Os make a round."""
