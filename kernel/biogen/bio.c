@@ -636,7 +636,8 @@ static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 	biogen_io_put(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
-	return err ?: bytes;
+	/* The type of err ?: bytes has no sign. */
+	return err ? err : (ssize_t)bytes;
 }
 
 /* Submit a filled bio that is all of a request, and give its result. */
@@ -658,7 +659,7 @@ biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
 	biogen_io_put(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
-	return err ?: bytes;
+	return err ? err : (ssize_t)bytes;
 }
 
 /* Checks. */
