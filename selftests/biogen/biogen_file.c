@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Life of biogen's devices and files: what may be bound, opened, unloaded and
+ * taken away, and when; misuse of each.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include <uapi/biogen.h>
+
+#include "engine.h"
+#include "util.h"
+
+#define DISK_MIB	8
+#define DISK_SIZE	(DISK_MIB * MIB)
+#define CONFIGFS	"/sys/kernel/config"
+#define ITEM		CONFIGFS "/biogen/test"
+#define TIMEOUT		300
+
+static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
+static const struct disk slow = {
+	.null_blk = true, .mib = DISK_MIB, .block = 512, .delay_ns = 20000000
+};
+
+FIXTURE(file) {
+	char *buf;
+};
+
+FIXTURE_SETUP(file)
+{
+	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
+		ASSERT_EQ(EBUSY, errno);
+	rmdir(ITEM);
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(0, disks_create(&brd, 2));
+	self->buf = aligned_alloc(4096, MIB);
+	memset(self->buf, 0, MIB);
+}
+
+FIXTURE_TEARDOWN(file)
+{
+	rmdir(ITEM);
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, disks_destroy());
+}
+
+static int try_open(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static int unload_now(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
+}
+
+/* Without write=1 nothing can be written, by no way. */
+TEST_F_TIMEOUT(file, read_only, TIMEOUT)
+{
+	struct biogen_info info;
+	struct stat st;
+	int fd;
+
+	ASSERT_EQ(0, biogen_load("/dev/ram0", ""));
+	ASSERT_EQ(0, stat(BIOGEN, &st));
+	EXPECT_EQ(S_IFCHR | 0600, st.st_mode);
+	EXPECT_EQ(-EACCES, try_open(BIOGEN, O_RDWR));
+	EXPECT_EQ(-EACCES, try_open(BIOGEN, O_WRONLY));
+	EXPECT_EQ(-EACCES, try_open(BIOGEN, O_RDWR | O_DIRECT));
+	fd = open(BIOGEN, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
+	EXPECT_EQ(-1, pwrite(fd, self->buf, 4096, 0));
+	EXPECT_EQ(EBADF, errno);
+	ASSERT_EQ(0, ioctl(fd, BIOGEN_INFO, &info));
+	EXPECT_EQ(BIOGEN_VERSION, info.version);
+	EXPECT_EQ(BIOGEN_INFO_COHERENT, info.flags);
+	EXPECT_EQ(DISK_SIZE, info.size);
+	EXPECT_EQ(512, info.block_size);
+	ASSERT_EQ(0, stat("/dev/ram0", &st));
+	EXPECT_EQ(st.st_rdev, info.dev);
+	/* Nor does it keep others from writing. */
+	EXPECT_EQ(0, try_open("/dev/ram0", O_RDWR | O_EXCL));
+	close(fd);
+}
+
+/* What somebody holds, as a mounted file system does, is not written. */
+TEST_F_TIMEOUT(file, held, TIMEOUT)
+{
+	int fd = open("/dev/ram0", O_RDWR | O_EXCL | O_CLOEXEC);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EBUSY, biogen_load("/dev/ram0", "write=1"));
+	EXPECT_EQ(-ENOENT, try_open(BIOGEN, O_RDONLY));
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=0"));
+	EXPECT_EQ(0, try_open(BIOGEN, O_RDONLY));
+	ASSERT_EQ(0, biogen_unload());
+	close(fd);
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	EXPECT_EQ(0, try_open(BIOGEN, O_RDWR));
+	/* And the other way round. */
+	EXPECT_EQ(-EBUSY, try_open("/dev/ram0", O_RDWR | O_EXCL));
+	ASSERT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, try_open("/dev/ram0", O_RDWR | O_EXCL));
+}
+
+TEST_F_TIMEOUT(file, swap, TIMEOUT)
+{
+	struct {
+		char boot[1024];
+		uint32_t version, last_page, bad_pages;
+	} *head = (void *)self->buf;
+	int fd = open("/dev/ram0", O_RDWR | O_CLOEXEC);
+
+	head->version = 1;
+	head->last_page = DISK_SIZE / 4096 - 1;
+	memcpy(self->buf + 4096 - 10, "SWAPSPACE2", 10);
+	ASSERT_EQ(4096, pwrite(fd, self->buf, 4096, 0));
+	ASSERT_EQ(0, fsync(fd));
+	close(fd);
+	ASSERT_EQ(0, swapon("/dev/ram0", 0));
+	EXPECT_EQ(-EBUSY, biogen_load("/dev/ram0", "write=1"));
+	ASSERT_EQ(0, swapoff("/dev/ram0"));
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	EXPECT_EQ(-1, swapon("/dev/ram0", 0));
+	EXPECT_EQ(EBUSY, errno);
+}
+
+/* Open files keep the module, the device and its target. */
+TEST_F_TIMEOUT(file, busy, TIMEOUT)
+{
+	int fd;
+
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	EXPECT_EQ(-EAGAIN, unload_now("brd"));
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EAGAIN, unload_now("biogen"));
+	EXPECT_EQ(512, pwrite(fd, self->buf, 512, 0));
+	EXPECT_EQ(512, pread(fd, self->buf, 512, 0));
+	EXPECT_EQ(0, fsync(fd));
+	EXPECT_EQ(0, fdatasync(fd));
+	close(fd);
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(-ENOENT, try_open(BIOGEN, O_RDWR));
+}
+
+TEST_F_TIMEOUT(file, positions, TIMEOUT)
+{
+	int fd;
+
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(512, read(fd, self->buf, 512));
+	EXPECT_EQ(512, lseek(fd, 0, SEEK_CUR));
+	EXPECT_EQ(DISK_SIZE, lseek(fd, 0, SEEK_END));
+	EXPECT_EQ(0, read(fd, self->buf, 512));
+	EXPECT_EQ(-1, write(fd, self->buf, 512));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(DISK_SIZE - 1024, lseek(fd, -1024, SEEK_END));
+	EXPECT_EQ(1024, write(fd, self->buf, 64 * KIB));
+	EXPECT_EQ(DISK_SIZE, lseek(fd, 0, SEEK_CUR));
+	EXPECT_EQ(-1, lseek(fd, -1, SEEK_SET));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(-1, ioctl(fd, BLKFLSBUF, 0));
+	EXPECT_EQ(ENOTTY, errno);
+	close(fd);
+}
+
+/* One message that names the parameter and what was given. */
+TEST_F_TIMEOUT(file, bad_parameters, TIMEOUT)
+{
+	static const struct {
+		const char *params;
+		int err;
+		const char *says;
+	} bad[] = {
+		{ "device=/dev/absent", -ENOENT, "device=/dev/absent" },
+		{ "device=/dev/null", -ENOTBLK, "device=/dev/null" },
+		{ "device=/dev", -ENOTBLK, "device=/dev" },
+		{ "device=", -EINVAL, "device=" },
+		{ "device=/dev/ram0 write=maybe", -EINVAL, "write" },
+		{ "device=/dev/ram0 coherent=2", -EINVAL, "coherent" },
+	};
+	int log = log_begin(), i;
+
+	ASSERT_LE(0, log);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(bad[i].err, module_load("biogen", bad[i].params)) {
+			TH_LOG("%s", bad[i].params);
+		}
+		EXPECT_TRUE(log_has(log, bad[i].says)) {
+			TH_LOG("%s", bad[i].params);
+		}
+	}
+	/* Nothing is left behind by any of them. */
+	EXPECT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	close(log);
+}
+
+TEST_F_TIMEOUT(file, read_only_disk, TIMEOUT)
+{
+	int fd = open("/dev/ram0", O_RDONLY | O_CLOEXEC), on = 1;
+
+	ASSERT_EQ(0, ioctl(fd, BLKROSET, &on));
+	close(fd);
+	EXPECT_EQ(-EACCES, biogen_load("/dev/ram0", "write=1"));
+	EXPECT_EQ(0, biogen_load("/dev/ram0", ""));
+	ASSERT_EQ(0, biogen_unload());
+	on = 0;
+	fd = open("/dev/ram0", O_RDONLY | O_CLOEXEC);
+	ASSERT_EQ(0, ioctl(fd, BLKROSET, &on));
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	/* It becomes read-only while it is bound. */
+	on = 1;
+	ASSERT_EQ(0, ioctl(fd, BLKROSET, &on));
+	close(fd);
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, pwrite(fd, self->buf, 512, 0));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(512, pread(fd, self->buf, 512, 0));
+	close(fd);
+}
+
+static int set(const char *name, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), ITEM "/%s", name);
+	return write_text(path, value);
+}
+
+static bool shows(const char *name, const char *value)
+{
+	char path[128], text[128];
+
+	snprintf(path, sizeof(path), ITEM "/%s", name);
+	return !read_text(path, text, sizeof(text)) && !strcmp(text, value);
+}
+
+TEST_F_TIMEOUT(file, configfs, TIMEOUT)
+{
+	int fd;
+
+	ASSERT_EQ(0, module_load("biogen", ""));
+	ASSERT_EQ(0, mkdir(ITEM, 0755));
+	EXPECT_EQ(-1, mkdir(ITEM, 0755));
+	EXPECT_EQ(EEXIST, errno);
+	EXPECT_EQ(-EAGAIN, unload_now("biogen"));
+
+	/* As it is made. */
+	EXPECT_TRUE(shows("device", "\n"));
+	EXPECT_TRUE(shows("write", "0\n"));
+	EXPECT_TRUE(shows("coherent", "1\n"));
+	EXPECT_TRUE(shows("node", "\n"));
+	EXPECT_TRUE(shows("power", "0\n"));
+
+	/* Wrong values change nothing. */
+	EXPECT_EQ(-EINVAL, set("power", "1"));
+	EXPECT_EQ(-EINVAL, set("power", "2"));
+	EXPECT_EQ(-EINVAL, set("write", "maybe"));
+	EXPECT_EQ(-EINVAL, set("coherent", "-1"));
+	EXPECT_EQ(-EACCES, set("node", "biogen7"));
+	EXPECT_EQ(0, set("device", "/dev/absent\n"));
+	EXPECT_EQ(-ENOENT, set("power", "1"));
+	EXPECT_TRUE(shows("power", "0\n"));
+	EXPECT_TRUE(shows("write", "0\n"));
+
+	EXPECT_EQ(0, set("device", "/dev/ram1\n"));
+	EXPECT_TRUE(shows("device", "/dev/ram1\n"));
+	EXPECT_EQ(0, set("write", "1"));
+	EXPECT_EQ(0, set("coherent", "0"));
+	ASSERT_EQ(0, set("power", "1"));
+	EXPECT_EQ(0, set("power", "1"));
+	EXPECT_TRUE(shows("power", "1\n"));
+	EXPECT_TRUE(shows("node", "biogen0\n"));
+
+	/* Nothing changes under way. */
+	EXPECT_EQ(-EBUSY, set("device", "/dev/ram0"));
+	EXPECT_EQ(-EBUSY, set("write", "0"));
+	EXPECT_EQ(-EBUSY, set("coherent", "1"));
+	EXPECT_TRUE(shows("device", "/dev/ram1\n"));
+
+	/* A file outlives its device's directory. */
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	memset(self->buf, 0x77, 4096);
+	EXPECT_EQ(4096, pwrite(fd, self->buf, 4096, 0));
+	EXPECT_EQ(0, set("power", "0"));
+	EXPECT_EQ(-ENOENT, try_open(BIOGEN, O_RDONLY));
+	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
+	EXPECT_EQ(-EBUSY, set("power", "1"));
+	close(fd);
+	ASSERT_EQ(0, set("power", "1"));
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, rmdir(ITEM));
+	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
+	EXPECT_EQ(0x77, self->buf[4095]);
+	close(fd);
+	EXPECT_EQ(0, try_open("/dev/ram1", O_RDWR | O_EXCL));
+}
+
+/* All attributes at once, from several processes, coming and going. */
+TEST_F_TIMEOUT(file, configfs_races, TIMEOUT)
+{
+	static const char *const what[][2] = {
+		{ "power", "1" }, { "power", "0" }, { "write", "1" },
+		{ "device", "/dev/ram0" }, { "coherent", "0" },
+	};
+	uint64_t end = now_ns() + 5000000000ULL;
+	pid_t pid[8];
+	int i, status;
+
+	ASSERT_EQ(0, module_load("biogen", ""));
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		while (!pid[i] && now_ns() < end) {
+			if (i < ARRAY_SIZE(what)) {
+				set(what[i][0], what[i][1]);
+				shows("node", "");
+			} else if (i == 5) {
+				mkdir(ITEM, 0755);
+				usleep(1000);
+			} else if (i == 6) {
+				usleep(3000);
+				rmdir(ITEM);
+			} else {
+				int fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+
+				pread(fd, self->buf, 4096, 0);
+				close(fd);
+			}
+		}
+		if (!pid[i])
+			_exit(0);
+	}
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+}
+
+/* Loading, use and unloading at the same time. */
+TEST_F_TIMEOUT(file, load_races, TIMEOUT)
+{
+	uint64_t end = now_ns() + 5000000000ULL;
+	int i, status, loaded = 0;
+	pid_t pid[2];
+
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		while (!pid[i] && now_ns() < end) {
+			int fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+
+			if (fd < 0)
+				continue;
+			pwrite(fd, self->buf, 4096, 0);
+			pread(fd, self->buf, 64 * KIB, 0);
+			close(fd);
+		}
+		if (!pid[i])
+			_exit(0);
+	}
+	while (now_ns() < end) {
+		loaded += !biogen_load("/dev/ram0", "write=1");
+		unload_now("biogen");
+	}
+	EXPECT_LT(0, loaded);
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+}
+
+/* I/O in flight, whose submitter or target goes away. */
+
+FIXTURE(flight) {
+	char *buf;
+};
+
+FIXTURE_VARIANT(flight) {
+	enum engine_kind engine;
+};
+
+FIXTURE_VARIANT_ADD(flight, sync) {
+	.engine = ENGINE_SYNC,
+};
+
+FIXTURE_VARIANT_ADD(flight, aio) {
+	.engine = ENGINE_AIO,
+};
+
+FIXTURE_VARIANT_ADD(flight, uring) {
+	.engine = ENGINE_URING,
+};
+
+FIXTURE_VARIANT_ADD(flight, fixed) {
+	.engine = ENGINE_FIXED,
+};
+
+FIXTURE_SETUP(flight)
+{
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(0, disks_create(&slow, 1));
+	ASSERT_EQ(0, biogen_load(disk_path(&slow, 0), "write=1"));
+	self->buf = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+	memset(self->buf, 0x42, 4 * MIB);
+}
+
+FIXTURE_TEARDOWN(flight)
+{
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, disks_destroy());
+}
+
+/* Start as many as there can be: small, and long ones of many pages. */
+static int take_off(struct _test_data_flight *self, enum engine_kind kind,
+		    struct engine *engine, int fd,
+		    struct op op[ENGINE_DEPTH])
+{
+	static struct iovec iov[ENGINE_DEPTH];
+	struct iovec all = { self->buf, 4 * MIB };
+	int i, err;
+
+	err = engine_init(engine, kind, &all, 1);
+	if (err)
+		return err;
+	for (i = 0; i < ENGINE_DEPTH; i++) {
+		iov[i].iov_len = i % 8 ? 4096 : 256 * KIB;
+		iov[i].iov_base = self->buf + i * 32 * KIB;
+		op[i] = (struct op) {
+			.fd = fd, .write = i % 3 == 0, .iov = &iov[i], .nr = 1,
+			.offset = i * 64 * KIB,
+		};
+	}
+	return engine_start(engine, op, ENGINE_DEPTH);
+}
+
+/* The process ends, or is killed, at any moment. */
+TEST_F_TIMEOUT(flight, death, TIMEOUT)
+{
+	static struct op op[ENGINE_DEPTH];
+	struct engine engine;
+	int i, fd, status;
+	pid_t pid;
+
+	for (i = 0; i < 12; i++) {
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			fd = open(BIOGEN, O_RDWR | O_DIRECT | O_CLOEXEC);
+			for (;;) {
+				if (take_off(self, variant->engine, &engine, fd,
+					     op))
+					_exit(1);
+				/* Some end by themselves, with all in flight. */
+				if (i % 3 == 0)
+					_exit(0);
+				engine_finish(&engine, op, ENGINE_DEPTH);
+				engine_exit(&engine);
+			}
+		}
+		usleep(10000 + i * 7000);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status) || !status);
+	}
+}
+
+/* The file is closed and the memory unmapped before the I/O has ended. */
+TEST_F_TIMEOUT(flight, closed, TIMEOUT)
+{
+	static struct op op[ENGINE_DEPTH];
+	int fd = open(BIOGEN, O_RDWR | O_DIRECT | O_CLOEXEC), i;
+	struct engine engine;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, take_off(self, variant->engine, &engine, fd, op));
+	close(fd);
+	munmap(self->buf, 4 * MIB);
+	ASSERT_EQ(0, engine_finish(&engine, op, ENGINE_DEPTH));
+	for (i = 0; i < ENGINE_DEPTH; i++) {
+		/* io_uring may have left a long one to a thread for later. */
+		if (variant->engine == ENGINE_URING && op[i].result == -EFAULT)
+			continue;
+		EXPECT_EQ(op[i].iov->iov_len, op[i].result);
+	}
+	engine_exit(&engine);
+}
+
+/* The disk is taken away: what is in flight ends, what comes later fails. */
+TEST_F_TIMEOUT(flight, removed, TIMEOUT)
+{
+	static struct op op[ENGINE_DEPTH];
+	int fd = open(BIOGEN, O_RDWR | O_DIRECT | O_CLOEXEC), i, status;
+	struct engine engine;
+	pid_t pid;
+
+	ASSERT_LE(0, fd);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* Goes on until there is no disk any more. */
+		do {
+			if (take_off(self, variant->engine, &engine, fd, op))
+				_exit(1);
+			if (engine_finish(&engine, op, ENGINE_DEPTH))
+				_exit(2);
+			engine_exit(&engine);
+			for (i = 0; i < ENGINE_DEPTH; i++)
+				if (op[i].result == -EFAULT ||
+				    op[i].result == -EINVAL)
+					_exit(3);
+		} while (op[1].result > 0);
+		_exit(0);
+	}
+	usleep(300000);
+	ASSERT_EQ(0, null_blk_power(0, false));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_GE(0, pread(fd, self->buf, 4096, 0));
+	EXPECT_EQ(-1, pwrite(fd, self->buf, 4096, 0));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * biogen's generator: what it refuses, what it does, and what ends it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include <uapi/biogen.h>
+
+#include "util.h"
+
+#define DISK_MIB	8
+#define DISK_SIZE	(DISK_MIB * MIB)
+#define FOREVER_NS	3600000000000ULL
+#define TIMEOUT		300
+
+static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
+static const struct disk slow = {
+	.null_blk = true, .mib = DISK_MIB, .block = 512, .delay_ns = 200000
+};
+
+static const struct disk bad = {
+	.null_blk = true, .mib = DISK_MIB, .block = 512,
+	.badblocks = "1024-1024"
+};
+
+FIXTURE(run) {
+	int fd;
+	struct biogen_job job[2];
+	struct biogen_round rounds[2][4];
+	struct biogen_run run;
+};
+
+FIXTURE_VARIANT(run) {
+	const struct disk *disk;
+};
+
+FIXTURE_VARIANT_ADD(run, brd) {
+	.disk = &brd,
+};
+
+FIXTURE_VARIANT_ADD(run, slow) {
+	.disk = &slow,
+};
+
+/* A run that ends soon and is all right. */
+static void good_run(struct _test_data_run *self)
+{
+	memset(self->job, 0, sizeof(self->job));
+	memset(self->rounds, 0xee, sizeof(self->rounds));
+	self->job[1].cpu = 1;
+	self->run = (struct biogen_run) {
+		.version	= BIOGEN_VERSION,
+		.pattern	= BIOGEN_SEQUENTIAL,
+		.inject		= BIOGEN_SUBMIT_BIO,
+		.wait		= BIOGEN_ASYNC,
+		.block_size	= 4096,
+		.depth		= 8,
+		.batch		= 4,
+		.nr_jobs	= 1,
+		.rounds		= 2,
+		.ios		= 100,
+		.jobs		= (unsigned long)self->job,
+		.round_results	= (unsigned long)self->rounds,
+	};
+}
+
+static int do_run(struct _test_data_run *self)
+{
+	return ioctl(self->fd, BIOGEN_RUN, &self->run) ? -errno : 0;
+}
+
+FIXTURE_SETUP(run)
+{
+	char *data = malloc(DISK_SIZE);
+	int fd;
+
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(0, disks_create(variant->disk, 1));
+	memset(data, 0x5a, DISK_SIZE);
+	fd = open(disk_path(variant->disk, 0), O_WRONLY | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(DISK_SIZE, write(fd, data, DISK_SIZE));
+	ASSERT_EQ(0, fsync(fd));
+	close(fd);
+	free(data);
+	ASSERT_EQ(0, biogen_load(disk_path(variant->disk, 0), "write=1"));
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	good_run(self);
+}
+
+FIXTURE_TEARDOWN(run)
+{
+	close(self->fd);
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, disks_destroy());
+}
+
+/* How many bytes of the disk are not what the fixture wrote. */
+static size_t changed(struct _test_data_run *self)
+{
+	unsigned char *data = aligned_alloc(4096, DISK_SIZE);
+	size_t i, n = 0;
+
+	if (pread(self->fd, data, DISK_SIZE, 0) != DISK_SIZE)
+		return -1;
+	for (i = 0; i < DISK_SIZE; i++)
+		n += data[i] != 0x5a;
+	free(data);
+	return n;
+}
+
+TEST_F_TIMEOUT(run, counts, TIMEOUT)
+{
+	unsigned int pattern, inject, wait, flags, jobs, i, j;
+
+	for (pattern = BIOGEN_FIXED; pattern <= BIOGEN_RANDOM; pattern++) {
+		for (inject = BIOGEN_SUBMIT_BIO;
+		     inject <= BIOGEN_SUBMIT_BIO_NOACCT; inject++) {
+			for (wait = BIOGEN_SYNC; wait <= BIOGEN_ASYNC; wait++) {
+				for (flags = 0; flags <= BIOGEN_FLAGS; flags++) {
+					jobs = 1 + (flags & 1);
+					good_run(self);
+					self->run.pattern = pattern;
+					self->run.inject = inject;
+					self->run.wait = wait;
+					self->run.flags = flags;
+					self->run.nr_jobs = jobs;
+					self->run.write_percent = 30;
+					self->run.warmup_ios = 5;
+					if (wait == BIOGEN_SYNC) {
+						self->run.depth = 1;
+						self->run.batch = 1;
+					}
+					ASSERT_EQ(0, do_run(self));
+					ASSERT_EQ(BIOGEN_DONE, self->run.state);
+					for (i = 0; i < jobs; i++) {
+						struct biogen_job *job =
+							&self->job[i];
+
+						ASSERT_EQ(200, job->ios);
+						ASSERT_EQ(0, job->errors);
+						ASSERT_EQ(0, job->error);
+						ASSERT_EQ(200 * 4096,
+							  job->bytes);
+						ASSERT_LT(0, job->reads);
+						ASSERT_LT(job->reads, 200);
+						ASSERT_LT(0, job->ns);
+					}
+					for (i = j = 0; i < BIOGEN_BUCKETS; i++)
+						j += self->job[0].latency[i];
+					ASSERT_EQ(flags & BIOGEN_LATENCY ?
+						  200 : 0, j);
+					ASSERT_EQ(100, ((struct biogen_round *)
+						  self->rounds)[0].ios);
+				}
+			}
+		}
+	}
+}
+
+/* It writes where it is told to, and all of it. */
+TEST_F_TIMEOUT(run, writes, TIMEOUT)
+{
+	self->run.write_percent = 100;
+	self->run.offset = MIB;
+	self->run.length = MIB;
+	self->run.ios = MIB / 4096;
+	self->run.rounds = 1;
+	ASSERT_EQ(0, do_run(self));
+	EXPECT_EQ(0, self->job[0].reads);
+	EXPECT_EQ(MIB, self->job[0].bytes);
+	EXPECT_EQ(MIB, changed(self));
+}
+
+TEST_F_TIMEOUT(run, duration, TIMEOUT)
+{
+	uint64_t begin = now_ns();
+
+	self->run.ios = 0;
+	self->run.duration_ns = 50000000;
+	ASSERT_EQ(0, do_run(self));
+	EXPECT_EQ(BIOGEN_DONE, self->run.state);
+	EXPECT_LE(2 * 50000000, self->job[0].ns);
+	EXPECT_LE(2 * 50000000, now_ns() - begin);
+	EXPECT_LT(0, self->job[0].ios);
+}
+
+struct field {
+	size_t at;
+	size_t size;
+};
+
+#define RUN_FIELD(name) {						\
+	offsetof(struct biogen_run, name),				\
+	sizeof(((struct biogen_run *)0)->name)				\
+}
+
+/* A run that is all right but for one field is refused with this error. */
+static const struct {
+	struct field field;
+	uint64_t value;
+	int err;
+} refused[] = {
+	{ RUN_FIELD(version), 0, EPROTONOSUPPORT },
+	{ RUN_FIELD(version), BIOGEN_VERSION + 1, EPROTONOSUPPORT },
+	{ RUN_FIELD(flags), BIOGEN_FLAGS + 1, EINVAL },
+	{ RUN_FIELD(flags), 1U << 31, EINVAL },
+	{ RUN_FIELD(pattern), 0, EINVAL },
+	{ RUN_FIELD(pattern), BIOGEN_RANDOM + 1, EINVAL },
+	{ RUN_FIELD(inject), 0, EINVAL },
+	{ RUN_FIELD(inject), BIOGEN_SUBMIT_BIO_NOACCT + 1, EINVAL },
+	{ RUN_FIELD(wait), 0, EINVAL },
+	{ RUN_FIELD(wait), BIOGEN_POLLED + 1, EINVAL },
+	/* The depth is more than 1. */
+	{ RUN_FIELD(wait), BIOGEN_SYNC, EINVAL },
+	{ RUN_FIELD(write_percent), 101, EINVAL },
+	{ RUN_FIELD(write_percent), -1, EINVAL },
+	{ RUN_FIELD(block_size), 0, EINVAL },
+	{ RUN_FIELD(block_size), 511, EINVAL },
+	{ RUN_FIELD(block_size), BIOGEN_MAX_BLOCK_SIZE + 512, EINVAL },
+	{ RUN_FIELD(block_size), -512, EINVAL },
+	{ RUN_FIELD(depth), 0, EINVAL },
+	{ RUN_FIELD(depth), BIOGEN_MAX_DEPTH + 1, EINVAL },
+	{ RUN_FIELD(depth), -1, EINVAL },
+	{ RUN_FIELD(batch), 0, EINVAL },
+	/* More than the depth. */
+	{ RUN_FIELD(batch), 9, EINVAL },
+	{ RUN_FIELD(nr_jobs), 0, EINVAL },
+	/* More than CPUs. */
+	{ RUN_FIELD(nr_jobs), 3, EINVAL },
+	{ RUN_FIELD(nr_jobs), -1, EINVAL },
+	/* Two of them on one CPU. */
+	{ RUN_FIELD(nr_jobs), 2, EINVAL },
+	{ RUN_FIELD(rounds), 0, EINVAL },
+	{ RUN_FIELD(rounds), BIOGEN_MAX_ROUNDS + 1, EINVAL },
+	/* Without BIOGEN_MARK. */
+	{ RUN_FIELD(region), 1, EINVAL },
+	{ RUN_FIELD(region), BIOGEN_MAX_REGION + 1, EINVAL },
+	{ RUN_FIELD(offset), 1, EINVAL },
+	{ RUN_FIELD(offset), DISK_SIZE - 512, EINVAL },
+	{ RUN_FIELD(offset), DISK_SIZE, EINVAL },
+	{ RUN_FIELD(offset), -512, EINVAL },
+	{ RUN_FIELD(length), DISK_SIZE + 4096, EINVAL },
+	{ RUN_FIELD(length), 4095, EINVAL },
+	{ RUN_FIELD(length), -4096, EINVAL },
+	/* Without a duration. */
+	{ RUN_FIELD(ios), 0, EINVAL },
+	{ RUN_FIELD(state), 1, EINVAL },
+	{ RUN_FIELD(reserved[0]), 1, EINVAL },
+	{ RUN_FIELD(reserved[6]), 1, EINVAL },
+	{ RUN_FIELD(jobs), 0, EFAULT },
+};
+
+/* Whatever is out of range is refused before anything runs. */
+TEST_F_TIMEOUT(run, refuses, TIMEOUT)
+{
+	struct biogen_job before[2];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+		good_run(self);
+		self->run.write_percent = 100;
+		self->job[1].cpu = 0;
+		memcpy(before, self->job, sizeof(before));
+		memcpy((char *)&self->run + refused[i].field.at, &refused[i].value,
+		       refused[i].field.size);
+		EXPECT_EQ(-refused[i].err, do_run(self)) {
+			TH_LOG("byte %zu: %llx", refused[i].field.at,
+			       (unsigned long long)refused[i].value);
+		}
+		EXPECT_EQ(0, memcmp(before, self->job, sizeof(before)));
+	}
+	EXPECT_EQ(0, changed(self));
+	good_run(self);
+	EXPECT_EQ(0, do_run(self));
+}
+
+TEST_F_TIMEOUT(run, refuses_jobs, TIMEOUT)
+{
+	self->job[0].reserved = 1;
+	EXPECT_EQ(-EINVAL, do_run(self));
+	good_run(self);
+	self->job[0].cpu = 2;
+	EXPECT_EQ(-EINVAL, do_run(self));
+	good_run(self);
+	self->job[0].cpu = -1;
+	EXPECT_EQ(-EINVAL, do_run(self));
+	good_run(self);
+	self->run.nr_jobs = 2;
+	self->job[1].reserved = 1;
+	EXPECT_EQ(-EINVAL, do_run(self));
+	good_run(self);
+	self->run.offset = 4096;
+	self->run.length = DISK_SIZE;
+	EXPECT_EQ(-EINVAL, do_run(self));
+	good_run(self);
+	self->run.wait = BIOGEN_POLLED;
+	EXPECT_EQ(disk_polls(variant->disk) ? 0 : -EOPNOTSUPP, do_run(self));
+}
+
+TEST_F_TIMEOUT(run, bad_pointers, TIMEOUT)
+{
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	void *constant = mmap(NULL, 4096, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct biogen_run *fixed = constant;
+
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN, NULL));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN, gone));
+	EXPECT_EQ(EFAULT, errno);
+	/* The end of the structure is on a page that is not there. */
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN, (char *)gone - 8));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_INFO, NULL));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_INFO, constant));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, _IO(0xb1, 3), constant));
+	EXPECT_EQ(ENOTTY, errno);
+
+	self->run.jobs = 0;
+	EXPECT_EQ(-EFAULT, do_run(self));
+	good_run(self);
+	self->run.jobs = (unsigned long)gone;
+	EXPECT_EQ(-EFAULT, do_run(self));
+	/* What cannot be written is only found out afterwards. */
+	good_run(self);
+	self->run.jobs = (unsigned long)constant;
+	EXPECT_EQ(-EFAULT, do_run(self));
+	good_run(self);
+	self->run.round_results = 8;
+	EXPECT_EQ(-EFAULT, do_run(self));
+	good_run(self);
+	ASSERT_EQ(0, mprotect(constant, 4096, PROT_READ | PROT_WRITE));
+	*fixed = self->run;
+	ASSERT_EQ(0, mprotect(constant, 4096, PROT_READ));
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN, constant));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(0, do_run(self));
+}
+
+static void ignore(int sig)
+{
+}
+
+static void forever(struct _test_data_run *self)
+{
+	good_run(self);
+	self->run.nr_jobs = 2;
+	self->run.rounds = 1;
+	self->run.ios = 0;
+	self->run.duration_ns = FOREVER_NS;
+}
+
+static void *run_thread(void *arg)
+{
+	struct _test_data_run *self = arg;
+
+	return (void *)(long)do_run(self);
+}
+
+TEST_F_TIMEOUT(run, signal, TIMEOUT)
+{
+	struct sigaction action = { .sa_handler = ignore };
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	forever(self);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, self));
+	usleep(200000);
+	ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(NULL, ret);
+	EXPECT_EQ(BIOGEN_STOPPED, self->run.state);
+	EXPECT_LT(0, self->job[0].ios);
+	EXPECT_LT(0, self->job[1].ios);
+}
+
+TEST_F_TIMEOUT(run, close, TIMEOUT)
+{
+	pthread_t thread;
+	void *ret;
+
+	forever(self);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, self));
+	usleep(200000);
+	ASSERT_EQ(0, close(self->fd));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(NULL, ret);
+	EXPECT_EQ(BIOGEN_STOPPED, self->run.state);
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	good_run(self);
+	EXPECT_EQ(0, do_run(self));
+}
+
+/* One run per file; other files have runs of their own. */
+TEST_F_TIMEOUT(run, two, TIMEOUT)
+{
+	struct _test_data_run *other = calloc(1, sizeof(*other));
+	pthread_t thread;
+	void *ret;
+
+	forever(self);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, self));
+	usleep(200000);
+	other->fd = self->fd;
+	good_run(other);
+	EXPECT_EQ(-EBUSY, do_run(other));
+	other->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, other->fd);
+	good_run(other);
+	EXPECT_EQ(0, do_run(other));
+	EXPECT_EQ(BIOGEN_DONE, other->run.state);
+	close(other->fd);
+	close(self->fd);
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(BIOGEN_STOPPED, self->run.state);
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	free(other);
+}
+
+TEST_F_TIMEOUT(run, killed, TIMEOUT)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < 10; i++) {
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			forever(self);
+			do_run(self);
+			_exit(0);
+		}
+		/* While it starts, and while it runs. */
+		usleep(i * 5000);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_TRUE(WIFSIGNALED(status));
+	}
+	good_run(self);
+	EXPECT_EQ(0, do_run(self));
+}
+
+TEST_F_TIMEOUT(run, read_only_file, TIMEOUT)
+{
+	close(self->fd);
+	self->fd = open(BIOGEN, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(0, do_run(self));
+	self->run.state = 0;
+	self->run.write_percent = 1;
+	EXPECT_EQ(-EBADF, do_run(self));
+	EXPECT_EQ(0, changed(self));
+}
+
+/* What is in the page cache is written back before, and gone after. */
+TEST_F_TIMEOUT(run, coherent, TIMEOUT)
+{
+	int cached = open(disk_path(variant->disk, 0), O_RDWR | O_CLOEXEC);
+	char data[4096], zero[4096] = "";
+
+	ASSERT_LE(0, cached);
+	memset(data, 1, sizeof(data));
+	ASSERT_EQ(sizeof(data), pwrite(cached, data, sizeof(data), 0));
+	self->run.write_percent = 100;
+	self->run.length = 4096;
+	self->run.ios = 1;
+	self->run.rounds = 1;
+	ASSERT_EQ(0, do_run(self));
+	ASSERT_EQ(sizeof(data), pread(cached, data, sizeof(data), 0));
+	EXPECT_EQ(0, memcmp(data, zero, sizeof(data)));
+	close(cached);
+}
+
+FIXTURE(failing) {
+	int fd;
+};
+
+FIXTURE_SETUP(failing)
+{
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(0, disks_create(&bad, 1));
+	ASSERT_EQ(0, biogen_load(disk_path(&bad, 0), "write=1"));
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(failing)
+{
+	close(self->fd);
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, disks_destroy());
+}
+
+/* The first error ends the run, and the results say where it was. */
+TEST_F_TIMEOUT(failing, error, TIMEOUT)
+{
+	struct _test_data_run other = { .fd = self->fd };
+	int percent;
+
+	for (percent = 0; percent <= 100; percent += 100) {
+		good_run(&other);
+		other.run.ios = 2 * MIB / 4096;
+		/* I/Os that are merged fail together. */
+		other.run.batch = 1;
+		other.run.rounds = 1;
+		other.run.write_percent = percent;
+		ASSERT_EQ(0, do_run(&other));
+		EXPECT_EQ(BIOGEN_FAILED, other.run.state);
+		EXPECT_EQ(EIO, other.job[0].error);
+		EXPECT_EQ(1, other.job[0].errors);
+		EXPECT_EQ(1024 * 512, other.job[0].error_offset);
+		EXPECT_EQ(percent / 100, other.job[0].error_write);
+	}
+}
+
+/* The target goes away under a run: the run ends. */
+TEST_F_TIMEOUT(failing, removed, TIMEOUT)
+{
+	struct _test_data_run other = { .fd = self->fd };
+	pthread_t thread;
+	void *ret;
+
+	forever(&other);
+	other.run.length = 64 * 4096;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, &other));
+	usleep(200000);
+	ASSERT_EQ(0, null_blk_power(0, false));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(NULL, ret);
+	EXPECT_EQ(BIOGEN_FAILED, other.run.state);
+	EXPECT_NE(0, other.job[0].error | other.job[1].error);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whether the kernel's kmemleak finds memory that nobody refers to any more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "kselftest.h"
+
+#include "util.h"
+
+#define DEBUGFS		"/sys/kernel/debug"
+#define KMEMLEAK	DEBUGFS "/kmemleak"
+
+int main(void)
+{
+	char text[4096];
+	int i, err;
+
+	ksft_print_header();
+	ksft_set_plan(1);
+	if (mount("debugfs", DEBUGFS, "debugfs", 0, NULL) && errno != EBUSY)
+		ksft_exit_fail_msg("debugfs: %s\n", strerror(errno));
+	/* What is younger than 5 seconds is not looked at. */
+	for (i = 0; i < 2; i++) {
+		sleep(6);
+		err = write_text(KMEMLEAK, "scan");
+		if (err)
+			ksft_exit_fail_msg(KMEMLEAK ": %s\n", strerror(-err));
+	}
+	err = read_text(KMEMLEAK, text, sizeof(text));
+	if (err)
+		ksft_exit_fail_msg(KMEMLEAK ": %s\n", strerror(-err));
+	if (*text)
+		ksft_print_msg("%s\n", text);
+	ksft_test_result(!*text, "leaks\n");
+	ksft_finished();
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the tests of biogen share: modules, block devices that hold data, the
+ * kernel's log and random numbers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util.h"
+
+#define CONFIGFS	"/sys/kernel/config"
+#define MAX_DISKS	4
+
+int module_load(const char *name, const char *params)
+{
+	const char *folder = getenv("MODULES");
+	char path[256];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", folder ? folder : "/modules",
+		 name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (syscall(SYS_finit_module, fd, params, 0))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int module_unload(const char *name)
+{
+	uint64_t limit = now_ns() + 20000000000ULL;
+
+	/* The last reference may go away a little after its owner. */
+	while (syscall(SYS_delete_module, name, O_NONBLOCK)) {
+		if (errno != EAGAIN || now_ns() > limit)
+			return -errno;
+		usleep(10000);
+	}
+	return 0;
+}
+
+int write_text(const char *path, const char *text)
+{
+	ssize_t done;
+	int fd, err = 0;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	done = write(fd, text, strlen(text));
+	if (done < 0)
+		err = -errno;
+	else if ((size_t)done != strlen(text))
+		err = -EIO;
+	close(fd);
+	return err;
+}
+
+int read_text(const char *path, char *text, size_t size)
+{
+	ssize_t got;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	got = read(fd, text, size - 1);
+	if (got < 0)
+		got = -errno;
+	else
+		text[got] = 0;
+	close(fd);
+	return got < 0 ? got : 0;
+}
+
+int log_begin(void)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		lseek(fd, 0, SEEK_END);
+	return fd;
+}
+
+bool log_has(int log, const char *text)
+{
+	char line[8192];
+	bool found = false;
+	ssize_t got;
+
+	for (;;) {
+		got = read(log, line, sizeof(line) - 1);
+		if (got < 0 && errno == EPIPE)
+			continue;
+		if (got <= 0)
+			break;
+		line[got] = 0;
+		if (strstr(line, text))
+			found = true;
+	}
+	lseek(log, 0, SEEK_END);
+	return found;
+}
+
+static int null_blk_set(unsigned int index, const char *name,
+			const char *format, unsigned long value)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), CONFIGFS "/nullb/nullb%u/%s", index, name);
+	snprintf(text, sizeof(text), format, value);
+	return write_text(path, text);
+}
+
+int null_blk_power(unsigned int index, bool on)
+{
+	return null_blk_set(index, "power", "%lu", on);
+}
+
+static int null_blk_create(const struct disk *disk, unsigned int index)
+{
+	char path[128], bad[64];
+	int err;
+
+	snprintf(path, sizeof(path), CONFIGFS "/nullb/nullb%u", index);
+	if (mkdir(path, 0755))
+		return -errno;
+	err = null_blk_set(index, "size", "%lu", disk->mib);
+	if (!err)
+		err = null_blk_set(index, "blocksize", "%lu", disk->block);
+	if (!err)
+		err = null_blk_set(index, "memory_backed", "%lu", 1);
+	if (!err)
+		err = null_blk_set(index, "queue_mode", "%lu", 2);
+	/* 0: ends at once; 2: by a timer. */
+	if (!err)
+		err = null_blk_set(index, "irqmode", "%lu",
+				   disk->delay_ns ? 2 : 0);
+	if (!err && disk->delay_ns)
+		err = null_blk_set(index, "completion_nsec", "%lu",
+				   disk->delay_ns);
+	if (!err && disk->badblocks) {
+		snprintf(path, sizeof(path),
+			 CONFIGFS "/nullb/nullb%u/badblocks", index);
+		snprintf(bad, sizeof(bad), "+%s", disk->badblocks);
+		err = write_text(path, bad);
+	}
+	if (!err)
+		err = null_blk_power(index, true);
+	return err;
+}
+
+static int null_blk_destroy(void)
+{
+	char path[128];
+	unsigned int i;
+
+	for (i = 0; i < MAX_DISKS; i++) {
+		snprintf(path, sizeof(path), CONFIGFS "/nullb/nullb%u", i);
+		if (rmdir(path) && errno != ENOENT)
+			return -errno;
+	}
+	return module_unload("null_blk");
+}
+
+int disks_destroy(void)
+{
+	int err = null_blk_destroy();
+
+	if (err && err != -ENOENT)
+		return err;
+	err = module_unload("brd");
+	return err == -ENOENT ? 0 : err;
+}
+
+int disks_create(const struct disk *disk, unsigned int nr)
+{
+	int err, fd, on = 1;
+	char params[64];
+	unsigned int i;
+
+	err = disks_destroy();
+	if (err)
+		return err;
+	if (disk->null_blk) {
+		if (mount("configfs", CONFIGFS, "configfs", 0, NULL) &&
+		    errno != EBUSY)
+			return -errno;
+		err = module_load("null_blk", "nr_devices=0");
+		for (i = 0; !err && i < nr; i++)
+			err = null_blk_create(disk, i);
+	} else {
+		snprintf(params, sizeof(params), "rd_nr=%u rd_size=%lu", nr,
+			 disk->mib * MIB / KIB);
+		err = module_load("brd", params);
+	}
+	for (i = 0; !err && disk->read_only && i < nr; i++) {
+		fd = open(disk_path(disk, i), O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || ioctl(fd, BLKROSET, &on))
+			err = -errno;
+		close(fd);
+	}
+	return err;
+}
+
+const char *disk_path(const struct disk *disk, unsigned int index)
+{
+	static char path[MAX_DISKS][32];
+
+	snprintf(path[index], sizeof(path[index]), "/dev/%s%u",
+		 disk->null_blk ? "nullb" : "ram", index);
+	return path[index];
+}
+
+static int disk_limit(const struct disk *disk, const char *name, int absent)
+{
+	char path[256], text[32];
+
+	snprintf(path, sizeof(path), "/sys/block/%s/queue/%s",
+		 disk_path(disk, 0) + strlen("/dev/"), name);
+	return read_text(path, text, sizeof(text)) ? absent : atoi(text);
+}
+
+unsigned int disk_dma_mask(const struct disk *disk)
+{
+	/* Before Linux 6.0, what counts is the logical block size. */
+	return disk_limit(disk, "dma_alignment", disk->block - 1);
+}
+
+bool disk_polls(const struct disk *disk)
+{
+	return disk_limit(disk, "io_poll", 0);
+}
+
+int biogen_load(const char *path, const char *params)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "device=%s %s", path, params);
+	return module_load("biogen", text);
+}
+
+int biogen_unload(void)
+{
+	int err = module_unload("biogen");
+
+	return err == -ENOENT ? 0 : err;
+}
+
+void rng_init(struct rng *rng, uint64_t salt)
+{
+	const char *seed = getenv("SEED");
+
+	rng->state = (seed ? strtoull(seed, NULL, 0) : 1) * 0x9e3779b97f4a7c15;
+	rng->state += salt * 0xd1342543de82ef95;
+	if (!rng->state)
+		rng->state = 1;
+}
+
+uint64_t rng_next(struct rng *rng)
+{
+	uint64_t x = rng->state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	rng->state = x;
+	return x * 0x2545f4914f6cdd1d;
+}
+
+uint64_t rng_below(struct rng *rng, uint64_t limit)
+{
+	return (rng_next(rng) >> 16) % limit;
+}
+
+void rng_fill(struct rng *rng, void *buf, size_t len)
+{
+	unsigned char *p = buf;
+	size_t part;
+	uint64_t x;
+
+	for (; len; len -= part, p += part) {
+		x = rng_next(rng);
+		part = len < sizeof(x) ? len : sizeof(x);
+		memcpy(p, &x, part);
+	}
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of biogen share: modules, block devices that hold data, the
+ * kernel's log and random numbers. Functions return a negative errno.
+ */
+#ifndef SELFTEST_UTIL_H
+#define SELFTEST_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KIB		1024UL
+#define MIB		(1024UL * 1024UL)
+#define BIOGEN		"/dev/biogen0"
+
+/* Modules, which are files of the folder $MODULES, or else of /modules. */
+int module_load(const char *name, const char *params);
+int module_unload(const char *name);
+
+int write_text(const char *path, const char *text);
+int read_text(const char *path, char *text, size_t size);
+
+/* Whether the kernel has said @text since log_begin(). */
+int log_begin(void);
+bool log_has(int log, const char *text);
+
+/**
+ * struct disk - a block device that holds data
+ * @null_blk: of null_blk; otherwise of brd
+ * @mib: capacity
+ * @block: logical block size; brd has 512 only
+ * @delay_ns: null_blk: time until an I/O ends, or 0: it ends at once
+ * @badblocks: null_blk: sectors that fail, as "FIRST-LAST", or NULL
+ * @read_only: refuse writes
+ */
+struct disk {
+	bool null_blk;
+	unsigned int mib;
+	unsigned int block;
+	unsigned long delay_ns;
+	const char *badblocks;
+	bool read_only;
+};
+
+/* Make @nr of them, after removing all that there are. */
+int disks_create(const struct disk *disk, unsigned int nr);
+int disks_destroy(void);
+const char *disk_path(const struct disk *disk, unsigned int index);
+/* Bits that must be clear in the address of a buffer for O_DIRECT. */
+unsigned int disk_dma_mask(const struct disk *disk);
+bool disk_polls(const struct disk *disk);
+int null_blk_power(unsigned int index, bool on);
+
+/* Bind biogen0 to the disk @path with the parameters @params. */
+int biogen_load(const char *path, const char *params);
+int biogen_unload(void);
+
+/* Random numbers that are the same in each run with the same $SEED. */
+struct rng {
+	uint64_t state;
+};
+
+void rng_init(struct rng *rng, uint64_t salt);
+uint64_t rng_next(struct rng *rng);
+uint64_t rng_below(struct rng *rng, uint64_t limit);
+void rng_fill(struct rng *rng, void *buf, size_t len);
+
+uint64_t now_ns(void);
+
+#endif /* SELFTEST_UTIL_H */

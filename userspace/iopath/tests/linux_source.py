@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests take from the kernel's own source, as Debian packages it; all of it cached."""
+
+import subprocess
+from pathlib import Path
+
+from debian.debian_support import Version
+
+from iopath import process
+from iopath.apt import UNRELEASED
+from iopath.cache import digest_file
+from iopath.errors import IopathError
+from iopath.measure import Session
+from iopath.paths import source_root
+
+NAME = "linux-source-6.12"
+FRAGMENTS = source_root() / "selftests/config"
+
+# Most of a kernel's source is not for a guest.
+LEFT_OUT = (
+    "*/Documentation/*/*", "*/arch/[!x]*/*.[chS]", "*/boot/dts/*", "*/sound/*.[ch]",
+    "*/tools/perf/*", "*/tools/testing/*",
+    *(f"*/drivers/{name}/*.[ch]" for name in (
+        "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "nvme",
+        "pinctrl", "power", "scsi", "soc", "staging", "usb", "video",
+    )),
+)  # fmt: skip
+
+# The same inputs make the same kernel to the last bit.
+BUILD = (
+    "make -s -j$(nproc) LOCALVERSION= KBUILD_BUILD_TIMESTAMP=2026-01-01 KBUILD_BUILD_HOST=iopath"
+    " KBUILD_BUILD_USER=iopath KBUILD_BUILD_VERSION=1 bzImage modules"
+)
+
+
+class LinuxSource:
+    """The newest released package with the source of Linux 6.12."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._package = max(
+            (p for p in session.apt.packages() if p.name == NAME and p.suite not in UNRELEASED),
+            key=lambda package: Version(package.version),
+        )
+        self.wanted = f"{NAME}={self._package.version}"
+
+    def unpack(self, folder: Path, *select: str) -> None:
+        """Unpack the source, or the part that the options *select* of tar leave, into *folder*."""
+        apt = self._session.apt
+        apt.download([self.wanted], self._package.suite, closure=False, progress=lambda part: None)
+        deb = apt.deb(f"{NAME}_{self._package.version}_all.deb")
+        subprocess.run(
+            ["bash", "-o", "pipefail", "-c",
+             'dpkg-deb --fsys-tarfile "$1" | tar -xO "./usr/src/$2.tar.xz" |'
+             ' tar -xJ -C "$3" --strip-components=1 "${@:4}"',
+             "bash", deb, NAME, folder, *select],
+            check=True,
+        )  # fmt: skip
+
+    def kselftest(self) -> Path:
+        """The folder of what kernel selftests are written and built with."""
+        files = [
+            f"{NAME}/tools/testing/selftests/{file}"
+            for file in ("kselftest.h", "kselftest_harness.h", "lib.mk")
+        ]
+
+        def make(folder: Path) -> None:
+            self.unpack(folder, *files)
+
+        inputs = {"package": self.wanted, "files": files}
+        entry = self._session.cache.entry("kselftest", inputs, make)
+        return entry / "tools/testing/selftests"
+
+    def tree(self, *fragments: str) -> Path:
+        """A kernel, built with the *fragments* of selftests/config merged over tinyconfig."""
+        paths = [FRAGMENTS / fragment for fragment in fragments]
+        compiler = subprocess.check_output(["gcc", "--version"], text=True).splitlines()[0]
+        inputs = {
+            "package": self.wanted,
+            "left_out": LEFT_OUT,
+            "fragments": [digest_file(path) for path in paths],
+            "compiler": compiler,
+            "build": BUILD,
+        }
+
+        def make(folder: Path) -> None:
+            linux, log = folder / "linux", folder / "log"
+            linux.mkdir()
+            self.unpack(linux, *(f"--exclude={pattern}" for pattern in LEFT_OUT))
+            command = (
+                "make -s tinyconfig && scripts/kconfig/merge_config.sh -m .config"
+                f" {' '.join(map(str, paths))} && make -s olddefconfig && {BUILD}"
+            )
+            if process.run(["sh", "-ec", command], output=log, cwd=linux):
+                raise IopathError(f"no kernel: {log.read_text(errors='replace')[-2000:]}")
+
+        return self._session.cache.entry("tree", inputs, make) / "linux"

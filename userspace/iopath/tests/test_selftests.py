@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The modules' selftests, in guests of two CPUs, on release kernels and on one that looks for
+faults.
+
+The verdict comes last: the programs' TAP, the modules' unloading, the search for leaks, and what
+the kernel said meanwhile. Whatever is not known to be good is a failure.
+"""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from linux_source import LinuxSource
+
+from iopath import guest, process
+from iopath.build import Built, build
+from iopath.guest import GuestError, Image, Machine, Qemu, Record
+from iopath.kernels import Tree
+from iopath.measure import Session
+from iopath.paths import guest_program, source_root
+from iopath.plan import _uncompressed
+
+pytestmark = pytest.mark.guest
+
+SELFTESTS = source_root() / "selftests"
+DEBUG = "debug"
+KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3", DEBUG)
+
+PROGRAMS = ("blknull_disk", "biogen_run", "biogen_file", "biogen_io")
+
+# Of the kernel's own, if it has them as modules.
+OWN_MODULES = ("configfs", "brd", "null_blk")
+
+# What a kernel without a fault never says.
+TROUBLE = re.compile(
+    r"^\[[^]]*\] .*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|kmemleak: [1-9]|INFO: (?:task|possible|rcu)"
+    r"|general protection|lockdep|ODEBUG|refcount_t|list_(?:add|del) corruption|still has objects"
+    r"|unreferenced object|Kernel panic|blocked for more than|Objects remaining).*$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class TwoCpus(Machine):
+    """A guest whose CPUs run side by side, by a clock that goes on by itself."""
+
+    memory: int = 2048
+    cmdline: str = "mitigations=off panic_on_warn=1 oops=panic"
+    time_limit: int = 1500
+
+    def processors(self) -> list[str]:
+        return ["-accel", "tcg,thread=multi", "-smp", "2"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to test on: its name, what was built, and its own modules by name."""
+
+    name: str
+    built: Built
+    own: dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def source(session: Session) -> LinuxSource:
+    return LinuxSource(session)
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource) -> Kernel:
+    name = request.param
+    if name == DEBUG:
+        tree = Tree(source.tree("minimal.config", "debug.config"))
+        found, below = tree, [tree.path / "drivers/block"]
+    else:
+        found, below = session.find(name), []
+    built = build(found, session.cache, session.apt, lambda what, part: None)
+    if name != DEBUG and built.own_modules:
+        below = [built.own_modules]
+    own = {}
+    for module in OWN_MODULES:
+        for folder in below:
+            for path in folder.rglob(f"{module}.ko*"):
+                own[module] = path
+    return Kernel(name, built, own)
+
+
+@pytest.fixture(scope="module")
+def programs(source: LinuxSource, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Every program of the selftests, by name."""
+    out = tmp_path_factory.mktemp("selftests")
+    for makefile in sorted(SELFTESTS.glob("*/Makefile")):
+        done = subprocess.run(
+            [process.need("make", "make"), "-s", "-C", makefile.parent,
+             f"KSELFTEST={source.kselftest()}", f"OUTPUT={out}"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return {path.name: path.read_bytes() for path in out.iterdir()}
+
+
+@dataclass(frozen=True)
+class Tap:
+    """What a program said in the Test Anything Protocol."""
+
+    passed: list[str]
+    failed: list[str]
+    skipped: dict[str, str]  # by name: the reason
+
+
+def read_tap(text: str) -> Tap:
+    """Read TAP; whatever departs from its plan is in *failed*."""
+    plans = re.findall(r"^1\.\.(\d+)", text, re.MULTILINE)
+    tap = Tap([], [], {})
+    numbers = []
+    for line in text.splitlines():
+        match = re.match(r"(not )?ok (\d+) (?:- )?(\S+)(?: *# *SKIP\b(.*))?", line)
+        if not match:
+            continue
+        failed, number, name, reason = match.groups()
+        numbers.append(int(number))
+        if failed:
+            tap.failed.append(name)
+        elif reason is not None:
+            tap.skipped[name] = reason.strip()
+        else:
+            tap.passed.append(name)
+    if len(plans) != 1:
+        tap.failed.append(f"{len(plans)} plans")
+    elif numbers != list(range(1, int(plans[0]) + 1)):
+        tap.failed.append(f"{len(numbers)} results of {plans[0]}")
+    return tap
+
+
+def run(
+    kernel: Kernel, commands: Sequence[str], programs: dict[str, bytes], log: Path
+) -> list[Record]:
+    """Boot *kernel* with the modules and the programs at hand, and carry out *commands*."""
+    files = {"init": guest_program("init").read_bytes()}
+    files |= {f"bin/{name}": data for name, data in programs.items()}
+    modules = kernel.own | kernel.built.modules
+    files |= {f"modules/{name}.ko": _uncompressed(path) for name, path in modules.items()}
+    plan = ["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []
+    image = Image(kernel.built.vmlinuz, [*plan, *commands], files)
+    records, _ = guest.boot(Qemu.find(), TwoCpus(), image, log)
+    return records
+
+
+# Why a test may be skipped, and on which kernels.
+SKIPS = {
+    "registered buffers are always there": KERNELS,
+    "pages of files cannot be registered": KERNELS,
+    "no page cache of blocks that fail": KERNELS,
+    "null_blk does not poll": ("debian:5.10",),
+}
+
+
+def verdict(kernel: Kernel, program: str, records: Sequence[Record], log: str) -> list[str]:
+    """Everything that is not as it must be."""
+    outputs = {record.name: record.data.decode(errors="replace") for record in records}
+    tap = read_tap(outputs.get(program, ""))
+    faults = [f"not ok {name}" for name in tap.failed]
+    faults += [
+        f"skipped {name}: {reason}"
+        for name, reason in tap.skipped.items()
+        if kernel.name not in SKIPS.get(reason, ())
+    ]
+    if not tap.passed:
+        faults.append("nothing passed")
+    if kernel.name == DEBUG and read_tap(outputs.get("leaks", "")) != Tap(["leaks"], [], {}):
+        faults.append(f"leaks: {outputs.get('leaks', 'not searched for')}")
+    return faults + [match.group(0) for match in TROUBLE.finditer(log)]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(kernel: Kernel, programs: dict[str, bytes], program: str, tmp_path: Path) -> None:
+    log = tmp_path / "console.log"
+    commands = [
+        f"run {program} /bin/{program}",
+        *(f"insmod /modules/{module}.ko" for module in kernel.built.modules),
+        *(f"rmmod {module}" for module in kernel.built.modules),
+        *(["run leaks /bin/leaks"] if kernel.name == DEBUG else []),
+    ]
+    faults = []
+    try:
+        records = run(kernel, commands, programs, log)
+    except GuestError as error:
+        records = error.records
+        faults.append(str(error))
+    console = log.read_text(errors="replace")
+    faults += verdict(kernel, program, records, console)
+    if faults:
+        said = [line for line in console.splitlines() if line.startswith("# ")]
+        pytest.fail("\n".join([*faults, *said[-20:]]), pytrace=False)
