@@ -24,7 +24,7 @@ help:
 	@echo '                    KERNELS="debian:6.1 debian:7.2"  which'
 	@echo '                    ARGS="--bs 64k --json out.json"  options of iopath measure'
 	@echo '  make check      run the tests'
-	@echo '  make modules    build blknull.ko for a kernel: KDIR=/path/to/its/build/tree'
+	@echo '  make modules    build blknull.ko and biogen.ko: KDIR=/path/to/a/kernel/build/tree'
 	@echo '  make userspace  build the programs: build/bin/iopath, build/bin/ioloop'
 	@echo '  make install    install the programs and man pages: PREFIX=, DESTDIR='
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
@@ -78,6 +78,8 @@ check: setup-check userspace
 install: userspace
 	install -D -m 755 -t '$(DESTDIR)$(PREFIX)/bin' $(BUILD)/bin/ioloop
 	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/man/man1' Documentation/man/*.1
+	install -D -m 644 userspace/ioloop/ioloop.bash-completion \
+		'$(DESTDIR)$(PREFIX)/share/bash-completion/completions/ioloop'
 	python3 -m venv '$(DESTDIR)$(PREFIX)/lib/iopath'
 	'$(DESTDIR)$(PREFIX)/lib/iopath/bin/pip' install --quiet userspace/iopath
 	ln -sf ../lib/iopath/bin/iopath '$(DESTDIR)$(PREFIX)/bin/iopath'
