@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A change that was planted in a kernel is found: by compare, and by bisect among commits.
+
+The kernels are built from the source of one of Debian's with selftests/config/minimal.config, once:
+they stay in the user's cache, as do the results of measuring them.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import Command
+from linux_source import BUILD, LinuxSource
+
+from iopath import bisect, compare, kernels, process, result, rungs
+from iopath.cache import Cache
+from iopath.errors import IopathError, UsageError
+from iopath.measure import Session
+from iopath.plan import Settings
+from iopath.profile import Layers
+
+guest = pytest.mark.guest
+
+# Every bio passes here once.
+FUNCTION = "submit_bio_noacct"
+PLACE = "block/blk-core.c"
+IMAGE = "arch/x86/boot/bzImage"
+PLANTED = 5
+NOPS = '\tasm volatile("' + "nop\\n\\t" * PLANTED + '");\n'
+
+TOUCHED = {"dio.pread", "dio.aio.1"}
+UNTOUCHED = {"null", "syscall", "buf.pread"}
+RUNGS = [f"--rung={name}" for name in sorted(TOUCHED | UNTOUCHED)] + ["--op=read"]
+
+
+def plant(source: Path, what: str = NOPS) -> None:
+    """Add a statement to FUNCTION in a kernel's source."""
+    text = (source / PLACE).read_text()
+    head, body = re.split(rf"(?=^void {FUNCTION}\()", text, maxsplit=1, flags=re.MULTILINE)
+    declarations, rest = re.match(r"(.*?\n\n)(.*)", body, re.DOTALL).groups()
+    (source / PLACE).write_text(f"{head}{declarations}{what}{rest}")
+
+
+class Trees:
+    """Kernels built from one source, in the cache."""
+
+    def __init__(self, session: Session) -> None:
+        self._cache = session.cache
+        self._source = LinuxSource(session)
+
+    def plain(self) -> Path:
+        """The kernel as it is."""
+        return self._source.tree("minimal.config")
+
+    def copy(self, name: str, what: str = "") -> Path:
+        """The same, with *what* planted and built by *name*, so that no two are one file."""
+        plain = self.plain()
+        build = BUILD.replace("BUILD_USER=iopath", f"BUILD_USER={name}")
+
+        def make(folder: Path) -> None:
+            shutil.copytree(plain, folder / "linux", symlinks=True)
+            if what:
+                plant(folder / "linux", what)
+            log = folder / "log"
+            if process.run(["sh", "-ec", build], output=log, cwd=folder / "linux"):
+                raise IopathError(f"no kernel: {log.read_text(errors='replace')[-2000:]}")
+
+        inputs = {"of": plain.parent.name, "planted": what, "build": build}
+        return self._cache.entry("tree", inputs, make) / "linux"
+
+
+@pytest.fixture(scope="module")
+def trees(session: Session) -> Trees:
+    return Trees(session)
+
+
+@pytest.fixture
+def iopath(session: Session, tmp_path: Path) -> Iterator[Command]:
+    """The command with the user's cache, in which the results are kept, too."""
+    command = Command(session.cache.root, tmp_path)
+    yield command
+    command.stop()
+
+
+@pytest.fixture
+def named(trees: Trees, tmp_path: Path) -> Callable[[str, Path], str]:
+    """What a tree is called on the command line, by a name that a table has room for."""
+
+    def name(name: str, tree: Path) -> str:
+        (tmp_path / name).symlink_to(tree)
+        return f"tree:{tmp_path / name}"
+
+    return name
+
+
+def differences(measured: Path) -> dict[str, dict[str, Any]]:
+    """How the second kernel of a result file differs from the first, by rung."""
+    whole = compare.compare(result.load(measured), Layers())
+    (other,) = whole["others"]
+    return {rung["rung"]: rung["differences"][other] for rung in whole["rungs"]}
+
+
+@guest
+def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """The function is named with the exact number; rungs that do not pass there are the same."""
+    before, after = named("before", trees.plain()), named("after", trees.copy("planted", NOPS))
+    out = tmp_path / "out.json"
+    limit = ("--fail-above", "0.05")
+    done = iopath.run("compare", before, after, *RUNGS, "--json", out, *limit, timeout=1200)
+    assert done.returncode == 1, done.stderr
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("iopath: dio.")
+    assert said.count(" % more than ") == len(TOUCHED)
+    found = differences(out)
+    assert {rung: change["verdict"] for rung, change in found.items()} == {
+        **dict.fromkeys(TOUCHED, "longer"),
+        **dict.fromkeys(UNTOUCHED, "same"),
+    }
+    for rung, change in found.items():
+        functions = {row["name"]: row["difference"] for row in change["functions"]}
+        moved = {name: by for name, by in functions.items() if by}
+        assert moved == ({FUNCTION: PLANTED} if rung in TOUCHED else {}), rung
+        assert change["difference"] == pytest.approx(sum(moved.values()), abs=0.01)
+    assert len(re.findall(rf"{FUNCTION} .*\+{PLANTED}\.00", done.stdout)) == len(TOUCHED)
+
+
+@guest
+def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """Another build of the same source, which boots for itself, differs in nothing."""
+    one, other = trees.plain(), trees.copy("again")
+    assert (one / IMAGE).read_bytes() != (other / IMAGE).read_bytes()
+    out = tmp_path / "out.json"
+    names = (named("one", one), named("other", other))
+    done = iopath.run("compare", *names, *RUNGS, "--json", out, "--fail-above", "0", timeout=1200)
+    assert (done.returncode, "iopath: " in done.stderr) == (0, False), done.stderr
+    found = differences(out)
+    assert found.keys() == TOUCHED | UNTOUCHED
+    assert {change["verdict"] for change in found.values()} == {"same"}
+    moved = [row for change in found.values() for row in change["functions"] if row["difference"]]
+    assert moved == []
+
+
+# What cannot be measured is not bad, for git bisect run.
+
+
+@guest
+@pytest.mark.parametrize(
+    ("file", "content", "complaint"),
+    [
+        (IMAGE, "no kernel", "QEMU ended with status 1: "),
+        ("Module.symvers", "no symbols", "the modules do not build for 6.12."),
+    ],
+)
+def test_damaged_tree(
+    iopath: Command, trees: Trees, tmp_path: Path, file: str, content: str, complaint: str
+) -> None:
+    """One that does not boot, and one that our modules do not build in."""
+    plain, damaged = trees.plain(), tmp_path / "damaged"
+    subprocess.run(["cp", "-as", plain, damaged], check=True)
+    (damaged / file).unlink()
+    (damaged / file).write_text(content)
+    names = (f"tree:{plain}", f"tree:{damaged}")
+    done = iopath.run("compare", *names, "--rung", "syscall", "--fail-above", "1", "--quiet")
+    said = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, len(said)) == (125, "", 1), done.stderr
+    assert said[0].startswith(f"iopath: {names[1]}: {complaint}")
+
+
+def make_tree(folder: Path) -> Path:
+    """What a built tree is recognised by."""
+    options = [f"CONFIG_{name}=y" for name in kernels.NEEDED]
+    for name, text in {
+        IMAGE: "",
+        "include/config/kernel.release": "6.12.0\n",
+        ".config": "\n".join(options),
+        "Module.symvers": "",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("lacks", "complaint"),
+    [
+        (IMAGE, "/arch/x86/boot/bzImage is missing: build the kernel there first"),
+        (".config", "/.config is missing: build the kernel there first"),
+        ("Module.symvers", "Module.symvers is missing: run `make modules` there"),
+    ],
+)
+def test_tree_that_is_not_built(
+    listed: Command, tmp_path: Path, lacks: str, complaint: str
+) -> None:
+    tree = make_tree(tmp_path / "tree")
+    (tree / lacks).unlink()
+    said = listed.fails("measure", f"tree:{tree}", status=2)
+    assert said.startswith(f"iopath: tree:{tree}: ")
+    assert said.endswith(complaint)
+    judged = listed.run("compare", f"tree:{tree}", "debian:6.1", "--fail-above", "1")
+    assert judged.returncode == 125
+
+
+def test_tree_without_what_a_guest_needs(listed: Command, tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "tree")
+    config = (tree / ".config").read_text()
+    (tree / ".config").write_text(
+        config.replace("CONFIG_MODULES=y\n", "").replace("CONFIG_PCI=y", "CONFIG_PCI=n")
+    )
+    assert listed.fails("measure", f"tree:{tree}", status=2) == (
+        f"iopath: tree:{tree}: its kernel cannot be measured: build it with CONFIG_MODULES=y,"
+        " CONFIG_PCI=y"
+    )
+
+
+# Bisect.
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=iopath", "-c", "user.email=iopath@localhost")
+    return subprocess.run(
+        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(folder: Path, file: str, subject: str) -> str:
+    git(folder, "add", "--force", file)
+    git(folder, "commit", "--quiet", "--message", subject)
+    return git(folder, "rev-parse", "HEAD")
+
+
+@guest
+def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
+    """Among commits of which one, where the search goes first, does not compile."""
+    tree = tmp_path / "linux"
+    shutil.copytree(trees.plain(), tree, symlinks=True)
+    shutil.rmtree(tree / ".git", ignore_errors=True)
+    git(tree, "init", "--quiet")
+    place = tree / PLACE
+    good = commit(tree, PLACE, "as it is")
+    plain = place.read_text()
+    place.write_text(plain + "/* one */\n")
+    commit(tree, PLACE, "a comment")
+    plant(tree, "\tno C;\n")
+    broken = commit(tree, PLACE, "what does not compile")
+    place.write_text(plain)
+    last_good = commit(tree, PLACE, "what compiles again")
+    plant(tree, NOPS)
+    planted = commit(tree, PLACE, "five more instructions")
+    git(tree, "branch", "--force", "work")
+    git(tree, "checkout", "--quiet", "work")
+    out = tmp_path / "out.json"
+    done = iopath.run(
+        "bisect", "--tree", tree, good, "HEAD", "--build", BUILD, "--rung", "dio.pread",
+        "--op", "read", "--json", out, timeout=1200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    said = done.stdout.splitlines()
+    assert any(line.startswith(f"skipped: {broken[:12]} does not build") for line in said)
+    assert any(
+        line.startswith(f"first bad commit: {planted[:7]}") and "five more instructions" in line
+        for line in said
+    )
+    assert f"first bad: {planted[:12]}" in said
+    kernels = [kernel["name"] for kernel in result.load(out)["kernels"]]
+    assert kernels == [last_good[:12], planted[:12]]
+    change = differences(out)["dio.pread"]
+    assert [row["name"] for row in change["functions"] if row["difference"]] == [FUNCTION]
+    assert change["functions"][0]["difference"] == PLANTED
+    # The tree is left as it was.
+    assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "work"
+    assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+class Figures:
+    """What stands for a session: kernels take what a function says, or cannot be measured."""
+
+    def __init__(self, figure: Callable[[str], float | None]) -> None:
+        self._figure = figure
+        self.measured: list[str] = []
+
+    def measure(self, names: list[str], settings: Settings) -> dict[str, Any]:
+        (name,) = names
+        self.measured.append(name)
+        figure = self._figure(name)
+        if figure is None:
+            raise IopathError("it crashed")
+        record = {"instructions_per_io": figure, "boot_spread": 0.02, "kernel": {"name": name}}
+        return {"kernels": [{"name": name}], "results": [record]}
+
+
+def search(figure: Callable[[str], float | None]) -> tuple[bisect.Search, Figures, list[str]]:
+    session, said = Figures(figure), []
+    settings = Settings(rungs=rungs.select(["dio.pread"]), ops=["read"])
+    return bisect.Search(session, settings, said.append), session, said  # type: ignore[arg-type]
+
+
+def found(ends: list[dict[str, Any]]) -> list[str]:
+    return [end["kernels"][0]["name"] for end in ends]
+
+
+PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]
+
+
+@pytest.mark.parametrize("first_bad", range(1, 9))
+@pytest.mark.parametrize("by", [+7.0, -7.0])
+def test_bisect_packages(first_bad: int, by: float) -> None:
+    """Each place is found, with few kernels measured, whether the path grew or shrank."""
+    looked, session, _ = search(lambda name: 2000 + by * (int(name.rsplit(".", 1)[1]) >= first_bad))
+    ends = bisect.packages(looked, PACKAGES, print)
+    assert found(ends) == [f"debian:6.12.{number}" for number in (first_bad - 1, first_bad)]
+    assert len(session.measured) <= 2 + 3
+    assert len(set(session.measured)) == len(session.measured)
+
+
+def test_bisect_packages_backwards() -> None:
+    looked, _, _ = search(lambda name: 2007.0 if name >= "debian:6.12.3" else 2000.0)
+    ends = bisect.packages(looked, PACKAGES[::-1], print)
+    assert found(ends) == ["debian:6.12.3", "debian:6.12.2"]
+
+
+@pytest.mark.parametrize(
+    ("skipped", "ends", "left"),
+    [
+        ({4}, (5, 6), ""),
+        ({3, 4}, (5, 6), ""),
+        ({5}, (4, 6), "it may as well be one of those skipped: debian:6.12.5"),
+        (set(range(1, 8)), (0, 8), "it may as well be one of those skipped: debian:6.12.1, "),
+    ],
+)
+def test_bisect_packages_skips(skipped: set[int], ends: tuple[int, int], left: str) -> None:
+    def figure(name: str) -> float | None:
+        number = int(name.rsplit(".", 1)[1])
+        return None if number in skipped else 2000.0 + 7 * (number >= 6)
+
+    looked, session, said = search(figure)
+    assert found(bisect.packages(looked, PACKAGES, said.append)) == [
+        f"debian:6.12.{number}" for number in ends
+    ]
+    for number in skipped & {int(name.rsplit(".", 1)[1]) for name in session.measured}:
+        assert f"debian:6.12.{number}: skipped: it crashed" in said
+    assert [line for line in said if line.startswith("it may")] == [
+        line for line in said if left and line.startswith(left)
+    ]
+    assert bool(left) == any(line.startswith("it may") for line in said)
+
+
+def test_bisect_ends_that_agree() -> None:
+    looked, session, _ = search(lambda name: 2000.0)
+    with pytest.raises(IopathError, match=r"both ends take the same: 2,000.00 and 2,000.00"):
+        bisect.packages(looked, PACKAGES, print)
+    assert len(session.measured) == 2
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """Seven commits; in each the file "figure" says what the kernel takes."""
+    folder = tmp_path / "linux"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for number, figure in enumerate(["2000", "2000", "2000", "broken", "2000", "2007", "2007"]):
+        (folder / "figure").write_text(f"{figure} {number}\n")
+        commit(folder, "figure", f"commit {number}")
+    return folder
+
+
+def bisect_tree(folder: Path, good: str, bad: str, cache: Path) -> tuple[list[str], list[str]]:
+    looked, _, said = search(lambda name: float((folder / "figure").read_text().split()[0]))
+    ends = bisect.tree(
+        looked, folder, good, bad, "! grep -q broken figure", Cache(cache), said.append
+    )
+    subjects = [git(folder, "log", "-1", "--format=%s", name) for name in found(ends)]
+    return subjects, said
+
+
+def test_bisect_tree(history: Path, tmp_path: Path) -> None:
+    """Names are those that git knows, also if they say how far back from here."""
+    before = git(history, "rev-parse", "--abbrev-ref", "HEAD")
+    subjects, said = bisect_tree(history, "HEAD~6", "HEAD", tmp_path / "cache")
+    assert subjects == ["commit 4", "commit 5"]
+    assert any("first bad commit: " in line and "commit 5 (iopath, " in line for line in said)
+    assert len([line for line in said if line.startswith("skipped: ")]) == 1
+    assert git(history, "rev-parse", "--abbrev-ref", "HEAD") == before
+    assert not (history / ".git/BISECT_START").exists()
+
+
+def test_bisect_tree_cannot_decide(history: Path, tmp_path: Path) -> None:
+    """Where what was skipped comes just before a bad commit, it may be either."""
+    (history / "figure").write_text("broken\n")
+    commit(history, "figure", "commit 7")
+    (history / "figure").write_text("2020\n")
+    commit(history, "figure", "commit 8")
+    with pytest.raises(IopathError, match=r"it is one of \w+ \(commit 7\), \w+ \(commit 8\)$"):
+        bisect_tree(history, "HEAD~2", "HEAD", tmp_path / "cache")
+    assert git(history, "log", "-1", "--format=%s") == "commit 8"
+
+
+def test_bisect_tree_is_left_alone(history: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no-such: .* has no such commit"):
+        bisect_tree(history, "no-such", "HEAD", tmp_path / "cache")
+    git(history, "bisect", "start")
+    with pytest.raises(UsageError, match="is being bisected: end that with git bisect reset"):
+        bisect_tree(history, "HEAD~6", "HEAD", tmp_path / "cache")
+    git(history, "bisect", "reset")
+    (history / "figure").write_text("1\n")
+    with pytest.raises(UsageError, match="has uncommitted changes: commit or stash them first"):
+        bisect_tree(history, "HEAD~6", "HEAD", tmp_path / "cache")
+    assert (history / "figure").read_text() == "1\n"
