@@ -617,9 +617,17 @@ static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 	struct biogen_request *req = &io->own;
 	struct biogen_device *bg = io->bg;
 	bool is_write = op_is_write(bio_op(&io->bio));
+	bool again;
 	int err;
 
-	if (iocb) {
+	/*
+	 * Refused, because it would have had to wait, for a free request, say.
+	 * io_uring does it again and waits if it is told so now; of a completed
+	 * request it does so only if the file is a block device.
+	 */
+	again = atomic_read_acquire(&io->bio.__bi_remaining) == 1 &&
+		io->bio.bi_status == BLK_STS_AGAIN;
+	if (iocb && !again) {
 		/* No count for the submitter, who does not look back. */
 		biogen_request_start(req, bg, iocb, pos, is_write);
 		req->bytes = bytes;

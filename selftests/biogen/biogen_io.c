@@ -18,13 +18,13 @@
 #include "engine.h"
 #include "util.h"
 
-#define DISK_MIB	16
+#define DISK_MIB	8
 #define DISK_SIZE	(DISK_MIB * MIB)
 #define BAD_SECTOR	4096
 #define ARENA		(6 * MIB)
 #define MAX_IO		(4 * MIB)
 #define MAX_IOVECS	600
-#define ROUNDS		120
+#define ROUNDS		80
 #define GUARD		(4 * KIB)
 #define TIMEOUT		600
 
@@ -529,7 +529,7 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 	};
 	const size_t lengths[] = {
 		0, 1, block - 1, block, block + 1, 3 * block, 4096, 8192,
-		MIB, MIB + block
+		256 * KIB, MIB + block
 	};
 	/* In the arena: aligned, as far as needed, across pages, not at all. */
 	const size_t places[] = {

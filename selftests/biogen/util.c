@@ -144,6 +144,9 @@ static int null_blk_create(const struct disk *disk, unsigned int index)
 		err = null_blk_set(index, "memory_backed", "%lu", 1);
 	if (!err)
 		err = null_blk_set(index, "queue_mode", "%lu", 2);
+	/* Fewer than the tests have in flight. */
+	if (!err)
+		err = null_blk_set(index, "hw_queue_depth", "%lu", 16);
 	/* 0: ends at once; 2: by a timer. */
 	if (!err)
 		err = null_blk_set(index, "irqmode", "%lu",
