@@ -45,9 +45,10 @@ static bool read_only;
 module_param(read_only, bool, 0444);
 MODULE_PARM_DESC(read_only, "Refuse writes (default N)");
 
-static bool zero_fill = true;
-module_param(zero_fill, bool, 0444);
-MODULE_PARM_DESC(zero_fill, "Fill reads with zeroes, but for direct reads into a program's own memory (default Y); N hands out what was in the pages: only for measuring inside the kernel");
+static bool zero_fill[BLKNULL_MAX_DEVICES];
+static unsigned int nr_zero_fill;
+module_param_array(zero_fill, bool, &nr_zero_fill, 0444);
+MODULE_PARM_DESC(zero_fill, "Fill reads with zeroes, but for direct reads into a program's own memory (default Y); N hands out what was in the pages: only for measuring inside the kernel. One value for each device; the last is that of all further ones");
 
 /* The devices made by the parameters; touched at load and unload only. */
 static LIST_HEAD(blknull_devices);
@@ -79,6 +80,11 @@ static int __init blknull_check_parameters(void)
 	return 0;
 }
 
+static bool blknull_zero_fill(unsigned int index)
+{
+	return !nr_zero_fill || zero_fill[min(index, nr_zero_fill - 1)];
+}
+
 static void blknull_destroy_all(void)
 {
 	struct blknull_device *dev, *next;
@@ -98,7 +104,6 @@ static int __init blknull_init(void)
 		.rotational	= rotational,
 		.discard	= discard,
 		.read_only	= read_only,
-		.zero_fill	= zero_fill,
 	};
 	struct blknull_device *dev;
 	int err;
@@ -108,6 +113,7 @@ static int __init blknull_init(void)
 		return err;
 
 	for (; config.index < nr_devices; config.index++) {
+		config.zero_fill = blknull_zero_fill(config.index);
 		dev = blknull_create(&config);
 		if (IS_ERR(dev)) {
 			err = PTR_ERR(dev);

@@ -84,9 +84,9 @@ RUNGS = (
     ),
     Rung(
         "gen.batch",
-        "bios from a kernel thread, 32 in flight",
-        ("--ioengine=biogen", "--iodepth=32"),
-        batch=32,
+        "bios from a kernel thread, 100 in flight",
+        ("--ioengine=biogen", "--iodepth=100"),
+        batch=100,
         device=BIOGEN,
     ),
     *(
