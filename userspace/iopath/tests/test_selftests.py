@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from linux_source import LinuxSource
@@ -23,8 +24,6 @@ from iopath.measure import Session
 from iopath.paths import guest_program, source_root
 from iopath.plan import _uncompressed
 
-pytestmark = pytest.mark.guest
-
 SELFTESTS = source_root() / "selftests"
 DEBUG = "debug"
 KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3", DEBUG)
@@ -34,11 +33,12 @@ PROGRAMS = ("blknull_disk", "biogen_run", "biogen_file", "biogen_io")
 # Of the kernel's own, if it has them as modules.
 OWN_MODULES = ("configfs", "brd", "null_blk")
 
-# What a kernel without a fault never says.
+# What a kernel without a fault never says. A line that begins with "# " is a program's.
 TROUBLE = re.compile(
-    r"^\[[^]]*\] .*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|kmemleak: [1-9]|INFO: (?:task|possible|rcu)"
-    r"|general protection|lockdep|ODEBUG|refcount_t|list_(?:add|del) corruption|still has objects"
-    r"|unreferenced object|Kernel panic|blocked for more than|Objects remaining).*$",
+    r"^(?!# ).*(?:\bBUG:|WARNING:|Oops:|KASAN:|UBSAN:|KFENCE:|INFO: |Kernel panic|Call Trace:"
+    r"|ODEBUG: (?!selftest)|kmemleak: [1-9]|unreferenced object|general protection"
+    r"|(?:list_(?:add|del)|slab) corruption|[Oo]bjects remaining|refcount_t: |lockdep is turned off"
+    r"|blocked for more than|lockup|bad page|Bad page).*$",
     re.MULTILINE,
 )
 
@@ -52,7 +52,7 @@ class TwoCpus(Machine):
     time_limit: int = 1500
 
     def processors(self) -> list[str]:
-        return ["-accel", "tcg,thread=multi", "-smp", "2"]
+        return ["-accel", "tcg,thread=multi", "-smp", "2,sockets=2"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,8 @@ def run(
     return records
 
 
+ONLINE = "/sys/devices/system/cpu/online"
+
 # Why a test may be skipped, and on which kernels.
 SKIPS = {
     "registered buffers are always there": KERNELS,
@@ -170,15 +172,19 @@ def verdict(kernel: Kernel, program: str, records: Sequence[Record], log: str) -
     ]
     if not tap.passed:
         faults.append("nothing passed")
+    if outputs.get(ONLINE) != "0-1\n":
+        faults.append(f"CPUs: {outputs.get(ONLINE)}")
     if kernel.name == DEBUG and read_tap(outputs.get("leaks", "")) != Tap(["leaks"], [], {}):
         faults.append(f"leaks: {outputs.get('leaks', 'not searched for')}")
     return faults + [match.group(0) for match in TROUBLE.finditer(log)]
 
 
+@pytest.mark.guest
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program(kernel: Kernel, programs: dict[str, bytes], program: str, tmp_path: Path) -> None:
     log = tmp_path / "console.log"
     commands = [
+        f"file {ONLINE}",
         f"run {program} /bin/{program}",
         *(f"insmod /modules/{module}.ko" for module in kernel.built.modules),
         *(f"rmmod {module}" for module in kernel.built.modules),
@@ -195,3 +201,71 @@ def test_program(kernel: Kernel, programs: dict[str, bytes], program: str, tmp_p
     if faults:
         said = [line for line in console.splitlines() if line.startswith("# ")]
         pytest.fail("\n".join([*faults, *said[-20:]]), pytrace=False)
+
+
+# Whether anything is found at all.
+
+GOOD = "TAP version 13\n1..2\n# said\nok 1 a.b\nok 2 a.c # SKIP null_blk does not poll\n"
+CONSOLE = "[    0.1] Linux version\nODEBUG: selftest passed\n# WARNING: said by a program\n"
+
+
+def judged(name: str, output: str, console: str = CONSOLE, leaks: str = "") -> list[str]:
+    """The verdict on a program with this output."""
+    records = [Record(ONLINE, 0, b"0-1\n"), Record("program", 0, output.encode())]
+    if leaks:
+        records.append(Record("leaks", 0, leaks.encode()))
+    return verdict(SimpleNamespace(name=name), "program", records, console)
+
+
+def test_good() -> None:
+    assert judged("debian:5.10", GOOD) == []
+    all_passed = GOOD.replace(" # SKIP null_blk does not poll", "")
+    assert judged(DEBUG, all_passed, leaks="TAP version 13\n1..1\nok 1 leaks\n") == []
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        GOOD.replace("1..2\n", ""),
+        GOOD.replace("1..2", "1..3"),
+        GOOD.replace("1..2", "1..1"),
+        GOOD.replace("ok 2", "ok 3"),
+        GOOD.replace("ok 1 a.b\n", ""),
+        GOOD.replace("ok 1", "not ok 1"),
+        GOOD.replace("does not poll", "is not there"),
+        GOOD + GOOD,
+        "1..0\n",
+    ],
+)
+def test_planted_output(output: str) -> None:
+    assert judged("debian:5.10", output)
+
+
+def test_planted_skip() -> None:
+    """What may be skipped on one kernel may not be on another."""
+    assert judged("debian:6.1", GOOD)
+
+
+@pytest.mark.parametrize("leaks", ["", "1..1\nnot ok 1 leaks\n", "1..1\nok 1 leaks # SKIP no\n"])
+def test_planted_leak(leaks: str) -> None:
+    assert judged(DEBUG, "1..1\nok 1 a\n", leaks=leaks)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WARNING: CPU: 0 PID: 1 at kernel/biogen/bio.c:1 biogen_end_io+0x1/0x2 [biogen]",
+        "WARNING: possible circular locking dependency detected",
+        "BUG: KASAN: slab-use-after-free in biogen_end_io+0x1/0x2",
+        "BUG: sleeping function called from invalid context at mm/page.c:1",
+        "UBSAN: shift-out-of-bounds in bio.c:1:2",
+        "INFO: task biogen_io:123 blocked for more than 120 seconds.",
+        "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+        "ODEBUG: free active (active state 0) object: work_struct",
+        "Oops: general protection fault, probably for non-canonical address 0x1: 0000 [#1] SMP",
+    ],
+)
+@pytest.mark.parametrize("time", ["", "[   12.345678] "])
+def test_planted_console(line: str, time: str) -> None:
+    assert judged("debian:5.10", GOOD, f"{CONSOLE}{time}{line}\nmore\n")
