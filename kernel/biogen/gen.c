@@ -248,6 +248,26 @@ static __always_inline u64 biogen_submit_some(struct biogen_worker *w, u64 ios,
 	return ios;
 }
 
+/*
+ * The loops, each a function of its own: beside each other they would keep each
+ * other's variables from staying in registers.
+ */
+static noinline u64 biogen_submit_same(struct biogen_worker *w, u64 ios)
+{
+	return biogen_submit_some(w, ios, true, true);
+}
+
+static noinline u64 biogen_submit_same_noacct(struct biogen_worker *w, u64 ios)
+{
+	return biogen_submit_some(w, ios, false, true);
+}
+
+static noinline u64 biogen_submit_other(struct biogen_worker *w, u64 ios,
+					const bool account)
+{
+	return biogen_submit_some(w, ios, account, false);
+}
+
 /* Submit @ios and wait for all. Return: how many it were when it ended. */
 static u64 biogen_submit_all(struct biogen_worker *w, u64 ios)
 {
@@ -262,11 +282,11 @@ static u64 biogen_submit_all(struct biogen_worker *w, u64 ios)
 		if (run->batch > 1)
 			blk_start_plug(&plug);
 		if (w->same && account)
-			rest = biogen_submit_some(w, some, true, true);
+			rest = biogen_submit_same(w, some);
 		else if (w->same)
-			rest = biogen_submit_some(w, some, false, true);
+			rest = biogen_submit_same_noacct(w, some);
 		else
-			rest = biogen_submit_some(w, some, account, false);
+			rest = biogen_submit_other(w, some, account);
 		if (run->batch > 1)
 			blk_finish_plug(&plug);
 		left -= some - rest;
