@@ -50,7 +50,7 @@ class TwoCpus(Machine):
 
     memory: int = 2048
     cmdline: str = "mitigations=off panic_on_warn=1 oops=panic"
-    time_limit: int = 1500
+    time_limit: int = 2400
 
     def processors(self) -> list[str]:
         return ["-accel", "tcg,thread=multi", "-smp", "2,sockets=2"]
