@@ -398,6 +398,75 @@ TEST_F_TIMEOUT(file, load_races, TIMEOUT)
 	}
 }
 
+/* Whether the kernel has the page at @addr for dirty. */
+static bool page_dirty(const void *addr)
+{
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	int flags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+	uint64_t page = 0, bits = 0;
+
+	/* One word per page: there its frame, here its flags, 4 for dirty. */
+	pread(pagemap, &page, sizeof(page), (unsigned long)addr / 4096 * 8);
+	pread(flags, &bits, sizeof(bits), (page & ((1ULL << 55) - 1)) * 8);
+	close(pagemap);
+	close(flags);
+	return bits & (1 << 4);
+}
+
+/*
+ * A mapped file is cleaned while it is being read into: the end of the read
+ * makes it dirty again, for the data may have come after the cleaning.
+ */
+TEST_F_TIMEOUT(file, dirtied_in_flight, TIMEOUT)
+{
+	static const enum engine_kind kinds[] = { ENGINE_AIO, ENGINE_URING };
+	static const size_t sizes[] = { 512, 4096, 32 * KIB, 256 * KIB };
+	const struct disk late = {
+		.null_blk = true, .mib = DISK_MIB, .block = 512,
+		.delay_ns = 300000000,
+	};
+	struct engine engine;
+	struct iovec iov;
+	struct op op = { .iov = &iov, .nr = 1 };
+	int file, k, i;
+	char *map;
+
+	ASSERT_EQ(0, disks_create(&late, 2));
+	ASSERT_EQ(0, biogen_load(disk_path(&late, 0), "write=1"));
+	op.fd = open(BIOGEN, O_RDWR | O_DIRECT | O_CLOEXEC);
+	file = open(disk_path(&late, 1), O_RDWR | O_CLOEXEC);
+	ASSERT_TRUE(op.fd >= 0 && file >= 0);
+	memset(self->buf, 0x42, 256 * KIB);
+	ASSERT_EQ(256 * KIB, pwrite(op.fd, self->buf, 256 * KIB, 0));
+	for (k = 0; k < ARRAY_SIZE(kinds); k++) {
+		ASSERT_EQ(0, engine_init(&engine, kinds[k], NULL, 0));
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			map = mmap(NULL, MIB, PROT_READ | PROT_WRITE,
+				   MAP_SHARED, file, 0);
+			ASSERT_NE(MAP_FAILED, map);
+			memset(map, 0, sizes[i]);
+			ASSERT_EQ(0, fsync(file));
+			iov.iov_base = map;
+			iov.iov_len = sizes[i];
+			ASSERT_EQ(0, engine_start(&engine, &op, 1));
+			ASSERT_EQ(0, fsync(file));
+			ASSERT_EQ(0, engine_finish(&engine, &op, 1));
+			ASSERT_EQ(sizes[i], op.result);
+			ASSERT_EQ(0, memcmp(map, self->buf, sizes[i]));
+			EXPECT_TRUE(page_dirty(map)) {
+				TH_LOG("%zu bytes may be lost", sizes[i]);
+			}
+			EXPECT_TRUE(page_dirty(map + sizes[i] - 1));
+			ASSERT_EQ(0, fsync(file));
+			EXPECT_FALSE(page_dirty(map));
+			ASSERT_EQ(0, munmap(map, MIB));
+		}
+		engine_exit(&engine);
+	}
+	close(file);
+	close(op.fd);
+}
+
 /* I/O in flight, whose submitter or target goes away. */
 
 FIXTURE(flight) {

@@ -426,7 +426,7 @@ static bool same_buffers(struct _test_data_io *self, const struct shape *shape)
 static void mend(struct _test_data_io *self, const struct shape *shape)
 {
 	size_t from = shape->start & -4096UL, i;
-	static _Alignas(4096) unsigned char zero[4 * KIB];
+	static unsigned char zero[4 * KIB] __attribute__((aligned(4096)));
 	int side;
 
 	memcpy(self->arena[shape->kind][THROUGH_BIOGEN] + from,
