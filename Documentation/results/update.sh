@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Make the results that are shown here and in the README anew:
+#
+#	Documentation/results/update.sh
+#
+# It takes some minutes where kernels and builds are cached.
+set -eu
+cd "$(dirname "$0")/../.."
+make -s userspace
+iopath=build/bin/iopath
+
+$iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
+	--html Documentation/results/five-kernels.html \
+	--markdown Documentation/results/five-kernels.md \
+	--svg Documentation/results/ladder.svg \
+	--history Documentation/results/history.svg >/dev/null
+
+# show MARK COMMAND...: put what COMMAND prints between the README's marks.
+show() {
+	mark=$1
+	shift
+	"$@" --quiet | sed 's/[[:space:]]*$//; s/^\(.\)/    \1/' >build/shown
+	awk -v mark="$mark" '
+		$0 == "<!-- " mark " -->" { print; print ""; while ((getline line < "build/shown") > 0) print line; inside = 1 }
+		$0 == "<!-- end -->" { if (inside) print ""; inside = 0 }
+		!inside && $0 != "<!-- " mark " -->" { print }
+	' README.md >build/README
+	cat -s build/README >README.md
+}
+
+show measure $iopath measure debian:6.1 debian:7.2
+show compare $iopath compare debian:6.1 debian:7.2 --rung dio.pread --op read --top 8
