@@ -15,7 +15,7 @@ BIOGEN = "/dev/biogen0"  # bound to a device of its own, for it takes that exclu
 # see none, and many, so that their median is the path itself.
 ROUNDS = 60
 _IOS = 100  # I/Os in a round
-_MOST = 32 << 20  # bytes of a batch: a longer one would outlast the timer tick
+_MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _CACHED = "--size=1m"  # as much of the device as is read into the page cache beforehand
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
 
