@@ -35,12 +35,16 @@ pathcount_on() {
 }
 
 # The longest first: two run at a time.
-part guest "${pytest[@]}" -m guest userspace/iopath/tests "${pick[@]}"
+part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_guest.py "${pick[@]}"
+part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
 part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
 part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 part ioloop userspace/ioloop/tests/run.sh
 part pathcount pathcount_on debian:6.1
 part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
+# The modules' selftests on six kernels take longer than the rest together: by name only.
+[[ $want != selftests ]] ||
+	part selftests "${pytest[@]}" -m guest userspace/iopath/tests/test_selftests.py "${pick[@]}"
 
 if [[ ${#names[@]} -eq 0 ]]; then
 	echo "T=$T: no part of the tests is called that" >&2
