@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -218,29 +219,32 @@ static unsigned char *map_arena(int kind)
 	return p;
 }
 
-/* Write the same random data to both disks, by a way of neither. */
+/*
+ * Write the same random data to both disks. Not through the page cache, which
+ * would lose more or less of what is beside a bad block.
+ */
 static bool fill_disks(struct disk *disk, struct rng *rng)
 {
-	unsigned char *buf = malloc(MIB);
+	const size_t step = 64 * KIB;
+	unsigned char *buf = aligned_alloc(4096, step);
+	ssize_t done[SIDES];
 	bool good = true;
 	int fd[SIDES];
 	size_t pos;
 	int side;
 
 	for (side = 0; side < SIDES; side++)
-		fd[side] = open(disk_path(disk, side), O_WRONLY);
-	for (pos = 0; pos < DISK_SIZE; pos += MIB) {
-		rng_fill(rng, buf, MIB);
+		fd[side] = open(disk_path(disk, side), O_WRONLY | O_DIRECT);
+	for (pos = 0; pos < DISK_SIZE; pos += step) {
+		rng_fill(rng, buf, step);
 		for (side = 0; side < SIDES; side++)
-			if (pwrite(fd[side], buf, MIB, pos) != MIB)
-				good = false;
+			done[side] = pwrite(fd[side], buf, step, pos);
+		if (done[0] != done[1] ||
+		    (done[0] != step && !disk->badblocks))
+			good = false;
 	}
-	for (side = 0; side < SIDES; side++) {
-		/* The bad blocks cannot be written back. */
-		fsync(fd[side]);
-		ioctl(fd[side], BLKFLSBUF, 0);
+	for (side = 0; side < SIDES; side++)
 		close(fd[side]);
-	}
 	free(buf);
 	return good;
 }
@@ -563,6 +567,17 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 	compare_disks(_metadata, self, variant->disk.badblocks);
 }
 
+/*
+ * Whether O_DIRECT, if nobody waits for it, fails with -EIO where it otherwise
+ * ends early. So it was in 5.10; biogen is as on later kernels.
+ */
+static bool faults_are_errors(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && !strncmp(name.release, "5.", 2);
+}
+
 /* Buffers that are not there, or not to be written, from some page on. */
 TEST_F_TIMEOUT(io, fault, TIMEOUT)
 {
@@ -612,6 +627,10 @@ TEST_F_TIMEOUT(io, fault, TIMEOUT)
 					ASSERT_EQ(0, engine_run(&self->engine[side],
 								&op[side], 1));
 				}
+				if (faults_are_errors() &&
+				    op[DIRECT].result == -EIO)
+					op[DIRECT].result = before[b] * page ?:
+							    -EFAULT;
 				EXPECT_EQ(op[DIRECT].result,
 					  op[THROUGH_BIOGEN].result) {
 					explain(_metadata, &shape, op);
