@@ -101,7 +101,7 @@ static inline void compat_bdev_close(struct block_device *bdev, void *holder)
 
 /*
  * The page cache of a block device is its file's mapping since 6.9; the inode
- * that has it left struct block_device with 6.11 (203c1ce0bb06 "RIP ->bd_inode").
+ * that has it left struct block_device with 6.10 (203c1ce0bb06 "RIP ->bd_inode").
  * Goes with support for 6.8.
  */
 static inline struct address_space *

@@ -125,9 +125,9 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 /*
  * What bio_endio() does for a bio besides calling its end_io() is told by flags
  * of the bio, which changed names and numbers. These are the ones that ask for
- * nothing: BIO_REMAPPED came with 5.12 (30c5d3456c2d "block: add a
- * BIO_REMAPPED flag"-series). BIO_TRACE_COMPLETION asks only while somebody
- * traces. Goes with support for 5.11.
+ * nothing: BIO_REMAPPED came with 5.12 (30c5d3456c27 "block: do not reassig
+ * ->bi_bdev when partition remapping"). BIO_TRACE_COMPLETION asks only while
+ * somebody traces. Goes with support for 5.11.
  */
 #if COMPAT_KERNEL_BEFORE(5, 12)
 #define COMPAT_BIO_IDLE_FLAGS						\

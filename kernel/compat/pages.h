@@ -39,7 +39,7 @@ static __always_inline bool compat_head_page_anon(const struct page *page)
 }
 
 /*
- * A run of pages is unpinned by one function since 5.14 (458a4f788f75 "mm/gup:
+ * A run of pages is unpinned by one function since 5.14 (458a4f788f86 "mm/gup:
  * add a range variant of unpin_user_pages_dirty_lock()"). Goes with support for
  * 5.13.
  */
