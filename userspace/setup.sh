@@ -10,7 +10,7 @@ build="gcc libc6-dev make"
 measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
 check="$measure bc bison cpio e2fsprogs flex git libelf-dev mount perl shellcheck sparse mandoc
-	libc6-dbg valgrind"
+	libc6-dbg strace valgrind"
 
 case ${1-} in
 userspace) wanted=$build ;;

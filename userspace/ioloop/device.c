@@ -146,6 +146,21 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 	return inspect_biogen(dev, o, fd, msg, size);
 }
 
+/* Direct I/O to a block device goes to whole blocks. */
+static bool aligned(const struct device *dev, const struct options *o)
+{
+	const uint64_t block = dev->logical_block_size;
+	unsigned int i;
+
+	if (!o->direct || !block)
+		return true;
+	for (i = 0; i < o->nr_sizes; i++)
+		if (o->sizes[i] % block)
+			return false;
+	return !(o->offset % block) &&
+	       !(o->bs / (o->split ? o->split : 1) % block);
+}
+
 /**
  * device_inspect() - find out what --filename names
  * @dev: to be filled in
@@ -176,18 +191,10 @@ bool device_inspect(struct device *dev, const char *name,
 	if (!ok)
 		return false;
 
-	if (o->direct && dev->logical_block_size &&
-	    (o->bs % dev->logical_block_size ||
-	     o->offset % dev->logical_block_size)) {
+	if (!aligned(dev, o)) {
 		snprintf(msg, size,
-			 "%s: direct I/O needs --bs and --offset in multiples of %" PRIu64,
-			 name, dev->logical_block_size);
-		return false;
-	}
-	if (o->split && o->direct && dev->logical_block_size &&
-	    o->bs / o->split % dev->logical_block_size) {
-		snprintf(msg, size,
-			 "%s: direct I/O needs pieces in multiples of %" PRIu64,
+			 "%s: direct I/O needs --offset, I/Os and pieces in multiples of %"
+			 PRIu64,
 			 name, dev->logical_block_size);
 		return false;
 	}
@@ -195,18 +202,22 @@ bool device_inspect(struct device *dev, const char *name,
 	if (o->size && o->size > room) {
 		snprintf(msg, size,
 			 "%s: holds %" PRIu64 " bytes, too few for --size=%"
-			 PRIu64 " at --offset=%" PRIu64, name, dev->size, o->size, o->offset);
+			 PRIu64 " at --offset=%" PRIu64,
+			 name, dev->size, o->size, o->offset);
 		return false;
 	}
 	if (o->size)
 		room = o->size;
 	if (room < o->bs) {
 		snprintf(msg, size,
-			 "%s: holds %" PRIu64 " bytes, too few for --bs=%"
-			 PRIu64 " at --offset=%" PRIu64, name, dev->size, o->bs, o->offset);
+			 "%s: holds %" PRIu64 " bytes, too few for an I/O of %"
+			 PRIu64 " at --offset=%" PRIu64,
+			 name, dev->size, o->bs, o->offset);
 		return false;
 	}
 	dev->start = o->offset;
-	dev->end = o->offset + room - room % o->bs;
+	dev->end = o->offset + room;
+	if (!o->nr_sizes)
+		dev->end -= room % o->bs;
 	return true;
 }

@@ -26,7 +26,8 @@
  * @name: its name
  * @size: bytes it holds
  * @start: first byte that is used
- * @end: byte behind the last one used: a whole number of blocks from @start
+ * @end: byte behind the last one used: a whole number of blocks from @start, if
+ *	these are of one size
  * @logical_block_size: what direct I/O must be aligned to; 0: not known
  * @never_polls: polling for completion is known not to be done on it
  */
@@ -96,8 +97,9 @@ struct latency {
 #define FLAG_DEFER_TASKRUN	0x80
 
 /**
- * struct result - what one job has to tell, in memory shared with the parent
+ * struct result - what one job has to tell, in memory shared with its parent
  * @ios: I/Os that ended well, over all rounds
+ * @bytes: what they moved
  * @errors: failed and short I/Os, and failed preparations
  * @first_error: the first of them
  * @again: I/Os that had to be repeated, because --nowait would have waited
@@ -106,6 +108,8 @@ struct latency {
  * @latency: that of all I/Os, with --lat and --split; else NULL
  * @pieces: that of the pieces of an I/O, in the order of completion
  * @latency_overhead: ticks that noting one latency takes
+ * @latency_is_ns: @latency and @latency_overhead are in nanoseconds, known to a
+ *	power of two, and without max and sum
  * @pmu: the performance counters, with --pmu
  * @start_ns: when the first round began, by CLOCK_MONOTONIC
  * @end_ns: when the last ended
@@ -119,6 +123,7 @@ struct latency {
  */
 struct result {
 	_Alignas(64) uint64_t ios;
+	uint64_t bytes;
 	uint64_t errors;
 	struct io_error first_error;
 	uint64_t again;
@@ -127,6 +132,7 @@ struct result {
 	struct latency *latency;
 	struct latency *pieces;
 	double latency_overhead;
+	bool latency_is_ns;
 	struct pmu_count pmu[NR_PMU_EVENTS];
 	uint64_t start_ns;
 	uint64_t end_ns;
@@ -141,34 +147,49 @@ struct result {
 #define LOOP_RANDOM	0x1	/* the offset is drawn */
 #define LOOP_MIXED	0x2	/* whether it reads or writes is drawn */
 #define LOOP_TIMED	0x4	/* each I/O's latency is noted */
-#define NR_KINDS	8
+#define LOOP_SIZED	0x8	/* its size is drawn */
+#define NR_KINDS	16
 
 /**
- * struct cursor - where the next I/O goes
- * @position: its offset, unless that is drawn
- * @step: what is added for the one behind it; 0: always the same place
+ * struct area - where I/Os may go, and of what kind they are
  * @start: first byte that is used
  * @end: byte behind the last one
- * @write: it writes
- * @state: of the random number generator
- * @blocks: blocks of @bs bytes from @start to @end
- * @bs: bytes of one I/O
+ * @step: what is added for the next I/O; 0: always the same place
+ * @blocks: places for I/Os at random, @bs bytes apart
+ * @bs: bytes of one I/O; of the smallest, if their sizes are drawn
  * @reads: the share of reads, as a fraction of 2^64
+ * @sizes: what a size is drawn from, each with the same chance
+ * @nr_sizes: how many these are
  */
-struct cursor {
-	uint64_t position;
-	uint64_t step;
+struct area {
 	uint64_t start;
 	uint64_t end;
-	bool write;
-	uint64_t state;
+	uint64_t step;
 	uint64_t blocks;
 	uint64_t bs;
 	uint64_t reads;
+	const uint32_t *sizes;
+	uint64_t nr_sizes;
 };
 
 /**
- * struct job - one process that does I/O
+ * struct cursor - the next I/O
+ * @position: its offset, unless that is drawn
+ * @state: of the random number generator
+ * @write: it writes
+ * @size: its size, if that is drawn
+ * @bytes: what I/Os whose sizes are drawn have moved so far
+ */
+struct cursor {
+	uint64_t position;
+	uint64_t state;
+	bool write;
+	uint64_t size;
+	uint64_t bytes;
+};
+
+/**
+ * struct job - one process or thread that does I/O
  * @o: the options
  * @dev: the device that it works on; NULL if the engine needs none
  * @res: where the results go
@@ -180,7 +201,8 @@ struct cursor {
  * @stride: distance between two of them
  * @kind: LOOP_*
  * @slice: run so many I/Os at a time, and see to what is between; 0: all
- * @cursor: where the next I/O goes
+ * @area: where I/Os may go
+ * @cursor: the next one
  * @data: the engine's own
  */
 struct job {
@@ -196,6 +218,7 @@ struct job {
 	uint64_t stride;
 	unsigned int kind;
 	uint64_t slice;
+	struct area area;
 	struct cursor cursor;
 	void *data;
 };
@@ -244,7 +267,7 @@ struct engine {
 
 /*
  * An engine writes its loop once, as an inline function of a kind that is a
- * constant. This makes it into one function per kind, none of which tests for
+ * constant. This makes it into a function for each, none of which tests for
  * what it does not do.
  */
 #define ENGINE_DEFINE_RUN(loop)						\
@@ -263,12 +286,30 @@ struct engine {
 	static uint64_t loop##_6(struct job *job, uint64_t nr)		\
 	{ return loop(job, nr, 6); }					\
 	static uint64_t loop##_7(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 7); }
+	{ return loop(job, nr, 7); }					\
+	static uint64_t loop##_8(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 8); }					\
+	static uint64_t loop##_9(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 9); }					\
+	static uint64_t loop##_10(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 10); }					\
+	static uint64_t loop##_11(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 11); }					\
+	static uint64_t loop##_12(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 12); }					\
+	static uint64_t loop##_13(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 13); }					\
+	static uint64_t loop##_14(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 14); }					\
+	static uint64_t loop##_15(struct job *job, uint64_t nr)		\
+	{ return loop(job, nr, 15); }
 
 #define ENGINE_RUN(loop)						\
 	{								\
 		loop##_0, loop##_1, loop##_2, loop##_3,			\
 		loop##_4, loop##_5, loop##_6, loop##_7,			\
+		loop##_8, loop##_9, loop##_10, loop##_11,		\
+		loop##_12, loop##_13, loop##_14, loop##_15,		\
 	}
 
 extern const struct engine engine_biogen;
@@ -284,6 +325,9 @@ extern const struct engine engine_sync;
 extern const struct engine engine_syscall;
 extern const struct engine engine_vsync;
 
+/* From L'Ecuyer's table of good ones (1999). The first state must be odd. */
+#define RANDOM_FACTOR	1181783497276652981u
+
 /* One iteration of the loop of --calibrate, and what surrounds the loop. */
 #define CALIBRATE_INSTRUCTIONS	10
 #define CALIBRATE_OVERHEAD	5
@@ -297,41 +341,69 @@ static __always_inline void cursor_save(struct job *job, const struct cursor *c)
 {
 	job->cursor.position = c->position;
 	job->cursor.state = c->state;
+	job->cursor.bytes = c->bytes;
 }
 
 /**
- * cursor_next() - where the next I/O goes, and which way
- * @c: the loop's own copy of job->cursor; c->write becomes the I/O's direction
+ * cursor_next() - where the next I/O goes, which way, and how large it is
+ * @c: the loop's own copy of job->cursor; its write becomes the I/O's direction
+ *	and its size the I/O's size, if these are drawn
+ * @a: the loop's own copy of job->area
  * @kind: LOOP_*, a constant
  *
- * The random numbers are a linear congruential sequence of 64 bits. The upper
- * half of its product with the number of blocks is the block, and the lower
- * half, what is left of the number, the direction: one multiplication more
- * for both.
+ * The random numbers are a multiplicative congruential sequence of 64 bits. The
+ * upper half of its product with the number of blocks is the block, and the
+ * lower half, what is left of the number, the direction: one multiplication
+ * more for both.
  *
  * Return: the offset.
  */
 static __always_inline
-uint64_t cursor_next(struct cursor *c, const unsigned int kind)
+uint64_t cursor_next(struct cursor *c, const struct area *a,
+		     const unsigned int kind)
 {
-	uint64_t position = c->position;
-	uint64_t draw = c->state;
+	unsigned __int128 product;
+	uint64_t position;
+	uint64_t draw;
 
+	if (kind & LOOP_SIZED) {
+		product = (unsigned __int128)c->state * a->nr_sizes;
+		c->size = a->sizes[(uint64_t)(product >> 64)];
+		c->state *= RANDOM_FACTOR;
+	}
+	position = c->position;
+	draw = c->state;
 	if (kind & (LOOP_RANDOM | LOOP_MIXED))
-		c->state = c->state * 6364136223846793005u + 1;
+		c->state *= RANDOM_FACTOR;
 	if (kind & LOOP_RANDOM) {
-		unsigned __int128 product = (unsigned __int128)draw * c->blocks;
-
-		position = c->start + (uint64_t)(product >> 64) * c->bs;
+		product = (unsigned __int128)draw * a->blocks;
+		position = a->start + (uint64_t)(product >> 64) * a->bs;
 		draw = (uint64_t)product;
+	} else if (kind & LOOP_SIZED) {
+		if (unlikely(c->size > a->end - position))
+			position = a->start;
+		c->position = position + (a->step ? c->size : 0);
 	} else {
-		c->position += c->step;
-		if (unlikely(c->position == c->end))
-			c->position = c->start;
+		c->position += a->step;
+		if (unlikely(c->position == a->end))
+			c->position = a->start;
 	}
 	if (kind & LOOP_MIXED)
-		c->write = draw >= c->reads;
+		c->write = draw >= a->reads;
 	return position;
+}
+
+/**
+ * latency_bucket() - the bucket that a duration falls into
+ * @ticks: how long
+ */
+static __always_inline uint64_t latency_bucket(uint64_t ticks)
+{
+	/* Below 32 each value has a bucket, and the shift is 0. */
+	const unsigned int shift = 63u - LATENCY_BITS -
+		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
+
+	return (shift << LATENCY_BITS) + (ticks >> shift);
 }
 
 /**
@@ -343,12 +415,7 @@ uint64_t cursor_next(struct cursor *c, const unsigned int kind)
  */
 static __always_inline void latency_add(struct latency *l, uint64_t ticks)
 {
-	unsigned int shift;
-
-	/* Below 32 each value has a bucket, and the shift is 0. */
-	shift = 63u - LATENCY_BITS -
-		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
-	l->buckets[(shift << LATENCY_BITS) + (ticks >> shift)]++;
+	l->buckets[latency_bucket(ticks)]++;
 	l->sum += ticks;
 	if (ticks > l->max)
 		l->max = ticks;
@@ -371,6 +438,7 @@ void latencies_add(struct latency *l, uint64_t ticks, uint64_t nr)
 
 void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,
 	       int64_t result);
-void job_io_error(struct job *job, bool write, uint64_t offset, int64_t result);
+void job_io_error(struct job *job, bool write, uint64_t offset, uint64_t size,
+		  int64_t result);
 
 #endif /* IOLOOP_ENGINE_H */

@@ -11,6 +11,9 @@
 #include "../../kernel/include/uapi/biogen.h"
 #include "engine.h"
 
+/* I/Os in the two short runs that show what noting a latency takes. */
+#define TRY_IOS	1000
+
 struct generator {
 	struct biogen_run run;
 	struct biogen_job job;
@@ -62,7 +65,8 @@ static bool biogen_setup(struct job *job)
 	g->job.cpu = (uint32_t)(job->cpu < 0 ? sched_getcpu() : job->cpu);
 	g->run = (struct biogen_run){
 		.version = BIOGEN_VERSION,
-		.flags = BIOGEN_MARK | (o->fresh ? BIOGEN_FRESH : 0),
+		.flags = BIOGEN_MARK | (o->fresh ? BIOGEN_FRESH : 0) |
+			 (o->lat ? BIOGEN_LATENCY : 0),
 		.pattern = biogen_pattern(o),
 		.inject = o->inject ? BIOGEN_SUBMIT_BIO_NOACCT :
 				      BIOGEN_SUBMIT_BIO,
@@ -89,6 +93,40 @@ static bool biogen_setup(struct job *job)
 	return true;
 }
 
+/*
+ * The module's histogram has a bucket for each power of two; what is in one is
+ * put in its middle here.
+ */
+static void biogen_latency(struct latency *l, const struct generator *g)
+{
+	uint64_t start;
+	unsigned int i;
+
+	for (i = 0; i < BIOGEN_BUCKETS; i++) {
+		start = 1ull << i;
+		l->buckets[latency_bucket(start + start / 2)] +=
+			g->job.latency[i];
+	}
+}
+
+/* Nanoseconds that one I/O takes in a short run, with latencies or without. */
+static double biogen_try(struct job *job, uint32_t latency)
+{
+	struct generator *g = job->data;
+	struct biogen_run run = g->run;
+	struct biogen_job one = { .cpu = g->job.cpu };
+
+	run.flags = (run.flags & BIOGEN_FRESH) | latency;
+	run.rounds = 1;
+	run.ios = TRY_IOS;
+	run.duration_ns = 0;
+	run.jobs = (uint64_t)&one;
+	run.round_results = 0;
+	if (ioctl(job->fd, BIOGEN_RUN, &run) || !one.ios)
+		return 0;
+	return (double)one.ns / (double)one.ios;
+}
+
 static void biogen_rounds(struct job *job)
 {
 	struct generator *g = job->data;
@@ -96,6 +134,11 @@ static void biogen_rounds(struct job *job)
 	struct round *r;
 	uint64_t i;
 
+	if (job->o->lat) {
+		res->latency_is_ns = true;
+		res->latency_overhead = biogen_try(job, BIOGEN_LATENCY) -
+					biogen_try(job, 0);
+	}
 	if (ioctl(job->fd, BIOGEN_RUN, &g->run)) {
 		/* Told to stop before there was anything to stop. */
 		if (errno != EINTR || !*job->stop)
@@ -111,9 +154,12 @@ static void biogen_rounds(struct job *job)
 	}
 	res->nr_rounds = i;
 	res->ios = g->job.ios - g->job.errors;
+	res->bytes = g->job.bytes;
+	if (job->o->lat)
+		biogen_latency(res->latency, g);
 	if (!g->job.errors)
 		return;
-	job_io_error(job, g->job.error_write, g->job.error_offset,
+	job_io_error(job, g->job.error_write, g->job.error_offset, job->o->bs,
 		     -(int64_t)g->job.error);
 	res->errors = g->job.errors;
 }

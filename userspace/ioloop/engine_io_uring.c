@@ -8,6 +8,7 @@
  * in the ring say which entries are meant.
  */
 #include <linux/io_uring.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@
 
 struct ring {
 	int fd;
+	const int *stop;
 	bool poll_thread;
 	void *sq_map;
 	size_t sq_size;
@@ -163,6 +165,7 @@ static long ring_open(struct job *job, struct ring *r, const char **failed)
 	if (ret < 0)
 		return ret;
 	r->fd = (int)ret;
+	r->stop = job->stop;
 	r->poll_thread = job->res->flags & FLAG_SQTHREAD_POLL;
 	*failed = "mmap";
 	if (!ring_map_all(r, &p))
@@ -202,6 +205,16 @@ static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
 	return 0;
 }
 
+/* EAGAIN and EBUSY pass when the kernel has freed what is done. */
+static bool ring_retry(const struct ring *r, long error)
+{
+	if ((error == -EAGAIN || error == -EBUSY) && !stopped(r->stop)) {
+		sched_yield();
+		return true;
+	}
+	return error == -EINTR;
+}
+
 /* Wait until all entries are taken and done; unsent are not taken yet. */
 static __attribute_noinline__
 long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent)
@@ -218,7 +231,7 @@ long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent)
 		ret = sys6(SYS_io_uring_enter, r->fd, unsent, nr, flags, 0, 0);
 		if (likely(ret >= 0 && ret <= unsent))
 			unsent -= (uint32_t)ret;
-		else if (ret < 0 && ret != -EINTR)
+		else if (ret < 0 && !ring_retry(r, ret))
 			return ret;
 	}
 	return 0;
@@ -238,7 +251,7 @@ static __always_inline long ring_submit_and_wait(struct ring *r, uint32_t nr)
 		   __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) ==
 		   *r->cq_head + nr))
 		return 0;
-	if (ret < 0 && ret != -EINTR)
+	if (ret < 0 && !ring_retry(r, ret))
 		return ret;
 	return ring_wait_rest(r, nr, nr - (ret < 0 ? 0 : (uint32_t)ret));
 }
@@ -329,11 +342,11 @@ uint64_t ring_bad_events(struct job *job, uint32_t nr)
 
 	for (i = 0; i < nr; i++) {
 		cqe = &r->cqes[(*r->cq_head + i) & r->cq_mask];
-		if (cqe->res == (int32_t)job->o->bs)
-			continue;
 		sqe = &r->sqes[cqe->user_data];
+		if (cqe->res == (int32_t)sqe->len)
+			continue;
 		job_io_error(job, sqe->opcode == opcode(job, true), sqe->off,
-			     cqe->res);
+			     sqe->len, cqe->res);
 		bad++;
 	}
 	return bad;
@@ -347,8 +360,10 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	const struct io_uring_cqe *const cqes = r->cqes;
 	const uint32_t cq_mask = r->cq_mask;
 	const uint64_t depth = job->o->iodepth;
-	const int32_t size = (int32_t)job->o->bs;
 	const int *const stop = job->stop;
+	int32_t size = (int32_t)job->o->bs;
+	const struct io_uring_cqe *cqe;
+	const struct area a = job->area;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	uint32_t batch, slot, i;
@@ -360,9 +375,11 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 		batch = (uint32_t)(left < depth ? left : depth);
 		slot = *r->sq_tail;
 		for (i = 0; i < batch; i++) {
-			sqes[i].off = cursor_next(&c, kind);
+			sqes[i].off = cursor_next(&c, &a, kind);
 			if (kind & LOOP_MIXED)
 				sqes[i].opcode = opcode(job, c.write);
+			if (kind & LOOP_SIZED)
+				sqes[i].len = (uint32_t)c.size;
 			ring_put(r, slot + i, i);
 		}
 
@@ -378,8 +395,14 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 				      batch);
 		slot = *r->cq_head;
 		bad = 0;
-		for (i = 0; i < batch; i++)
-			bad |= cqes[(slot + i) & cq_mask].res ^ size;
+		for (i = 0; i < batch; i++) {
+			cqe = &cqes[(slot + i) & cq_mask];
+			if (kind & LOOP_SIZED)
+				size = (int32_t)sqes[cqe->user_data].len;
+			bad |= cqe->res ^ size;
+			if ((kind & LOOP_SIZED) && cqe->res == size)
+				c.bytes += (uint64_t)size;
+		}
 		left -= batch;
 		if (unlikely(bad))
 			left += ring_bad_events(job, batch);

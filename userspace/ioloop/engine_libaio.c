@@ -14,6 +14,7 @@
  * leave the system call out, which would change what is measured.
  */
 #include <linux/aio_abi.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
@@ -109,7 +110,8 @@ static bool libaio_setup(struct job *job)
 
 /*
  * Go on where the first io_submit() took fewer than all, or none: ret is what
- * it returned. Returns how many went down in the end.
+ * it returned. EAGAIN passes when requests that are done have been freed. Returns
+ * how many went down in the end.
  */
 static __attribute_noinline__
 long libaio_submit_rest(struct job *job, long nr, long ret)
@@ -120,6 +122,8 @@ long libaio_submit_rest(struct job *job, long nr, long ret)
 	for (;;) {
 		if (ret > 0)
 			sent += ret;
+		else if (ret == -EAGAIN && !stopped(job->stop))
+			sched_yield();
 		else if (ret != -EINTR)
 			break;
 		if (sent == nr)
@@ -194,9 +198,13 @@ static void libaio_bad_event(struct job *job, const struct io_event *event)
 {
 	const struct iocb *iocb = (const struct iocb *)event->obj;
 
-	job_error(job, iocb->aio_lio_opcode == IOCB_CMD_PWRITE ?
-		  "write" : "read", (uint64_t)iocb->aio_offset,
-		  iocb->aio_nbytes, event->res);
+	job_io_error(job, iocb->aio_lio_opcode == IOCB_CMD_PWRITE,
+		     (uint64_t)iocb->aio_offset, iocb->aio_nbytes, event->res);
+}
+
+static __always_inline int64_t libaio_wanted(const struct io_event *event)
+{
+	return (int64_t)((const struct iocb *)event->obj)->aio_nbytes;
 }
 
 /* Says what is wrong with a batch's events; returns how many are. */
@@ -204,12 +212,11 @@ static __attribute_noinline__
 uint64_t libaio_bad_events(struct job *job, long nr)
 {
 	const struct libaio *a = job->data;
-	const int64_t size = (int64_t)a->iocbs->aio_nbytes;
 	uint64_t bad = 0;
 	long i;
 
 	for (i = 0; i < nr; i++) {
-		if (a->events[i].res == size)
+		if (a->events[i].res == libaio_wanted(&a->events[i]))
 			continue;
 		libaio_bad_event(job, &a->events[i]);
 		bad++;
@@ -221,7 +228,6 @@ uint64_t libaio_bad_events(struct job *job, long nr)
 static long libaio_reap_pieces(struct job *job, long nr, uint64_t before)
 {
 	struct libaio *a = job->data;
-	const int64_t size = (int64_t)a->iocbs->aio_nbytes;
 	long got = 0, bad = 0, ret;
 	uint64_t ticks = 0;
 
@@ -237,7 +243,8 @@ static long libaio_reap_pieces(struct job *job, long nr, uint64_t before)
 		ticks = cycles() - before;
 		for (; ret; ret--, got++) {
 			latency_add(&job->res->pieces[got], ticks);
-			if (likely(a->events[got].res == size))
+			if (likely(a->events[got].res ==
+				   libaio_wanted(&a->events[got])))
 				continue;
 			libaio_bad_event(job, &a->events[got]);
 			bad++;
@@ -254,13 +261,14 @@ uint64_t libaio_split_loop(struct job *job, uint64_t nr,
 	struct libaio *a = job->data;
 	const long pieces = (long)job->o->split;
 	const int *const stop = job->stop;
+	const struct area area = job->area;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	uint64_t position, before;
 	long sent, i;
 
 	do {
-		position = cursor_next(&c, kind);
+		position = cursor_next(&c, &area, kind);
 		for (i = 0; i < pieces; i++) {
 			a->iocbs[i].aio_offset = (int64_t)position;
 			a->iocbs[i].aio_lio_opcode = opcode(c.write);
@@ -284,8 +292,9 @@ uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	struct iocb *const iocbs = a->iocbs;
 	struct io_event *const events = a->events;
 	const uint64_t depth = job->o->iodepth;
-	const int64_t size = (int64_t)job->o->bs;
 	const int *const stop = job->stop;
+	int64_t size = (int64_t)job->o->bs;
+	const struct area area = job->area;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	uint64_t before = 0;
@@ -295,9 +304,12 @@ uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	do {
 		batch = (long)(left < depth ? left : depth);
 		for (i = 0; i < batch; i++) {
-			iocbs[i].aio_offset = (int64_t)cursor_next(&c, kind);
+			iocbs[i].aio_offset =
+				(int64_t)cursor_next(&c, &area, kind);
 			if (kind & LOOP_MIXED)
 				iocbs[i].aio_lio_opcode = opcode(c.write);
+			if (kind & LOOP_SIZED)
+				iocbs[i].aio_nbytes = c.size;
 		}
 
 		if (kind & LOOP_TIMED)
@@ -308,8 +320,13 @@ uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int kind)
 			latencies_add(job->res->latency, cycles() - before,
 				      (uint64_t)got);
 		bad = 0;
-		for (i = 0; i < got; i++)
+		for (i = 0; i < got; i++) {
+			if (kind & LOOP_SIZED)
+				size = libaio_wanted(&events[i]);
 			bad |= events[i].res ^ size;
+			if ((kind & LOOP_SIZED) && events[i].res == size)
+				c.bytes += (uint64_t)size;
+		}
 		left -= (uint64_t)got;
 		if (unlikely(bad))
 			left += libaio_bad_events(job, got);

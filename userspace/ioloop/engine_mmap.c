@@ -16,11 +16,11 @@
 
 struct mapping {
 	char *start;
-	uint64_t failed;
+	bool failed;
 };
 
-/* The job that works here: a process has one. */
-static struct job *mapping_job;
+/* The job of this process or thread. */
+static __thread struct job *mapping_job;
 
 /*
  * A page that cannot be read is a SIGBUS. Put an empty page in its place, so
@@ -34,7 +34,7 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	(void)sig;
 	(void)context;
 	offset -= offset % PAGE;
-	m->failed = 1;
+	m->failed = true;
 	job_error(mapping_job, "page fault", offset, PAGE, -EIO);
 	mmap(m->start + offset, PAGE, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -88,16 +88,19 @@ uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	struct mapping *m = job->data;
 	char *const start = m->start;
-	const uint64_t size = job->o->bs;
 	const int *const stop = job->stop;
+	const struct area a = job->area;
 	struct cursor c = job->cursor;
+	uint64_t size = job->o->bs;
 	uint64_t left = nr;
 	uint64_t before = 0;
 	uint64_t i;
 	char *block;
 
 	do {
-		block = start + cursor_next(&c, kind);
+		block = start + cursor_next(&c, &a, kind);
+		if (kind & LOOP_SIZED)
+			size = c.size;
 		if (kind & LOOP_TIMED)
 			before = cycles();
 		for (i = 0; i < size; i += PAGE) {
@@ -111,9 +114,14 @@ uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int kind)
 		}
 		if (kind & LOOP_TIMED)
 			latency_add(job->res->latency, cycles() - before);
+		if (kind & LOOP_SIZED)
+			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
-	left += m->failed;
+	if (m->failed) {
+		c.bytes -= c.size;
+		left++;
+	}
 	cursor_save(job, &c);
 	return nr - left;
 }

@@ -73,9 +73,10 @@ static __always_inline
 uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	const struct splice *s = job->data;
-	const long size = (long)job->o->bs;
 	const int *const stop = job->stop;
+	const struct area a = job->area;
 	struct cursor c = job->cursor;
+	long size = (long)job->o->bs;
 	uint64_t left = nr;
 	uint64_t before = 0;
 	uint64_t position;
@@ -83,7 +84,9 @@ uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	loff_t offset;
 
 	do {
-		position = cursor_next(&c, kind);
+		position = cursor_next(&c, &a, kind);
+		if (kind & LOOP_SIZED)
+			size = (long)c.size;
 		offset = (loff_t)position;
 		done = 0;
 		if (kind & LOOP_TIMED)
@@ -99,11 +102,14 @@ uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int kind)
 			}
 		} while (unlikely(done < size && (!ret || ret == -EINTR)));
 		if (unlikely(ret < 0 || done < size)) {
-			job_io_error(job, false, position, ret < 0 ? ret : done);
+			job_io_error(job, false, position, (uint64_t)size,
+				     ret < 0 ? ret : done);
 			break;
 		}
 		if (kind & LOOP_TIMED)
 			latency_add(job->res->latency, cycles() - before);
+		if (kind & LOOP_SIZED)
+			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

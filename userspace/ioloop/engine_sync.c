@@ -13,16 +13,19 @@ uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
 	const long fd = job->fd;
 	const long buffer = (long)job->buffers;
-	const long size = (long)job->o->bs;
 	const int *const stop = job->stop;
+	const struct area a = job->area;
 	struct cursor c = job->cursor;
+	long size = (long)job->o->bs;
 	uint64_t left = nr;
 	uint64_t before = 0;
 	uint64_t position;
 	long op, ret;
 
 	do {
-		position = cursor_next(&c, kind);
+		position = cursor_next(&c, &a, kind);
+		if (kind & LOOP_SIZED)
+			size = (long)c.size;
 		op = c.write ? SYS_pwrite64 : SYS_pread64;
 		if (kind & LOOP_TIMED)
 			before = cycles();
@@ -31,11 +34,14 @@ again:
 		if (unlikely(ret != size)) {
 			if (ret == -EINTR)
 				goto again;
-			job_io_error(job, op == SYS_pwrite64, position, ret);
+			job_io_error(job, op == SYS_pwrite64, position,
+				     (uint64_t)size, ret);
 			break;
 		}
 		if (kind & LOOP_TIMED)
 			latency_add(job->res->latency, cycles() - before);
+		if (kind & LOOP_SIZED)
+			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

@@ -73,13 +73,14 @@ static bool vsync_setup(struct job *job)
 static __always_inline
 uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int kind)
 {
-	const struct vsync *v = job->data;
+	struct vsync *const v = job->data;
 	const long fd = job->fd;
 	const long iov = (long)&v->iov;
 	const long all = v->flags;
-	const long size = (long)job->o->bs;
 	const int *const stop = job->stop;
+	const struct area a = job->area;
 	struct cursor c = job->cursor;
+	long size = (long)job->o->bs;
 	uint64_t left = nr;
 	uint64_t before = 0;
 	uint64_t position;
@@ -87,7 +88,11 @@ uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	long op, ret;
 
 	do {
-		position = cursor_next(&c, kind);
+		position = cursor_next(&c, &a, kind);
+		if (kind & LOOP_SIZED) {
+			size = (long)c.size;
+			v->iov.iov_len = c.size;
+		}
 		op = c.write ? SYS_pwritev2 : SYS_preadv2;
 		if (kind & LOOP_TIMED)
 			before = cycles();
@@ -101,12 +106,15 @@ again:
 				flags &= ~(long)RWF_NOWAIT;
 				goto again;
 			}
-			job_io_error(job, op == SYS_pwritev2, position, ret);
+			job_io_error(job, op == SYS_pwritev2, position,
+				     (uint64_t)size, ret);
 			break;
 		}
 		flags = all;
 		if (kind & LOOP_TIMED)
 			latency_add(job->res->latency, cycles() - before);
+		if (kind & LOOP_SIZED)
+			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

@@ -2,14 +2,18 @@
 /*
  * Starts the jobs, times their rounds, stops them, and has the report written.
  *
- * Each job is a process, not a thread: in a process with several threads the
- * kernel takes a reference on the open file for each system call, and what is
- * measured would depend on --numjobs. The results lie in memory that parent
- * and jobs share. Signals go to the parent only, and the jobs see nothing but
- * a word in that memory that tells them to stop.
+ * Each job is a process, unless --thread is given: in a process with several
+ * threads the kernel takes a reference on the open file for each system call,
+ * and what is measured would depend on --numjobs. The results lie in memory
+ * that parent and jobs share. Signals go to the parent only, and the jobs see
+ * nothing but a word in that memory that tells them to stop.
+ *
+ * Parent and jobs wake each other by signals to a thread, which is the first one
+ * of a process or not.
  */
 #include <fcntl.h>
 #include <linux/mempolicy.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,7 +40,10 @@
 #define MAX_WARMUP_BYTES	1073741824ull
 
 /* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
-static char stat_text[128 << 10];
+static __thread char stat_text[128 << 10];
+
+/* A thread's stack, with room for the above; all of it gets locked. */
+#define STACK_SIZE	(256ul << 10)
 
 /**
  * struct shared - what parent and jobs share
@@ -51,6 +58,29 @@ struct shared {
 	unsigned int ready;
 	struct result results[];
 };
+
+/**
+ * struct worker - what runs a job
+ * @job: the job
+ * @shared: what it shares with the parent
+ * @running: it was started, and is not known to have ended
+ * @tgid: its process
+ * @tid: its thread; 0: not known yet; -1: it has ended
+ * @thread: the same for the library
+ */
+struct worker {
+	struct job *job;
+	struct shared *shared;
+	bool running;
+	pid_t tgid;
+	pid_t tid;
+	pthread_t thread;
+};
+
+static void wake(pid_t tgid, pid_t tid, int sig)
+{
+	syscall(SYS_tgkill, tgid, tid, sig);
+}
 
 /**
  * job_error() - note that something failed, and stop all jobs
@@ -76,15 +106,17 @@ void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,
 }
 
 /**
- * job_io_error() - note that an I/O of the usual size failed
+ * job_io_error() - note that an I/O failed
  * @job: the job
  * @write: it was to write
  * @offset: where
+ * @size: how many bytes
  * @result: what the kernel returned: a negated errno, or too few bytes
  */
-void job_io_error(struct job *job, bool write, uint64_t offset, int64_t result)
+void job_io_error(struct job *job, bool write, uint64_t offset, uint64_t size,
+		  int64_t result)
 {
-	job_error(job, write ? "write" : "read", offset, job->o->bs, result);
+	job_error(job, write ? "write" : "read", offset, size, result);
 }
 
 /* The number behind "intr" in /proc/stat; -1 if there is none. */
@@ -205,6 +237,8 @@ static void do_rounds(struct job *job, int stat_fd)
 		r = &res->rounds[res->nr_rounds++];
 		do_round(job, nr, stat_fd, r);
 		res->ios += r->ios;
+		res->bytes = job->kind & LOOP_SIZED ? job->cursor.bytes :
+			     job->dev ? res->ios * job->o->bs : 0;
 	}
 }
 
@@ -258,14 +292,14 @@ static void do_job(struct job *job, int stat_fd)
 
 	if (job->o->pmu)
 		pmu_open(pmu_fds, res->pmu);
-	getrusage(RUSAGE_SELF, &before);
+	getrusage(RUSAGE_THREAD, &before);
 	res->start_ns = now_ns();
 	if (e->rounds)
 		e->rounds(job);
 	else
 		do_rounds(job, stat_fd);
 	res->end_ns = now_ns();
-	getrusage(RUSAGE_SELF, &after);
+	getrusage(RUSAGE_THREAD, &after);
 	if (job->o->pmu)
 		pmu_read(pmu_fds, res->pmu);
 	res->user_ns = timeval_ns(after.ru_utime) -
@@ -376,9 +410,13 @@ static bool prepare(struct job *job)
 		return false;
 	if (e->setup && !e->setup(job))
 		return false;
-	/* Without the right to, it is all touched at least. */
+	/*
+	 * Without the right to, it is all touched at least. What threads that
+	 * are still to be made will need is theirs to lock.
+	 */
 	if (!(e->flags & ENGINE_NO_LOCK))
-		job->res->locked = !mlockall(MCL_CURRENT | MCL_FUTURE);
+		job->res->locked = !mlockall(job->o->thread ? MCL_CURRENT :
+					     MCL_CURRENT | MCL_FUTURE);
 	return true;
 }
 
@@ -389,7 +427,7 @@ static void wait_for_start(struct shared *shared)
 	int sig;
 
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
-	kill(shared->parent, SIGUSR1);
+	wake(shared->parent, shared->parent, SIGUSR1);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigwait(&set, &sig);
@@ -427,16 +465,68 @@ static void job_main(struct job *job, struct shared *shared)
 		close(stat_fd);
 }
 
-static void signal_all(const pid_t *pids, const struct report *r, int sig)
+static void *thread_main(void *data)
 {
-	unsigned int i;
+	struct worker *w = data;
 
-	for (i = 0; i < r->nr_jobs; i++)
-		if (pids[i])
-			kill(pids[i], sig);
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	job_main(w->job, w->shared);
+	__atomic_store_n(&w->tid, -1, __ATOMIC_RELEASE);
+	wake(w->shared->parent, w->shared->parent, SIGCHLD);
+	return NULL;
 }
 
-static void start_all(const pid_t *pids, const struct report *r)
+static bool start_thread(struct worker *w)
+{
+	pthread_attr_t attr;
+	int ret;
+
+	w->tgid = getpid();
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	ret = pthread_create(&w->thread, &attr, thread_main, w);
+	pthread_attr_destroy(&attr);
+	if (ret)
+		job_error(w->job, "pthread_create", 0, 0, -ret);
+	w->running = !ret;
+	return w->running;
+}
+
+/* In the new process tgid is 0. */
+static bool start_process(struct worker *w)
+{
+	w->tgid = fork();
+	w->tid = w->tgid;
+	if (w->tgid < 0)
+		job_error(w->job, "fork", 0, 0, -errno);
+	w->running = w->tgid >= 0;
+	return w->running;
+}
+
+/* Threads have their files in one table. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void signal_all(struct worker *workers, unsigned int nr, int sig)
+{
+	unsigned int i;
+	pid_t tid;
+
+	for (i = 0; i < nr; i++) {
+		tid = __atomic_load_n(&workers[i].tid, __ATOMIC_ACQUIRE);
+		if (workers[i].running && tid > 0)
+			wake(workers[i].tgid, tid, sig);
+	}
+}
+
+static void start_all(struct worker *workers, const struct report *r)
 {
 	struct itimerval timer;
 
@@ -444,25 +534,40 @@ static void start_all(const pid_t *pids, const struct report *r)
 	timer.it_value.tv_sec = (time_t)(r->o->runtime / 1000000000);
 	timer.it_value.tv_usec = (suseconds_t)(r->o->runtime / 1000 % 1000000);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	signal_all(pids, r, SIGUSR1);
+	signal_all(workers, r->nr_jobs, SIGUSR1);
+}
+
+static bool ended(struct worker *w, bool thread)
+{
+	int status;
+
+	if (!w->running)
+		return false;
+	if (thread) {
+		if (__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) >= 0)
+			return false;
+		pthread_join(w->thread, NULL);
+		return true;
+	}
+	if (waitpid(w->tgid, &status, WNOHANG) <= 0)
+		return false;
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		job_error(w->job, "job", 0, 0, -EINTR);
+	return true;
 }
 
 /* Take note of the jobs that ended; returns how many. */
-static unsigned int reap(pid_t *pids, const struct report *r,
-			 struct job *jobs)
+static unsigned int reap(struct worker *workers, const struct report *r)
 {
-	unsigned int i, ended = 0;
-	int status;
+	unsigned int i, nr = 0;
 
 	for (i = 0; i < r->nr_jobs; i++) {
-		if (!pids[i] || waitpid(pids[i], &status, WNOHANG) <= 0)
+		if (!ended(&workers[i], r->o->thread))
 			continue;
-		pids[i] = 0;
-		ended++;
-		if (!WIFEXITED(status) || WEXITSTATUS(status))
-			job_error(&jobs[i], "job", 0, 0, -EINTR);
+		workers[i].running = false;
+		nr++;
 	}
-	return ended;
+	return nr;
 }
 
 /* Ticks since boot, over all processors. */
@@ -522,8 +627,8 @@ static void live_line(const struct report *r)
  * is up or somebody asks for it, and wait until all have ended. A second
  * Ctrl-C does not wait for the I/Os that are under way.
  */
-static void supervise(pid_t *pids, unsigned int running, struct report *r,
-		      struct job *jobs, struct shared *shared,
+static void supervise(struct worker *workers, unsigned int running,
+		      struct report *r, struct shared *shared,
 		      const sigset_t *set)
 {
 	const struct timespec soon = { .tv_nsec = 100000000 };
@@ -540,7 +645,7 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 			live_line(r);
 		switch (sig) {
 		case SIGCHLD:
-			running -= reap(pids, r, jobs);
+			running -= reap(workers, r);
 			break;
 		case SIGALRM:
 			r->stopped_by = "runtime";
@@ -548,7 +653,7 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 		case SIGINT:
 		case SIGTERM:
 			if (shared->stop)
-				signal_all(pids, r, SIGKILL);
+				signal_all(workers, r->nr_jobs, SIGKILL);
 			r->stopped_by = "signal";
 			break;
 		}
@@ -558,10 +663,10 @@ static void supervise(pid_t *pids, unsigned int running, struct report *r,
 						__ATOMIC_RELAXED) >= running) {
 			started = true;
 			before = cpu_time();
-			start_all(pids, r);
+			start_all(workers, r);
 		}
 		if (started && shared->stop)
-			signal_all(pids, r, SIGUSR2);
+			signal_all(workers, r->nr_jobs, SIGUSR2);
 	}
 	if (r->o->live)
 		fputs("\r\033[K", stderr);
@@ -579,9 +684,9 @@ static void *share(size_t size)
 /* Returns false in a job, which has done its work then. */
 static bool run_jobs(struct report *r, struct job *jobs, struct shared *shared)
 {
+	struct worker *workers;
 	unsigned int i;
 	sigset_t set;
-	pid_t *pids;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
@@ -592,28 +697,29 @@ static bool run_jobs(struct report *r, struct job *jobs, struct shared *shared)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 
 	shared->parent = getpid();
-	pids = calloc(r->nr_jobs, sizeof(*pids));
-	for (i = 0; pids && i < r->nr_jobs; i++) {
-		pids[i] = fork();
-		if (!pids[i]) {
-			free(pids);
+	if (r->o->thread)
+		allow_many_files();
+	workers = calloc(r->nr_jobs, sizeof(*workers));
+	if (!workers) {
+		job_error(&jobs[0], "calloc", 0, 0, -ENOMEM);
+		return true;
+	}
+	for (i = 0; i < r->nr_jobs; i++) {
+		workers[i].job = &jobs[i];
+		workers[i].shared = shared;
+		if (!(r->o->thread ? start_thread(&workers[i]) :
+				     start_process(&workers[i])))
+			break;
+		if (!r->o->thread && !workers[i].tgid) {
+			free(workers);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() != shared->parent)
-				return false;
-			job_main(&jobs[i], shared);
+			if (getppid() == shared->parent)
+				job_main(&jobs[i], shared);
 			return false;
 		}
-		if (pids[i] < 0) {
-			job_error(&jobs[i], "fork", 0, 0, -errno);
-			pids[i] = 0;
-			break;
-		}
 	}
-	if (!pids)
-		job_error(&jobs[0], "calloc", 0, 0, -ENOMEM);
-	else
-		supervise(pids, i, r, jobs, shared, &set);
-	free(pids);
+	supervise(workers, i, r, shared, &set);
+	free(workers);
 	return true;
 }
 
@@ -732,25 +838,31 @@ static void plan_io(struct job *job)
 {
 	const struct options *o = job->o;
 	struct cursor *c = &job->cursor;
+	struct area *a = &job->area;
 
 	if (options_mixed(o))
 		job->kind |= LOOP_MIXED;
 	if (o->pattern == PATTERN_RANDOM)
 		job->kind |= LOOP_RANDOM;
 	if (o->pattern == PATTERN_SEQUENTIAL)
-		c->step = o->bs;
+		a->step = o->bs;
 	if (o->lat || o->split)
 		job->kind |= LOOP_TIMED;
+	if (o->nr_sizes)
+		job->kind |= LOOP_SIZED;
+	a->start = job->dev->start;
+	a->end = job->dev->end;
+	a->bs = o->min_bs;
+	a->blocks = (a->end - a->start - o->bs) / a->bs + 1;
+	a->reads = UINT64_MAX / 100 * o->rwmixread;
+	a->sizes = o->sizes;
+	a->nr_sizes = o->nr_sizes;
 	c->position = job->dev->start;
-	c->start = job->dev->start;
-	c->end = job->dev->end;
 	c->write = options_write(o);
-	c->bs = o->bs;
-	c->blocks = (c->end - c->start) / c->bs;
-	c->reads = UINT64_MAX / 100 * o->rwmixread;
 	/* Spread the seeds, or jobs would begin with offsets side by side. */
 	c->state = (o->randseed + job->index + 1) * 0x9e3779b97f4a7c15;
 	c->state ^= c->state >> 29;
+	c->state |= 1;
 }
 
 /* Whole batches, and ten times per second or after each. */

@@ -15,6 +15,7 @@
 #include "report.h"
 
 #define NS_PER_S	UINT64_C(1000000000)
+#define MAX_BS		(UINT32_C(1) << 30)
 
 enum kind { SIZE, TIME, BOOL, NAME, TEXT };
 
@@ -71,6 +72,9 @@ static const char *const inject_names[] = {
 
 static const char *const format_names[] = { "normal", "json", NULL };
 
+/* The engines that make each I/O by themselves. */
+#define SIZED	"sync vsync libaio io_uring mmap buffered splice"
+
 #define OPT(name, kind, ...)	\
 	{ #name, kind, offsetof(struct options, name), __VA_ARGS__ }
 
@@ -81,7 +85,9 @@ static const struct option table[] = {
 	OPT(rwmixread, SIZE, 1, 99, NULL, NULL),
 	OPT(randseed, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(pattern, NAME, 0, 0, pattern_names, NULL),
-	OPT(bs, SIZE, 1, 1u << 30, NULL, NULL),
+	OPT(bs, SIZE, 1, MAX_BS, NULL, NULL),
+	OPT(bsrange, TEXT, 0, 0, NULL, SIZED),
+	OPT(bssplit, TEXT, 0, 0, NULL, SIZED),
 	OPT(iodepth, SIZE, 1, 65536, NULL, NULL),
 	OPT(iodepth_batch, SIZE, 0, 65536, NULL, "biogen"),
 	OPT(offset, SIZE, 0, INT64_MAX, NULL, NULL),
@@ -111,9 +117,9 @@ static const struct option table[] = {
 	OPT(hugepages, BOOL, 0, 1, NULL, NULL),
 	OPT(numa_node, SIZE, 0, MAX_NODES - 1, NULL, NULL),
 	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
+	OPT(thread, BOOL, 0, 1, NULL, NULL),
 	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
-	OPT(lat, BOOL, 0, 1, NULL,
-	    "sync vsync libaio io_uring mmap buffered splice"),
+	OPT(lat, BOOL, 0, 1, NULL, SIZED " biogen"),
 	OPT(pmu, BOOL, 0, 1, NULL, NULL),
 	OPT(live, BOOL, 0, 1, NULL, NULL),
 	OPT(region, SIZE, 0, 65535, NULL, NULL),
@@ -269,6 +275,140 @@ static bool set(struct options *o, const struct option *opt, const char *value,
 		return false;
 	}
 	*number(o, opt) = n;
+	return true;
+}
+
+/* As parse_size(), but what is behind the size goes to *rest. */
+static bool parse_bs(const char *s, uint32_t *bs, const char **rest)
+{
+	const size_t len = strcspn(s, "-/:");
+	uint64_t value;
+	char text[32];
+
+	*rest = s + len;
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, s, len);
+	text[len] = '\0';
+	if (!parse_size(text, &value) || !value || value > MAX_BS)
+		return false;
+	*bs = (uint32_t)value;
+	return true;
+}
+
+/* 4k-64k, as in fio: any multiple of the smallest, each as often */
+static bool parse_bsrange(struct options *o, char *msg, size_t size)
+{
+	uint32_t min, max;
+	const char *s;
+
+	if (!parse_bs(o->bsrange, &min, &s) || *s != '-' ||
+	    !parse_bs(s + 1, &max, &s) || *s || max < min ||
+	    max / min > MAX_SIZES) {
+		snprintf(msg, size,
+			 "--bsrange=%s: must be two sizes from 1 to 1g, such as 4k-64k, the second at most %u times the first",
+			 o->bsrange, MAX_SIZES);
+		return false;
+	}
+	for (; o->nr_sizes < max / min; o->nr_sizes++)
+		o->sizes[o->nr_sizes] = min * (o->nr_sizes + 1);
+	return true;
+}
+
+/* A share of bssplit: percents, or nothing, which makes it one of the rest. */
+static bool parse_share(const char *s, uint64_t *percent, const char **rest)
+{
+	*percent = 0;
+	*rest = s;
+	if (*s != '/')
+		return true;
+	if (s[1] == ':' || !s[1]) {
+		*rest = s + 1;
+		return true;
+	}
+	return parse_number(s + 1, percent, rest) && *percent &&
+	       *percent <= 100;
+}
+
+/* What the sizes without a share of their own get: all that is left. */
+static bool fill_sizes(struct options *o, const uint32_t *bs,
+		       const uint64_t *percent, size_t nr)
+{
+	uint64_t left = 100, shares = 0, n;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (percent[i] > left)
+			return false;
+		left -= percent[i];
+		shares += !percent[i];
+	}
+	if (shares ? left < shares : left)
+		return false;
+	for (i = 0; i < nr; i++) {
+		n = percent[i];
+		if (!n) {
+			n = left / shares;
+			left -= n;
+			shares--;
+		}
+		while (n--)
+			o->sizes[o->nr_sizes++] = bs[i];
+	}
+	return true;
+}
+
+/* 4k/10:64k/50:32k, as in fio: sizes and what percentage of I/Os has them */
+static bool parse_bssplit(struct options *o, char *msg, size_t size)
+{
+	const char *s = o->bssplit;
+	uint64_t percent[100];
+	uint32_t bs[100];
+	size_t nr = 0;
+
+	while (nr < ARRAY_SIZE(bs) && parse_bs(s, &bs[nr], &s) &&
+	       parse_share(s, &percent[nr], &s)) {
+		nr++;
+		if (!*s && fill_sizes(o, bs, percent, nr))
+			return true;
+		if (*s++ != ':')
+			break;
+	}
+	snprintf(msg, size,
+		 "--bssplit=%s: must be sizes from 1 to 1g with shares that make 100 percent, such as 4k/10:64k/50:32k/40",
+		 o->bssplit);
+	return false;
+}
+
+static bool check_sizes(struct options *o, char *msg, size_t size)
+{
+	unsigned int i;
+
+	o->min_bs = o->bs;
+	if (!o->bsrange && !o->bssplit)
+		return true;
+	if (o->bsrange && o->bssplit) {
+		snprintf(msg, size, "--bssplit=%s: does not go with --bsrange",
+			 o->bssplit);
+		return false;
+	}
+	if (o->split || o->loops) {
+		snprintf(msg, size,
+			 "--%s: needs I/Os of one size; leave out --bsrange and --bssplit",
+			 o->split ? "split" : "loops");
+		return false;
+	}
+	if (!(o->bsrange ? parse_bsrange(o, msg, size) :
+			   parse_bssplit(o, msg, size)))
+		return false;
+	o->bs = 0;
+	o->min_bs = MAX_BS;
+	for (i = 0; i < o->nr_sizes; i++) {
+		if (o->sizes[i] > o->bs)
+			o->bs = o->sizes[i];
+		if (o->sizes[i] < o->min_bs)
+			o->min_bs = o->sizes[i];
+	}
 	return true;
 }
 
@@ -435,7 +575,8 @@ static bool live_by_default(const struct options *o)
 /* What one option alone does not show. */
 static bool check(struct options *o, char *msg, size_t size)
 {
-	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size))
+	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size) ||
+	    !check_sizes(o, msg, size))
 		return false;
 	if (o->live == UNSET)
 		o->live = live_by_default(o);
@@ -579,8 +720,8 @@ void options_help(FILE *out)
 "                 syscall\n"
 "  --rw=          read write rw randread randwrite randrw; --rwmixread=50 (%)\n"
 "  --pattern=     sequential, random, fixed: always at --offset; --randseed=1\n"
-"  --bs=4k  --offset=SIZE  --size=SIZE  block size; the part of the device\n"
-"  --iodepth=N    I/Os per batch (libaio 100, io_uring 32)\n"
+"  --bs=4k        block size; or any of --bsrange=4k-64k, --bssplit=4k/90:64k/10\n"
+"  --offset=SIZE --size=SIZE --iodepth=N   part of the device; I/Os per batch\n"
 "  --direct=0|1   bypass the page cache; --invalidate: empty it, each round\n"
 "  --hipri --nowait --dsync           of vsync; --hipri of io_uring, biogen, too\n"
 "  --userspace_reap --split=N         of libaio: no system call to reap; pieces\n"
@@ -589,7 +730,7 @@ void options_help(FILE *out)
 "  --inject=submit_bio|submit_bio_noacct --fresh --iodepth_batch=N   of biogen\n"
 "  --number_ios=N --rounds=N --loops=N   I/Os per round; rounds; or passes\n"
 "  --runtime=TIME --warmup_ios=N --rate_iops=N   stop after it; I/Os before\n"
-"  --numjobs=N --cpus_allowed=LIST    processes per device; job k to k-th CPU\n"
+"  --numjobs=N --thread --cpus_allowed=LIST   jobs per device; threads; CPUs\n"
 "  --rtprio=N --numa_node=N --hugepages   FIFO scheduling; where buffers lie\n"
 "  --lat --pmu    latencies; performance counters; --live=0|1: a line per second\n"
 "  --region=N     region number for the marker instructions (0)\n"
@@ -608,9 +749,11 @@ void options_help(FILE *out)
  */
 void options_summary(const struct options *o, FILE *out)
 {
-	fprintf(out, "%s, %s, %" PRIu64 " bytes, depth %" PRIu64 ", %s; ",
-		rw_names[o->rw], pattern_names[o->pattern], o->bs, o->iodepth,
-		o->direct ? "direct" : "page cache");
+	fprintf(out, "%s, %s, ", rw_names[o->rw], pattern_names[o->pattern]);
+	if (o->nr_sizes)
+		fprintf(out, "%" PRIu64 " to ", o->min_bs);
+	fprintf(out, "%" PRIu64 " bytes, depth %" PRIu64 ", %s; ", o->bs,
+		o->iodepth, o->direct ? "direct" : "page cache");
 }
 
 /**

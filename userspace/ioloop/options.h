@@ -13,6 +13,7 @@
 #define MAX_DEVICES	256
 #define MAX_SPLIT	1024
 #define MAX_NODES	1024
+#define MAX_SIZES	4096
 
 enum rw { RW_READ, RW_WRITE, RW_MIXED, RW_RANDREAD, RW_RANDWRITE, RW_RANDMIXED };
 enum pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_FIXED };
@@ -24,8 +25,12 @@ enum format { FORMAT_NORMAL, FORMAT_JSON };
  * Every number is a uint64_t, so that one table (in options.c) can read, check
  * and report all of them. The names are those of the options.
  *
+ * @bs: with @bsrange and @bssplit the largest size
  * @files: the names in @filename, taken apart
  * @cpus: the processors in @cpus_allowed, taken apart
+ * @sizes: what the size of an I/O is drawn from, each with the same chance
+ * @nr_sizes: how many these are; 0: it is always @bs
+ * @min_bs: the smallest size
  * @engine: the engine that @ioengine is the number of
  */
 struct options {
@@ -36,6 +41,8 @@ struct options {
 	uint64_t randseed;
 	uint64_t pattern;
 	uint64_t bs;
+	char *bsrange;
+	char *bssplit;
 	uint64_t iodepth;
 	uint64_t iodepth_batch;
 	uint64_t offset;
@@ -60,6 +67,7 @@ struct options {
 	uint64_t rounds;
 	uint64_t warmup_ios;
 	uint64_t numjobs;
+	uint64_t thread;
 	char *cpus_allowed;
 	uint64_t loops;
 	uint64_t rate_iops;
@@ -79,6 +87,9 @@ struct options {
 	unsigned int nr_files;
 	unsigned int cpus[MAX_CPUS];
 	unsigned int nr_cpus;
+	uint32_t sizes[MAX_SIZES];
+	unsigned int nr_sizes;
+	uint64_t min_bs;
 	const struct engine *engine;
 };
 

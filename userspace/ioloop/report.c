@@ -29,6 +29,14 @@ static struct sums add_up(const struct result *res)
 	return s;
 }
 
+/* Of what the latencies are noted in. */
+static double ns_per_tick(const struct result *res, struct sums s)
+{
+	if (res->latency_is_ns)
+		return 1;
+	return s.tsc ? (double)s.ns / (double)s.tsc : 0;
+}
+
 /**
  * json_string() - print a string as JSON has it
  * @s: the string; bytes that are not UTF-8 become U+FFFD
@@ -106,20 +114,22 @@ static void json_error(const struct result *res, FILE *out)
 	fputc('}', out);
 }
 
+/* The names of FLAG_*, in their order. */
+static const char *const flag_names[] = {
+	"hipri", "nowait", "dsync", "fixedbufs", "registerfiles",
+	"sqthread_poll", "single_issuer", "defer_taskrun"
+};
+
 static void json_flags(const struct result *res, FILE *out)
 {
-	static const char *const names[] = {
-		"hipri", "nowait", "dsync", "fixedbufs", "registerfiles",
-		"sqthread_poll", "single_issuer", "defer_taskrun"
-	};
 	const char *comma = "";
 	size_t i;
 
 	fputs(", \"flags\": [", out);
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
+	for (i = 0; i < ARRAY_SIZE(flag_names); i++) {
 		if (!(res->flags & 1u << i))
 			continue;
-		fprintf(out, "%s\"%s\"", comma, names[i]);
+		fprintf(out, "%s\"%s\"", comma, flag_names[i]);
 		comma = ", ";
 	}
 	fputc(']', out);
@@ -161,7 +171,7 @@ static double percentile(const struct latency *l, uint64_t count,
 			break;
 	}
 	middle = (double)(bucket_value(i) + bucket_value(i + 1) - 1) / 2;
-	return middle < (double)l->max ? middle : (double)l->max;
+	return !l->max || middle < (double)l->max ? middle : (double)l->max;
 }
 
 static const double percents[] = { 50, 90, 99, 99.9, 99.99 };
@@ -173,8 +183,13 @@ static void json_latency(const struct latency *l, double ns, FILE *out)
 
 	fprintf(out, "{\"count\": %" PRIu64, n);
 	if (n) {
-		fprintf(out, ", \"mean_ns\": %.1f, \"max_ns\": %.1f, \"percentiles_ns\": {",
-			(double)l->sum / (double)n * ns, (double)l->max * ns);
+		if (l->sum)
+			fprintf(out, ", \"mean_ns\": %.1f, \"max_ns\": %.1f",
+				(double)l->sum / (double)n * ns,
+				(double)l->max * ns);
+		else
+			fputs(", \"mean_ns\": null, \"max_ns\": null", out);
+		fputs(", \"percentiles_ns\": {", out);
 		for (i = 0; i < ARRAY_SIZE(percents); i++)
 			fprintf(out, "%s\"%g\": %.1f", i ? ", " : "",
 				percents[i],
@@ -280,7 +295,7 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 	fprintf(out, ", \"locked\": %s,\n      \"ios\": %" PRIu64
 		     ", \"bytes\": %" PRIu64 ", \"errors\": %" PRIu64
 		     ", \"first_error\": ", res->locked ? "true" : "false",
-		res->ios, job->dev ? res->ios * job->o->bs : 0, res->errors);
+		res->ios, res->bytes, res->errors);
 	json_error(res, out);
 	fprintf(out, ", \"again\": %" PRIu64 ",\n      \"ns\": %" PRIu64
 		     ", \"tsc\": %" PRIu64 ",\n", res->again, s.ns, s.tsc);
@@ -290,7 +305,7 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 		res->system_ns);
 	if (job->o->pmu)
 		json_pmu(res, out);
-	json_latencies(job, res, s.tsc ? (double)s.ns / (double)s.tsc : 0, out);
+	json_latencies(job, res, ns_per_tick(res, s), out);
 	json_rounds(res, out);
 }
 
@@ -364,12 +379,15 @@ static void normal_latency(const char *what, const struct latency *l,
 
 	if (!n)
 		return;
-	fprintf(out, "      %s ns: mean %.0f,", what,
-		(double)l->sum / (double)n * ns);
+	fprintf(out, "      %s ns:", what);
+	if (l->sum)
+		fprintf(out, " mean %.0f,", (double)l->sum / (double)n * ns);
 	for (i = 0; i < ARRAY_SIZE(percents); i++)
-		fprintf(out, " %g%% %.0f,", percents[i],
+		fprintf(out, "%s %g%% %.0f", i ? "," : "", percents[i],
 			percentile(l, n, percents[i]) * ns);
-	fprintf(out, " max %.0f\n", (double)l->max * ns);
+	if (l->sum)
+		fprintf(out, ", max %.0f", (double)l->max * ns);
+	fputc('\n', out);
 }
 
 static void normal_latencies(const struct job *job, const struct result *res,
@@ -406,7 +424,7 @@ static void add_job(struct line *l, const struct job *job)
 	const struct sums s = add_up(res);
 
 	l->ios += res->ios;
-	l->bytes += job->dev ? res->ios * job->o->bs : 0;
+	l->bytes += res->bytes;
 	l->ns += s.ns;
 	l->tsc += s.tsc;
 	l->cpu_ns[0] += res->user_ns;
@@ -460,6 +478,20 @@ static void normal_pmu(const struct result *res, FILE *out)
 	}
 }
 
+/* With --optional it is for the report to say what the kernel took. */
+static void normal_flags(const struct job *job, FILE *out)
+{
+	size_t i;
+
+	if (!job->o->optional)
+		return;
+	fputs("      in effect:", out);
+	for (i = 0; i < ARRAY_SIZE(flag_names); i++)
+		if (job->res->flags & 1u << i)
+			fprintf(out, " %s", flag_names[i]);
+	fputs(job->res->flags ? "\n" : " none\n", out);
+}
+
 static void normal_job(const struct job *job, FILE *out)
 {
 	const struct result *res = job->res;
@@ -472,8 +504,9 @@ static void normal_job(const struct job *job, FILE *out)
 	print_line(name, cpu, job->dev ? job->dev->name : "-", &l, out);
 	if (job->o->rounds > 1)
 		normal_rounds(res, out);
+	normal_flags(job, out);
 	if (res->latency && l.tsc)
-		normal_latencies(job, res, (double)l.ns / (double)l.tsc, out);
+		normal_latencies(job, res, ns_per_tick(res, add_up(res)), out);
 	if (job->o->pmu)
 		normal_pmu(res, out);
 }

@@ -19,12 +19,15 @@ static const char *const pieces[] = {
 	"--number_ios", "--runtime", "--rounds", "--numjobs", "--cpus_allowed",
 	"--region", "--allow-mounted", "--calibrate", "--output-format",
 	"--output", "--pattern", "--offset", "--size", "--invalidate",
+	"--bsrange", "--bssplit", "--thread", "--split", "--lat", "--loops",
 	"--hipri", "--optional", "--warmup_ios", "--rwmixread", "--help", "--",
 	"=", "=0", "=1", "=sync", "=libaio", "=io_uring", "=null", "=read",
 	"=randrw", "=fixed", "=json", "=4k", "=1g", "=18446744073709551615",
 	"=18446744073709551616", "=-1", "=0x10", "=1e3", "=9t", "=99999t",
 	"=10s", "=5ms", "=/dev/null", ":", "\\:", ",", "-", "0-4095", "5-2",
-	"0,1,2", "k", " ", "%s%n", "\xff\xfe", "\n", "\"",
+	"0,1,2", "k", " ",
+	"=4k-64k", "=4k/10:64k/50:32k", "=4k/:64k/", "/", "/100", "512-", "=4",
+	"%s%n", "\xff\xfe", "\n", "\"",
 };
 
 static uint64_t state;
@@ -70,12 +73,20 @@ static void give_up(const char *why, int argc, char **argv)
 /* What holds for every command line that is taken. */
 static void check_taken(const struct options *o, int argc, char **argv)
 {
+	unsigned int i;
+
 	if (!o->engine || !o->iodepth || !o->bs || !o->rounds || !o->numjobs)
 		give_up("something is zero", argc, argv);
 	if (o->direct > 1 || o->pattern > PATTERN_FIXED)
 		give_up("something is not decided", argc, argv);
 	if (!o->nr_files != !(o->engine->flags & ENGINE_FILE))
 		give_up("the files do not fit the engine", argc, argv);
+	for (i = 0; i < o->nr_sizes; i++)
+		if (o->sizes[i] < o->min_bs || o->sizes[i] > o->bs)
+			give_up("a size is out of its range", argc, argv);
+	if (!o->min_bs || o->min_bs > o->bs ||
+	    !o->nr_sizes != (!o->bsrange && !o->bssplit))
+		give_up("the sizes are not decided", argc, argv);
 	if (o->iodepth > o->engine->max_iodepth)
 		give_up("the depth does not fit the engine", argc, argv);
 }

@@ -15,11 +15,13 @@ void job_error(struct job *job, const char *op, uint64_t offset, uint64_t size,
 	abort();
 }
 
-void job_io_error(struct job *job, bool write, uint64_t offset, int64_t result)
+void job_io_error(struct job *job, bool write, uint64_t offset, uint64_t size,
+		  int64_t result)
 {
 	(void)job;
 	(void)write;
 	(void)offset;
+	(void)size;
 	(void)result;
 	abort();
 }

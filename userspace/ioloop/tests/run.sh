@@ -133,6 +133,20 @@ expect 2 "splice cannot write" "splice only reads" --ioengine=splice \
 expect 2 "needs --single_issuer" "defer_taskrun alone" --ioengine=io_uring \
 	--defer_taskrun --filename="$file"
 expect 2 "a name is empty" "empty name" --filename="$file:"
+expect 2 "such as 4k-64k" "a range the wrong way round" --bsrange=64k-4k \
+	--filename="$file"
+expect 2 "at most 4096 times" "a range too wide" --bsrange=1-5000 \
+	--filename="$file"
+expect 2 "that make 100 percent" "shares below 100" --bssplit=4k/10:8k/50 \
+	--filename="$file"
+expect 2 "that make 100 percent" "shares above 100" --bssplit=4k/60:8k/50 \
+	--filename="$file"
+expect 2 "does not go with --bsrange" "a range and shares" --bsrange=4k-8k \
+	--bssplit=4k --filename="$file"
+expect 2 "needs I/Os of one size" "pieces of several sizes" --split=2 \
+	--ioengine=libaio --bsrange=4k-8k --filename="$file"
+expect 2 "is for --ioengine=sync" "biogen has one size" --bsrange=4k-8k \
+	--ioengine=biogen --filename="$file"
 
 # Files that do not do
 expect 1 "No such file" "missing file" --filename="$dir/none" --number_ios=1
@@ -141,7 +155,7 @@ expect 1 "but none of biogen" "character device" --filename=/dev/zero \
 	--number_ios=1
 expect 1 "needs a /dev/biogenN" "biogen on a file" --filename="$file" \
 	--ioengine=biogen --number_ios=1
-expect 1 "too few for --bs" "offset behind the end" --filename="$file" \
+expect 1 "too few for an I/O of 4096" "offset behind the end" --filename="$file" \
 	--offset=4m --number_ios=1
 expect 1 "too few for --size" "size too large" --filename="$file" \
 	--size=5m --number_ios=1
@@ -201,6 +215,20 @@ json 'len(r["jobs"]) == 6 and len(r["devices"]) == 2 and
       [j["cpu"] for j in r["jobs"]] == [0] * 6' \
 	"three jobs on each of two devices" --filename="$file:$file" \
 	--numjobs=3 --number_ios=100 --cpus_allowed=0
+for engine in sync libaio io_uring mmap splice; do
+	json 'len(r["jobs"]) == 40 and
+	      all(j["ios"] == 200 and j["locked"] == r["jobs"][0]["locked"]
+		  for j in r["jobs"])' "$engine, forty threads" --thread \
+		--numjobs=40 --ioengine=$engine --filename="$file" \
+		--number_ios=100 --rounds=2
+done
+json 'len(r["jobs"]) == 200 and
+      all(j["start_ns"] and j["ios"] for j in r["jobs"])' \
+	"two hundred threads and a time" --thread --numjobs=200 --lat \
+	--filename="$file" --runtime=500ms
+json 'len(r["jobs"]) == 200 and all(j["ios"] == 10 for j in r["jobs"])' \
+	"two hundred processes" --numjobs=200 --filename="$file" \
+	--number_ios=10
 cp "$file" "$dir/a:b"
 json 'job["filename"].endswith("a:b")' "a colon in a name" \
 	--filename="$dir/a\\:b" --number_ios=10
@@ -209,6 +237,25 @@ json 'job["ios"] == 10' "a name that is hard to write" \
 	--filename="$dir/"$'q"\xff\n' --number_ios=10
 json 'r["stopped_by"] == "runtime" and job["ns"] < 2e9' "runtime" \
 	--filename="$file" --runtime=300ms
+
+# Sizes
+for engine in sync vsync libaio io_uring mmap buffered splice; do
+	rw=randrw
+	[ "$engine" != splice ] || rw=randread
+	json '4096 * 600 < job["bytes"] < 65536 * 600 and job["ios"] == 600 and
+	      job["bytes"] % 4096 == 0 and
+	      38000 < job["bytes"] / 600 < 46000' \
+		"$engine, three sizes" --bssplit=4k/10:64k/50:16k --rw=$rw \
+		--ioengine="$engine" --filename="$file" --number_ios=300 \
+		--rounds=2
+	json '30000 < job["bytes"] / 600 < 40000 and
+	      job["bytes"] % 512 == 0' \
+		"$engine, a range of sizes" --bsrange=512-64k --ioengine=$engine \
+		--filename="$file" --number_ios=300 --rounds=2 --size=1m
+done
+json 'job["bytes"] == 300 * 8192' "a range of one size" --bsrange=8k-8k \
+	--pattern=fixed --filename="$file" --number_ios=300
+
 run --ioengine=null --number_ios=5 --output="$dir/report" \
 	--output-format=json --rounds=50
 "$ioloop" --ioengine=null --number_ios=5 --output="$dir/report" \
@@ -312,6 +359,11 @@ for engine in sync vsync libaio io_uring buffered; do
 	written 65536 1048576
 	verdict $? "$engine writes its area at random and nothing else"
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
+	run --filename="$file" --ioengine="$engine" --rw=randwrite \
+		--offset=1m --size=64k --number_ios=2000 --bsrange=4k-24k
+	written 65536 1048576
+	verdict $? "$engine writes blocks of all sizes and nothing else"
+	dd if=/dev/zero of="$file" bs=64k count=64 status=none
 	run --filename="$file" --ioengine="$engine" --rw=write --offset=64k \
 		--pattern=fixed --number_ios=100
 	written 4096 65536
@@ -329,6 +381,13 @@ for engine in sync libaio io_uring mmap splice; do
 		[ ! -s "$dir/err" ]
 	verdict $? "$engine: Ctrl-C ends it with a report"
 done
+"$ioloop" --filename="$file" --numjobs=20 --thread --runtime=20s \
+	--output-format=json >"$dir/out" 2>"$dir/err" &
+pid=$!
+sleep 0.5
+kill -INT $pid
+wait $pid && grep -q '"stopped_by": "signal"' "$dir/out" && [ ! -s "$dir/err" ]
+verdict $? "threads: Ctrl-C ends them with a report"
 for engine in sync vsync libaio io_uring buffered mmap splice; do
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
 	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
@@ -351,6 +410,62 @@ wait $pid
 [ $? = 1 ] && grep -q "job 0" "$dir/err"
 verdict $? "a job that is killed is an error"
 
+# inject CALL:HOW STATUS MESSAGE NAME ARGS...: the kernel answers like that
+inject() {
+	local how=$1 want=$2 message=$3 name=$4
+
+	shift 4
+	strace -f -qq -o "$dir/trace" -e trace="${how%%:*}" -e inject="$how" \
+		"$ioloop" --filename="$file" --number_ios=300 --warmup_ios=0 \
+		--output-format=json "$@" >"$dir/out" 2>"$dir/err"
+	status=$?
+	if [ "$want" = 0 ]; then
+		message='"ios": 300, "bytes": 1228800, "errors": 0'
+		grep -q INJECTED "$dir/trace" && [ ! -s "$dir/err" ] &&
+			grep -q -e "$message" "$dir/out" && [ $status = 0 ]
+	else
+		grep -q INJECTED "$dir/trace" && [ $status = 1 ] &&
+			grep -q -e "$message" "$dir/err" &&
+			grep -q '"ok": false' "$dir/out"
+	fi
+	verdict $? "$name"
+}
+if strace -qq -o /dev/null true 2>"$dir/err"; then
+	dd if=/dev/zero of="$file" bs=64k count=64 status=none
+	every=when=3+7
+	inject pread64:error=EINTR:$every 0 "" "sync: EINTR"
+	inject preadv2:error=EINTR:$every 0 "" "vsync: EINTR" \
+		--ioengine=vsync
+	inject preadv2:error=EAGAIN:$every 0 "" "vsync: EAGAIN" --nowait \
+		--ioengine=vsync
+	inject preadv2:error=EAGAIN:when=5 1 "Resource temporarily" \
+		"vsync: EAGAIN that is not ours" --ioengine=vsync
+	for error in EINTR EAGAIN; do
+		inject io_submit:error=$error:$every 0 "" \
+			"libaio: $error from io_submit" --ioengine=libaio \
+			--iodepth=10
+		inject io_uring_enter:error=$error:$every 0 "" \
+			"io_uring: $error" --ioengine=io_uring --iodepth=10
+	done
+	inject io_getevents:error=EINTR:$every 0 "" \
+		"libaio: EINTR from io_getevents" --ioengine=libaio --iodepth=10
+	inject splice:error=EINTR:$every 0 "" "splice: EINTR" \
+		--ioengine=splice
+	inject pwrite64:retval=1000:when=7 1 \
+		"write of 4096 bytes at offset [0-9]*: only 1000 bytes" \
+		"sync: a short write" --rw=write
+	inject pread64:error=EIO:when=9 1 "at offset [0-9]*: Input/output" \
+		"sync: EIO"
+	inject io_submit:error=EIO:when=3 1 "io_submit.*Input/output" \
+		"libaio: EIO from io_submit" --ioengine=libaio --iodepth=10
+	inject io_getevents:error=EINVAL:when=3 1 "io_getevents: Invalid" \
+		"libaio: EINVAL from io_getevents" --ioengine=libaio --iodepth=10
+	inject io_uring_enter:error=EIO:when=3 1 "io_uring_enter: Input" \
+		"io_uring: EIO" --ioengine=io_uring --iodepth=10
+else
+	skip "errors of system calls" "strace does not work here"
+fi
+
 # Block devices
 if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
    dev=$(losetup -f --show --direct-io=on "$file" 2>"$dir/err"); then
@@ -372,6 +487,21 @@ if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
 	else
 		skip "a device without polls" "loop devices poll here"
 	fi
+	# A device that gets smaller while it is used
+	"$ioloop" --filename="$dev" --runtime=20s --direct=0 --invalidate \
+		--number_ios=1024 --rounds=100000 \
+		--output-format=json >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	sleep 0.5
+	truncate -s 1m "$file"
+	losetup -c "$dev"
+	wait $pid
+	[ $? = 1 ] && grep -q '"ok": false' "$dir/out" &&
+		grep -Eq "at offset [1-4][0-9]{6}: (only 0 bytes|Input/output)" \
+			"$dir/err"
+	verdict $? "a device that shrinks is an error"
+	truncate -s 4m "$file"
+	losetup -c "$dev"
 	mkdir "$dir/mnt"
 	if mkfs.ext4 -q "$dev" && mount "$dev" "$dir/mnt"; then
 		expect 1 "is mounted or otherwise in use" "mounted device" \
@@ -396,28 +526,49 @@ fi
 
 # The same under the sanitizers and valgrind
 dd if=/dev/urandom of="$file" bs=64k count=64 status=none
+targets=("$file")
+if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
+   dev=$(losetup -f --show "$file" 2>"$dir/err"); then
+	loops+=("$dev")
+	targets+=("$dev")
+else
+	skip "sanitizers and valgrind on a loop device" "needs loop devices"
+fi
 ioloop=$dir/sanitized/ioloop
-for engine in sync vsync libaio io_uring mmap buffered; do
-	json 'job["ios"] == 600' "$engine with sanitizers" --rw=randrw \
-		--ioengine="$engine" --filename="$file" --number_ios=300 \
-		--rounds=2
+for target in "${targets[@]}"; do
+	for engine in sync vsync libaio io_uring mmap buffered splice; do
+		rw=randrw
+		[ "$engine" != splice ] || rw="read"
+		for more in "" --lat "--bsrange=4k-64k --numjobs=3 --thread"; do
+			# shellcheck disable=SC2086 # the options are split
+			json 'job["ios"] == 600' \
+				"$engine $more with sanitizers, ${target##*/}" \
+				--rw=$rw --ioengine=$engine --number_ios=300 \
+				--filename="$target" --rounds=2 $more
+		done
+	done
 done
-json 'job["ios"] == 600' "splice with sanitizers" --ioengine=splice \
-	--filename="$file" --number_ios=300 --rounds=2
 run --filename="$file" --bs=1000 --number_ios=1 --ioengine=libaio
 [ "$status" = 1 ] && ! grep -q Sanitizer "$dir/err"
 verdict $? "an error with sanitizers"
 run --filename="$file" --number_ios=100 --rounds=3 --numjobs=2
 verdict "$status" "a table with sanitizers"
 if command -v valgrind >/dev/null; then
-	for engine in sync vsync libaio io_uring mmap buffered splice; do
-		valgrind -q --error-exitcode=99 --leak-check=full \
-			--trace-children=yes "$dir/plain/ioloop" \
-			--ioengine="$engine" --filename="$file" \
-			--number_ios=300 --rounds=2 >"$dir/out" 2>"$dir/err" &&
-			[ ! -s "$dir/err" ]
-		verdict $? "$engine under valgrind"
+	for target in "${targets[@]}"; do
+		for engine in sync vsync libaio io_uring mmap buffered splice; do
+			valgrind -q --error-exitcode=99 --leak-check=full \
+				--trace-children=yes "$dir/plain/ioloop" \
+				--ioengine=$engine --filename="$target" --lat \
+				--bssplit=4k/50:16k/50 --number_ios=300 \
+				--rounds=2 >"$dir/out" 2>"$dir/err" &&
+				[ ! -s "$dir/err" ]
+			verdict $? "$engine under valgrind, ${target##*/}"
+		done
 	done
+	valgrind -q --error-exitcode=99 --leak-check=full \
+		"$dir/plain/ioloop" --filename="$file" --numjobs=5 --thread \
+		--number_ios=300 >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ]
+	verdict $? "threads under valgrind"
 else
 	skip "valgrind" "not installed"
 fi
