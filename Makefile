@@ -25,8 +25,11 @@ help:
 	@echo '                    ARGS="--bs 64k --json out.json"  options of iopath measure'
 	@echo '  make check      run the tests'
 	@echo '  make modules    build blknull.ko and biogen.ko: KDIR=/path/to/a/kernel/build/tree'
+	@echo '  make load       build them for the running kernel and load them; make unload'
 	@echo '  make userspace  build the programs: build/bin/iopath, build/bin/ioloop'
 	@echo '  make install    install the programs and man pages: PREFIX=, DESTDIR='
+	@echo '  make install-dkms  install the source of the modules for DKMS: DESTDIR='
+	@echo '  make deb        build Debian packages of all that: build/deb'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
@@ -45,13 +48,10 @@ userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/bin' VERSION='$(VERSION)'
 
 .PHONY: guest-programs
-guest-programs: $(BUILD)/guest/init
+guest-programs: setup-userspace
+	@$(MAKE) -s -C userspace/guest O='$(BUILD)/guest'
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
 	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
-
-$(BUILD)/guest/init: userspace/guest/init.c | setup-userspace
-	@mkdir -p $(@D)
-	$(CC) -O2 -g -Wall -Wextra -Werror -static -o $@ $<
 
 # The Python part lives in an environment of its own.
 $(BUILD)/bin/iopath: $(VENV)/.complete
@@ -66,23 +66,68 @@ $(VENV)/.complete: userspace/iopath/pyproject.toml | setup-measure
 		--editable 'userspace/iopath[test]'
 	@touch $@
 
-.PHONY: setup-userspace setup-measure setup-check
-setup-userspace setup-measure setup-check: setup-%:
+.PHONY: setup-userspace setup-measure setup-check setup-deb
+setup-userspace setup-measure setup-check setup-deb: setup-%:
 	@userspace/setup.sh $*
 
 .PHONY: check
 check: setup-check userspace
 	@selftests/check.sh
 
+# Modules on this machine.
+
+.PHONY: load unload
+load: modules
+	@userspace/load.sh load
+
+unload:
+	@userspace/load.sh unload
+
+# What runs guests without a checkout takes the sources of the modules along.
+LIBRARY := $(DESTDIR)$(PREFIX)/lib/iopath
+DKMS    := $(DESTDIR)/usr/src/iopath-$(VERSION)
+SOURCES := Kbuild $(shell find kernel -name Kbuild -o -name '*.h' \
+	     -o -name '*.c' ! -name '*.mod.c')
+
+.PHONY: install-programs
+install-programs:
+	$(MAKE) -s -C userspace/ioloop O='$(BUILD)/bin' VERSION='$(VERSION)'
+
 .PHONY: install
-install: userspace
+install: guest-programs install-programs
 	install -D -m 755 -t '$(DESTDIR)$(PREFIX)/bin' $(BUILD)/bin/ioloop
-	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/man/man1' Documentation/man/*.1
-	install -D -m 644 userspace/ioloop/ioloop.bash-completion \
-		'$(DESTDIR)$(PREFIX)/share/bash-completion/completions/ioloop'
-	python3 -m venv '$(DESTDIR)$(PREFIX)/lib/iopath'
-	'$(DESTDIR)$(PREFIX)/lib/iopath/bin/pip' install --quiet userspace/iopath
-	ln -sf ../lib/iopath/bin/iopath '$(DESTDIR)$(PREFIX)/bin/iopath'
+	for page in Documentation/man/*.[1-9]; do \
+		install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" $$page || exit; \
+	done
+	for program in ioloop iopath; do \
+		install -D -m 644 userspace/$$program/$$program.bash-completion \
+			"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program" || exit; \
+	done
+	rm -rf '$(LIBRARY)'
+	install -D -m 755 -t '$(LIBRARY)' userspace/iopath/launch
+	tar -C userspace/iopath -c --exclude=__pycache__ iopath | tar -C '$(LIBRARY)' -x --no-same-owner
+	for file in $(SOURCES); do \
+		install -D -m 644 $$file "$(LIBRARY)/iopath/source/$$file" || exit; \
+	done
+	install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/init $(BUILD)/guest/ioloop
+	install -m 644 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/pathcount.so
+	ln -sf ../lib/iopath/launch '$(DESTDIR)$(PREFIX)/bin/iopath'
+
+.PHONY: install-dkms
+install-dkms:
+	rm -rf '$(DKMS)'
+	for file in $(SOURCES); do install -D -m 644 $$file "$(DKMS)/$$file" || exit; done
+	install -m 644 -t '$(DKMS)' dkms.conf
+	install -D -m 644 -t '$(DESTDIR)/usr/lib/udev/rules.d' kernel/60-iopath.rules
+
+.PHONY: deb
+deb: setup-deb
+	rm -rf '$(BUILD)/deb'
+	mkdir -p '$(BUILD)/deb/iopath-$(VERSION)'
+	tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude='*.ko' --exclude='*.o' \
+		--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' . | \
+		tar -x --no-same-owner -C '$(BUILD)/deb/iopath-$(VERSION)'
+	cd '$(BUILD)/deb/iopath-$(VERSION)' && dpkg-buildpackage -us -uc
 
 .PHONY: clean
 clean:

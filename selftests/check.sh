@@ -38,6 +38,7 @@ pathcount_on() {
 part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_guest.py "${pick[@]}"
 part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
 part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
+part install "${pytest[@]}" selftests/test_install.py "${pick[@]}"
 part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 part ioloop userspace/ioloop/tests/run.sh
 part pathcount pathcount_on debian:6.1

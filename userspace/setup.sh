@@ -3,7 +3,7 @@
 # Make sure that the distribution's packages are there which a job needs: as
 # root install what is missing, otherwise print the command that does.
 #
-#	setup.sh measure | check | modules
+#	setup.sh userspace | measure | check | deb
 set -eu
 
 build="gcc libc6-dev make"
@@ -12,12 +12,15 @@ measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 check="$measure bc bison cpio e2fsprogs flex git libelf-dev mount perl shellcheck sparse mandoc
 	libc6-dbg strace valgrind"
 
+deb="$build debhelper dh-dkms dh-python dpkg-dev python3"
+
 case ${1-} in
 userspace) wanted=$build ;;
 measure) wanted=$measure ;;
 check) wanted=$check ;;
+deb) wanted=$deb ;;
 *)
-	echo "usage: setup.sh userspace | measure | check" >&2
+	echo "usage: setup.sh userspace | measure | check | deb" >&2
 	exit 2
 	;;
 esac

@@ -18,7 +18,7 @@ from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Image, Machine, Qemu
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
-from iopath.paths import guest_program, plugin_path
+from iopath.paths import guest_program
 from iopath.plan import EXTRA_RECORDS, KALLSYMS, LINE_ROUNDS, Run, Settings, make_image, make_runs
 from iopath.profile import Layers, Profile, Symbols
 from iopath.progress import Reporter, Step
@@ -158,7 +158,7 @@ class Session:
         step: Step,
     ) -> Path:
         """The cache entry with the records of booting *image*."""
-        plugin = plugin_path() if settings.profile else None
+        plugin = guest_program("pathcount.so") if settings.profile else None
         inputs = {
             "qemu": qemu.digest,
             "machine": vars(machine) | {"time_limit": 0},
