@@ -7,65 +7,30 @@
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 
 #include "blknull.h"
+#include "counters.h"
 #include "disk.h"
-#include "pages.h"
+#include "fill.h"
 
 /*
- * A read needs no filling if it goes into pages that a program owns already:
- * what the program finds there afterwards is what it had there before. After
- * any other read, what was in the pages would be taken for what is on the
- * device, so it is filled with zeroes. How to tell:
- *
- * BIO_PAGE_PINNED says it at once, but not on kernels before 6.5, and not of
- * buffers that were pinned beforehand (io_uring's fixed buffers). Then the
- * pages say it: an anonymous page is mapped in some program's memory as its
- * own, and only pinning it there brings it into a bio. A page becomes
- * anonymous when it is mapped, that is after it was read in: neither the page
- * cache, nor a page on its way in from swap, nor a buffer of the kernel's own
- * is anonymous.
- *
- * One page stands for all of the bio. A bio is filled with pages either from
- * user memory or from the kernel's, and splitting and cloning, which stacked
- * devices do, share the array of pages, whose first entry is always in use.
- * Whatever else is pinned beside an anonymous page is mapped in the same
- * program, readable and up to date.
- *
- * Everything else counts as not owned. That includes, before 6.5, direct reads
- * into shared memory and mapped files: safe, if slower than it had to be.
- */
-
-/*
- * End a bio for which the short test was not enough: with tail pages, or with
- * pages of the kernel's, to be written or read. Out of line, so that the others
+ * End a bio that may have to be filled first. Out of line, so that the others
  * pay no stack frame.
  */
-static noinline void blknull_end_slow(struct bio *bio)
+static noinline void blknull_bio_end_filled(struct bio *bio)
 {
-	if (bio_op(bio) == REQ_OP_READ && !PageAnon(bio->bi_io_vec->bv_page))
-		zero_fill_bio(bio);
+	blknull_fill(bio);
 	bio_endio(bio);
-}
-
-/* Whether the pages of a bio are known at a glance to belong to a program. */
-static __always_inline bool blknull_user_owned(const struct bio *bio)
-{
-	struct page *page = bio->bi_io_vec->bv_page;
-
-	return !PageTail(page) && compat_head_page_anon(page);
 }
 
 /*
  * All of blknull's own work for one bio. The flags are constants wherever this
  * is used: @split a bio that exceeds the limits first, @fill reads that are
- * not into pages a program owns, mind @dataless bios, which have a size but no
- * pages, as a discard has.
+ * not into pages a program owns.
  */
 static __always_inline void blknull_handle(struct bio *bio, const bool split,
-					   const bool fill, const bool dataless)
+					   const bool fill)
 {
 	if (split) {
 		/* What is split off comes back here on its own. */
@@ -73,18 +38,64 @@ static __always_inline void blknull_handle(struct bio *bio, const bool split,
 		if (!bio)
 			return;
 	}
-	if (fill && !compat_bio_page_pinned(bio) &&
-	    (dataless ? bio_has_data(bio) : bio->bi_iter.bi_size) &&
-	    unlikely(!blknull_user_owned(bio)))
-		blknull_end_slow(bio);
-	else
+	if (!fill || likely(blknull_no_fill(bio)))
 		bio_endio(bio);
+	else
+		blknull_bio_end_filled(bio);
 }
 
-#define BLKNULL_BIO_MODE(name, split, fill, dataless)			\
+static void blknull_count_bio(struct blknull_device *dev, struct bio *bio)
+{
+	if (op_is_flush(bio->bi_opf) && !bio_sectors(bio))
+		blknull_count(dev, BLKNULL_FLUSHES);
+	else
+		blknull_count_op(dev, bio_op(bio), bio_sectors(bio));
+}
+
+/* The same for a device with features, each of which is asked for. */
+static void blknull_features_handle(struct bio *bio)
+{
+	struct blknull_device *dev = compat_bio_disk(bio)->private_data;
+	const struct blknull_config *config = &dev->config;
+	enum blknull_fate fate = BLKNULL_PASS;
+	unsigned long start = 0;
+
+	if (dev->split) {
+		bio = compat_bio_split_to_limits(bio);
+		if (!bio)
+			return;
+	}
+	if (config->iostats)
+		start = bio_start_io_acct(bio);
+	if (config->stats)
+		blknull_count_bio(dev, bio);
+	if (config->faults)
+		fate = blknull_fate(dev, bio->bi_iter.bi_sector,
+				    bio_sectors(bio));
+	if (fate == BLKNULL_FAIL)
+		bio->bi_status = blknull_fail_status(dev);
+	else if (config->memory_backed)
+		bio->bi_status = blknull_data_bio(dev, bio);
+	else if (config->zero_fill && !blknull_no_fill(bio))
+		blknull_fill(bio);
+	if (fate == BLKNULL_DELAY && blknull_delay_bio(dev, bio, start))
+		return;
+	if (config->iostats)
+		bio_end_io_acct(bio, start);
+	bio_endio(bio);
+}
+
+COMPAT_SUBMIT_BIO_OP(blknull_features_submit, blknull_features_handle)
+
+static const struct block_device_operations blknull_features_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= blknull_features_submit,
+};
+
+#define BLKNULL_BIO_MODE(name, split, fill)				\
 	static __always_inline void name##_handle(struct bio *bio)	\
 	{								\
-		blknull_handle(bio, split, fill, dataless);		\
+		blknull_handle(bio, split, fill);			\
 	}								\
 	COMPAT_SUBMIT_BIO_OP(name##_submit, name##_handle)		\
 	static const struct block_device_operations name##_ops = {	\
@@ -92,30 +103,26 @@ static __always_inline void blknull_handle(struct bio *bio, const bool split,
 		.submit_bio	= name##_submit,			\
 	}
 
-BLKNULL_BIO_MODE(blknull_bio, false, false, false);
-BLKNULL_BIO_MODE(blknull_bio_fill, false, true, false);
-BLKNULL_BIO_MODE(blknull_bio_fill_discard, false, true, true);
-BLKNULL_BIO_MODE(blknull_bio_split, true, false, false);
-BLKNULL_BIO_MODE(blknull_bio_split_fill, true, true, false);
-BLKNULL_BIO_MODE(blknull_bio_split_fill_discard, true, true, true);
+BLKNULL_BIO_MODE(blknull_bio, false, false);
+BLKNULL_BIO_MODE(blknull_bio_fill, false, true);
+BLKNULL_BIO_MODE(blknull_bio_split, true, false);
+BLKNULL_BIO_MODE(blknull_bio_split_fill, true, true);
 
 /**
  * blknull_bio_mode() - the operations of a device in bio mode
- * @config: what the device is to be
+ * @dev: what it is to be
  *
- * Return: the table that does what @config asks for and nothing else.
+ * Return: the table that does what @dev is asked for and nothing else.
  */
 const struct block_device_operations *
-blknull_bio_mode(const struct blknull_config *config)
+blknull_bio_mode(const struct blknull_device *dev)
 {
-	if (config->max_sectors) {
-		if (!config->zero_fill)
-			return &blknull_bio_split_ops;
-		return config->discard ? &blknull_bio_split_fill_discard_ops :
-					 &blknull_bio_split_fill_ops;
-	}
-	if (!config->zero_fill)
-		return &blknull_bio_ops;
-	return config->discard ? &blknull_bio_fill_discard_ops :
-				 &blknull_bio_fill_ops;
+	const struct blknull_config *config = &dev->config;
+
+	if (blknull_has_features(config) || config->iostats)
+		return &blknull_features_ops;
+	if (dev->split)
+		return config->zero_fill ? &blknull_bio_split_fill_ops :
+					   &blknull_bio_split_ops;
+	return config->zero_fill ? &blknull_bio_fill_ops : &blknull_bio_ops;
 }

@@ -2,62 +2,147 @@
 /*
  * The life of a blknull disk: made, published, withdrawn.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/blkdev.h>
-#include <linux/numa.h>
+#include <linux/idr.h>
 #include <linux/slab.h>
 
 #include "blknull.h"
+#include "counters.h"
 #include "disk.h"
 
-/**
- * blknull_create() - make a device and publish it
- * @config: what it is to be; already checked
- *
- * Context: Process context, may sleep.
- * Return: the device, or an ERR_PTR().
- */
-struct blknull_device *blknull_create(const struct blknull_config *config)
+/* Largest discard or write-zeroes: what fits into a bio's 32 bits of bytes. */
+#define BLKNULL_MAX_DATALESS	(UINT_MAX >> SECTOR_SHIFT)
+
+/* The numbers in the names of disks. */
+static DEFINE_IDA(blknull_indices);
+
+static int blknull_take_index(struct blknull_config *config)
 {
+	int index;
+
+	if (config->index >= 0)
+		index = ida_alloc_range(&blknull_indices, config->index,
+					config->index, GFP_KERNEL);
+	else
+		index = ida_alloc_max(&blknull_indices, BLKNULL_MAX_INDEX,
+				      GFP_KERNEL);
+	if (index == -ENOSPC && config->index >= 0) {
+		pr_err_ratelimited("index=%d is taken\n", config->index);
+		return -EEXIST;
+	}
+	if (index < 0)
+		return index;
+	config->index = index;
+	return 0;
+}
+
+static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
+{
+	const struct blknull_config *config = &dev->config;
 	struct queue_limits lim = {
 		.logical_block_size	= config->block_size,
 		.physical_block_size	= config->block_size,
 		.max_hw_sectors		= config->max_sectors ?: UINT_MAX,
-		.max_hw_discard_sectors	= config->discard ? UINT_MAX >> 9 : 0,
-		/* Only max_sectors splits a bio. */
-		.max_segments		= USHRT_MAX,
+		.max_segments		= config->max_segments ?: USHRT_MAX,
 		.max_segment_size	= UINT_MAX,
 	};
-	/* A bio that ends at once never waits. */
-	blk_features_t features = BLK_FEAT_NOWAIT;
-	struct blknull_device *dev;
-	int err;
+	blk_features_t features = 0;
 
+	if (config->virt_boundary)
+		lim.virt_boundary_mask = PAGE_SIZE - 1;
+	if (config->discard)
+		lim.max_hw_discard_sectors = BLKNULL_MAX_DATALESS;
+	if (config->write_zeroes)
+		lim.max_write_zeroes_sectors = BLKNULL_MAX_DATALESS;
 	if (config->rotational)
 		features |= BLK_FEAT_ROTATIONAL;
+	if (config->write_cache)
+		features |= BLK_FEAT_WRITE_CACHE;
+	if (config->fua)
+		features |= BLK_FEAT_FUA;
+	if (config->iostats)
+		features |= BLK_FEAT_IO_STAT;
+	/* A bio that ends at once never waits. */
+	if (!config->memory_backed && !config->faults)
+		features |= BLK_FEAT_NOWAIT;
 
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	return compat_alloc_disk(dev->tags ? blknull_tag_set(dev) : NULL, &lim,
+				 features, config->dma_alignment - 1,
+				 config->home_node, dev);
+}
+
+/**
+ * blknull_create() - make a device and publish it
+ * @config: what it is to be; already checked
+ * @badblocks: sectors that fail, or NULL; stay the caller's, and there as long
+ *	as the device
+ *
+ * Context: Process context, may sleep.
+ * Return: the device, or an ERR_PTR().
+ */
+struct blknull_device *blknull_create(const struct blknull_config *config,
+				      struct badblocks *badblocks)
+{
+	const struct attribute_group **groups = NULL;
+	struct blknull_device *dev;
+	struct gendisk *disk;
+	int err;
+
+	dev = kzalloc_node(sizeof(*dev), GFP_KERNEL, config->home_node);
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
+	dev->config = *config;
+	dev->split = config->max_sectors || config->max_segments ||
+		     config->virt_boundary;
+	xa_init(&dev->blocks);
+	blknull_faults_init(dev, badblocks);
 
-	dev->disk = compat_alloc_disk(&lim, features, NUMA_NO_NODE);
-	if (IS_ERR(dev->disk)) {
-		err = PTR_ERR(dev->disk);
+	err = blknull_take_index(&dev->config);
+	if (err)
 		goto free_dev;
+	if (config->stats || config->faults) {
+		groups = blknull_counter_groups;
+		dev->counters = alloc_percpu(struct blknull_counters);
+		if (!dev->counters) {
+			err = -ENOMEM;
+			goto put_index;
+		}
 	}
-	dev->disk->fops = blknull_bio_mode(config);
-	dev->disk->private_data = dev;
-	snprintf(dev->disk->disk_name, sizeof(dev->disk->disk_name),
-		 "blknull%u", config->index);
-	set_capacity(dev->disk, (sector_t)config->size_mb << (20 - 9));
-	set_disk_ro(dev->disk, config->read_only);
+	if (config->mode == BLKNULL_MQ) {
+		err = blknull_tags_get(dev);
+		if (err)
+			goto free_counters;
+	}
+	disk = blknull_alloc_disk(dev);
+	if (IS_ERR(disk)) {
+		err = PTR_ERR(disk);
+		goto put_tags;
+	}
+	dev->disk = disk;
+	disk->fops = config->mode == BLKNULL_MQ ? &blknull_mq_fops :
+						  blknull_bio_mode(dev);
+	disk->private_data = dev;
+	snprintf(disk->disk_name, sizeof(disk->disk_name), "blknull%d",
+		 dev->config.index);
+	set_capacity(disk, (sector_t)config->size_mb << (20 - SECTOR_SHIFT));
+	set_disk_ro(disk, config->read_only);
 
-	err = compat_add_disk(dev->disk);
+	err = compat_add_disk(disk, groups);
 	if (err)
 		goto put_disk;
 	return dev;
 
 put_disk:
-	compat_put_disk(dev->disk);
+	compat_put_disk(disk);
+put_tags:
+	if (dev->tags)
+		blknull_tags_put(dev);
+free_counters:
+	free_percpu(dev->counters);
+put_index:
+	ida_free(&blknull_indices, dev->config.index);
 free_dev:
 	kfree(dev);
 	return ERR_PTR(err);
@@ -67,11 +152,29 @@ free_dev:
  * blknull_destroy() - withdraw a device and free it
  * @dev: the device; nothing uses it afterwards
  *
+ * I/O that is on its way ends first; whoever has the disk open gets errors from
+ * then on.
+ *
  * Context: Process context, may sleep.
  */
 void blknull_destroy(struct blknull_device *dev)
 {
 	del_gendisk(dev->disk);
+	/* Before 5.15, it is this that lets no bio in any more. */
 	compat_put_disk(dev->disk);
+	blknull_faults_drain(dev);
+	if (dev->tags)
+		blknull_tags_put(dev);
+	blknull_data_free(dev);
+	free_percpu(dev->counters);
+	ida_free(&blknull_indices, dev->config.index);
 	kfree(dev);
+}
+
+/**
+ * blknull_disk_exit() - the last device is gone
+ */
+void blknull_disk_exit(void)
+{
+	ida_destroy(&blknull_indices);
 }

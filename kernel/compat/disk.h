@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Making and unmaking a bio-based disk as Linux 7.3 does it, on the kernels
- * back to 5.10. Nothing here runs per I/O, but for the return value of
- * submit_bio on kernels that want one.
+ * Making and unmaking a disk as Linux 7.3 does it, on the kernels back to 5.10.
+ * Nothing here runs per I/O, but for the return value of submit_bio on kernels
+ * that want one.
  */
 #ifndef IOPATH_COMPAT_DISK_H
 #define IOPATH_COMPAT_DISK_H
 
+#include <linux/badblocks.h>
+#include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
 
+#include "mq.h"
 #include "version.h"
 
 /*
@@ -56,6 +59,20 @@ static inline struct bio *compat_bio_split_to_limits(struct bio *bio)
 #endif
 
 /*
+ * A bio points to a block device since 5.12 (309dca309fc3 "block: store a
+ * block_device pointer in struct bio"), to a disk before. Goes with support for
+ * 5.11.
+ */
+static inline struct gendisk *compat_bio_disk(const struct bio *bio)
+{
+#if COMPAT_KERNEL_BEFORE(5, 12)
+	return bio->bi_disk;
+#else
+	return bio->bi_bdev->bd_disk;
+#endif
+}
+
+/*
  * The features in queue_limits came with 6.11 (1122c0c1cc71 "block: move cache
  * control settings out of queue->flags" and the series around it); they were
  * flags of the queue, set one by one. Goes with support for 6.10.
@@ -63,6 +80,9 @@ static inline struct bio *compat_bio_split_to_limits(struct bio *bio)
 #if COMPAT_KERNEL_BEFORE(6, 11)
 #define BLK_FEAT_ROTATIONAL		BIT(0)
 #define BLK_FEAT_NOWAIT			BIT(1)
+#define BLK_FEAT_WRITE_CACHE		BIT(2)
+#define BLK_FEAT_FUA			BIT(3)
+#define BLK_FEAT_IO_STAT		BIT(4)
 #define blk_features_t			unsigned int
 
 static inline void compat_set_features(struct request_queue *q,
@@ -74,6 +94,12 @@ static inline void compat_set_features(struct request_queue *q,
 		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
 	if (features & BLK_FEAT_NOWAIT)
 		blk_queue_flag_set(QUEUE_FLAG_NOWAIT, q);
+	if (features & BLK_FEAT_IO_STAT)
+		blk_queue_flag_set(QUEUE_FLAG_IO_STAT, q);
+	else
+		blk_queue_flag_clear(QUEUE_FLAG_IO_STAT, q);
+	blk_queue_write_cache(q, features & BLK_FEAT_WRITE_CACHE,
+			      features & BLK_FEAT_FUA);
 }
 
 #define COMPAT_SHIM_FEATURES		"queue_flags "
@@ -88,13 +114,18 @@ static inline void compat_set_features(struct request_queue *q,
  */
 #if COMPAT_KERNEL_BEFORE(6, 9)
 static inline void compat_set_limits(struct request_queue *q,
-				     const struct queue_limits *lim)
+				     const struct queue_limits *lim,
+				     unsigned int dma_mask)
 {
 	blk_queue_logical_block_size(q, lim->logical_block_size);
 	blk_queue_physical_block_size(q, lim->physical_block_size);
 	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
 	blk_queue_max_segments(q, lim->max_segments);
 	blk_queue_max_segment_size(q, lim->max_segment_size);
+	blk_queue_dma_alignment(q, dma_mask);
+	if (lim->virt_boundary_mask)
+		blk_queue_virt_boundary(q, lim->virt_boundary_mask);
+	blk_queue_max_write_zeroes_sectors(q, lim->max_write_zeroes_sectors);
 	if (lim->max_hw_discard_sectors) {
 		q->limits.discard_granularity = lim->logical_block_size;
 		blk_queue_max_discard_sectors(q, lim->max_hw_discard_sectors);
@@ -110,75 +141,16 @@ static inline void compat_set_limits(struct request_queue *q,
 #define COMPAT_SHIM_LIMITS		""
 #endif
 
-/**
- * compat_alloc_disk() - blk_alloc_disk() as of 6.11
- * @lim: limits of the queue, without the features
- * @features: BLK_FEAT_* of the queue
- * @node: NUMA node to allocate on
- *
- * blk_alloc_disk() came with 5.14 (f525464a8000 "block: add blk_alloc_disk and
- * blk_cleanup_disk APIs"); before, queue and disk were made one by one, and a
- * disk without a major number of its own had to say that it wants an extended
- * one. GENHD_FL_NO_PART was GENHD_FL_NO_PART_SCAN before 5.17 (46e7eac647b3
- * "block: rename GENHD_FL_NO_PART_SCAN to GENHD_FL_NO_PART"). Those branches go
- * with support for 5.13 and 5.16.
- *
- * Return: the disk, without partition support, or an ERR_PTR().
- */
-static inline struct gendisk *compat_alloc_disk(struct queue_limits *lim,
-						blk_features_t features,
-						int node)
+/* What blk-mq claims for every queue, whatever its driver says, since 6.11. */
+static inline int compat_drop_io_stat(struct request_queue *q)
 {
-	struct gendisk *disk;
-
-#if !COMPAT_KERNEL_BEFORE(6, 9)
-#if !COMPAT_KERNEL_BEFORE(6, 11)
-	lim->features = features;
-#endif
-	disk = blk_alloc_disk(lim, node);
-	if (IS_ERR(disk))
-		return disk;
-#elif !COMPAT_KERNEL_BEFORE(5, 14)
-	disk = blk_alloc_disk(node);
-	if (!disk)
-		return ERR_PTR(-ENOMEM);
-	compat_set_limits(disk->queue, lim);
-#else
-	struct request_queue *q = blk_alloc_queue(node);
-
-	if (!q)
-		return ERR_PTR(-ENOMEM);
-	disk = alloc_disk_node(0, node);
-	if (!disk) {
-		blk_cleanup_queue(q);
-		return ERR_PTR(-ENOMEM);
-	}
-	disk->queue = q;
-	disk->flags |= GENHD_FL_EXT_DEVT;
-	compat_set_limits(q, lim);
-#endif
 #if COMPAT_KERNEL_BEFORE(6, 11)
-	compat_set_features(disk->queue, features);
-#endif
-#if COMPAT_KERNEL_BEFORE(5, 17)
-	disk->flags |= GENHD_FL_NO_PART_SCAN;
-#else
-	disk->flags |= GENHD_FL_NO_PART;
-#endif
-	return disk;
-}
-
-/*
- * add_disk() returns whether it worked since 5.15 (83cbce957446 "block: add
- * error handling for device_add_disk / add_disk"). Goes with support for 5.14.
- */
-static inline int compat_add_disk(struct gendisk *disk)
-{
-#if COMPAT_KERNEL_BEFORE(5, 15)
-	add_disk(disk);
 	return 0;
 #else
-	return add_disk(disk);
+	struct queue_limits lim = queue_limits_start_update(q);
+
+	lim.features &= ~BLK_FEAT_IO_STAT;
+	return queue_limits_commit_update(q, &lim);
 #endif
 }
 
@@ -198,6 +170,137 @@ static inline void compat_put_disk(struct gendisk *disk)
 #endif
 }
 
+/**
+ * compat_alloc_disk() - blk_alloc_disk() or blk_mq_alloc_disk() as of 6.11
+ * @set: requests for blk-mq, or NULL for a disk that takes bios
+ * @lim: limits of the queue, without what follows
+ * @features: BLK_FEAT_* of the queue
+ * @dma_mask: bits that must be clear in the address of a buffer; it is a limit
+ *	since 6.0 (c964d62f5cab "block: move the dma_alignment field to struct
+ *	queue_limits")
+ * @node: NUMA node to allocate on
+ * @queuedata: for the driver to find in the queue
+ *
+ * blk_alloc_disk() and blk_mq_alloc_disk() came with 5.14 (f525464a8000 "block:
+ * add blk_alloc_disk and blk_cleanup_disk APIs"); before, queue and disk were
+ * made one by one, and a disk without a major number of its own had to say that
+ * it wants an extended one. GENHD_FL_NO_PART was GENHD_FL_NO_PART_SCAN before
+ * 5.17 (46e7eac647b3 "block: rename GENHD_FL_NO_PART_SCAN to
+ * GENHD_FL_NO_PART"). Those branches go with support for 5.13 and 5.16.
+ *
+ * Return: the disk, without partition support, or an ERR_PTR().
+ */
+static inline struct gendisk *compat_alloc_disk(struct blk_mq_tag_set *set,
+						struct queue_limits *lim,
+						blk_features_t features,
+						unsigned int dma_mask, int node,
+						void *queuedata)
+{
+	struct gendisk *disk;
+
+#if !COMPAT_KERNEL_BEFORE(6, 9)
+#if !COMPAT_KERNEL_BEFORE(6, 11)
+	lim->features = features;
+#endif
+	lim->dma_alignment = dma_mask;
+	disk = set ? blk_mq_alloc_disk(set, lim, queuedata) :
+		     blk_alloc_disk(lim, node);
+	if (IS_ERR(disk))
+		return disk;
+#elif !COMPAT_KERNEL_BEFORE(5, 14)
+	disk = set ? blk_mq_alloc_disk(set, queuedata) : blk_alloc_disk(node);
+	if (IS_ERR_OR_NULL(disk))
+		return disk ?: ERR_PTR(-ENOMEM);
+	compat_set_limits(disk->queue, lim, dma_mask);
+#else
+	struct request_queue *q;
+
+	q = set ? blk_mq_init_queue(set) : blk_alloc_queue(node);
+	if (IS_ERR_OR_NULL(q))
+		return q ? ERR_CAST(q) : ERR_PTR(-ENOMEM);
+	disk = alloc_disk_node(0, node);
+	if (!disk) {
+		blk_cleanup_queue(q);
+		return ERR_PTR(-ENOMEM);
+	}
+	disk->queue = q;
+	disk->flags |= GENHD_FL_EXT_DEVT;
+	q->queuedata = queuedata;
+	compat_set_limits(q, lim, dma_mask);
+#endif
+#if COMPAT_KERNEL_BEFORE(6, 11)
+	compat_set_features(disk->queue, features);
+#endif
+#if COMPAT_KERNEL_BEFORE(5, 17)
+	disk->flags |= GENHD_FL_NO_PART_SCAN;
+#else
+	disk->flags |= GENHD_FL_NO_PART;
+#endif
+	if (set && !(features & BLK_FEAT_IO_STAT)) {
+		int err = compat_drop_io_stat(disk->queue);
+
+		if (err) {
+			compat_put_disk(disk);
+			return ERR_PTR(err);
+		}
+	}
+	return disk;
+}
+
+/*
+ * add_disk() returns whether it worked since 5.15 (83cbce957446 "block: add
+ * error handling for device_add_disk / add_disk"). Goes with support for 5.14.
+ */
+static inline int compat_add_disk(struct gendisk *disk,
+				  const struct attribute_group **groups)
+{
+#if COMPAT_KERNEL_BEFORE(5, 15)
+	device_add_disk(NULL, disk, groups);
+	return 0;
+#else
+	return device_add_disk(NULL, disk, groups);
+#endif
+}
+
+/*
+ * Numbers of sectors in a list of bad blocks are sector_t since 6.15
+ * (d301f164c3fb "badblocks: use sector_t instead of int to avoid truncation of
+ * badblocks length"). Goes with support for 6.14.
+ */
+static inline bool compat_badblocks_check(struct badblocks *bb,
+					  sector_t sector, unsigned int sectors)
+{
+	sector_t first;
+#if COMPAT_KERNEL_BEFORE(6, 15)
+	int bad;
+#else
+	sector_t bad;
+#endif
+
+	return badblocks_check(bb, sector, sectors, &first, &bad);
+}
+
+/* They return whether it worked, since then; an errno before. */
+static inline bool compat_badblocks_set(struct badblocks *bb, sector_t sector,
+					sector_t sectors)
+{
+#if COMPAT_KERNEL_BEFORE(6, 15)
+	return !badblocks_set(bb, sector, sectors, 1);
+#else
+	return badblocks_set(bb, sector, sectors, 1);
+#endif
+}
+
+static inline bool compat_badblocks_clear(struct badblocks *bb, sector_t sector,
+					  sector_t sectors)
+{
+#if COMPAT_KERNEL_BEFORE(6, 15)
+	return !badblocks_clear(bb, sector, sectors);
+#else
+	return badblocks_clear(bb, sector, sectors);
+#endif
+}
+
 #if COMPAT_KERNEL_BEFORE(5, 14)
 #define COMPAT_SHIM_ALLOC_DISK		"alloc_queue_and_disk "
 #else
@@ -208,6 +311,8 @@ static inline void compat_put_disk(struct gendisk *disk)
 #define COMPAT_DISK_MODULE_INFO()					\
 	MODULE_INFO(iopath_shims, COMPAT_SHIM_SUBMIT_BIO		\
 		    COMPAT_SHIM_BIO_SPLIT COMPAT_SHIM_FEATURES		\
-		    COMPAT_SHIM_LIMITS COMPAT_SHIM_ALLOC_DISK)
+		    COMPAT_SHIM_LIMITS COMPAT_SHIM_ALLOC_DISK		\
+		    COMPAT_SHIM_NO_SCHED COMPAT_SHIM_MQ_POLL		\
+		    COMPAT_SHIM_QUEUE_RQS)
 
 #endif /* IOPATH_COMPAT_DISK_H */

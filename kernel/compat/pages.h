@@ -6,6 +6,7 @@
 #define IOPATH_COMPAT_PAGES_H
 
 #include <linux/bio.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
 
 #include "version.h"
@@ -25,16 +26,53 @@ static __always_inline bool compat_bio_page_pinned(const struct bio *bio)
 }
 
 /*
- * PageAnon() of a page known not to be a tail page. The bit's name is
+ * What the first word of a tail page is called, with bit 0 set; compound_info
+ * since 7.1. Goes with support for 7.0.
+ */
+#if COMPAT_KERNEL_BEFORE(7, 1)
+#define compat_compound			compound_head
+#else
+#define compat_compound			compound_info
+#endif
+
+/*
+ * Whether a page is anonymous and no tail page, in the fewest instructions:
+ * PageTail() always loads into a register, and on some kernels asks for pages of
+ * hugetlbfs, too, which give the right answer here without. The bit's name is
  * FOLIO_MAPPING_ANON since 6.17 (the series that removed the other uses of the
  * bits). Goes with support for 6.16.
  */
 static __always_inline bool compat_head_page_anon(const struct page *page)
 {
+	if (page->compat_compound & 1)
+		return false;
 #if COMPAT_KERNEL_BEFORE(6, 17)
 	return (unsigned long)page->mapping & PAGE_MAPPING_ANON;
 #else
 	return (unsigned long)page->mapping & FOLIO_MAPPING_ANON;
+#endif
+}
+
+/*
+ * A segment is mapped by one function since 5.15 (e6e7471706dc "bvec: add a
+ * bvec_kmap_local helper"), and unmapping is not atomic since 5.11.
+ * Goes with support for 5.14.
+ */
+static inline void *compat_bvec_kmap_local(struct bio_vec *bv)
+{
+#if COMPAT_KERNEL_BEFORE(5, 15)
+	return kmap_atomic(bv->bv_page) + bv->bv_offset;
+#else
+	return bvec_kmap_local(bv);
+#endif
+}
+
+static inline void compat_kunmap_local(void *mapped)
+{
+#if COMPAT_KERNEL_BEFORE(5, 15)
+	kunmap_atomic(mapped);
+#else
+	kunmap_local(mapped);
 #endif
 }
 

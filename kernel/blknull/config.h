@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a device is to be.
+ */
+#ifndef BLKNULL_CONFIG_H
+#define BLKNULL_CONFIG_H
+
+#include <linux/types.h>
+
+#define BLKNULL_MAX_INDEX	65535
+#define BLKNULL_MAX_QUEUES	1024
+/* A device ends where a file offset does. */
+#define BLKNULL_MAX_SIZE_MB	(LLONG_MAX >> 20)
+
+/* Values of blknull_config.mode. */
+enum blknull_mode {
+	BLKNULL_BIO,
+	BLKNULL_MQ,
+};
+
+/* Values of blknull_config.completion. */
+enum blknull_completion {
+	BLKNULL_INLINE,
+	BLKNULL_SOFTIRQ,
+	BLKNULL_TIMER,
+};
+
+/**
+ * struct blknull_config - what a device is to be; the attributes of attrs.h,
+ *	which says what each is and in which range
+ *
+ * A field is a bool, an int or a long long: what its attribute is set by is told
+ * from its size.
+ */
+struct blknull_config {
+	int index;
+	int mode;
+	long long size_mb;
+	int block_size;
+	int home_node;
+
+	int max_sectors;
+	int max_segments;
+	bool virt_boundary;
+	int dma_alignment;
+
+	bool rotational;
+	bool read_only;
+	bool discard;
+	bool write_zeroes;
+	bool write_cache;
+	bool fua;
+	bool iostats;
+
+	bool zero_fill;
+	bool memory_backed;
+	bool stats;
+
+	int completion;
+	long long completion_nsec;
+	int submit_queues;
+	int poll_queues;
+	int hw_queue_depth;
+	bool shared_tags;
+
+	bool faults;
+	int fail_every;
+	int fail_nth;
+	int fail_status;
+	int delay_every;
+	long long delay_nsec;
+	int requeue_every;
+	int timeout_every;
+	int timeout_ms;
+};
+
+/**
+ * struct blknull_attr - one attribute
+ * @name: its name
+ * @def: its value if nobody says otherwise
+ * @min: smallest value
+ * @max: largest value
+ * @flags: BLKNULL_*
+ * @choices: names of the values, if these have names, up to a NULL
+ * @offset: of the field in struct blknull_config
+ * @size: of that field
+ */
+struct blknull_attr {
+	const char *name;
+	const char *def;
+	long long min, max;
+	unsigned int flags;
+	const char *const *choices;
+	size_t offset;
+	size_t size;
+};
+
+#define BLKNULL_POWER_OF_2	BIT(0)
+#define BLKNULL_OR_0		BIT(1)	/* 0 is good, too */
+#define BLKNULL_LIVE		BIT(2)	/* may change while the device is there */
+/* What makes no sense, and is refused, without another attribute. */
+#define BLKNULL_OF_MQ		BIT(3)
+#define BLKNULL_OF_CACHE	BIT(4)
+#define BLKNULL_OF_FAULTS	BIT(5)
+
+/* The attributes by number, in the order of attrs.h. */
+enum blknull_attr_number {
+#define BLKNULL_ATTR(name, ...)		BLKNULL_ATTR_##name,
+#include "attrs.h"
+	BLKNULL_NR_ATTRS
+};
+
+extern const struct blknull_attr blknull_attrs[BLKNULL_NR_ATTRS];
+
+int blknull_config_set(struct blknull_config *config,
+		       const struct blknull_attr *attr, const char *text,
+		       size_t len);
+ssize_t blknull_config_show(const struct blknull_config *config,
+			    const struct blknull_attr *attr, char *page);
+int blknull_config_from_parameters(struct blknull_config *config,
+				   unsigned int device);
+int blknull_config_check(const struct blknull_config *config);
+
+#endif /* BLKNULL_CONFIG_H */

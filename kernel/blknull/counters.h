@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a device counts: of each CPU, so that counting takes no lock and shares
+ * no cache line.
+ */
+#ifndef BLKNULL_COUNTERS_H
+#define BLKNULL_COUNTERS_H
+
+#include <linux/blk_types.h>
+#include <linux/percpu.h>
+
+#include "blknull.h"
+
+/* Each is a file in /sys/block/blknull<index>/counters. */
+enum blknull_counter {
+	BLKNULL_READS,
+	BLKNULL_WRITES,
+	BLKNULL_DISCARDS,
+	BLKNULL_WRITE_ZEROES,
+	BLKNULL_FLUSHES,
+	BLKNULL_OTHERS,
+	BLKNULL_WITH_SECTORS = BLKNULL_FLUSHES,
+
+	BLKNULL_FAILED = BLKNULL_OTHERS + 1,
+	BLKNULL_DELAYED,
+	BLKNULL_REQUEUED,
+	BLKNULL_TIMED_OUT,
+	BLKNULL_NR_COUNTERS
+};
+
+/**
+ * struct blknull_counters - the counters of one CPU
+ * @ios: how often
+ * @sectors: how many sectors of 512 bytes, where there are any
+ */
+struct blknull_counters {
+	u64 ios[BLKNULL_NR_COUNTERS];
+	u64 sectors[BLKNULL_WITH_SECTORS];
+};
+
+/* Count one of what has no sectors. */
+static inline void blknull_count(struct blknull_device *dev,
+				 enum blknull_counter counter)
+{
+	this_cpu_inc(dev->counters->ios[counter]);
+}
+
+/* Count an I/O by its operation. */
+static inline void blknull_count_op(struct blknull_device *dev,
+				    unsigned int op, unsigned int sectors)
+{
+	enum blknull_counter counter;
+
+	switch (op) {
+	case REQ_OP_READ:
+		counter = BLKNULL_READS;
+		break;
+	case REQ_OP_WRITE:
+		counter = BLKNULL_WRITES;
+		break;
+	case REQ_OP_DISCARD:
+		counter = BLKNULL_DISCARDS;
+		break;
+	case REQ_OP_WRITE_ZEROES:
+		counter = BLKNULL_WRITE_ZEROES;
+		break;
+	case REQ_OP_FLUSH:
+		blknull_count(dev, BLKNULL_FLUSHES);
+		return;
+	default:
+		blknull_count(dev, BLKNULL_OTHERS);
+		return;
+	}
+	this_cpu_inc(dev->counters->ios[counter]);
+	this_cpu_add(dev->counters->sectors[counter], sectors);
+}
+
+extern const struct attribute_group *blknull_counter_groups[];
+
+#endif /* BLKNULL_COUNTERS_H */

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults on demand: I/O that fails, comes late, comes again or never comes.
+ */
+#include <linux/bio.h>
+#include <linux/slab.h>
+
+#include "blknull.h"
+#include "counters.h"
+#include "disk.h"
+
+/* In the order of the attribute's choices in config.c. */
+static const blk_status_t blknull_fail_statuses[] = {
+	BLK_STS_IOERR, BLK_STS_MEDIUM, BLK_STS_NOSPC, BLK_STS_TIMEOUT,
+	BLK_STS_TRANSPORT, BLK_STS_TARGET, BLK_STS_PROTECTION, BLK_STS_NOTSUPP,
+};
+
+/**
+ * struct blknull_delayed - a bio that ends later
+ * @node: entry in the device's list
+ * @bio: the bio
+ * @end: when it ends
+ * @start: when it began, for its accounting
+ */
+struct blknull_delayed {
+	struct list_head node;
+	struct bio *bio;
+	ktime_t end;
+	unsigned long start;
+};
+
+/* The next bio whose time has come. */
+static struct blknull_delayed *blknull_take_delayed(struct blknull_device *dev)
+{
+	struct blknull_faults *faults = &dev->faults;
+	struct blknull_delayed *first;
+	unsigned long flags;
+
+	spin_lock_irqsave(&faults->lock, flags);
+	first = list_first_entry_or_null(&faults->delayed,
+					 struct blknull_delayed, node);
+	if (first && ktime_after(first->end, ktime_get()))
+		first = NULL;
+	if (first)
+		list_del(&first->node);
+	spin_unlock_irqrestore(&faults->lock, flags);
+	return first;
+}
+
+static enum hrtimer_restart blknull_end_delayed(struct hrtimer *timer)
+{
+	struct blknull_device *dev =
+		container_of(timer, struct blknull_device, faults.timer);
+	enum hrtimer_restart again = HRTIMER_NORESTART;
+	struct blknull_faults *faults = &dev->faults;
+	struct blknull_delayed *delayed;
+	unsigned long flags;
+
+	while ((delayed = blknull_take_delayed(dev))) {
+		if (dev->config.iostats)
+			bio_end_io_acct(delayed->bio, delayed->start);
+		bio_endio(delayed->bio);
+		kfree(delayed);
+	}
+	spin_lock_irqsave(&faults->lock, flags);
+	delayed = list_first_entry_or_null(&faults->delayed,
+					   struct blknull_delayed, node);
+	if (!delayed) {
+		wake_up(&faults->idle);
+	} else if (!hrtimer_is_queued(timer)) {
+		hrtimer_set_expires(timer, delayed->end);
+		again = HRTIMER_RESTART;
+	}
+	spin_unlock_irqrestore(&faults->lock, flags);
+	return again;
+}
+
+/**
+ * blknull_delay_bio() - let a bio end later
+ * @dev: its device
+ * @bio: the bio, which has its status
+ * @start: when it began, for its accounting
+ *
+ * Context: Process context, may sleep.
+ * Return: whether it will; if not, for lack of memory, it is the caller's.
+ */
+bool blknull_delay_bio(struct blknull_device *dev, struct bio *bio,
+		       unsigned long start)
+{
+	struct blknull_faults *faults = &dev->faults;
+	struct blknull_delayed *delayed, *before;
+	unsigned long flags;
+
+	delayed = kmalloc(sizeof(*delayed), GFP_NOIO);
+	if (!delayed)
+		return false;
+	delayed->bio = bio;
+	delayed->start = start;
+	delayed->end = ktime_add_ns(ktime_get(),
+				    READ_ONCE(dev->config.delay_nsec));
+	blknull_count(dev, BLKNULL_DELAYED);
+
+	spin_lock_irqsave(&faults->lock, flags);
+	list_for_each_entry_reverse(before, &faults->delayed, node)
+		if (!ktime_after(before->end, delayed->end))
+			break;
+	list_add(&delayed->node, &before->node);
+	if (list_is_first(&delayed->node, &faults->delayed))
+		hrtimer_start(&faults->timer, delayed->end, HRTIMER_MODE_ABS);
+	spin_unlock_irqrestore(&faults->lock, flags);
+	return true;
+}
+
+static bool blknull_no_delayed(struct blknull_faults *faults)
+{
+	bool none;
+
+	spin_lock_irq(&faults->lock);
+	none = list_empty(&faults->delayed);
+	spin_unlock_irq(&faults->lock);
+	return none;
+}
+
+/**
+ * blknull_faults_drain() - wait until every delayed bio has ended
+ * @dev: the device; no bio comes any more
+ *
+ * Context: Process context, sleeps.
+ */
+void blknull_faults_drain(struct blknull_device *dev)
+{
+	struct blknull_faults *faults = &dev->faults;
+
+	wait_event(faults->idle, blknull_no_delayed(faults));
+	hrtimer_cancel(&faults->timer);
+}
+
+/**
+ * blknull_faults_init() - no faults so far
+ * @dev: the device
+ * @badblocks: sectors that fail, or NULL; stays the caller's
+ */
+void blknull_faults_init(struct blknull_device *dev,
+			 struct badblocks *badblocks)
+{
+	struct blknull_faults *faults = &dev->faults;
+
+	atomic64_set(&faults->ios, 0);
+	faults->badblocks = badblocks;
+	spin_lock_init(&faults->lock);
+	INIT_LIST_HEAD(&faults->delayed);
+	compat_hrtimer_setup(&faults->timer, blknull_end_delayed,
+			     CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	init_waitqueue_head(&faults->idle);
+}
+
+static bool blknull_is_due(u64 n, const int *every)
+{
+	u32 rest;
+	int nth = READ_ONCE(*every);
+
+	if (!nth)
+		return false;
+	div_u64_rem(n, nth, &rest);
+	return !rest;
+}
+
+/**
+ * blknull_fate() - what is to happen to an I/O
+ * @dev: its device, which has faults
+ * @sector: where it begins
+ * @sectors: how long it is
+ *
+ * Context: Any.
+ * Return: its fate. It is counted when it is carried out, but for a failure,
+ * which is counted here.
+ */
+enum blknull_fate blknull_fate(struct blknull_device *dev, sector_t sector,
+			       unsigned int sectors)
+{
+	const struct blknull_config *config = &dev->config;
+	u64 n = atomic64_inc_return(&dev->faults.ios);
+
+	if (n == READ_ONCE(config->fail_nth) ||
+	    blknull_is_due(n, &config->fail_every) ||
+	    (dev->faults.badblocks && sectors &&
+	     compat_badblocks_check(dev->faults.badblocks, sector, sectors))) {
+		blknull_count(dev, BLKNULL_FAILED);
+		return BLKNULL_FAIL;
+	}
+	if (blknull_is_due(n, &config->timeout_every))
+		return BLKNULL_LOSE;
+	if (blknull_is_due(n, &config->requeue_every))
+		return BLKNULL_REQUEUE;
+	if (blknull_is_due(n, &config->delay_every))
+		return BLKNULL_DELAY;
+	return BLKNULL_PASS;
+}
+
+/**
+ * blknull_fail_status() - what I/O that fails ends with
+ * @dev: its device
+ */
+blk_status_t blknull_fail_status(const struct blknull_device *dev)
+{
+	return blknull_fail_statuses[READ_ONCE(dev->config.fail_status)];
+}
