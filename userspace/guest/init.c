@@ -11,6 +11,9 @@
  *	rmmod NAME			unload a module
  *	quiet SECONDS			wait until background work has ceased
  *	age PATH			let the file's times be two seconds old
+ *	mount TYPE PATH			mount a file system that needs no device
+ *	mkdir PATH			make a folder
+ *	write PATH TEXT			write into a file that is there
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
  *	file PATH			a file's content is the record
  *
@@ -273,6 +276,19 @@ static void age(const char *path)
 	nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
 }
 
+static void write_file(const char *path, const char *text)
+{
+	ssize_t n = -1;
+	int fd;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		n = write(fd, text, strlen(text));
+	if (n != (ssize_t)strlen(text))
+		fail("%s: cannot write %s: %s", path, text, strerror(errno));
+	close(fd);
+}
+
 static void run(const char *name, char **args)
 {
 	size_t len;
@@ -328,6 +344,14 @@ static void carry_out(char *line)
 		wait_quiet(atoi(args[1]));
 	} else if (n == 2 && !strcmp(args[0], "age")) {
 		age(args[1]);
+	} else if (n == 3 && !strcmp(args[0], "mount")) {
+		if (mount(args[1], args[2], args[1], 0, NULL))
+			fail("mount %s: %s", args[2], strerror(errno));
+	} else if (n == 2 && !strcmp(args[0], "mkdir")) {
+		if (mkdir(args[1], 0755))
+			fail("mkdir %s: %s", args[1], strerror(errno));
+	} else if (n == 3 && !strcmp(args[0], "write")) {
+		write_file(args[1], args[2]);
 	} else if (n == 2 && !strcmp(args[0], "file")) {
 		data = read_file(args[1], &len);
 		if (!data)
