@@ -12,7 +12,7 @@ from iopath.build import Built
 from iopath.errors import IopathError
 from iopath.guest import Image, Machine
 from iopath.paths import guest_program
-from iopath.rungs import BIOGEN, OPS, Rung
+from iopath.rungs import BIOGEN, MQ, NULL_BLK, OPS, Rung
 
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
@@ -88,15 +88,30 @@ EXTRA_RECORDS = len(FACTS) + 3
 
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
+    devices = {run.rung.device for run in runs}
     parameters = {
         # Generated reads go into the kernel's own memory, which nobody else sees.
         "blknull": ["nr_devices=2", "zero_fill=1,0" if settings.fill else "zero_fill=0"],
         "biogen": ["device=/dev/blknull1", "write=1"]
         + ([] if settings.coherent else ["coherent=0"]),
-    }
+        # As blknull is by itself: one queue, no scheduler, an end where it is submitted.
+        "null_blk": [
+            "nr_devices=1", "gb=1", "bs=512", "queue_mode=2", "irqmode=0", "submit_queues=1",
+            "poll_queues=1", "hw_queue_depth=64", "no_sched=1",
+        ],
+    }  # fmt: skip
     modules = ["blknull"]
-    if any(run.rung.device == BIOGEN for run in runs):
+    if MQ in devices:
+        fill = int(settings.fill)
+        # Accounted and with a queue to poll, as null_blk is.
+        parameters["blknull"] = [
+            "nr_devices=3", f"zero_fill={fill},0,{fill}", "mode=bio,bio,mq", "iostats=0,0,1",
+            "poll_queues=0,0,1",
+        ]  # fmt: skip
+    if BIOGEN in devices:
         modules.append("biogen")
+    if NULL_BLK in devices:
+        modules.append("null_blk")
     files = {
         "init": guest_program("init").read_bytes(),
         "bin/ioloop": guest_program("ioloop").read_bytes(),
@@ -129,10 +144,13 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
 
 
 def _with_dependencies(module: str, built: Built) -> list[Path]:
-    """The module files to load, in their order, so that *module* of ours is there."""
+    """The module files to load, in their order, so that *module*, one of ours or of the kernel's
+    own, is there."""
     path = built.modules.get(module)
+    if path is None and built.own_modules:
+        path = next(built.own_modules.rglob(f"{module}.ko*"), None)
     if path is None:
-        raise IopathError(f"the build for {built.release} made no {module}.ko")
+        raise IopathError(f"{built.release} has no module {module}")
     names = subprocess.run(
         [process.need("modinfo", "kmod"), "-F", "depends", path],
         capture_output=True,
@@ -141,13 +159,7 @@ def _with_dependencies(module: str, built: Built) -> list[Path]:
     ).stdout.strip()
     needed = []
     for name in filter(None, names.split(",")):
-        if name in built.modules:
-            needed += _with_dependencies(name, built)
-            continue
-        found = built.own_modules and next(built.own_modules.rglob(f"{name}.ko*"), None)
-        if not found:
-            raise IopathError(f"{module}.ko needs the module {name}, which {built.release} lacks")
-        needed.append(found)
+        needed += _with_dependencies(name, built)
     return [*needed, path]
 
 

@@ -10,6 +10,8 @@ from iopath.errors import UsageError
 OPS = ("read", "write")
 DEVICE = "/dev/blknull0"
 BIOGEN = "/dev/biogen0"  # bound to a device of its own, for it takes that exclusively
+MQ = "/dev/blknull2"
+NULL_BLK = "/dev/nullb0"  # the kernel's own null device, which takes requests, too
 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
 # see none, and many, so that their median is the path itself.
@@ -73,7 +75,7 @@ _SHAPES: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("uring.fixed", "the same with registered buffers and files", _FIXED, 32),
 )
 
-RUNGS = (
+_LADDER = (
     Rung("null", "the loop alone", ("--ioengine=null",), device=None),
     Rung("syscall", "an empty system call", ("--ioengine=syscall",), device=None),
     Rung(
@@ -106,11 +108,30 @@ RUNGS = (
     ),
 )
 
+# Through requests of blk-mq. What is not on the ladder is measured if asked for by name.
+_REQUESTS = (
+    *_SHAPES,
+    ("uring.polled", "io_uring, 32 at a time, polled", (*_URING, "--hipri"), 32),
+)
+
+RUNGS = (
+    *_LADDER,
+    *(
+        Rung(f"{family}.{name}", f"{about}, {driver}", options, batch, device)
+        for family, driver, device in (
+            ("mq", "blknull in mode mq", MQ),
+            ("nullb", "null_blk", NULL_BLK),
+        )
+        for name, about, options, batch in _REQUESTS
+    ),
+)
+
 
 def select(patterns: Sequence[str]) -> list[Rung]:
-    """The rungs whose names match any of *patterns* (shell wildcards), in the ladder's order."""
+    """The rungs whose names match any of *patterns* (shell wildcards), in their order; without a
+    pattern, the ladder."""
     if not patterns:
-        return list(RUNGS)
+        return list(_LADDER)
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in RUNGS):
             names = ", ".join(rung.name for rung in RUNGS)
