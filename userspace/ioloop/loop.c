@@ -282,6 +282,19 @@ static uint64_t timeval_ns(struct timeval tv)
 	return ((uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec) * 1000;
 }
 
+/* perf, if it waits for that, sees the rounds and nothing else. */
+static bool tell_perf(struct job *job, const char *command)
+{
+	int err;
+
+	if (!job->o->perf_control)
+		return true;
+	err = perf_control(job->o->perf_control, command);
+	if (err)
+		job_error(job, "perf_control", 0, 0, err);
+	return !err;
+}
+
 /* All rounds, and what is known only of all of them together. */
 static void do_job(struct job *job, int stat_fd)
 {
@@ -292,6 +305,8 @@ static void do_job(struct job *job, int stat_fd)
 
 	if (job->o->pmu)
 		pmu_open(pmu_fds, res->pmu);
+	if (!tell_perf(job, "enable\n"))
+		goto pmu_read;
 	getrusage(RUSAGE_THREAD, &before);
 	res->start_ns = now_ns();
 	if (e->rounds)
@@ -300,12 +315,14 @@ static void do_job(struct job *job, int stat_fd)
 		do_rounds(job, stat_fd);
 	res->end_ns = now_ns();
 	getrusage(RUSAGE_THREAD, &after);
-	if (job->o->pmu)
-		pmu_read(pmu_fds, res->pmu);
+	tell_perf(job, "disable\n");
 	res->user_ns = timeval_ns(after.ru_utime) -
 		       timeval_ns(before.ru_utime);
 	res->system_ns = timeval_ns(after.ru_stime) -
 			 timeval_ns(before.ru_stime);
+pmu_read:
+	if (job->o->pmu)
+		pmu_read(pmu_fds, res->pmu);
 }
 
 static bool bind_to_cpu(struct job *job)

@@ -121,6 +121,7 @@ static const struct option table[] = {
 	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
 	OPT(lat, BOOL, 0, 1, NULL, SIZED " biogen"),
 	OPT(pmu, BOOL, 0, 1, NULL, NULL),
+	OPT(perf_control, TEXT, 0, 0, NULL, NULL),
 	OPT(live, BOOL, 0, 1, NULL, NULL),
 	OPT(region, SIZE, 0, 65535, NULL, NULL),
 	OPT(allow_mounted, BOOL, 0, 1, NULL, NULL),
@@ -592,6 +593,10 @@ static bool check(struct options *o, char *msg, size_t size)
 	else if (o->pmu && o->engine->rounds)
 		snprintf(msg, size, "--pmu: does not see the threads of %s",
 			 o->engine->name);
+	else if (o->perf_control && !strchr(o->perf_control, ','))
+		snprintf(msg, size,
+			 "--perf_control=%s: not CTL,ACK, two FIFOs of perf",
+			 o->perf_control);
 	else if (o->rounds > 1 && !o->number_ios && !o->loops)
 		snprintf(msg, size,
 			 "--rounds=%" PRIu64
@@ -733,7 +738,7 @@ void options_help(FILE *out)
 "  --numjobs=N --thread --cpus_allowed=LIST   jobs per device; threads; CPUs\n"
 "  --rtprio=N --numa_node=N --hugepages   FIFO scheduling; where buffers lie\n"
 "  --lat --pmu    latencies; performance counters; --live=0|1: a line per second\n"
-"  --region=N     region number for the marker instructions (0)\n"
+"  --region=N --perf_control=CTL,ACK   number of the markers; FIFOs of perf record\n"
 "  --allow-mounted    write even to a device that is in use\n"
 "  --calibrate    no I/O: --number_ios loops of known length\n"
 "  --output-format=normal|json  --output=FILE  (normal, to standard output)\n"

@@ -76,6 +76,7 @@ struct options {
 	uint64_t numa_node;
 	uint64_t lat;
 	uint64_t pmu;
+	char *perf_control;
 	uint64_t live;
 	uint64_t region;
 	uint64_t allow_mounted;

@@ -4,13 +4,19 @@
  * and not in a group, so that one that the processor lacks costs no other.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/perf_event.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pmu.h"
+
+#define PERF_TIMEOUT_MS	10000
 
 const char *const pmu_names[NR_PMU_EVENTS] = {
 	[PMU_INSTRUCTIONS_USER] = "instructions_user",
@@ -124,4 +130,50 @@ void pmu_read(int *fds, struct pmu_count *counts)
 						     counts[i].percent);
 		close(fds[i]);
 	}
+}
+
+/* perf says "ack" once what it was told has happened. */
+static int perf_acknowledged(int fd)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	char said[16];
+
+	if (poll(&wait, 1, PERF_TIMEOUT_MS) != 1)
+		return -ETIMEDOUT;
+	return read(fd, said, sizeof(said)) > 0 ? 0 : -EPIPE;
+}
+
+/**
+ * perf_control() - have a waiting perf count, or stop counting
+ * @fifos: "CTL,ACK", as perf record's --control=fifo: has them
+ * @command: "enable" or "disable", with a line feed
+ *
+ * Return: 0 once perf has done so, or a negative errno.
+ */
+int perf_control(const char *fifos, const char *command)
+{
+	const char *ack_name = strchr(fifos, ',') + 1;
+	const size_t len = strlen(command);
+	char ctl_name[PATH_MAX];
+	int ctl, ack, err;
+
+	snprintf(ctl_name, sizeof(ctl_name), "%.*s",
+		 (int)(ack_name - fifos - 1), fifos);
+	/* Without a perf that reads it, there is nobody to wait for. */
+	ctl = open(ctl_name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (ctl < 0)
+		return -errno;
+	ack = open(ack_name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (ack < 0) {
+		err = -errno;
+		goto close_ctl;
+	}
+	if (write(ctl, command, len) == (ssize_t)len)
+		err = perf_acknowledged(ack);
+	else
+		err = -EPIPE;
+	close(ack);
+close_ctl:
+	close(ctl);
+	return err;
 }

@@ -38,5 +38,6 @@ void pmu_open(int *fds, struct pmu_count *counts);
 void pmu_enable(void);
 void pmu_disable(void);
 void pmu_read(int *fds, struct pmu_count *counts);
+int perf_control(const char *fifos, const char *command);
 
 #endif /* IOLOOP_PMU_H */

@@ -319,6 +319,9 @@ json 'job["end_ns"] - job["start_ns"] >= job["ns"] and
       0 <= r["idle_percent"] <= 100 and
       job["user_ns"] + job["system_ns"] > 0' "processor time" \
 	--filename="$file" --runtime=500ms --direct=0
+expect 2 "not CTL,ACK" "one FIFO of two" --perf_control=x --ioengine=null
+expect 1 "perf_control: No such file" "no perf" --perf_control=/x,/y \
+	--filename="$file" --number_ios=1
 expect 2 "from 0 to 99" "priority too high" --rtprio=100 --ioengine=null
 expect 1 "set_mempolicy" "node that is not there" --numa_node=1023 \
 	--ioengine=null --number_ios=1
