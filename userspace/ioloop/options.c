@@ -738,7 +738,7 @@ void options_help(FILE *out)
 "  --numjobs=N --thread --cpus_allowed=LIST   jobs per device; threads; CPUs\n"
 "  --rtprio=N --numa_node=N --hugepages   FIFO scheduling; where buffers lie\n"
 "  --lat --pmu    latencies; performance counters; --live=0|1: a line per second\n"
-"  --region=N --perf_control=CTL,ACK   number of the markers; FIFOs of perf record\n"
+"  --region=N --perf_control=CTL,ACK   markers' number; FIFOs of perf record\n"
 "  --allow-mounted    write even to a device that is in use\n"
 "  --calibrate    no I/O: --number_ios loops of known length\n"
 "  --output-format=normal|json  --output=FILE  (normal, to standard output)\n"
