@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Devices that come and go a thousand times while others use them.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "kselftest_harness.h"
+
+#include "item.h"
+
+#define ROUNDS		1000
+#define USERS		2
+
+static bool stop;
+static long used;
+
+/* Open whatever is there, read and write it, and let go of it. */
+static void *use(void *arg)
+{
+	const char *path = arg;
+	unsigned char *buf;
+	int fd, i;
+
+	buf = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+		if (fd < 0) {
+			usleep(500);
+			continue;
+		}
+		for (i = 0; i < 4; i++) {
+			if (pread(fd, buf, 4096, 4096 * i) == 4096)
+				__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+			if (pwrite(fd, buf, 65536, 65536 * i) < 0)
+				break;
+		}
+		close(fd);
+		/* Let whoever waits for the last user have a turn. */
+		usleep(500);
+	}
+	munmap(buf, 65536);
+	return NULL;
+}
+
+FIXTURE(churn) {
+	pthread_t user[USERS];
+};
+
+FIXTURE_SETUP(churn)
+{
+	int i;
+
+	module_unload("blknull");
+	__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
+	used = 0;
+	for (i = 0; i < USERS; i++)
+		ASSERT_EQ(0, pthread_create(&self->user[i], NULL, use,
+					    "/dev/blknull0"));
+}
+
+FIXTURE_TEARDOWN(churn)
+{
+	int i;
+
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < USERS; i++)
+		pthread_join(self->user[i], NULL);
+	EXPECT_LT(ROUNDS / 10, used);
+	EXPECT_EQ(0, module_unload("blknull"));
+}
+
+TEST_F_TIMEOUT(churn, load_and_unload, 2000)
+{
+	static const char *const params[] = {
+		"", "mode=mq", "memory_backed=1", "mode=mq memory_backed=1",
+		"nr_devices=4 mode=bio,mq shared_tags=0,1 stats=1",
+	};
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, module_load("blknull",
+					 params[i % ARRAY_SIZE(params)]));
+		ASSERT_EQ(0, module_unload("blknull"));
+	}
+	ASSERT_EQ(0, module_load("blknull", ""));
+}
+
+TEST_F_TIMEOUT(churn, create_and_destroy, 2000)
+{
+	static const char *const attrs[] = {
+		"", "mode=mq", "memory_backed=1", "max_sectors=8 stats=1",
+		"mode=mq memory_backed=1 completion=timer",
+		"mode=mq poll_queues=1 completion=softirq",
+		"faults=1 delay_every=3 delay_nsec=100000 fail_every=5",
+		"mode=mq faults=1 requeue_every=3 delay_every=7",
+	};
+	int i;
+
+	ASSERT_EQ(0, items_begin());
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, item_on("a", attrs[i % ARRAY_SIZE(attrs)]));
+		usleep(500 * (i % 8));
+		if (i % 2)
+			ASSERT_EQ(0, item_set("a", "power", "0"));
+		ASSERT_EQ(0, item_remove("a"));
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * blknull's devices in configfs: their attributes, data, faults and counters,
+ * in each mode.
+ */
+#include <linux/fs.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "kselftest_harness.h"
+
+#include "item.h"
+
+#define SIZE		(4 * MIB)	/* what of a device is looked at */
+
+FIXTURE(device) {
+	unsigned char *buf;
+	unsigned char *shadow;
+	int fd;
+};
+
+FIXTURE_VARIANT(device) {
+	const char *mode;
+};
+
+FIXTURE_VARIANT_ADD(device, bio) {
+	.mode = "mode=bio",
+};
+
+FIXTURE_VARIANT_ADD(device, split) {
+	.mode = "mode=bio max_sectors=8 max_segments=4 virt_boundary=1",
+};
+
+FIXTURE_VARIANT_ADD(device, inline) {
+	.mode = "mode=mq iostats=1",
+};
+
+FIXTURE_VARIANT_ADD(device, softirq) {
+	.mode = "mode=mq completion=softirq submit_queues=2",
+};
+
+FIXTURE_VARIANT_ADD(device, timer) {
+	.mode = "mode=mq completion=timer completion_nsec=50000",
+};
+
+FIXTURE_VARIANT_ADD(device, poll) {
+	.mode = "mode=mq poll_queues=2",
+};
+
+FIXTURE_SETUP(device)
+{
+	self->fd = -1;
+	self->buf = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->shadow = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+	ASSERT_NE(MAP_FAILED, self->shadow);
+	item_remove("a");
+	item_remove("b");
+	module_unload("blknull");
+	ASSERT_EQ(0, items_begin());
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	close(self->fd);
+	EXPECT_EQ(0, item_remove("a"));
+	item_remove("b");
+	EXPECT_EQ(0, module_unload("blknull"));
+}
+
+static bool is_mq(const char *mode)
+{
+	return !strncmp(mode, "mode=mq", 7);
+}
+
+/* Turn on "a", of this mode and with these attributes, and open it. */
+static int turn_on(const char *mode, const char *attrs, int flags)
+{
+	char text[512];
+	int err, fd;
+
+	snprintf(text, sizeof(text), "%s %s", mode, attrs);
+	err = item_on("a", text);
+	if (err)
+		return err;
+	fd = open(item_disk("a"), O_RDWR | O_CLOEXEC | flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* One read of a page: 0 or a negative errno. */
+static int read_page(int fd, void *buf, off_t offset, int flags)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = 4096 };
+	ssize_t got = preadv2(fd, &iov, 1, offset, flags);
+
+	if (got < 0)
+		return -errno;
+	return got == 4096 ? 0 : -ENODATA;
+}
+
+static bool all(const unsigned char *p, size_t len, unsigned char byte)
+{
+	while (len && *p == byte) {
+		p++;
+		len--;
+	}
+	return !len;
+}
+
+/* What is written is read, and what is discarded or zeroed is zeroes. */
+TEST_F_TIMEOUT(device, holds_data, 300)
+{
+	unsigned long long range[2];
+	struct rng rng;
+	int i;
+
+	self->fd = turn_on(variant->mode, "size_mb=8 memory_backed=1 discard=1"
+			   " write_zeroes=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	rng_init(&rng, 1);
+	for (i = 0; i < 2000; i++) {
+		size_t at = rng_below(&rng, SIZE / 512) * 512;
+		size_t len = 512 << rng_below(&rng, 9);
+
+		if (at + len > SIZE)
+			continue;
+		range[0] = at;
+		range[1] = len;
+		switch (rng_below(&rng, 8)) {
+		case 0:
+			ASSERT_EQ(0, ioctl(self->fd, BLKDISCARD, range));
+			memset(self->shadow + at, 0, len);
+			break;
+		case 1:
+			ASSERT_EQ(0, ioctl(self->fd, BLKZEROOUT, range));
+			memset(self->shadow + at, 0, len);
+			break;
+		case 2:
+		case 3:
+		case 4:
+			rng_fill(&rng, self->buf, len);
+			ASSERT_EQ(len, pwrite(self->fd, self->buf, len, at));
+			memcpy(self->shadow + at, self->buf, len);
+			break;
+		default:
+			memset(self->buf, 0x5a, len);
+			ASSERT_EQ(len, pread(self->fd, self->buf, len, at));
+			ASSERT_EQ(0, memcmp(self->buf, self->shadow + at, len)) {
+				TH_LOG("%zu bytes at %zu", len, at);
+			}
+		}
+	}
+	memset(self->buf, 0x5a, SIZE);
+	ASSERT_EQ(SIZE, pread(self->fd, self->buf, SIZE, 0));
+	EXPECT_EQ(0, memcmp(self->buf, self->shadow, SIZE));
+}
+
+/* The memory is aligned to less than a sector, so segments end within one. */
+TEST_F_TIMEOUT(device, unaligned_memory, 120)
+{
+	struct iovec iov[3];
+	struct rng rng;
+	int i;
+
+	self->fd = turn_on(variant->mode, "memory_backed=1 dma_alignment=4",
+			   O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	rng_init(&rng, 2);
+	rng_fill(&rng, self->shadow, 32768);
+	iov[0].iov_base = self->shadow;
+	iov[0].iov_len = 32768;
+	if (pwrite(self->fd, self->shadow + 4, 512, 0) < 0 && errno == EINVAL)
+		SKIP(return, "memory is aligned to blocks");
+	for (i = 0; i < 200; i++) {
+		size_t a = 512 * (1 + rng_below(&rng, 30));
+		size_t b = 512 * (1 + rng_below(&rng, 30));
+
+		ASSERT_EQ(32768, pwritev(self->fd, iov, 1, 32768 * (i & 7)));
+		memset(self->buf, 0, SIZE);
+		iov[0].iov_base = self->buf + 4;
+		iov[0].iov_len = a;
+		iov[1].iov_base = self->buf + MIB + 8;
+		iov[1].iov_len = b;
+		iov[2].iov_base = self->buf + 2 * MIB + 12;
+		iov[2].iov_len = 32768 - a - b;
+		ASSERT_EQ(32768, preadv(self->fd, iov, 3, 32768 * (i & 7)));
+		ASSERT_EQ(0, memcmp(self->buf + 4, self->shadow, a));
+		ASSERT_EQ(0, memcmp(self->buf + MIB + 8, self->shadow + a, b));
+		ASSERT_EQ(0, memcmp(self->buf + 2 * MIB + 12,
+				    self->shadow + a + b, 32768 - a - b));
+		rng_fill(&rng, self->shadow, 32768);
+		iov[0].iov_base = self->shadow;
+		iov[0].iov_len = 32768;
+	}
+}
+
+/* Without data, the page cache gets zeroes and never what was in its pages. */
+TEST_F_TIMEOUT(device, zeroes, 120)
+{
+	unsigned char *map, *dirt;
+	int i;
+
+	self->fd = turn_on(variant->mode, "", 0);
+	ASSERT_LE(0, self->fd);
+	for (i = 0; i < 4; i++) {
+		/* Free pages are full of what must not be seen. */
+		dirt = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(MAP_FAILED, dirt);
+		memset(dirt, 0xaa, 64 * MIB);
+		munmap(dirt, 64 * MIB);
+		ASSERT_EQ(0, write_text("/proc/sys/vm/drop_caches", "1"));
+		memset(self->buf, 0x5a, SIZE);
+		ASSERT_EQ(SIZE, pread(self->fd, self->buf, SIZE, 0));
+		EXPECT_TRUE(all(self->buf, SIZE, 0));
+		map = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, self->fd,
+			   8 * MIB);
+		ASSERT_NE(MAP_FAILED, map);
+		EXPECT_TRUE(all(map, SIZE, 0));
+		munmap(map, SIZE);
+	}
+}
+
+TEST_F_TIMEOUT(device, counters, 120)
+{
+	unsigned long long range[2] = { 0, MIB };
+
+	self->fd = turn_on(variant->mode, "stats=1 discard=1 write_zeroes=1"
+			   " write_cache=1 fua=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(-1, item_counter("a", "failed"));
+	/* A split variant sees more, and smaller, I/O. */
+	ASSERT_EQ(4096, pread(self->fd, self->buf, 4096, 0));
+	ASSERT_EQ(4096, pread(self->fd, self->buf, 4096, 4096));
+	EXPECT_EQ(16, item_counter("a", "read_sectors"));
+	EXPECT_EQ(2, item_counter("a", "reads"));
+	ASSERT_EQ(512, pwrite(self->fd, self->buf, 512, 0));
+	EXPECT_EQ(1, item_counter("a", "write_sectors"));
+	ASSERT_EQ(0, fsync(self->fd));
+	EXPECT_EQ(1, item_counter("a", "flushes"));
+	ASSERT_EQ(0, ioctl(self->fd, BLKDISCARD, range));
+	EXPECT_EQ(2048, item_counter("a", "discard_sectors"));
+	ASSERT_EQ(0, ioctl(self->fd, BLKZEROOUT, range));
+	EXPECT_EQ(2048, item_counter("a", "write_zeroes_sectors"));
+	EXPECT_EQ(0, item_counter("a", "others"));
+}
+
+/* Nothing is counted that was not asked for. */
+TEST_F(device, no_counters)
+{
+	self->fd = turn_on(variant->mode, "", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(-1, item_counter("a", "reads"));
+	EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+	/* Nor can faults be had later. */
+	EXPECT_EQ(-EBUSY, item_set("a", "fail_every", "1"));
+	EXPECT_EQ(-EBUSY, item_set("a", "badblocks", "+0-7"));
+}
+
+TEST_F_TIMEOUT(device, failures, 120)
+{
+	static const struct {
+		const char *name;
+		int err;
+	} status[] = {
+		{ "io", EIO }, { "medium", ENODATA }, { "nospc", ENOSPC },
+		{ "timeout", ETIMEDOUT }, { "transport", ENOLINK },
+		{ "target", EREMOTEIO }, { "protection", EILSEQ },
+		{ "notsupp", EOPNOTSUPP },
+	};
+	int i, failed = 0;
+
+	self->fd = turn_on(variant->mode, "faults=1 memory_backed=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(0, item_counter("a", "failed"));
+	for (i = 0; i < ARRAY_SIZE(status); i++) {
+		ASSERT_EQ(0, item_set("a", "fail_status", status[i].name));
+		ASSERT_EQ(0, item_set("a", "fail_nth", "3"));
+		EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+		EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+		EXPECT_EQ(-status[i].err,
+			  read_page(self->fd, self->buf, 0, 0)) {
+			TH_LOG("%s", status[i].name);
+		}
+		EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+		failed++;
+	}
+	EXPECT_EQ(failed, item_counter("a", "failed"));
+	EXPECT_EQ(-EINVAL, item_set("a", "fail_status", "eio"));
+	EXPECT_STREQ("notsupp", item_get("a", "fail_status"));
+	ASSERT_EQ(0, item_set("a", "fail_status", "io"));
+	ASSERT_EQ(0, item_set("a", "fail_nth", "0"));
+	ASSERT_EQ(0, item_set("a", "fail_every", "4"));
+	for (i = 1; i <= 40; i++)
+		EXPECT_EQ(i % 4 ? 0 : -EIO,
+			  read_page(self->fd, self->buf, 0, 0));
+	ASSERT_EQ(0, item_set("a", "fail_every", "0"));
+	EXPECT_EQ(failed + 10, item_counter("a", "failed"));
+
+	/* What failed was not written. */
+	memset(self->buf, 1, 4096);
+	ASSERT_EQ(4096, pwrite(self->fd, self->buf, 4096, 0));
+	ASSERT_EQ(0, item_set("a", "fail_every", "1"));
+	memset(self->buf, 2, 4096);
+	ASSERT_EQ(-1, pwrite(self->fd, self->buf, 4096, 0));
+	ASSERT_EQ(0, item_set("a", "fail_every", "0"));
+	EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+	EXPECT_TRUE(all(self->buf, 4096, 1));
+}
+
+TEST_F_TIMEOUT(device, badblocks, 120)
+{
+	self->fd = turn_on(variant->mode, "faults=1 badblocks=+16-23",
+			   O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(0, read_page(self->fd, self->buf, 4096, 0));
+	EXPECT_EQ(-EIO, read_page(self->fd, self->buf, 8192, 0));
+	EXPECT_EQ(0, read_page(self->fd, self->buf, 12288, 0));
+	EXPECT_EQ(-EIO, read_page(self->fd, self->buf, 8192 - 512, 0));
+	ASSERT_EQ(0, item_set("a", "badblocks", "+100-100\n"));
+	EXPECT_EQ(512, pread(self->fd, self->buf, 512, 99 * 512));
+	EXPECT_EQ(-1, pread(self->fd, self->buf, 512, 100 * 512));
+	ASSERT_EQ(0, item_set("a", "badblocks", "-16-23"));
+	EXPECT_EQ(0, read_page(self->fd, self->buf, 8192, 0));
+	EXPECT_EQ(-EINVAL, item_set("a", "badblocks", "16-23"));
+	EXPECT_EQ(-EINVAL, item_set("a", "badblocks", "+23-16"));
+	EXPECT_EQ(-EINVAL, item_set("a", "badblocks", "+1-2x"));
+	EXPECT_EQ(-EINVAL, item_set("a", "badblocks", "+1"));
+	EXPECT_EQ(-EINVAL, item_set("a", "badblocks", "\n"));
+}
+
+TEST_F_TIMEOUT(device, delays, 120)
+{
+	uint64_t before, took;
+	int i;
+
+	self->fd = turn_on(variant->mode, "faults=1 iostats=1 delay_every=2"
+			   " delay_nsec=200000000", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	for (i = 0; i < 4; i++) {
+		before = now_ns();
+		EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+		took = now_ns() - before;
+		if (i % 2) {
+			EXPECT_LE(200000000, took);
+		} else {
+			EXPECT_GT(200000000, took);
+		}
+	}
+	EXPECT_EQ(2, item_counter("a", "delayed"));
+}
+
+TEST_F_TIMEOUT(device, requeues, 120)
+{
+	int i;
+
+	if (!is_mq(variant->mode)) {
+		EXPECT_EQ(-EINVAL, turn_on(variant->mode, "faults=1"
+					   " requeue_every=3", O_DIRECT));
+		return;
+	}
+	self->fd = turn_on(variant->mode, "faults=1 requeue_every=3", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	for (i = 0; i < 200; i++)
+		ASSERT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+	/* A request that comes again counts again. */
+	EXPECT_EQ(99, item_counter("a", "requeued"));
+	EXPECT_EQ(-EINVAL, item_set("a", "requeue_every", "1"));
+}
+
+TEST_F_TIMEOUT(device, timeouts, 120)
+{
+	int i;
+
+	if (!is_mq(variant->mode)) {
+		EXPECT_EQ(-EINVAL, turn_on(variant->mode, "faults=1"
+					   " timeout_every=3", O_DIRECT));
+		return;
+	}
+	self->fd = turn_on(variant->mode, "faults=1 timeout_every=3"
+			   " timeout_ms=100", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	for (i = 1; i <= 6; i++)
+		EXPECT_EQ(i % 3 ? 0 : -ETIMEDOUT,
+			  read_page(self->fd, self->buf, 0, 0));
+	EXPECT_EQ(2, item_counter("a", "timed_out"));
+}
+
+TEST_F_TIMEOUT(device, polls, 120)
+{
+	bool polls = strstr(variant->mode, "poll_queues");
+	int i;
+
+	self->fd = turn_on(variant->mode, "stats=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(0, read_page(self->fd, self->buf, 0,
+				       polls ? RWF_HIPRI : 0));
+	EXPECT_EQ(100, item_counter("a", "reads"));
+}
+
+struct load {
+	const char *path;
+	bool stop;
+	long done, failed;
+	int unexpected;
+};
+
+/* Read and write until told to stop; whatever fails must be for want of it. */
+static void *run_load(void *arg)
+{
+	struct load *load = arg;
+	unsigned char *buf;
+	ssize_t got;
+	int fd;
+
+	buf = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fd = open(load->path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED)) {
+		got = load->done & 1 ? pwrite(fd, buf, 65536, 0) :
+				       pread(fd, buf, 4096, 65536);
+		if (got >= 0) {
+			__atomic_fetch_add(&load->done, 1, __ATOMIC_RELAXED);
+			continue;
+		}
+		__atomic_fetch_add(&load->failed, 1, __ATOMIC_RELAXED);
+		if (errno != EIO && errno != ENXIO && errno != ENODEV &&
+		    errno != EBADF && errno != ENOSPC)
+			load->unexpected = errno;
+	}
+	close(fd);
+	munmap(buf, 65536);
+	return NULL;
+}
+
+/* Whoever has it open gets errors, and nothing else happens. */
+TEST_F_TIMEOUT(device, removal_under_load, 300)
+{
+	struct load load[4] = {};
+	pthread_t thread[4];
+	char path[64];
+	int i, round;
+
+	ASSERT_EQ(0, item_make("a"));
+	for (round = 0; round < 10; round++) {
+		ASSERT_EQ(0, item_configure("a", variant->mode));
+		ASSERT_EQ(0, item_configure("a", round & 1 ?
+					    "memory_backed=1 faults=1"
+					    " delay_every=5 stats=1" :
+					    "memory_backed=0 delay_every=0"
+					    " faults=0 stats=0"));
+		ASSERT_EQ(0, item_set("a", "power", "1"));
+		strcpy(path, item_disk("a"));
+		for (i = 0; i < 4; i++) {
+			load[i] = (struct load){ .path = path };
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, run_load,
+						    &load[i]));
+		}
+		for (i = 0; i < 4; i++)
+			while (!__atomic_load_n(&load[i].done, __ATOMIC_RELAXED))
+				usleep(1000);
+		usleep(20000);
+		EXPECT_EQ(0, item_set("a", "power", "0"));
+		EXPECT_EQ(-1, access(path, F_OK));
+		for (i = 0; i < 4; i++)
+			__atomic_store_n(&load[i].stop, true, __ATOMIC_RELAXED);
+		for (i = 0; i < 4; i++) {
+			pthread_join(thread[i], NULL);
+			EXPECT_EQ(0, load[i].unexpected);
+		}
+	}
+}
+
+/* The directory itself, and what it is refused for. */
+
+FIXTURE(item) {
+};
+
+FIXTURE_SETUP(item)
+{
+	module_unload("blknull");
+	ASSERT_EQ(0, items_begin());
+}
+
+FIXTURE_TEARDOWN(item)
+{
+	item_remove("a");
+	item_remove("b");
+	EXPECT_EQ(0, module_unload("blknull"));
+}
+
+TEST_F(item, attributes)
+{
+	char path[64];
+
+	ASSERT_EQ(0, item_make("a"));
+	EXPECT_EQ(-EBUSY, module_unload("blknull") == -EAGAIN ? -EBUSY : 0);
+	EXPECT_STREQ("bio", item_get("a", "mode"));
+	EXPECT_STREQ("0", item_get("a", "power"));
+	EXPECT_STREQ("-1", item_get("a", "index"));
+	ASSERT_EQ(0, item_configure("a", "size_mb=3 block_size=4096 rotational=1"
+				    " read_only=1 index=7 iostats=1 home_node=0"
+				    " dma_alignment=64 power=1"));
+	EXPECT_STREQ("1", item_get("a", "power"));
+	strcpy(path, item_disk("a"));
+	EXPECT_STREQ("/dev/blknull7", path);
+	EXPECT_EQ(0, access(path, F_OK));
+	EXPECT_EQ(-EBUSY, item_set("a", "size_mb", "4"));
+	EXPECT_EQ(-EBUSY, item_set("a", "mode", "mq"));
+	EXPECT_STREQ("3", item_get("a", "size_mb"));
+	/* What is so already may be asked for. */
+	EXPECT_EQ(0, item_set("a", "power", "1"));
+
+	/* Its number is taken; the first one that is free is not. */
+	ASSERT_EQ(0, item_make("b"));
+	ASSERT_EQ(0, item_set("b", "index", "7"));
+	EXPECT_EQ(-EEXIST, item_set("b", "power", "1"));
+	ASSERT_EQ(0, item_set("b", "index", "-1"));
+	EXPECT_EQ(0, item_set("b", "power", "1"));
+	EXPECT_STREQ("0", item_get("b", "index"));
+	EXPECT_EQ(0, item_set("b", "power", "0"));
+	EXPECT_STREQ("-1", item_get("b", "index"));
+	EXPECT_EQ(0, item_remove("b"));
+	EXPECT_EQ(0, item_remove("a"));
+	EXPECT_EQ(-1, access(path, F_OK));
+}
+
+TEST_F(item, bad_values)
+{
+	static const char *const bad[] = {
+		"mode=rq", "mode=2", "size_mb=0", "size_mb=x",
+		"size_mb=8796093022208", "block_size=513", "block_size=8192",
+		"max_sectors=7", "max_segments=65536", "virt_boundary=2",
+		"dma_alignment=3", "dma_alignment=2", "completion=irq",
+		"completion_nsec=0", "submit_queues=0", "poll_queues=-1",
+		"hw_queue_depth=10241", "index=65536", "home_node=-2",
+		"fail_status=EIO", "power=2",
+		"size_mb=11111111111111111111111111111111111111111111111111",
+	};
+	/* Good in themselves, but not with the rest. */
+	static const char *const unfit[] = {
+		"mode=bio submit_queues=2", "mode=bio completion=timer",
+		"fua=1", "fail_every=2", "faults=1 requeue_every=2",
+		"mode=mq submit_queues=1000", "home_node=63",
+		"badblocks=+1-2",
+	};
+	int log = log_begin(), i;
+
+	ASSERT_LE(0, log);
+	ASSERT_EQ(0, item_make("a"));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, item_configure("a", bad[i])) {
+			TH_LOG("%s", bad[i]);
+		}
+	}
+	EXPECT_TRUE(log_has(log, "mode=rq is none of bio, mq"));
+	EXPECT_STREQ("1024", item_get("a", "size_mb"));
+	for (i = 0; i < ARRAY_SIZE(unfit); i++) {
+		ASSERT_EQ(0, item_make("b"));
+		ASSERT_EQ(0, item_configure("b", unfit[i]));
+		EXPECT_EQ(-EINVAL, item_set("b", "power", "1")) {
+			TH_LOG("%s", unfit[i]);
+		}
+		EXPECT_STREQ("0", item_get("b", "power"));
+		ASSERT_EQ(0, item_remove("b"));
+	}
+	close(log);
+}
+
+TEST_F(item, features)
+{
+	char text[4096], *rest = text, *word;
+	int i = 0;
+
+	ASSERT_EQ(0, read_text(ITEMS "features", text, sizeof(text)));
+	text[strcspn(text, "\n")] = 0;
+	ASSERT_EQ(0, item_make("a"));
+	while ((word = strsep(&rest, ","))) {
+		EXPECT_STRNE("(none)", item_get("a", word)) {
+			TH_LOG("%s", word);
+		}
+		i++;
+	}
+	EXPECT_LT(30, i);
+}
+
+TEST_F(item, shared_tags)
+{
+	ASSERT_EQ(0, item_on("a", "mode=mq shared_tags=1 hw_queue_depth=4"));
+	ASSERT_EQ(0, item_make("b"));
+	ASSERT_EQ(0, item_configure("b", "mode=mq shared_tags=1"));
+	EXPECT_EQ(-EINVAL, item_set("b", "power", "1"));
+	ASSERT_EQ(0, item_set("b", "hw_queue_depth", "4"));
+	EXPECT_EQ(0, item_set("b", "power", "1"));
+	EXPECT_EQ(0, item_set("a", "power", "0"));
+	EXPECT_EQ(0, item_set("a", "power", "1"));
+}
+
+/* Parameters are lists, and what configfs starts from. */
+TEST_F(item, parameters)
+{
+	char text[32];
+
+	ASSERT_EQ(0, module_unload("blknull"));
+	ASSERT_EQ(0, module_load("blknull", "nr_devices=3 mode=bio,mq"
+				 " size_mb=1,2 stats=0,1,0"));
+	EXPECT_EQ(0, read_text("/sys/block/blknull0/size", text, sizeof(text)));
+	EXPECT_EQ(2048, atol(text));
+	EXPECT_EQ(0, read_text("/sys/block/blknull2/size", text, sizeof(text)));
+	EXPECT_EQ(4096, atol(text));
+	EXPECT_EQ(-1, access("/sys/block/blknull0/mq/0", F_OK));
+	EXPECT_EQ(0, access("/sys/block/blknull1/mq/0", F_OK));
+	EXPECT_EQ(0, access("/sys/block/blknull2/mq/0", F_OK));
+	EXPECT_EQ(0, access("/sys/block/blknull1/counters/reads", F_OK));
+	EXPECT_EQ(-1, access("/sys/block/blknull2/counters", F_OK));
+	ASSERT_EQ(0, item_make("a"));
+	EXPECT_STREQ("mq", item_get("a", "mode"));
+	EXPECT_STREQ("2", item_get("a", "size_mb"));
+	ASSERT_EQ(0, item_set("a", "power", "1"));
+	EXPECT_STREQ("3", item_get("a", "index"));
+}
+
+TEST_HARNESS_MAIN
