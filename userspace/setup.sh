@@ -3,13 +3,13 @@
 # Make sure that the distribution's packages are there which a job needs: as
 # root install what is missing, otherwise print the command that does.
 #
-#	setup.sh userspace | measure | check | deb
+#	setup.sh userspace | measure | check | deb | package
 set -eu
 
 build="gcc libc6-dev make"
 measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
-check="$measure bc bison cpio e2fsprogs flex git libelf-dev mount perl shellcheck sparse mandoc
+check="$measure bc bison busybox-static cpio e2fsprogs flex git libelf-dev mount perl shellcheck sparse mandoc
 	libc6-dbg strace valgrind"
 
 deb="$build debhelper dh-dkms dh-python dpkg-dev python3"
@@ -19,8 +19,9 @@ userspace) wanted=$build ;;
 measure) wanted=$measure ;;
 check) wanted=$check ;;
 deb) wanted=$deb ;;
+package) wanted="$deb e2fsprogs lintian mmdebstrap qemu-system-x86" ;;
 *)
-	echo "usage: setup.sh userspace | measure | check | deb" >&2
+	echo "usage: setup.sh userspace | measure | check | deb | package" >&2
 	exit 2
 	;;
 esac

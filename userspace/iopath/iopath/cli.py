@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +14,25 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from iopath import __version__, bisect, compare, profile, report, result, rungs
+from iopath import (
+    __version__,
+    bisect,
+    compare,
+    host,
+    perf,
+    profile,
+    report,
+    result,
+    rungs,
+    trace,
+)
 from iopath.build import image_inputs
 from iopath.cache import Cache, out_of_space
 from iopath.errors import IopathError, Regressed, UsageError
 from iopath.guest import Machine
 from iopath.measure import Session
 from iopath.paths import cache_root
-from iopath.plan import Settings
+from iopath.plan import Run, Settings, make_runs
 from iopath.process import Stopped
 from iopath.profile import Layers
 from iopath.progress import Reporter
@@ -69,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="iopath",
         description="What one I/O costs in the Linux kernel above the driver, in instructions.",
         epilog="KERNEL is debian:SERIES (debian:6.1, debian:7.2-rt), debian:RELEASE"
-        " (debian:7.2.12+deb13-amd64) or tree:PATH (a built kernel tree).",
+        " (debian:7.2.12+deb13-amd64), tree:PATH (a built kernel tree) or host (the running"
+        " kernel, measured in time).",
     )
     parser.add_argument("--version", action="version", version=f"iopath {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -123,9 +136,39 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMMAND", help="what builds the tree (default: %(default)s)",
     )  # fmt: skip
 
-    for command in (measuring, profiling, comparing, bisecting):
+    running = commands.add_parser("run", help="run rungs on this machine, with ioloop's report")
+    tracing = commands.add_parser("trace", help="show the path of one I/O on this machine")
+    scaling = commands.add_parser("scale", help="measure on 1 to N CPUs of this machine")
+    for command in (running, tracing, scaling):
+        command.add_argument("kernel", choices=("host",), metavar="host")
+    running.add_argument(
+        "--seconds", type=_number(1, 86400, "seconds"), default=3, metavar="N",
+        help="how long each rung runs (default: 3)",
+    )  # fmt: skip
+    scaling.add_argument("--op", choices=rungs.OPS, default="read", help="default: read")
+    scaling.add_argument(
+        "--bs", type=_block_size, default=4096, metavar="SIZE", help="bytes per I/O (default: 4k)"
+    )
+    scaling.add_argument("--json", metavar="FILE", type=Path, help=_FILES["json"])
+    scaling.add_argument("--svg", metavar="FILE", type=Path, help="the figures as a chart")
+
+    for command in (measuring, profiling, comparing, bisecting, running, tracing):
         _add_scenario(command)
+    for command in (measuring, profiling, comparing, bisecting):
         _add_machine(command)
+    for command in (measuring, profiling, running, tracing):
+        command.add_argument(
+            "--on-cpu", type=_number(0, 1 << 16, "CPUs"), metavar="N",
+            help="the CPU of this machine to measure on (default: an isolated one, or the last)",
+        )  # fmt: skip
+    measuring.add_argument(
+        "--passes", type=_number(6, 10000, "passes"), default=host.PASSES, metavar="N",
+        help="samples of each rung on this machine (default: %(default)s)",
+    )  # fmt: skip
+    profiling.add_argument(
+        "--data", metavar="FILE", type=Path, default=Path("perf.data"),
+        help="what perf records of this machine (default: %(default)s)",
+    )  # fmt: skip
     profiling.add_argument(
         "--inline", action="store_true",
         help="also by inlined function and source line; takes the kernel's debug information",
@@ -148,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         files = command.add_argument_group("files to write")
         for name, what in _FILES.items():
             files.add_argument(f"--{name}", metavar="FILE", type=Path, help=what)
-    for command in (listing, measuring, profiling, comparing, bisecting):
+    for command in commands.choices.values():
         command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
     return parser
 
@@ -273,8 +316,114 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
     )
 
 
+def _on_host(args: argparse.Namespace) -> bool:
+    """Whether the running kernel is asked for, and nothing that only guests have."""
+    if host.NAME not in args.kernels:
+        return False
+    if len(args.kernels) > 1:
+        raise UsageError("host: measured by itself; compare its result file with another's")
+    guests = vars(Machine()) | {"no_fill": False, "incoherent": False, "boots": 1, "inline": False}
+    for name, default in guests.items():
+        if getattr(args, name, default) != default:
+            raise UsageError(f"--{name.replace('_', '-')}: does not go with host")
+    _check_host_files(args)
+    return True
+
+
+def _check_host_files(args: argparse.Namespace) -> None:
+    for name in ("html", "markdown", "svg", "png", "history"):
+        if getattr(args, name):
+            raise UsageError(f"--{name}: draws exact results, not those of a machine")
+
+
+def _host_runs(args: argparse.Namespace) -> list[Run]:
+    settings = Settings(rungs.select(args.rung), args.op or rungs.OPS, args.bs or (4096,))
+    runs, _ = make_runs(settings)
+    if not runs:
+        raise UsageError("nothing is left: choose other rungs, sizes or operations")
+    return runs
+
+
+def _measure_host(session: Session, args: argparse.Namespace, out: Console) -> None:
+    if args.folded:
+        raise UsageError("--folded: measure knows no functions; profile does")
+    cpu = host.choose_cpu(args.on_cpu)
+    with session.reporter.running(), session.reporter.job(host.NAME) as step:
+        measured = host.measure(
+            _host_runs(args), cpu, args.passes, step, session.reporter.warn, strict=bool(args.rung)
+        )
+    result.validate(measured, "the result")
+    _write_files(args, measured, None)
+    report.show_host(measured, out)
+
+
+def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> None:
+    runs = _host_runs(args)
+    if len(runs) > 1 and not (args.rung and args.op):
+        raise UsageError("profile host: takes long; choose with --rung and --op")
+    if not args.data.absolute().parent.is_dir():
+        raise UsageError(f"cannot write {args.data}: there is no such folder")
+    cpu = host.choose_cpu(args.on_cpu)
+    layers = Layers(args.layers)
+    host.check_devices(runs)
+    records = []
+    for run in runs:
+        data = args.data
+        if len(runs) > 1:
+            data = data.with_name(f"{data.name}.{run.rung.name}.{run.op}")
+        records.append(perf.record(run, cpu, data, layers))
+    measured = host.result_of(cpu, records)
+    result.validate(measured, "the result")
+    _write_files(args, measured, None)
+    report.show_host_profile(measured, args.top, out)
+
+
+def _run_host(session: Session, args: argparse.Namespace, out: Console) -> None:
+    runs = _host_runs(args)
+    cpu = host.choose_cpu(args.on_cpu)
+    host.check_devices(runs)
+    for run in runs:
+        words = host.timed(run, cpu, args.seconds)
+        out.print(f"$ {' '.join(words)}", markup=False, soft_wrap=True)
+        status = subprocess.run(words, check=False).returncode
+        if status:
+            raise IopathError(f"{run.rung.name} {run.op}: ioloop ended with status {status}")
+
+
+def _trace_host(session: Session, args: argparse.Namespace, out: Console) -> None:
+    runs = _host_runs(args)
+    cpu = host.choose_cpu(args.on_cpu)
+    if not args.rung:
+        raise UsageError("trace: of which rung? --rung dio.pread, for one")
+    host.check_devices(runs)
+    for run in runs:
+        out.print(f"{run.rung.name} {run.op}, microseconds with ftrace's own share:", style="bold")
+        out.print("\n".join(trace.trace(run, cpu)), markup=False, soft_wrap=True)
+
+
+def _scale_host(session: Session, args: argparse.Namespace, out: Console) -> None:
+    from iopath import charts, scaling  # what draws is slow to load
+
+    if args.svg and args.svg.suffix != ".svg":
+        raise UsageError(f"--svg {args.svg}: the file's name must end in .svg")
+    for path in filter(None, (args.json, args.svg)):
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"cannot write {path}: there is no such folder")
+    with session.reporter.running(), session.reporter.job(host.NAME) as step:
+        records = scaling.measure(sorted(os.sched_getaffinity(0)), args.op, args.bs, step)
+    if args.json:
+        _write(args.json, json.dumps(records, indent=1) + "\n")
+    if args.svg:
+        with out_of_space(f"cannot write {args.svg}"):
+            charts.save(scaling.chart(records), args.svg)
+    report.show_scaling(records, out)
+
+
 def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
     _check_files(args)
+    if _on_host(args):
+        _measure_host(session, args, out)
+        return
     if args.folded:
         raise UsageError("--folded: measure knows no functions; profile and compare do")
     measured = session.measure(args.kernels, _settings(args, boots=args.boots))
@@ -285,6 +434,9 @@ def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
     _check_files(args)
+    if _on_host(args):
+        _profile_host(session, args, out)
+        return
     measured = session.measure(args.kernels, _settings(args, profiled=True))
     result.validate(measured, "the result")
     _write_files(args, measured, None)
@@ -302,7 +454,13 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
         measured = session.measure(names, _settings(args, boots=args.boots, profiled=True))
         result.validate(measured, "the result")
         parts.append(("measured now", measured))
-    differing = compare.incomparable(parts)
+    hardware = [name for name, part in parts if part["mode"] == "hardware"]
+    if hardware and len(hardware) < len(parts):
+        raise IopathError(
+            f"{hardware[0]} is of time on a machine, another of instructions in a guest:"
+            " these cannot be compared"
+        )
+    differing = host.incomparable(parts) if hardware else compare.incomparable(parts)
     if differing and not args.anyway:
         raise IopathError(
             f"these differ in more than the kernel: {'; '.join(differing)}"
@@ -311,11 +469,18 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     whole = compare.merge(parts)
     order = {name: at for at, name in enumerate(args.kernels)}
     whole["kernels"].sort(key=lambda kernel: order.get(kernel["name"], -1))
-    comparison = compare.compare(whole, layers)
-    comparison["labels"] = [*differing, *comparison["labels"]]
-    _write_files(args, whole, comparison)
-    report.show_header(whole, out)
-    report.show_comparison(comparison, args.top, out)
+    if hardware:
+        _check_host_files(args)
+        comparison = host.compare(whole)
+        comparison["labels"] = [*differing, *compare.labels(whole["kernels"])]
+        _write_files(args, whole, comparison)
+        report.show_host_comparison(whole, comparison, out)
+    else:
+        comparison = compare.compare(whole, layers)
+        comparison["labels"] = [*differing, *comparison["labels"]]
+        _write_files(args, whole, comparison)
+        report.show_header(whole, out)
+        report.show_comparison(comparison, args.top, out)
     if args.fail_above is not None or limits:
         above = float("inf") if args.fail_above is None else args.fail_above
         found = compare.regressions(comparison, above, limits)
@@ -358,6 +523,9 @@ _COMMANDS = {
     "profile": _profile,
     "compare": _compare,
     "bisect": _bisect,
+    "run": _run_host,
+    "trace": _trace_host,
+    "scale": _scale_host,
 }
 
 

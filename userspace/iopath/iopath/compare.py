@@ -85,7 +85,7 @@ def compare(result: Mapping[str, Any], layers: Layers) -> dict[str, Any]:
     return {
         "base": names[0],
         "others": names[1:],
-        "labels": list(_labels(result["kernels"])),
+        "labels": list(labels(result["kernels"])),
         "rungs": [_rung(key, records, names, layers) for key, records in rows.items()],
     }
 
@@ -187,7 +187,7 @@ def _attribute(
     return rows
 
 
-def _labels(kernels: Sequence[dict[str, Any]]) -> Iterator[str]:
+def labels(kernels: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What differs between the kernels apart from their code."""
     compilers = {kernel["name"]: kernel["compiler"] for kernel in kernels}
     if len(set(compilers.values())) > 1:

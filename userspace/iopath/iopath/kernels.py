@@ -5,7 +5,7 @@ debian:6.1                    the newest 6.1 that can be had, of a released suit
 debian:7.2-rt                 the same, of the flavour rt (or cloud)
 debian:7.2.12+deb13-amd64     exactly this one, as uname -r prints it
 tree:PATH                     a kernel built in the tree PATH
-host                          the running kernel (not yet)
+host                          the running kernel, for commands that measure time
 """
 
 import re

@@ -52,7 +52,9 @@ class Session:
         if kind == "tree" and spec:
             return parse_tree(spec)
         if name == "host":
-            raise UsageError("host: measuring the running kernel is not possible yet")
+            raise UsageError(
+                "host: measured by itself: iopath measure host --json FILE; compare the files"
+            )
         raise UsageError(
             f"{name}: not a kernel; ask for debian:SERIES, debian:RELEASE or tree:PATH,"
             " e.g. debian:6.1"

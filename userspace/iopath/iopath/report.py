@@ -288,3 +288,161 @@ def _attribution(change: dict[str, Any], top: int) -> Table:
     )
     table.caption_justify = "left"
     return table
+
+
+# Of a machine: time, with intervals, and what its counters counted.
+
+
+def host_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """On what was measured, and what of it bears on time."""
+    machine = result["machine"]
+    state = [f"governor {machine['governor']}", f"boost {machine['boost']}"]
+    if machine["smt_siblings"]:
+        state.append(f"core shared with CPU {', '.join(map(str, machine['smt_siblings']))}")
+    if machine["isolated"]:
+        state.append(f"isolated: {machine['isolated']}")
+    state.append(f"load {machine['load']:.2f}")
+    mitigated = [
+        f"{name}: {text}"
+        for name, text in machine["mitigations"].items()
+        if not text.startswith(("Not affected", "Unknown"))
+    ]
+    kernels = [
+        (kernel["name"], f"{kernel['release']}, {kernel['compiler']}")
+        for kernel in result["kernels"]
+    ]
+    return [
+        ("measured", "time per I/O and what the processor counts, on the running machine"),
+        ("machine", f"{machine['cpu_model']}, CPU {machine['cpu']} of {machine['cpus']}"),
+        ("state", "; ".join(state)),
+        ("mitigations", "; ".join(mitigated) or "none"),
+        ("made by", result["program"]),
+        *kernels,
+    ]
+
+
+def _host_header(result: dict[str, Any]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in host_facts(result):
+        grid.add_row(name, Text(text))
+    return grid
+
+
+_COUNTED = ("cycles", "instructions", "instructions_kernel", "cache_misses", "branch_misses")
+
+
+def show_host(result: dict[str, Any], console: Console) -> None:
+    """Print the ladder of a machine."""
+    records = result["results"]
+    counted = [name for name in _COUNTED if any(name in r["figures"] for r in records)]
+    table = _table("rung", "op")
+    for text in ("size", "ns", "95 %", "A/A", *(name.replace("_", " ") for name in counted)):
+        table.add_column(text, justify="right", style="dim" if text in ("95 %", "A/A") else "")
+    for record in records:
+        ns = record["figures"]["ns"]
+        cells = [record["rung"], "" if record["op"] == "none" else record["op"]]
+        cells += [size_text(record["block_size"]) if record["block_size"] else ""]
+        cells += [f"{ns['median']:,.2f}", f"{ns['low']:,.2f} to {ns['high']:,.2f}"]
+        cells += [f"{100 * ns['noise'] / ns['median']:.2f} %"]
+        for name in counted:
+            figure = record["figures"].get(name)
+            cells.append(f"{figure['median']:,.2f}" if figure else "-")
+        table.add_row(*cells)
+    console.print(Group(_host_header(result), Text(), table))
+    absent = {name: text for record in records[:1] for name, text in record["absent"].items()}
+    for text in dict.fromkeys(absent.values()):
+        names = ", ".join(n.replace("_", " ") for n in absent if absent[n] == text)
+        console.print(Text(f"not counted: {names}: {text}", style="dim"))
+
+
+def show_host_comparison(
+    result: dict[str, Any], comparison: dict[str, Any], console: Console
+) -> None:
+    """Print how machines' figures differ: time, and below it what was counted."""
+    console.print(_host_header(result))
+    for label in comparison["labels"]:
+        console.print(Text(f"differs  {label}", style="dim"))
+    table = _table("rung", "size", "per I/O")
+    table.add_column(comparison["base"], justify="right")
+    for name in comparison["others"]:
+        table.add_column(name, justify="right")
+        table.add_column("change", justify="right")
+        table.add_column("noise", justify="right", style="dim")
+        table.add_column("verdict")
+    for rung in comparison["rungs"]:
+        figures = rung["figures"]
+        heads = [title(rung), size_text(rung["block_size"]) if rung["block_size"] else ""]
+        shown = [n for n in ("ns", *_COUNTED) if any(n in found for found in figures.values())]
+        for unit in shown:
+            cells = [*heads, unit.replace("_", " ")]
+            heads = ["", ""]
+            base = figures.get(comparison["base"], {}).get(unit)
+            cells.append(f"{base['median']:,.2f}" if base else "-")
+            for name in comparison["others"]:
+                figure = figures.get(name, {}).get(unit)
+                times = rung["differences"].get(name)
+                change = times if unit == "ns" else rung["counted"].get(name, {}).get(unit)
+                cells.append(f"{figure['median']:,.2f}" if figure else "-")
+                if change:
+                    cells.append(f"{change['difference']:+,.2f} ({change['percent']:+.2f} %)")
+                    cells += [f"{change['noise']:.2f}", _VERDICT[change["verdict"]]]
+                else:
+                    cells += ["", "", ""]
+            table.add_row(*cells)
+    console.print(table)
+
+
+def show_host_profile(result: dict[str, Any], top: int, console: Console) -> None:
+    """Print where the time of each rung goes."""
+    console.print(_host_header(result))
+    for record in result["results"]:
+        profile = record["profile"]
+        console.print(
+            f"\n[bold]{title(record)}[/bold]: {profile['ns']:,.2f} ns per I/O, by"
+            f" {profile['samples']:,} samples of {profile['event']} in {profile['data']}"
+        )
+        if profile["event"] != "cycles":
+            console.print(
+                Text("no PMU: a timer samples, and what runs without interrupts is blamed on"
+                     " where they come back", style="yellow")
+            )  # fmt: skip
+        layers = _table("layer")
+        layers.add_column("ns", justify="right")
+        layers.add_column("share", justify="right")
+        for name, part in profile["layers"].items():
+            layers.add_row(name, f"{part:,.2f}", f"{100 * part / profile['ns']:.1f} %")
+        functions = _table("function", "layer")
+        for name in ("ns", "share", "samples"):
+            functions.add_column(name, justify="right", style="" if name == "ns" else "dim")
+        rows = profile["functions"]
+        for row in rows[:top]:
+            module = f" [{row['module']}]" if row["module"] else ""
+            functions.add_row(
+                Text(row["name"] + module), row["layer"], f"{row['ns']:,.2f}",
+                f"{100 * row['ns'] / profile['ns']:.1f} %", str(row["samples"]),
+            )  # fmt: skip
+        if rows[top:]:
+            rest = sum(row["ns"] for row in rows[top:])
+            functions.add_row(f"{len(rows[top:])} more functions", "", f"{rest:,.2f}", style="dim")
+        functions.add_section()
+        functions.add_row("all", "", f"{profile['ns']:,.2f}", style="bold")
+        console.print(layers)
+        console.print(functions)
+
+
+def show_scaling(records: list[dict[str, Any]], console: Console) -> None:
+    """Print I/Os per second and the cost of one over the number of CPUs."""
+    table = _table("how", "devices")
+    for name in ("CPUs", "I/Os per second", "spread", "ns per I/O and CPU", "of 1 CPU's rate"):
+        table.add_column(name, justify="right")
+    alone = {r["how"]: r["ios_per_second"] for r in records if r["cpus"] == 1}
+    for record in records:
+        rate = record["ios_per_second"]
+        table.add_row(
+            record["how"], record["devices"], str(record["cpus"]), f"{rate:,.0f}",
+            f"{100 * record['spread'] / rate:.1f} %", f"{record['ns_per_io']:,.2f}",
+            f"{rate / alone[record['how']]:.2f}",
+        )  # fmt: skip
+    console.print(table)

@@ -88,29 +88,38 @@ def describe(
 ) -> dict[str, Any]:
     """Everything about the kernel and the guest that could explain a difference."""
     version = records["/proc/version"].strip()
-    compiler = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", version)
     cpu = re.search(r"model name\s*:\s*(.*)", records["/proc/cpuinfo"])
-    options = {
-        match.group(1).removeprefix("MITIGATION_"): match.group(2).strip('"')
-        for match in map(_OPTIONS.match, built.config.read_text().splitlines())
-        if match
-    }
     return {
         "name": name,
         "release": built.release,
         "version": built.version,
         "origin": built.origin,
         "banner": version,
-        "compiler": compiler.group(1).strip() if compiler else "unknown",
+        "compiler": compiler(version),
         "cpu_model": cpu.group(1) if cpu else "unknown",
         "cmdline": records["/proc/cmdline"].strip(),
         "clocksource": records[CLOCKSOURCE].strip(),
-        "config": options,
+        "config": options(built.config.read_text()),
         "digests": built.digests,
         "modules": {key: _modinfo(path) for key, path in built.modules.items()},
         "zero_fill": settings.fill,
         "coherent": settings.coherent,
         "quiet_after_seconds": len(records["quiet"].splitlines()),
+    }
+
+
+def compiler(banner: str) -> str:
+    """What compiled a kernel, by its /proc/version."""
+    found = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", banner)
+    return found.group(1).strip() if found else "unknown"
+
+
+def options(config: str) -> dict[str, str]:
+    """What of a kernel's configuration lengthens or shortens an I/O's path."""
+    return {
+        match.group(1).removeprefix("MITIGATION_"): match.group(2).strip('"')
+        for match in map(_OPTIONS.match, config.splitlines())
+        if match
     }
 
 
@@ -144,7 +153,9 @@ def load(path: Path) -> dict[str, Any]:
 def validate(result: object, what: str) -> None:
     import jsonschema
 
-    schema = json.loads((Path(__file__).parent / "result.schema.json").read_text())
+    of_machine = isinstance(result, dict) and result.get("mode") == "hardware"
+    name = "hardware.schema.json" if of_machine else "result.schema.json"
+    schema = json.loads((Path(__file__).parent / name).read_text())
     try:
         jsonschema.validate(result, schema)
     except jsonschema.ValidationError as error:

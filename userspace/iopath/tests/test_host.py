@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measuring on the running machine, as far as any machine can: rungs without a device, the
+statistics, and what perf and ftrace print. The rest is selftests/test_package.py's."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command
+
+from iopath import host, perf, result, scaling, trace
+from iopath.errors import IopathError
+from iopath.profile import Layers
+
+
+@pytest.mark.parametrize(("count", "ranks"), [(6, (0, 5)), (20, (5, 14)), (40, (13, 26))])
+def test_interval_is_of_the_known_ranks(count: int, ranks: tuple[int, int]) -> None:
+    assert host.interval([float(value) for value in range(count)]) == ranks
+
+
+def test_interval_of_too_few() -> None:
+    with pytest.raises(ValueError, match="too few"):
+        host.interval([1.0] * 5)
+
+
+def test_interval_covers_the_median() -> None:
+    """In 95 % of cases or more, though the values are far from normal."""
+    source = random.Random(1)
+    covered = 0
+    for _ in range(400):
+        low, high = host.interval([source.expovariate(1) for _ in range(20)])
+        covered += low <= 0.6931 <= high
+    assert covered >= 375
+
+
+def figure(median: float, half: float, noise: float = 0.0) -> dict[str, float]:
+    return {"median": median, "low": median - half, "high": median + half, "noise": noise}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (figure(100, 1), figure(103, 1), "longer"),
+        (figure(103, 1), figure(100, 1), "shorter"),
+        (figure(100, 2), figure(103, 2), "same"),  # the intervals overlap
+        (figure(100, 1, 2), figure(103, 1, 2), "same"),  # A and A differ by more
+    ],
+)
+def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str) -> None:
+    found = host.difference(before, after)
+    assert found["verdict"] == verdict
+    assert found["difference"] == after["median"] - before["median"]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the command measures here, of rungs that need no device."""
+    path = tmp_path_factory.mktemp("host") / "host.json"
+    command = Command(path.parent / "cache", path.parent)
+    done = command.run(
+        "measure", "host", "--rung", "null", "--rung", "syscall", "--passes", "6", "--json", path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ns" in done.stdout
+    command.left_nothing()
+    return result.load(path)
+
+
+def test_result(measured: dict[str, Any]) -> None:
+    assert measured["mode"] == "hardware"
+    null, syscall = measured["results"]
+    assert 0 < null["figures"]["ns"]["median"] < syscall["figures"]["ns"]["median"]
+    for record in (null, syscall):
+        ns = record["figures"]["ns"]
+        assert ns["low"] <= ns["median"] <= ns["high"]
+        # A counter has a figure, or a reason: never a zero that was not counted.
+        assert record["figures"].keys() | record["absent"].keys() == {"ns", *host.COUNTERS}
+        assert not record["figures"].keys() & record["absent"].keys()
+
+
+def test_compare(measured: dict[str, Any], listed: Command, tmp_path: Path) -> None:
+    slower = json.loads(json.dumps(measured))
+    for value in slower["results"][1]["figures"].values():
+        value.update({key: value[key] * 3 + (key != "noise") for key in value})
+    for name, content in (("a", measured), ("b", slower)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    done = listed.run("compare", tmp_path / "a.json", tmp_path / "b.json")
+    assert done.returncode == 0, done.stderr
+    assert "longer" in next(line for line in done.stdout.splitlines() if "syscall" in line)
+    done = listed.run("compare", tmp_path / "a.json", tmp_path / "b.json", "--fail-above", "50")
+    assert done.returncode == 1
+    assert "syscall: host (b.json) takes" in done.stderr
+
+
+def test_compare_refuses_another_machine(
+    measured: dict[str, Any], listed: Command, tmp_path: Path
+) -> None:
+    other = measured | {"machine": measured["machine"] | {"cpu_model": "another"}}
+    for name, content in (("a", measured), ("b", other)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    said = listed.fails("compare", tmp_path / "a.json", tmp_path / "b.json")
+    assert "cpu_model" in said
+    assert (
+        listed.run("compare", tmp_path / "a.json", tmp_path / "b.json", "--anyway").returncode == 0
+    )
+
+
+def test_compare_never_mixes(measured: dict[str, Any], tmp_path: Path, listed: Command) -> None:
+    record = {
+        "kernel": {"name": "debian:6.1", "release": "6.1"}, "rung": "null", "op": "none",
+        "block_size": 0, "instructions_per_io": 4, "spread": 0, "boots": [4], "boot_spread": 0,
+        "mean_with_interrupts": 4, "rounds": 1, "rounds_with_interrupts": 0, "ios_per_round": 1,
+        "batch": 1, "command": [],
+    }  # fmt: skip
+    kernel = dict.fromkeys(
+        ("name", "release", "version", "origin", "banner", "compiler", "cpu_model", "cmdline",
+         "clocksource"), "x",
+    )  # fmt: skip
+    kernel |= {"config": {}, "modules": {}, "zero_fill": True, "coherent": True}
+    kernel |= {"quiet_after_seconds": 1, "digests": {"vmlinuz": "0" * 64, "config": "0" * 64}}
+    exact = {
+        "schema": 1, "program": "iopath", "mode": "exact",
+        "qemu": {"version": "7.2", "digest": "0" * 64},
+        "machine": {"cpu": "max", "memory_mib": 1, "cmdline": "", "seed": 1}, "programs": {},
+        "source": "0" * 64, "kernels": [kernel], "results": [record],
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(exact))
+    (tmp_path / "b.json").write_text(json.dumps(measured))
+    for more in ((), ("--anyway",)):
+        said = listed.fails("compare", tmp_path / "a.json", tmp_path / "b.json", *more)
+        assert said.endswith("these cannot be compared")
+
+
+def test_devices_that_are_not_there(listed: Command) -> None:
+    if Path("/dev/blknull0").exists():
+        pytest.skip("the modules are loaded")
+    said = listed.fails("measure", "host", "--rung", "dio.pread", status=2)
+    assert said.startswith("iopath: /dev/blknull0 is not there: load the modules with `make load`")
+
+
+def test_survey_reads_this_machine() -> None:
+    machine = host.survey(0)
+    assert machine["cpu_model"]
+    assert machine["cpus"] >= 1
+
+
+# perf.
+
+
+SCRIPT = """\
+ioloop  500000
+        ffffffff81000010 do_syscall_64+0x10 ([kernel.kallsyms])
+                  401234 sync_loop_0+0x4 (/usr/bin/ioloop)
+
+ioloop  500000
+        ffffffffc0000010 blknull_submit_bio+0x3 ([blknull])
+        ffffffff81000010 do_syscall_64+0x10 ([kernel.kallsyms])
+
+swapper 500000
+        ffffffff81000020 default_idle ([kernel.kallsyms])
+
+biogen/1 1000000
+        ffffffffc0001010 biogen_io_submit ([biogen])
+"""
+
+
+def test_perf_shares_out_the_time() -> None:
+    found = perf._profile(list(perf._stacks(SCRIPT.splitlines())), 1000.0, Layers())
+    assert {row["name"]: row["ns"] for row in found["functions"]} == {
+        "biogen_io_submit": 500.0, "do_syscall_64": 250.0, "blknull_submit_bio": 250.0,
+    }  # fmt: skip
+    assert found["layers"] == {"driver": 250.0, "biogen": 500.0, "system call entry": 250.0}
+    assert ["do_syscall_64;blknull_submit_bio [blknull]", 250.0] in found["stacks"]
+    assert sum(part for _, part in found["stacks"]) == 1000.0
+
+
+# ftrace.
+
+
+TREE = """\
+ 1)               |  __x64_sys_pread64() {
+ 1)   1.000 us    |    fdget();
+ 1)   2.000 us    |  }
+ ------------------------------------------
+ 1)               |  __x64_sys_pread64() {
+ 1)               |    vfs_read() {
+ 1)   0.500 us    |      rw_verify_area();
+ 1) + 10.000 us   |    }
+ 1) + 12.000 us   |  }
+ 1)               |  __x64_sys_pread64() {
+"""
+
+
+def test_the_last_whole_call_is_shown() -> None:
+    lines = trace.last_call(TREE.splitlines(), "__x64_sys_pread64")
+    assert [line.split("|", 1)[1] for line in lines] == [
+        "  __x64_sys_pread64() {", "    vfs_read() {", "      rw_verify_area();", "    }", "  }",
+    ]  # fmt: skip
+
+
+def test_no_whole_call() -> None:
+    with pytest.raises(IopathError, match="saw no whole call of vfs_read"):
+        trace.last_call(TREE.splitlines(), "vfs_read")
+
+
+# Scaling.
+
+
+def test_scaling_chart() -> None:
+    records = [
+        {"how": "pread", "devices": devices, "cpus": cpus, "ios_per_second": 1e6 * cpus,
+         "ns_per_io": 1000.0}
+        for devices, cpus in (("shared", 1), ("shared", 2), ("one each", 2))
+    ]  # fmt: skip
+    rates, costs = scaling.chart(records).axes
+    assert [list(line.get_ydata()) for line in rates.lines] == [[1, 2], [1, 2]]
+    assert costs.get_ylim()[0] == 0
