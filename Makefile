@@ -23,7 +23,10 @@ help:
 	@echo '  make measure    boot kernels and count instructions per I/O'
 	@echo '                    KERNELS="debian:6.1 debian:7.2"  which'
 	@echo '                    ARGS="--bs 64k --json out.json"  options of iopath measure'
-	@echo '  make check      run the tests'
+	@echo '  make check      run the tests that are quick'
+	@echo '                    T=biogen_io KERNEL=debian:6.12  one of them, on one kernel'
+	@echo '  make check-debug check-faults'
+	@echo '                  all selftests on all kernels; faults, races and fuzzing: RUNS=, SEED='
 	@echo '  make modules    build blknull.ko and biogen.ko: KDIR=/path/to/a/kernel/build/tree'
 	@echo '  make load       build them for the running kernel and load them; make unload'
 	@echo '  make userspace  build the programs: build/bin/iopath, build/bin/ioloop'
@@ -70,9 +73,17 @@ $(VENV)/.complete: userspace/iopath/pyproject.toml | setup-measure
 setup-userspace setup-measure setup-check setup-deb: setup-%:
 	@userspace/setup.sh $*
 
-.PHONY: check
+.PHONY: check check-debug check-faults
 check: setup-check userspace
 	@selftests/check.sh
+
+# Every selftest, on every kernel.
+check-debug: setup-check userspace
+	@KERNEL='5.10 6.1 6.12 7.2 7.3 debug debug-7.2 kcsan' T=selftests selftests/check.sh
+
+# What fails on demand, races and fuzzing; RUNS= and SEED= for longer and other fuzzing.
+check-faults: setup-check userspace
+	@KERNEL=debug T='selftests/fault_nth or races or fuzz' selftests/check.sh
 
 # Modules on this machine.
 

@@ -4,8 +4,11 @@
 #
 #	T=PART		only the parts whose names contain PART
 #	T=PART/TEST	of a part that pytest runs, only the tests that TEST (pytest -k) selects
-#	KERNEL="6.1"	build modules for these series only
+#	T=TEST		one that is no part: of the selftests, those that TEST selects
+#	KERNEL="6.1"	only with the kernels of these series; of the selftests also debug,
+#			debug-7.2 and kcsan
 #
+# With neither, the selftests are the quick ones; with either, all of them.
 # A part is a name and a command. The command prints TAP, or what pytest
 # prints; it fails if its exit status says so, and if it ran no test at all.
 set -u
@@ -17,6 +20,9 @@ want=${T-}
 pick=()
 [[ $want != */* ]] || pick=(-k "${want#*/}")
 want=${want%%/*}
+
+selftests='guest and quick'
+[[ -z ${T-}${KERNEL-} ]] || selftests=guest
 
 names=()
 declare -A commands
@@ -35,22 +41,27 @@ pathcount_on() {
 }
 
 # The longest first: two run at a time.
-part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_guest.py "${pick[@]}"
-part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
-part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
-part install "${pytest[@]}" selftests/test_install.py "${pick[@]}"
-part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
-part ioloop userspace/ioloop/tests/run.sh
-part pathcount pathcount_on debian:6.1
-part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
-# The modules' selftests on six kernels take longer than the rest together: by name only.
-[[ $want != selftests ]] ||
-	part selftests "${pytest[@]}" -m guest userspace/iopath/tests/test_selftests.py "${pick[@]}"
+parts() {
+	part selftests "${pytest[@]}" -m "$selftests" userspace/iopath/tests/test_selftests.py "${pick[@]}"
+	part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_guest.py "${pick[@]}"
+	part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
+	part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
+	part install "${pytest[@]}" selftests/test_install.py "${pick[@]}"
+	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
+	part ioloop userspace/ioloop/tests/run.sh
+	part pathcount pathcount_on debian:6.1
+	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
+}
+parts
+# Making a whole Debian, and building modules in its guest, takes long: by name only.
+[[ $want != package ]] || part package "${pytest[@]}" selftests/test_package.py "${pick[@]}"
 
 if [[ ${#names[@]} -eq 0 ]]; then
-	echo "T=$T: no part of the tests is called that" >&2
-	exit 2
+	pick=(-k "$want")
+	want=selftests
+	parts
 fi
+
 if [[ ${#pick[@]} -gt 0 && ${commands[${names[0]}]} != *pytest* ]]; then
 	echo "T=$T: the part ${names[0]} runs whole or not at all" >&2
 	exit 2

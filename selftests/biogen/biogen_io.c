@@ -194,10 +194,10 @@ static unsigned char *map_arena(int kind)
 		size += 2 * MIB;
 		break;
 	case SHARED:
-		flags = MAP_SHARED | MAP_ANONYMOUS;
+		flags = MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE;
 		break;
 	case SHARED_FILE:
-		flags = MAP_SHARED;
+		flags = MAP_SHARED | MAP_POPULATE;
 		fd = memfd_create("arena", MFD_CLOEXEC);
 		if (fd < 0 || ftruncate(fd, size))
 			return NULL;
@@ -208,11 +208,14 @@ static unsigned char *map_arena(int kind)
 		close(fd);
 	if (p == MAP_FAILED)
 		return NULL;
+	if (flags & MAP_POPULATE)
+		return p;
+	/* Pages come with the first touch, after it was said which ones. */
 	if (kind == HUGE) {
 		p += -(unsigned long)p % (2 * MIB);
 		/* A kernel without huge pages has nothing to take it for. */
 		madvise(p, ARENA, MADV_HUGEPAGE);
-	} else if (kind == ANONYMOUS) {
+	} else {
 		madvise(p, ARENA, MADV_NOHUGEPAGE);
 	}
 	memset(p, 0, ARENA);

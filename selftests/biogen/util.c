@@ -291,14 +291,15 @@ uint64_t rng_below(struct rng *rng, uint64_t limit)
 void rng_fill(struct rng *rng, void *buf, size_t len)
 {
 	unsigned char *p = buf;
-	size_t part;
 	uint64_t x;
 
-	for (; len; len -= part, p += part) {
+	/* Of a known length, so that it takes no call. */
+	for (; len >= sizeof(x); len -= sizeof(x), p += sizeof(x)) {
 		x = rng_next(rng);
-		part = len < sizeof(x) ? len : sizeof(x);
-		memcpy(p, &x, part);
+		memcpy(p, &x, sizeof(x));
 	}
+	x = rng_next(rng);
+	memcpy(p, &x, len);
 }
 
 uint64_t now_ns(void)

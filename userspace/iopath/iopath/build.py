@@ -281,14 +281,19 @@ def _sources() -> list[Path]:
     return sorted([root / "Kbuild", *wanted])
 
 
+def copy_sources(folder: Path) -> None:
+    """Copy what the modules are built from to *folder*, where it may be built."""
+    for path in _sources():
+        target = folder / path.relative_to(source_root())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
 def _modules_entry(
     cache: Cache, inputs: dict[str, object], make: Callable[[Path], None], step: Step
 ) -> Path:
     def make_all(folder: Path) -> None:
-        for path in _sources():
-            target = folder / "src" / path.relative_to(source_root())
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+        copy_sources(folder / "src")
         make(folder)
 
     return cache.entry(

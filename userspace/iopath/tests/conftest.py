@@ -28,6 +28,7 @@ KERNEL = "debian:6.1"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "guest: boots real guests, which takes minutes")
+    config.addinivalue_line("markers", "quick: of the selftests, those of every make check")
 
 
 @pytest.fixture(scope="session")

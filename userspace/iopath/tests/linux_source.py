@@ -8,12 +8,12 @@ from debian.debian_support import Version
 
 from iopath import process
 from iopath.apt import UNRELEASED
+from iopath.build import copy_sources, source_digest
 from iopath.cache import digest_file
 from iopath.errors import IopathError
 from iopath.measure import Session
 from iopath.paths import source_root
 
-NAME = "linux-source-6.12"
 FRAGMENTS = source_root() / "selftests/config"
 
 # Most of a kernel's source is not for a guest.
@@ -32,37 +32,48 @@ BUILD = (
     " KBUILD_BUILD_USER=iopath KBUILD_BUILD_VERSION=1 bzImage modules"
 )
 
+INSTRUMENTED = ("GCOV_PROFILE=y", "KCOV_INSTRUMENT=y")
+
 
 class LinuxSource:
-    """The newest released package with the source of Linux 6.12."""
+    """The newest released package with the source of a series of Linux."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, series: str = "6.12") -> None:
         self._session = session
+        self.name = f"linux-source-{series}"
         self._package = max(
-            (p for p in session.apt.packages() if p.name == NAME and p.suite not in UNRELEASED),
+            (
+                package
+                for package in session.apt.packages()
+                if package.name == self.name and package.suite not in UNRELEASED
+            ),
             key=lambda package: Version(package.version),
         )
-        self.wanted = f"{NAME}={self._package.version}"
+        self.wanted = f"{self.name}={self._package.version}"
 
     def unpack(self, folder: Path, *select: str) -> None:
         """Unpack the source, or the part that the options *select* of tar leave, into *folder*."""
         apt = self._session.apt
         apt.download([self.wanted], self._package.suite, closure=False, progress=lambda part: None)
-        deb = apt.deb(f"{NAME}_{self._package.version}_all.deb")
+        deb = apt.deb(f"{self.name}_{self._package.version}_all.deb")
         subprocess.run(
             ["bash", "-o", "pipefail", "-c",
              'dpkg-deb --fsys-tarfile "$1" | tar -xO "./usr/src/$2.tar.xz" |'
              ' tar -xJ -C "$3" --strip-components=1 "${@:4}"',
-             "bash", deb, NAME, folder, *select],
+             "bash", deb, self.name, folder, *select],
             check=True,
         )  # fmt: skip
 
     def kselftest(self) -> Path:
-        """The folder of what kernel selftests are written and built with."""
+        """The folder of what kernel selftests are written, built and installed with."""
         files = [
-            f"{NAME}/tools/testing/selftests/{file}"
-            for file in ("kselftest.h", "kselftest_harness.h", "lib.mk")
-        ]
+            f"{self.name}/tools/testing/selftests/{file}"
+            for file in (
+                "Makefile", "kselftest", "kselftest.h", "kselftest_deps.sh", "kselftest_harness.h",
+                "lib.mk", "run_kselftest.sh",
+            )
+        ]  # fmt: skip
+        files.append(f"{self.name}/scripts/subarch.include")
 
         def make(folder: Path) -> None:
             self.unpack(folder, *files)
@@ -95,3 +106,21 @@ class LinuxSource:
                 raise IopathError(f"no kernel: {log.read_text(errors='replace')[-2000:]}")
 
         return self._session.cache.entry("tree", inputs, make) / "linux"
+
+    def modules(self, tree: Path) -> Path:
+        """The project's modules for *tree*, built so that gcov and KCOV, where the kernel has
+        them, see which of their code is reached. The folder also holds what gcov needs."""
+        inputs = {
+            "tree": digest_file(tree / "arch/x86/boot/bzImage"),
+            "source": source_digest(),
+            "variables": INSTRUMENTED,
+        }
+
+        def make(folder: Path) -> None:
+            copy_sources(folder / "src")
+            command = ["make", "-j2", "-C", tree, f"M={folder}/src", *INSTRUMENTED, "modules"]
+            log = folder / "log"
+            if process.run(command, output=log):
+                raise IopathError(f"no modules: {log.read_text(errors='replace')[-2000:]}")
+
+        return self._session.cache.entry("instrumented", inputs, make)

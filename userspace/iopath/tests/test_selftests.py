@@ -6,19 +6,21 @@ The verdict comes last: the programs' TAP, the modules' unloading, the search fo
 the kernel said meanwhile. Whatever is not known to be good is a failure.
 """
 
+import json
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from linux_source import LinuxSource
 
 from iopath import guest, process
-from iopath.build import Built, build
+from iopath.build import build
 from iopath.guest import GuestError, Image, Machine, Qemu, Record
 from iopath.kernels import Tree
 from iopath.measure import Session
@@ -26,13 +28,47 @@ from iopath.paths import guest_program, source_root
 from iopath.plan import _uncompressed
 
 SELFTESTS = source_root() / "selftests"
-DEBUG = "debug"
-KERNELS = os.environ.get("KERNEL", f"5.10 6.1 6.12 7.2 7.3 {DEBUG}").replace("debian:", "").split()
 
-PROGRAMS = ("blknull_disk", "biogen_run", "biogen_file", "biogen_io")
+# Kernels that look for faults: the series of their source, and the fragments of their
+# configuration in selftests/config.
+DEBUG = {
+    "debug": ("6.12", ("minimal.config", "debug.config")),
+    "debug-7.2": ("7.2", ("minimal.config", "debug.config")),
+    "kcsan": ("6.12", ("minimal.config", "kcsan.config")),
+}
+KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3 debug").replace("debian:", "").split()
+
+# What the tests let be chosen, given to the guest's programs in their environment.
+VARIABLES = " ".join(
+    f"{name}={os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ
+)
+
+PROGRAMS = (
+    "modules.sh", "blknull_disk", "blknull_features", "blknull_churn",
+    "biogen_run", "biogen_file", "biogen_io",
+)  # fmt: skip
+# These need a kernel that fails on demand, or says which code was reached.
+FAULT_PROGRAMS = ("fault_nth", "races", "fuzz")
+SLOW = ("blknull_churn", "biogen_io")
+# With which "make check" does without the rest.
+QUICK = {
+    *((kernel, program) for kernel in KERNELS for program in PROGRAMS if program not in SLOW),
+    ("6.1", "biogen_io"), ("7.2", "biogen_io"), ("debug", "fault_nth"), ("debug", "fuzz"),
+}  # fmt: skip
+CASES = [
+    pytest.param(*case, marks=[pytest.mark.quick] if case in QUICK else [])
+    for case in (
+        (kernel, program)
+        for kernel in KERNELS
+        for program in (*PROGRAMS, *(FAULT_PROGRAMS if kernel.startswith("debug") else ()))
+    )
+]
 
 # Of the kernel's own, if it has them as modules.
 OWN_MODULES = ("configfs", "brd", "null_blk")
+
+# Of a report of KCSAN: that it is about a module that is tested.
+OUR_CODE = re.compile(r"\[(?:biogen|blknull|planted)\]")
 
 # What a kernel without a fault never says. A line that begins with "# " is a program's.
 TROUBLE = re.compile(
@@ -49,7 +85,7 @@ class TwoCpus(Machine):
     """A guest whose CPUs run side by side, by a clock that goes on by itself."""
 
     memory: int = 2048
-    cmdline: str = "mitigations=off panic_on_warn=1 oops=panic"
+    cmdline: str = f"mitigations=off oops=panic {VARIABLES}"
     time_limit: int = 2400
 
     def processors(self) -> list[str]:
@@ -58,11 +94,28 @@ class TwoCpus(Machine):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to test on: its name, what was built, and its own modules by name."""
+    """A kernel to test on: its name, image, the project's modules and its own, by name."""
 
     name: str
-    built: Built
+    vmlinuz: Path
+    modules: dict[str, Path]
     own: dict[str, Path]
+    tree: Path | None = None  # where it was built, if it is one that looks for faults
+    instrumented: Path | None = None  # where the modules were built, with gcov's notes
+
+    @property
+    def finds_leaks(self) -> bool:
+        return self.name.startswith("debug")
+
+
+def find_modules(*folders: Path) -> dict[str, Path]:
+    """The kernel's own modules below *folders*."""
+    return {
+        module: path
+        for module in OWN_MODULES
+        for folder in folders
+        for path in folder.rglob(f"{module}.ko*")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -70,23 +123,23 @@ def source(session: Session) -> LinuxSource:
     return LinuxSource(session)
 
 
-@pytest.fixture(scope="module", params=KERNELS)
-def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource) -> Kernel:
+@pytest.fixture(scope="module")
+def kernel(request: pytest.FixtureRequest, session: Session) -> Kernel:
     name = request.param
-    if name == DEBUG:
-        tree = Tree(source.tree("minimal.config", "debug.config"))
-        found, below = tree, [tree.path / "drivers/block"]
-    else:
-        found, below = session.find(f"debian:{name}"), []
-    built = build(found, session.cache, session.apt, lambda what, part: None)
-    if name != DEBUG and built.own_modules:
-        below = [built.own_modules]
-    own = {}
-    for module in OWN_MODULES:
-        for folder in below:
-            for path in folder.rglob(f"{module}.ko*"):
-                own[module] = path
-    return Kernel(name, built, own)
+    if name in DEBUG:
+        series, fragments = DEBUG[name]
+        source = LinuxSource(session, series)
+        tree = source.tree(*fragments)
+        built = source.modules(tree)
+        modules = {path.stem: path for path in built.rglob("*.ko")}
+        own = find_modules(tree / "drivers/block")
+        instrumented = built if name.startswith("debug") else None
+        return Kernel(name, Tree(tree).image, modules, own, tree, instrumented)
+    built = build(
+        session.find(f"debian:{name}"), session.cache, session.apt, lambda what, part: None
+    )
+    own = find_modules(built.own_modules) if built.own_modules else {}
+    return Kernel(name, built.vmlinuz, built.modules, own)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +153,9 @@ def programs(source: LinuxSource, tmp_path_factory: pytest.TempPathFactory) -> d
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return {path.name: path.read_bytes() for path in out.iterdir()}
+    shell = Path(process.need("busybox", "busybox-static"))
+    files = [*out.iterdir(), *SELFTESTS.glob("*/*.sh")]
+    return {path.name: path.read_bytes() for path in files} | {"sh": shell.read_bytes()}
 
 
 @dataclass(frozen=True)
@@ -136,20 +191,6 @@ def read_tap(text: str) -> Tap:
     return tap
 
 
-def run(
-    kernel: Kernel, commands: Sequence[str], programs: dict[str, bytes], log: Path
-) -> list[Record]:
-    """Boot *kernel* with the modules and the programs at hand, and carry out *commands*."""
-    files = {"init": guest_program("init").read_bytes()}
-    files |= {f"bin/{name}": data for name, data in programs.items()}
-    modules = kernel.own | kernel.built.modules
-    files |= {f"modules/{name}.ko": _uncompressed(path) for name, path in modules.items()}
-    plan = ["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []
-    image = Image(kernel.built.vmlinuz, [*plan, *commands], files)
-    records, _ = guest.boot(Qemu.find(), TwoCpus(), image, log)
-    return records
-
-
 ONLINE = "/sys/devices/system/cpu/online"
 
 # Why a test may be skipped, and on which kernels alone.
@@ -161,7 +202,18 @@ SKIPS = {
 }
 
 
-def verdict(kernel: Kernel, program: str, records: Sequence[Record], log: str) -> list[str]:
+def complaints(kernel: Kernel, console: str) -> list[str]:
+    """What the kernel said that it must not say. The kernel has data races of its own, which are
+    none of the modules'."""
+    if kernel.name == "kcsan":
+        reports = re.split(r"^.*={66}\n", console, flags=re.MULTILINE)
+        console = "".join(
+            part for part in reports if "BUG: KCSAN:" not in part or OUR_CODE.search(part)
+        )
+    return [match.group(0) for match in TROUBLE.finditer(console)]
+
+
+def verdict(kernel: Kernel, program: str, records: Sequence[Record], console: str) -> list[str]:
     """Everything that is not as it must be."""
     outputs = {record.name: record.data.decode(errors="replace") for record in records}
     tap = read_tap(outputs.get(program, ""))
@@ -175,33 +227,204 @@ def verdict(kernel: Kernel, program: str, records: Sequence[Record], log: str) -
         faults.append("nothing passed")
     if outputs.get(ONLINE) != "0-1\n":
         faults.append(f"CPUs: {outputs.get(ONLINE)}")
-    if kernel.name == DEBUG and read_tap(outputs.get("leaks", "")) != Tap(["leaks"], [], {}):
+    if kernel.finds_leaks and read_tap(outputs.get("leaks", "")) != Tap(["leaks"], [], {}):
         faults.append(f"leaks: {outputs.get('leaks', 'not searched for')}")
-    return faults + [match.group(0) for match in TROUBLE.finditer(log)]
+    return faults + complaints(kernel, console)
 
 
-@pytest.mark.guest
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_program(kernel: Kernel, programs: dict[str, bytes], program: str, tmp_path: Path) -> None:
-    log = tmp_path / "console.log"
-    commands = [
+def run(
+    kernel: Kernel,
+    program: str,
+    programs: dict[str, bytes],
+    log: Path,
+    *,
+    first: Sequence[str] = (),
+    coverage: "Coverage | None" = None,
+    time_limit: int = TwoCpus.time_limit,
+) -> list[str]:
+    """Boot *kernel*, carry out *first* and run *program* ("NAME ARGUMENTS"): the verdict."""
+    name = program.split()[0]
+    files = {"init": guest_program("init").read_bytes()}
+    files |= {f"bin/{file}": data for file, data in programs.items()}
+    modules = kernel.own | kernel.modules
+    files |= {f"modules/{module}.ko": _uncompressed(path) for module, path in modules.items()}
+    plan = [
+        *(["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []),
         f"file {ONLINE}",
-        f"run {program} /bin/{program}",
-        *(f"insmod /modules/{module}.ko" for module in kernel.built.modules),
-        *(f"rmmod {module}" for module in kernel.built.modules),
-        *(["run leaks /bin/leaks"] if kernel.name == DEBUG else []),
+        *first,
+        f"run {name} /bin/{program}",
+        *(f"insmod /modules/{module}.ko" for module in ("blknull", "biogen")),
+        *(f"rmmod {module}" for module in ("biogen", "blknull")),
+        *(["run leaks /bin/leaks"] if kernel.finds_leaks else []),
+        *(coverage.commands() if coverage else []),
     ]
+    machine = TwoCpus(time_limit=time_limit)
+    if kernel.name != "kcsan":
+        machine = replace(machine, cmdline=f"{machine.cmdline} panic_on_warn=1")
     faults = []
     try:
-        records = run(kernel, commands, programs, log)
+        records, _ = guest.boot(Qemu.find(), machine, Image(kernel.vmlinuz, plan, files), log)
     except GuestError as error:
         records = error.records
         faults.append(str(error))
     console = log.read_text(errors="replace")
-    faults += verdict(kernel, program, records, console)
+    faults += verdict(kernel, name, records, console)
+    if coverage and not faults:
+        coverage.add(records)
     if faults:
-        said = [line for line in console.splitlines() if line.startswith("# ")]
-        pytest.fail("\n".join([*faults, *said[-20:]]), pytrace=False)
+        faults += [line for line in console.splitlines() if line.startswith("# ")][-20:]
+    return faults
+
+
+class Coverage:
+    """Which lines of the modules were run, by source file: gcov's counts, summed over guests."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._folder = kernel.instrumented
+        self.lines: dict[str, dict[int, int]] = {}
+
+    def _notes(self) -> list[Path]:
+        return sorted(self._folder.rglob("*.gcno")) if self._folder else []
+
+    def _data(self, note: Path) -> str:
+        """Where the guest has the counts; an entry of the cache was elsewhere when it was made."""
+        made = f"{self._folder}.part"
+        return f"/sys/kernel/debug/gcov{made}/{note.relative_to(self._folder).with_suffix('.gcda')}"
+
+    def commands(self) -> list[str]:
+        return [
+            f"file {self._data(note)}" for note in self._notes() if not note.stem.endswith(".mod")
+        ]
+
+    def add(self, records: Sequence[Record]) -> None:
+        data = {record.name: record.data for record in records}
+        for note in self._notes():
+            counts = data.get(self._data(note)[:200])
+            if counts is None:
+                continue
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                shutil.copyfile(note, folder / note.name)
+                (folder / note.name).with_suffix(".gcda").write_bytes(counts)
+                done = subprocess.run(
+                    [process.need("gcov", "gcc"), "--json-format", "--stdout", note.stem],
+                    cwd=folder, capture_output=True, text=True, check=True,
+                )  # fmt: skip
+            for file in json.loads(done.stdout)["files"]:
+                match = re.search(r"/src/(kernel/.*)", file["file"])
+                if match:
+                    lines = self.lines.setdefault(match[1], {})
+                    for line in file["lines"]:
+                        number = line["line_number"]
+                        lines[number] = lines.get(number, 0) + line["count"]
+
+    def report(self) -> str:
+        """Per file the share of lines that were run, and the numbers of those that were not."""
+        rows, total, run = [], 0, 0
+        for name, lines in sorted(self.lines.items()):
+            missed = sorted(number for number, count in lines.items() if not count)
+            total += len(lines)
+            run += len(lines) - len(missed)
+            share = 100 * (len(lines) - len(missed)) / len(lines)
+            rows.append(f"{share:6.1f} % of {len(lines):4} {name} {missed or ''}")
+        share = 100 * run / total if total else 0
+        return "\n".join([*rows, f"{share:6.1f} % of {total:4} lines"])
+
+
+@pytest.fixture(scope="module")
+def coverage() -> Iterator[dict[str, Coverage]]:
+    """By kernel; what was reached is written to build/coverage-KERNEL.txt in the end."""
+    found: dict[str, Coverage] = {}
+    yield found
+    for name, coverage in found.items():
+        text = coverage.report() + "\n"
+        (source_root() / f"build/coverage-{name}.txt").write_text(text)
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize(("kernel", "program"), CASES, indirect=["kernel"], scope="module")
+def test_program(
+    kernel: Kernel,
+    programs: dict[str, bytes],
+    program: str,
+    coverage: dict[str, Coverage],
+    tmp_path: Path,
+) -> None:
+    counted = coverage.setdefault(kernel.name, Coverage(kernel)) if kernel.instrumented else None
+    faults = run(kernel, program, programs, tmp_path / "console.log", coverage=counted)
+    if faults:
+        pytest.fail("\n".join(faults), pytrace=False)
+
+
+# Faults that are there are found.
+
+PLANTED_MODULE = {
+    "warning": "WARNING: CPU",
+    "leak": "leaks: ",
+    "inversion": "possible circular locking dependency",
+    "use_after_free": "KASAN: slab-use-after-free",
+    "sleep": "BUG: scheduling while atomic",
+    "race": "KCSAN: data-race in planted_counter",
+}
+PLANTED_PROGRAM = {
+    "no_plan": "0 plans",
+    "hang": "did not end within",
+    "die": "ended with status 139",
+    "stop": "1 results of 2",
+    "status": "ended with status 1",
+    "fail": "not ok second",
+    "skip": "skipped second: not today",
+}
+PLANTED = [
+    *(("kcsan" if fault == "race" else "debug", fault) for fault in PLANTED_MODULE),
+    *((KERNELS[0], how) for how in PLANTED_PROGRAM),
+]
+
+
+@pytest.mark.guest
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("kernel", "fault"),
+    [case for case in PLANTED if case[0] in KERNELS],
+    indirect=["kernel"],
+    scope="module",
+)
+def test_planted(kernel: Kernel, programs: dict[str, bytes], fault: str, tmp_path: Path) -> None:
+    log = tmp_path / "console.log"
+    if fault in PLANTED_PROGRAM:
+        limit = 60 if fault == "hang" else TwoCpus.time_limit
+        faults = run(kernel, f"misbehave {fault}", programs, log, time_limit=limit)
+        wanted = PLANTED_PROGRAM[fault]
+    else:
+        folder = tmp_path / "planted"
+        shutil.copytree(SELFTESTS / "planted", folder)
+        command = ["make", "-s", "-C", kernel.tree, f"M={folder}", "modules"]
+        subprocess.run(command, check=True, capture_output=True)
+        modules = kernel.modules | {"planted": folder / "planted.ko"}
+        first = [f"insmod /modules/planted.ko fault={fault}", "rmmod planted"]
+        kernel = replace(kernel, modules=modules)
+        faults = run(kernel, "misbehave not", programs, log, first=first)
+        wanted = PLANTED_MODULE[fault]
+    assert any(wanted in line for line in faults), faults
+
+
+def test_in_a_kernel_tree(source: LinuxSource, tmp_path: Path) -> None:
+    """The collections are built and installed by a kernel's own make."""
+    tree, installed = tmp_path / "linux", tmp_path / "installed"
+    shutil.copytree(source.kselftest().parents[2], tree)
+    targets = [path.parent.name for path in SELFTESTS.glob("*/config")]
+    for name in targets:
+        shutil.copytree(SELFTESTS / name, tree / "tools/testing/selftests" / name)
+    done = subprocess.run(
+        ["make", "-C", tree / "tools/testing/selftests", "install", f"TARGETS={' '.join(targets)}",
+         f"UAPI={source_root()}/kernel/include", f"INSTALL_PATH={installed}", "FORCE_TARGETS=1"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    listed = {
+        line.partition(":")[2] for line in (installed / "kselftest-list.txt").read_text().split()
+    }
+    assert listed == {*PROGRAMS, *FAULT_PROGRAMS}
 
 
 # Whether anything is found at all.
@@ -215,13 +438,14 @@ def judged(name: str, output: str, console: str = CONSOLE, leaks: str = "") -> l
     records = [Record(ONLINE, 0, b"0-1\n"), Record("program", 0, output.encode())]
     if leaks:
         records.append(Record("leaks", 0, leaks.encode()))
-    return verdict(SimpleNamespace(name=name), "program", records, console)
+    kernel = Kernel(name, Path(), {}, {})
+    return verdict(kernel, "program", records, console)
 
 
 def test_good() -> None:
     assert judged("5.10", GOOD) == []
     all_passed = GOOD.replace(" # SKIP null_blk does not poll", "")
-    assert judged(DEBUG, all_passed, leaks="TAP version 13\n1..1\nok 1 leaks\n") == []
+    assert judged("debug", all_passed, leaks="TAP version 13\n1..1\nok 1 leaks\n") == []
 
 
 @pytest.mark.parametrize(
@@ -250,7 +474,7 @@ def test_planted_skip() -> None:
 
 @pytest.mark.parametrize("leaks", ["", "1..1\nnot ok 1 leaks\n", "1..1\nok 1 leaks # SKIP no\n"])
 def test_planted_leak(leaks: str) -> None:
-    assert judged(DEBUG, "1..1\nok 1 a\n", leaks=leaks)
+    assert judged("debug", "1..1\nok 1 a\n", leaks=leaks)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# What a person does with the modules by hand: load, make devices in configfs,
+# use them, unload. MODULES is the folder they are in.
+
+MODULES=${MODULES:-/modules}
+CONFIGFS=/sys/kernel/config
+number=0
+
+# result NAME COMMAND...: the test NAME is whether COMMAND succeeds.
+result() {
+	name=$1
+	shift
+	number=$((number + 1))
+	if said=$("$@" 2>&1); then
+		echo "ok $number $name"
+	else
+		echo "# $said"
+		echo "not ok $number $name"
+	fi
+}
+
+# fails COMMAND...: it does.
+fails() {
+	! "$@"
+}
+
+load() {
+	module=$1
+	shift
+	insmod "$MODULES/$module.ko" "$@"
+}
+
+# is FILE TEXT: the file says just that.
+is() {
+	[ "$(cat "$1")" = "$2" ]
+}
+
+set_to() {
+	echo "$2" >"$1"
+}
+
+reads() {
+	dd if="$1" of=/dev/null bs=4096 count=16
+}
+
+writes() {
+	dd if=/dev/zero of="$1" bs=4096 count=16 conv=notrunc
+}
+
+echo "TAP version 13"
+echo "1..32"
+mount -t configfs none $CONFIGFS 2>/dev/null
+
+result blknull_loads load blknull nr_devices=2 size_mb=64
+result two_devices test -b /dev/blknull0 -a -b /dev/blknull1
+result no_third test ! -e /dev/blknull2
+result size is /sys/block/blknull1/size 131072
+result loaded_twice fails load blknull
+result biogen_loads load biogen device=/dev/blknull0
+result node test -c /dev/biogen0
+result reads reads /dev/biogen0
+result writes_not fails writes /dev/biogen0
+result target_held fails rmmod blknull
+result biogen_unloads rmmod biogen
+result node_gone test ! -e /dev/biogen0
+
+load biogen
+result item mkdir $CONFIGFS/biogen/x
+cd $CONFIGFS/biogen/x || exit 1
+result no_device fails set_to power 1
+result device set_to device /dev/blknull1
+result write set_to write 1
+result power set_to power 1
+result node_named is node biogen0
+result write_now writes /dev/biogen0
+result live fails set_to device /dev/blknull0
+result no_children fails mkdir "$CONFIGFS/biogen/x/y"
+result module_held fails rmmod biogen
+result power_off set_to power 0
+result withdrawn test ! -e /dev/biogen0
+cd /
+result item_gone rmdir $CONFIGFS/biogen/x
+result unloads rmmod biogen
+
+result disk mkdir $CONFIGFS/blknull/y
+result sized set_to $CONFIGFS/blknull/y/size_mb 32
+result disk_on set_to $CONFIGFS/blknull/y/power 1
+result third is /sys/block/blknull2/size 65536
+result disk_gone rmdir $CONFIGFS/blknull/y
+result blknull_unloads rmmod blknull

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every place of an operation where the kernel may fail to get memory, or a bio
+ * may fail, fails once: first the first, then the second, until the operation
+ * ends before the fault comes. Needs a kernel with FAULT_INJECTION.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include <uapi/biogen.h>
+
+#include "engine.h"
+#include "util.h"
+
+#define DEBUGFS		"/sys/kernel/debug"
+#define CONFIGFS	"/sys/kernel/config"
+#define DISK_MIB	8
+#define DISK_SIZE	(DISK_MIB * MIB)
+#define MAX_FAULTS	20000
+#define TIMEOUT		1200
+
+static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
+static const struct disk slow = {
+	.null_blk = true, .mib = DISK_MIB, .block = 512, .delay_ns = 200000
+};
+
+static int fail_nth = -1;
+
+/* The @nth chance of this thread to fail is taken; 0: none. */
+static void fault_arm(unsigned int nth)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", nth);
+
+	if (pwrite(fail_nth, text, len, 0) != len)
+		abort();
+}
+
+/* Return: whether it was. */
+static bool fault_disarm(void)
+{
+	char text[16] = "";
+
+	if (pread(fail_nth, text, sizeof(text) - 1, 0) <= 0)
+		abort();
+	fault_arm(0);
+	return !atoi(text);
+}
+
+static const char *const kinds[] = {
+	"failslab", "fail_page_alloc", "fail_make_request"
+};
+
+static int fault_set(const char *name, unsigned long value)
+{
+	char path[128], text[32];
+	int i, err = 0;
+
+	snprintf(text, sizeof(text), "%#lx", value);
+	for (i = 0; !err && i < ARRAY_SIZE(kinds); i++) {
+		snprintf(path, sizeof(path), DEBUGFS "/%s/%s", kinds[i], name);
+		err = write_text(path, text);
+	}
+	return err;
+}
+
+/* Faults count only while @function of the kernel has been called; NULL: all. */
+static int faults_below(const char *function)
+{
+	unsigned long at, start = 0, end = -1UL;
+	char name[256];
+	FILE *symbols;
+	int err;
+
+	if (function) {
+		symbols = fopen("/proc/kallsyms", "r");
+		if (!symbols)
+			return -errno;
+		while (fscanf(symbols, "%lx %*c %255s%*[^\n]", &at, name) == 2)
+			if (!strcmp(name, function))
+				start = at;
+		rewind(symbols);
+		while (fscanf(symbols, "%lx %*c %255s%*[^\n]", &at, name) == 2)
+			if (at > start && at < end)
+				end = at;
+		fclose(symbols);
+		if (!start)
+			return -ENOENT;
+	}
+	err = fault_set("require-start", start);
+	return err ?: fault_set("require-end", end);
+}
+
+/* Each kind of fault, in every context, without a word in the log. */
+static int faults_init(const char *disk)
+{
+	static const char *const settings[][2] = {
+		{ "failslab/ignore-gfp-wait", "N" },
+		{ "failslab/verbose", "0" },
+		{ "fail_page_alloc/ignore-gfp-wait", "N" },
+		{ "fail_page_alloc/ignore-gfp-highmem", "N" },
+		{ "fail_page_alloc/min-order", "0" },
+		{ "fail_page_alloc/verbose", "0" },
+		{ "fail_make_request/verbose", "0" },
+	};
+	char path[128];
+	int i, err;
+
+	if (mount("debugfs", DEBUGFS, "debugfs", 0, NULL) && errno != EBUSY)
+		return -errno;
+	for (i = 0; i < ARRAY_SIZE(settings); i++) {
+		snprintf(path, sizeof(path), DEBUGFS "/%s", settings[i][0]);
+		err = write_text(path, settings[i][1]);
+		if (err)
+			return err;
+	}
+	snprintf(path, sizeof(path), "/sys/block/%s/make-it-fail",
+		 disk + strlen("/dev/"));
+	err = write_text(path, "1");
+	if (err)
+		return err;
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	return fail_nth < 0 ? -errno : faults_below(NULL);
+}
+
+FIXTURE(nth) {
+	unsigned char *buf;
+	int fd;
+	struct engine engine;
+	struct biogen_job job;
+	struct biogen_run run;
+};
+
+FIXTURE_VARIANT(nth) {
+	const struct disk *disk;
+};
+
+FIXTURE_VARIANT_ADD(nth, brd) {
+	.disk = &brd,
+};
+
+FIXTURE_VARIANT_ADD(nth, slow) {
+	.disk = &slow,
+};
+
+FIXTURE_SETUP(nth)
+{
+	size_t pos;
+	int fd;
+
+	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
+		ASSERT_EQ(EBUSY, errno);
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(0, disks_create(variant->disk, 1));
+	self->buf = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+	memset(self->buf, 0x5a, 4 * MIB);
+	fd = open(disk_path(variant->disk, 0), O_WRONLY | O_DIRECT);
+	ASSERT_LE(0, fd);
+	for (pos = 0; pos < DISK_SIZE; pos += MIB)
+		ASSERT_EQ(MIB, pwrite(fd, self->buf, MIB, pos));
+	close(fd);
+	self->fd = -1;
+	ASSERT_EQ(0, faults_init(disk_path(variant->disk, 0)));
+}
+
+FIXTURE_TEARDOWN(nth)
+{
+	close(fail_nth);
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, disks_destroy());
+}
+
+/**
+ * struct faulty - an operation and what surrounds it
+ * @name: for the report
+ * @prepare: before each time, or NULL
+ * @run: the operation; returns 0 or more, or a negative errno
+ * @check: after each time, whether it failed or not, or NULL; returns whether
+ *	all is as it must be after @ret
+ * @arg: theirs
+ * @errors: what @run may return when a fault was hit, up to a 0
+ * @least: the number of faults that there are at least
+ */
+struct faulty {
+	const char *name;
+	int (*prepare)(struct _test_data_nth *self, const void *arg);
+	long (*run)(struct _test_data_nth *self, const void *arg);
+	bool (*check)(struct _test_data_nth *self, const void *arg, long ret);
+	const void *arg;
+	int errors[6];
+	unsigned int least;
+};
+
+static bool expected(const struct faulty *op, long ret)
+{
+	int i;
+
+	for (i = 0; op->errors[i]; i++)
+		if (ret == -op->errors[i])
+			return true;
+	return ret >= 0;
+}
+
+static void sweep(struct __test_metadata *_metadata,
+		  struct _test_data_nth *self, const struct faulty *op)
+{
+	unsigned int nth, failed = 0;
+	bool hit = true;
+	long ret;
+
+	for (nth = 1; hit; nth++) {
+		ASSERT_GT(MAX_FAULTS, nth) {
+			TH_LOG("%s never ends", op->name);
+		}
+		if (op->prepare)
+			ASSERT_EQ(0, op->prepare(self, op->arg));
+		fault_arm(nth);
+		ret = op->run(self, op->arg);
+		hit = fault_disarm();
+		ASSERT_TRUE(hit ? expected(op, ret) : ret >= 0) {
+			TH_LOG("%s returns %ld, fault %u was %s", op->name,
+			       ret, nth, hit ? "hit" : "not hit");
+		}
+		if (op->check)
+			ASSERT_TRUE(op->check(self, op->arg, ret)) {
+				TH_LOG("%s leaves a mess after fault %u, returned %ld",
+				       op->name, nth, ret);
+			}
+		failed += ret < 0;
+	}
+	/* The last one was not hit. */
+	TH_LOG("%s: %u faults, %u of them fatal", op->name, nth - 2, failed);
+	EXPECT_LE(op->least, failed);
+}
+
+/* Loading. */
+
+struct module {
+	const char *name;
+	const char *params;
+	const char *node;
+};
+
+static long load(struct _test_data_nth *self, const void *arg)
+{
+	const struct module *module = arg;
+
+	return module_load(module->name, module->params);
+}
+
+static bool unloads(struct _test_data_nth *self, const void *arg, long ret)
+{
+	const struct module *module = arg;
+
+	if (module_unload(module->name) != (ret ? -ENOENT : 0))
+		return false;
+	return access(module->node, F_OK) && errno == ENOENT;
+}
+
+TEST_F_TIMEOUT(nth, load, TIMEOUT)
+{
+	char device[64];
+	const struct module modules[] = {
+		{ "blknull", "nr_devices=2", "/dev/blknull0" },
+		{ "biogen", "", "/dev/biogen0" },
+		{ "biogen", device, "/dev/biogen0" },
+	};
+	struct faulty op = {
+		/* EINVAL: device_add_disk() does not look whether it has a name. */
+		.run = load, .check = unloads, .errors = { ENOMEM, EINVAL },
+		.least = 1,
+	};
+	int i;
+
+	snprintf(device, sizeof(device), "device=%s write=1",
+		 disk_path(variant->disk, 0));
+	/* Not before their own functions are called. */
+	ASSERT_EQ(0, faults_below("do_one_initcall"));
+	for (i = 0; i < ARRAY_SIZE(modules); i++) {
+		op.name = modules[i].name;
+		op.arg = &modules[i];
+		sweep(_metadata, self, &op);
+	}
+}
+
+/* Devices of configfs. */
+
+#define ITEM		CONFIGFS "/biogen/nth"
+
+static long make_item(struct _test_data_nth *self, const void *arg)
+{
+	return mkdir(ITEM, 0755) ? -errno : 0;
+}
+
+static bool remove_item(struct _test_data_nth *self, const void *arg, long ret)
+{
+	return !rmdir(ITEM) ? !ret : ret && errno == ENOENT;
+}
+
+static long set_device(struct _test_data_nth *self, const void *arg)
+{
+	return write_text(ITEM "/device", arg);
+}
+
+static long power_on(struct _test_data_nth *self, const void *arg)
+{
+	return write_text(ITEM "/power", "1");
+}
+
+static bool powered(struct _test_data_nth *self, const void *arg, long ret)
+{
+	char text[32];
+
+	if (read_text(ITEM "/power", text, sizeof(text)) ||
+	    strcmp(text, ret ? "0\n" : "1\n"))
+		return false;
+	if (!access(BIOGEN, F_OK) == !!ret)
+		return false;
+	return write_text(ITEM "/power", "0") == 0 && access(BIOGEN, F_OK);
+}
+
+TEST_F_TIMEOUT(nth, configfs, TIMEOUT)
+{
+	const struct faulty make = {
+		.name = "mkdir", .run = make_item, .check = remove_item,
+		.errors = { ENOMEM }, .least = 1,
+	};
+	const struct faulty set = {
+		.name = "device", .run = set_device,
+		.arg = disk_path(variant->disk, 0),
+		.errors = { ENOMEM }, .least = 1,
+	};
+	const struct faulty power = {
+		.name = "power", .run = power_on, .check = powered,
+		.errors = { ENOMEM }, .least = 1,
+	};
+
+	ASSERT_EQ(0, module_load("biogen", ""));
+	sweep(_metadata, self, &make);
+	ASSERT_EQ(0, mkdir(ITEM, 0755));
+	sweep(_metadata, self, &set);
+	ASSERT_EQ(0, set_device(self, disk_path(variant->disk, 0)));
+	ASSERT_EQ(0, write_text(ITEM "/write", "1"));
+	sweep(_metadata, self, &power);
+	ASSERT_EQ(0, rmdir(ITEM));
+}
+
+/* Files. */
+
+static long open_file(struct _test_data_nth *self, const void *arg)
+{
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	return self->fd < 0 ? -errno : 0;
+}
+
+static bool close_file(struct _test_data_nth *self, const void *arg, long ret)
+{
+	return ret || !close(self->fd);
+}
+
+TEST_F_TIMEOUT(nth, open, TIMEOUT)
+{
+	const struct faulty op = {
+		.name = "open", .run = open_file, .check = close_file,
+		.errors = { ENOMEM, ENFILE }, .least = 1,
+	};
+
+	ASSERT_EQ(0, biogen_load(disk_path(variant->disk, 0), "write=1"));
+	sweep(_metadata, self, &op);
+}
+
+/* I/O. */
+
+#define IOVS	8
+
+/**
+ * struct io_shape - an I/O
+ * @write: direction
+ * @len: of one buffer
+ * @nr: of buffers, up to IOVS
+ */
+struct io_shape {
+	bool write;
+	size_t len;
+	int nr;
+};
+
+static int fill_buffer(struct _test_data_nth *self, const void *arg)
+{
+	const struct io_shape *shape = arg;
+
+	memset(self->buf, shape->write ? 0x5a : 0, 4 * MIB);
+	return 0;
+}
+
+static long do_io(struct _test_data_nth *self, const void *arg)
+{
+	const struct io_shape *shape = arg;
+	struct iovec iov[IOVS];
+	struct op op = {
+		.fd = self->fd, .write = shape->write, .iov = iov,
+		.nr = shape->nr, .offset = 4096,
+	};
+	int i, err;
+
+	/* Not side by side: no two of them are one segment. */
+	for (i = 0; i < shape->nr; i++) {
+		iov[i].iov_base = self->buf + i * (shape->len + 4096);
+		iov[i].iov_len = shape->len;
+	}
+	err = engine_run(&self->engine, &op, 1);
+	return err ?: op.result;
+}
+
+/* Nothing but what the disk holds, and all of it after a success. */
+static bool right_data(struct _test_data_nth *self, const void *arg, long ret)
+{
+	const struct io_shape *shape = arg;
+	size_t i, at, done = 0;
+
+	if (ret > 0 && ret != shape->len * shape->nr)
+		return false;
+	for (i = 0; i < shape->nr; i++) {
+		for (at = 0; at < shape->len; at++, done++) {
+			unsigned char byte =
+				self->buf[i * (shape->len + 4096) + at];
+
+			if (ret > 0 ? byte != 0x5a : byte && byte != 0x5a)
+				return false;
+		}
+	}
+	return true;
+}
+
+static const enum engine_kind engines[] = {
+	ENGINE_SYNC, ENGINE_AIO, ENGINE_URING, ENGINE_FIXED
+};
+
+TEST_F_TIMEOUT(nth, io, TIMEOUT)
+{
+	static const struct io_shape shapes[] = {
+		{ false, 4096, 1 },
+		{ true, 4096, 1 },
+		{ false, 16384, 1 },
+		{ false, MIB, 1 },
+		{ true, MIB, 1 },
+		{ false, 65536, IOVS },
+		{ true, 65536, IOVS },
+	};
+	struct iovec buffer = { self->buf, 4 * MIB };
+	char name[64];
+	struct faulty op = {
+		.name = name, .prepare = fill_buffer, .run = do_io,
+		.check = right_data,
+		/* An iocb that is not to be had is asked for again. */
+		.errors = { ENOMEM, EIO, EAGAIN, EFAULT },
+	};
+	int kind, i;
+
+	ASSERT_EQ(0, biogen_load(disk_path(variant->disk, 0), "write=1"));
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	for (kind = 0; kind < ARRAY_SIZE(engines); kind++) {
+		ASSERT_EQ(0, engine_init(&self->engine, engines[kind], &buffer,
+					 1));
+		/* io_uring may do it again, in a thread where nothing fails. */
+		op.least = engines[kind] < ENGINE_URING;
+		for (i = 0; i < ARRAY_SIZE(shapes); i++) {
+			if (engines[kind] == ENGINE_FIXED && shapes[i].nr > 1)
+				continue;
+			snprintf(name, sizeof(name), "engine %d, %s of %d x %zu",
+				 engines[kind],
+				 shapes[i].write ? "write" : "read",
+				 shapes[i].nr, shapes[i].len);
+			op.arg = &shapes[i];
+			sweep(_metadata, self, &op);
+		}
+		engine_exit(&self->engine);
+	}
+	close(self->fd);
+}
+
+/* The generator. */
+
+static long generate(struct _test_data_nth *self, const void *arg)
+{
+	return ioctl(self->fd, BIOGEN_RUN, &self->run) ? -errno : 0;
+}
+
+static int prepare_run(struct _test_data_nth *self, const void *arg)
+{
+	memset(&self->job, 0, sizeof(self->job));
+	self->run = (struct biogen_run) {
+		.version	= BIOGEN_VERSION,
+		.flags		= BIOGEN_LATENCY,
+		.pattern	= BIOGEN_RANDOM,
+		.inject		= BIOGEN_SUBMIT_BIO,
+		.wait		= BIOGEN_ASYNC,
+		.block_size	= 8192,
+		.depth		= 8,
+		.batch		= 4,
+		.nr_jobs	= 1,
+		.rounds		= 2,
+		.ios		= 20,
+		.jobs		= (unsigned long)&self->job,
+	};
+	return 0;
+}
+
+static bool ran(struct _test_data_nth *self, const void *arg, long ret)
+{
+	if (ret)
+		return !self->job.ios;
+	return self->run.state == BIOGEN_DONE && self->job.ios == 40;
+}
+
+TEST_F_TIMEOUT(nth, generator, TIMEOUT)
+{
+	const struct faulty op = {
+		.name = "generator", .prepare = prepare_run, .run = generate,
+		.check = ran, .errors = { ENOMEM }, .least = 1,
+	};
+
+	ASSERT_EQ(0, biogen_load(disk_path(variant->disk, 0), "write=1"));
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	sweep(_metadata, self, &op);
+	close(self->fd);
+}
+
+/* Its threads are not this one: the bio after @nth others fails. */
+TEST_F_TIMEOUT(nth, generator_bio, TIMEOUT)
+{
+	const unsigned int depths[] = { 1, 8 };
+	unsigned int nth, d;
+	char text[32];
+
+	ASSERT_EQ(0, biogen_load(disk_path(variant->disk, 0), "write=1"));
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, write_text(DEBUGFS "/fail_make_request/probability",
+				"100"));
+	for (d = 0; d < ARRAY_SIZE(depths); d++) {
+		for (nth = 0; nth <= 40; nth++) {
+			prepare_run(self, NULL);
+			self->run.pattern = BIOGEN_SEQUENTIAL;
+			self->run.depth = depths[d];
+			self->run.batch = depths[d] > 1 ? 4 : 1;
+			/* Space is used up by bytes; the last one fails. */
+			snprintf(text, sizeof(text), "%u", nth * 8192 + 1);
+			ASSERT_EQ(0, write_text(DEBUGFS "/fail_make_request/space",
+						text));
+			ASSERT_EQ(0, write_text(DEBUGFS "/fail_make_request/times",
+						"1"));
+			ASSERT_EQ(0, ioctl(self->fd, BIOGEN_RUN, &self->run));
+			if (nth == 40) {
+				EXPECT_EQ(BIOGEN_DONE, self->run.state);
+				EXPECT_EQ(0, self->job.errors);
+				continue;
+			}
+			EXPECT_EQ(BIOGEN_FAILED, self->run.state);
+			EXPECT_EQ(EIO, self->job.error);
+			EXPECT_EQ(1, self->job.errors);
+			EXPECT_EQ(nth * 8192, self->job.error_offset);
+			EXPECT_EQ(0, self->job.error_write);
+			EXPECT_LT(nth, self->job.ios);
+			EXPECT_EQ((self->job.ios - 1) * 8192, self->job.bytes);
+		}
+	}
+	EXPECT_EQ(0, write_text(DEBUGFS "/fail_make_request/probability", "0"));
+	close(self->fd);
+}
+
+TEST_HARNESS_MAIN
