@@ -48,11 +48,13 @@ static __always_inline bool blknull_read_no_fill(const struct bio *bio)
 
 /*
  * The same for any bio. An operation whose number is odd brings no data in:
- * that is every one but reading, as far as bios go.
+ * that is every one but reading, as far as bios go. The compiler sees that
+ * pinned pages are asked for twice.
  */
 static __always_inline bool blknull_no_fill(const struct bio *bio)
 {
-	return op_is_write(bio->bi_opf) || blknull_read_no_fill(bio);
+	return compat_bio_page_pinned(bio) || op_is_write(bio->bi_opf) ||
+	       blknull_read_no_fill(bio);
 }
 
 /* Fill a bio for which these did not know better. */
