@@ -49,13 +49,17 @@ static __thread char stat_text[128 << 10];
  * struct shared - what parent and jobs share
  * @parent: whom to tell; not getppid(), which is init if the parent died
  * @stop: not 0: end now
+ * @nr_jobs: how many there are
  * @ready: jobs that are ready to start
+ * @finished: jobs that have nothing more to measure
  * @results: one for each job; behind them come their rounds and latencies
  */
 struct shared {
 	pid_t parent;
 	int stop;
+	unsigned int nr_jobs;
 	unsigned int ready;
+	unsigned int finished;
 	struct result results[];
 };
 
@@ -206,10 +210,11 @@ static void do_round(struct job *job, uint64_t nr, int stat_fd, struct round *r)
 	int64_t intr;
 	uint64_t ns;
 
-	if (job->o->invalidate)
-		drop_cache(job);
+	/* In this order: what is mapped does not leave the page cache. */
 	if (job->o->engine->before_round)
 		job->o->engine->before_round(job);
+	if (job->o->invalidate)
+		drop_cache(job);
 	iopath_mark_region((unsigned int)job->o->region);
 	intr = interrupts(stat_fd);
 	if (job->o->pmu)
@@ -437,17 +442,31 @@ static bool prepare(struct job *job)
 	return true;
 }
 
-/* Tell the parent that this job is ready, and wait for all the others. */
-static void wait_for_start(struct shared *shared)
+static void wait_for_parent(void)
 {
 	sigset_t set;
 	int sig;
 
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
-	wake(shared->parent, shared->parent, SIGUSR1);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigwait(&set, &sig);
+}
+
+/* Tell the parent that this job is ready, and wait for all the others. */
+static void wait_for_start(struct shared *shared)
+{
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
+	wake(shared->parent, shared->parent, SIGUSR1);
+	wait_for_parent();
+}
+
+/* To clean up takes time, which is not that of jobs that still work. */
+static void wait_for_others(struct shared *shared)
+{
+	if (__atomic_add_fetch(&shared->finished, 1, __ATOMIC_RELAXED) ==
+	    shared->nr_jobs)
+		wake(shared->parent, shared->parent, SIGUSR1);
+	wait_for_parent();
 }
 
 /* SIGUSR2 does nothing but end a system call that waits. */
@@ -472,6 +491,7 @@ static void job_main(struct job *job, struct shared *shared)
 	wait_for_start(shared);
 	if (!job->res->errors)
 		do_job(job, stat_fd);
+	wait_for_others(shared);
 	if (e->cleanup)
 		e->cleanup(job);
 	if (job->buffers)
@@ -641,7 +661,8 @@ static void live_line(const struct report *r)
 
 /*
  * The parent's part: let the jobs go when all are ready, stop them when time
- * is up or somebody asks for it, and wait until all have ended. A second
+ * is up or somebody asks for it, let them clean up when all have finished, and
+ * wait until they have ended. A second
  * Ctrl-C does not wait for the I/Os that are under way.
  */
 static void supervise(struct worker *workers, unsigned int running,
@@ -652,7 +673,7 @@ static void supervise(struct worker *workers, unsigned int running,
 	const struct timespec second = { .tv_sec = 1 };
 	const struct timespec *wait = r->o->live ? &second : NULL;
 	struct cpu_time before = { 0, 0 };
-	bool started = false;
+	bool started = false, released = false;
 	int sig;
 
 	while (running) {
@@ -682,12 +703,18 @@ static void supervise(struct worker *workers, unsigned int running,
 			before = cpu_time();
 			start_all(workers, r);
 		}
+		if (started && !released &&
+		    __atomic_load_n(&shared->finished, __ATOMIC_RELAXED) >=
+		    running) {
+			released = true;
+			r->idle_percent = idle_percent(before, cpu_time());
+			signal_all(workers, r->nr_jobs, SIGUSR1);
+		}
 		if (started && shared->stop)
 			signal_all(workers, r->nr_jobs, SIGUSR2);
 	}
 	if (r->o->live)
 		fputs("\r\033[K", stderr);
-	r->idle_percent = idle_percent(before, cpu_time());
 }
 
 static void *share(size_t size)
@@ -714,6 +741,7 @@ static bool run_jobs(struct report *r, struct job *jobs, struct shared *shared)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 
 	shared->parent = getpid();
+	shared->nr_jobs = r->nr_jobs;
 	if (r->o->thread)
 		allow_many_files();
 	workers = calloc(r->nr_jobs, sizeof(*workers));
@@ -944,7 +972,7 @@ static int run(const struct options *o, const struct device *devices)
 	size_t size = sizeof(struct shared) + nr_jobs * size_of_result(o);
 	struct report r = {
 		.o = o, .devices = devices, .nr_jobs = nr_jobs,
-		.stopped_by = "count",
+		.idle_percent = -1, .stopped_by = "count",
 	};
 	struct shared *shared = NULL;
 	struct result *results;
