@@ -557,9 +557,14 @@ TEST_F(item, bad_values)
 	EXPECT_TRUE(log_has(log, "mode=rq is none of bio, mq"));
 	EXPECT_STREQ("1024", item_get("a", "size_mb"));
 	for (i = 0; i < ARRAY_SIZE(unfit); i++) {
+		int err;
+
 		ASSERT_EQ(0, item_make("b"));
-		ASSERT_EQ(0, item_configure("b", unfit[i]));
-		EXPECT_EQ(-EINVAL, item_set("b", "power", "1")) {
+		/* A kernel for a single node knows no other at all. */
+		err = item_configure("b", unfit[i]);
+		if (!err)
+			err = item_set("b", "power", "1");
+		EXPECT_EQ(-EINVAL, err) {
 			TH_LOG("%s", unfit[i]);
 		}
 		EXPECT_STREQ("0", item_get("b", "power"));

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The documentation builds without a warning, and every command in it is one that works.
+
+What takes a guest or minutes is checked for being understood: options by the program's own parser,
+targets by make, parameters by the modules' sources. The commands of host.rst are run in a guest
+(test_package.py), the tutorial's comparison is test_planted.py's.
+"""
+
+import argparse
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iopath import cli
+from iopath.paths import guest_program, source_root
+
+ROOT = source_root()
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]
+
+# Of other people's programs: what runs the command, if anything of ours does.
+KNOWN = {
+    "apt-get": "test_package.py, by dpkg", "bpftrace": "", "cat": "", "cd": "", "cp": "test_planted.py",
+    "dkms": "test_package.py", "echo": "test_selftests.py, in configfs",
+    "mkdir": "test_selftests.py, in configfs", "modinfo": "result.py", "mokutil": "", "mv": "",
+    "perf": "test_package.py", "pipx": "test_install.py, by pip", "rmdir": "test_selftests.py",
+    "rmmod": "test_package.py", "scripts/kconfig/merge_config.sh": "linux_source.py",
+    "sed": "test_planted.py", "tar": "linux_source.py",
+}  # fmt: skip
+# Targets of a kernel's own Makefile.
+KERNEL_TARGETS = {"tinyconfig", "olddefconfig", "bzImage", "modules", "modules_install"}
+
+
+def commands(path: Path) -> Iterator[str]:
+    """The command lines of a text: of the blocks of literal text whose first line is one."""
+    text = path.read_text().replace("\\\n", "")
+    if path.suffix == ".rst":
+        blocks = re.findall(
+            r"::\n\n((?:    .*\n|\n)+)", re.sub(r"\.\. code-block:: none\n", "", text)
+        )
+    else:
+        blocks = re.findall(r"\n\n((?:    .*\n)+)", re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", text,
+                                                          flags=re.DOTALL))  # fmt: skip
+    for block in blocks:
+        lines = [line[4:].removeprefix("$ ").strip() for line in block.splitlines()]
+        for line in lines if _is_command(next(filter(None, lines))) else ():
+            for part in re.split(r"\s+&&\s+", re.sub(r"(^|\s+)# .*", "", line)):
+                if part:
+                    yield part
+
+
+def _is_command(line: str) -> bool:
+    word = line.split()[0]
+    known = KNOWN.keys() | {"make", "modprobe", "insmod", "ioloop", "iopath"}
+    return Path(word).name in known or word in known or "/sign-file" in word
+
+
+def check_command(line: str) -> None:
+    """Fail if a command cannot be right."""
+    words = shlex.split(line)
+    while re.fullmatch(r"\w+=.*", words[0]):
+        del words[0]
+    name = Path(words[0]).name
+    if name == "iopath":
+        try:
+            cli._parser().parse_args(words[1:])
+        except SystemExit as error:
+            assert not error.code, line
+    elif name == "ioloop":
+        done = subprocess.run(
+            [guest_program("ioloop"), *words[1:]], capture_output=True, text=True, check=False
+        )
+        # 2 is for options; that there is no such device is another matter.
+        assert done.returncode != 2, f"{line}: {done.stderr}"
+    elif name == "make":
+        targets = {w for w in words[1:] if "=" not in w and not w.startswith("-")}
+        if not targets <= KERNEL_TARGETS or "KDIR" in line:
+            given = [w for w in words[1:] if not w.startswith("KDIR=")]
+            done = subprocess.run(
+                ["make", "-n", *given, f"KDIR={ROOT}"], cwd=ROOT, capture_output=True, text=True,
+                check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{line}: {done.stderr}"
+    elif name in ("insmod", "modprobe"):
+        for module in ("blknull", "biogen"):
+            if any(Path(w).name.split(".")[0] == module for w in words[1:]):
+                source = "".join(p.read_text() for p in (ROOT / "kernel" / module).glob("*.[ch]"))
+                for parameter in (w.split("=")[0] for w in words[1:] if "=" in w):
+                    assert re.search(rf"\b{parameter}\b", source), f"{line}: no {parameter}"
+    else:
+        assert name in KNOWN or words[0] in KNOWN or name == "sign-file", line
+
+
+COMMANDS = [(path, line) for path in TEXTS for line in commands(path)]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), COMMANDS, ids=[f"{p.name}-{n}" for n, (p, _) in enumerate(COMMANDS)]
+)
+def test_command(path: Path, line: str) -> None:
+    check_command(line)
+
+
+def test_commands_are_found() -> None:
+    names = {path.name for path, _ in COMMANDS}
+    assert names >= {"README.md", "quickstart.rst", "tutorial.rst", "install.rst", "host.rst"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["build/bin/iopath measure debian:6.1 --fast", "build/bin/ioloop --rw=sideways",
+     "make nonsense", "insmod blknull.ko colour=1", "frobnicate"],
+)  # fmt: skip
+def test_planted(line: str) -> None:
+    with pytest.raises(AssertionError):
+        check_command(line)
+
+
+def test_sphinx() -> None:
+    done = subprocess.run(
+        ["make", "-s", "htmldocs"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_compat_register_is_whole() -> None:
+    page = (ROOT / "build/html/compat.html").read_text()
+    sources = "".join(path.read_text() for path in (ROOT / "kernel/compat").glob("*.h"))
+    wanted = len(re.findall(r"Goes with(?:\n \*)? support(?:\n \*)? for", sources))
+    assert page.count("<tr") - 1 == wanted > 20
+
+
+def test_uapi_reference_is_whole() -> None:
+    page = (ROOT / "build/html/uapi.html").read_text()
+    header = (ROOT / "kernel/include/uapi/biogen.h").read_text()
+    for name in re.findall(r"^(?:struct|enum) (\w+) {", header, re.MULTILINE):
+        assert re.search(rf"\b{name}\b", page), name
+
+
+def test_manual_pages_name_every_option() -> None:
+    """iopath(1) has each option of each command, and completion finds them by --help."""
+    page = (ROOT / "Documentation/man/iopath.1").read_text()
+    subparsers = next(
+        action
+        for action in cli._parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    for name, parser in subparsers.choices.items():
+        assert re.search(rf"\.(?:It )?Cm {name}\b|Cm {name} ", page), name
+        for action in parser._actions:
+            for option in action.option_strings:
+                if option.startswith("--") and option not in ("--help", "--quiet"):
+                    assert f"Fl {option[1:]}" in page, f"{name} {option}"

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the modules promise is tested: each promise, broken in the source, turns a test red."""
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from test_selftests import Kernel, kernel, programs, run, source
+
+from iopath.build import build
+from iopath.measure import Session
+from iopath.paths import source_root
+
+__all__ = ["kernel", "programs", "source"]
+
+SERIES = "6.12"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The promise, the source file with a piece of it and what it becomes, and the test."""
+
+    promise: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+MUTANTS = [
+    Mutant(
+        "a read dirties the pages", "biogen/bio.c",
+        "return bio_op(&io->bio) == REQ_OP_READ;", "return false;",
+        "biogen_io -v brd_sync -t dirties",
+    ),
+    Mutant(
+        "coherent with the page cache", "biogen/bio.c",
+        "return bg->coherent && unlikely(", "return false && (",
+        "biogen_io -v brd_sync -t coherent",
+    ),
+    Mutant(
+        "ENOSPC behind the end", "biogen/bio.c",
+        "return op_is_write(opf) ? -ENOSPC : 0;", "return 0;",
+        "biogen_io -v brd_sync -t edges",
+    ),
+    Mutant(
+        "short at the end", "biogen/bio.c",
+        "count = size - pos;\n", "return -EINVAL;\n",
+        "biogen_io -v brd_sync -t edges",
+    ),
+    Mutant(
+        "memory is aligned as the device wants it", "biogen/bio.c",
+        "if (unlikely(addr & biogen_dma_mask(bg)))\n\t\t\tgoto reexpand;", "",
+        "biogen_io -v block4k_sync -t edges",
+    ),
+    Mutant(
+        "an I/O error is returned", "biogen/bio.c",
+        "return err ? err : (ssize_t)bytes;", "return bytes;",
+        "biogen_io -v bad_sync -t bad_block",
+    ),
+    Mutant(
+        "NOWAIT does not send parts", "biogen/bio.c",
+        "return segments > queue_max_segments(q);", "return false;",
+        "biogen_io -v timer_uring -t random",
+    ),
+    Mutant(
+        "attributes do not change while power is on", "biogen/configfs.c",
+        "if (bi->bg) {\n\t\tret = -EBUSY;", "if (false) {\n\t\tret = -EBUSY;",
+        "biogen_file -t configfs",
+    ),
+    Mutant(
+        "the generator stops at an error", "biogen/gen.c",
+        "biogen_gen_end_early(w->gen, BIOGEN_FAILED);", "",
+        "biogen_run -t error",
+    ),
+    Mutant(
+        "reserved fields are 0", "biogen/gen.c",
+        "memchr_inv(", "false && memchr_inv(",
+        "biogen_run -t refuses",
+    ),
+    Mutant(
+        "blknull hands out no stale memory", "blknull/fill.h",
+        "zero_fill_bio(bio);", ";",
+        "blknull_disk -t zeroes",
+    ),
+    Mutant(
+        "a discard frees", "blknull/data.c",
+        "memset(block->data + at, 0, len);", "",
+        "blknull_features -t holds_data",
+    ),
+    Mutant(
+        "every Nth I/O fails", "blknull/fault.c",
+        "blknull_is_due(n, &config->fail_every) ||", "",
+        "blknull_features -t failures",
+    ),
+    Mutant(
+        "bad values are refused", "blknull/config.c",
+        "if (*number >= attr->min && *number <= attr->max)", "if (true)",
+        "blknull_disk -t bad_parameters",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", [SERIES], indirect=True, scope="module")
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.promise.replace(" ", "_"))
+def test_mutant(
+    mutant: Mutant,
+    kernel: Kernel,
+    programs: dict[str, bytes],
+    session: Session,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = tmp_path / "source"
+    root.mkdir()
+    shutil.copytree(source_root() / "kernel", root / "kernel")
+    shutil.copyfile(source_root() / "Kbuild", root / "Kbuild")
+    path = root / "kernel" / mutant.file
+    text = path.read_text()
+    assert text.count(mutant.old) >= 1
+    path.write_text(text.replace(mutant.old, mutant.new))
+    found = session.find(f"debian:{SERIES}")
+    with monkeypatch.context() as patch:
+        patch.setenv("IOPATH_SOURCE", str(root))
+        built = build(found, session.cache, session.apt, lambda what, part: None)
+    broken = replace(kernel, modules=built.modules)
+    faults = run(broken, mutant.test, programs, tmp_path / "console.log", time_limit=300)
+    assert faults, f"no test notices that it is broken: {mutant.promise}"
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", [SERIES], indirect=True, scope="module")
+@pytest.mark.parametrize("test", sorted({mutant.test for mutant in MUTANTS}))
+def test_unbroken(test: str, kernel: Kernel, programs: dict[str, bytes], tmp_path: Path) -> None:
+    """The same tests pass if nothing is broken."""
+    assert run(kernel, test, programs, tmp_path / "console.log") == []
