@@ -33,6 +33,7 @@ help:
 	@echo '  make install    install the programs and man pages: PREFIX=, DESTDIR='
 	@echo '  make install-dkms  install the source of the modules for DKMS: DESTDIR='
 	@echo '  make deb        build Debian packages of all that: build/deb'
+	@echo '  make htmldocs   build the documentation: build/html'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
@@ -139,6 +140,11 @@ deb: setup-deb
 		--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' . | \
 		tar -x --no-same-owner -C '$(BUILD)/deb/iopath-$(VERSION)'
 	cd '$(BUILD)/deb/iopath-$(VERSION)' && dpkg-buildpackage -us -uc
+
+.PHONY: htmldocs
+htmldocs: $(VENV)/.complete
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable 'userspace/iopath[docs]'
+	$(VENV)/bin/sphinx-build -q -W --keep-going -b html Documentation $(BUILD)/html
 
 .PHONY: clean
 clean:

@@ -49,6 +49,7 @@ parts() {
 	part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
 	part install "${pytest[@]}" selftests/test_install.py "${pick[@]}"
+	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
 	part pathcount pathcount_on debian:6.1
