@@ -8,7 +8,7 @@
  * that parent and jobs share. Signals go to the parent only, and the jobs see
  * nothing but a word in that memory that tells them to stop.
  *
- * Parent and jobs wake each other by signals to a thread, which is the first one
+ * Parent and jobs wake each other by signals to a thread, be it the first one
  * of a process or not.
  */
 #include <fcntl.h>
@@ -31,11 +31,9 @@
 #include "../../kernel/include/iopath/marker.h"
 #include "device.h"
 #include "engine.h"
+#include "machine.h"
 #include "options.h"
 #include "report.h"
-
-#define PAGE		4096ull
-#define HUGE_PAGE	(2048ull << 10)
 
 #define MAX_WARMUP_BYTES	1073741824ull
 
@@ -395,22 +393,13 @@ static bool open_device(struct job *job)
 	return job->fd >= 0;
 }
 
-/* Huge pages go in and out as a whole. */
-static size_t buffers_size(const struct job *job)
-{
-	const size_t size = job->stride * job->o->iodepth;
-
-	return job->o->hugepages ? (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) :
-				   size;
-}
-
 static bool make_buffers(struct job *job)
 {
 	const int huge = job->o->hugepages ? MAP_HUGETLB : 0;
 	size_t size;
 
 	job->stride = (job->o->bs + PAGE - 1) & ~(PAGE - 1);
-	size = buffers_size(job);
+	size = machine_buffer_bytes(job->o);
 	job->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | huge, -1, 0);
 	if (job->buffers == MAP_FAILED) {
@@ -495,7 +484,7 @@ static void job_main(struct job *job, struct shared *shared)
 	if (e->cleanup)
 		e->cleanup(job);
 	if (job->buffers)
-		munmap(job->buffers, buffers_size(job));
+		munmap(job->buffers, machine_buffer_bytes(job->o));
 	if (job->fd >= 0)
 		close(job->fd);
 	if (stat_fd >= 0)
@@ -830,19 +819,25 @@ static bool close_output(const struct options *o, int fd)
 	return !close(fd);
 }
 
-static bool inspect_devices(struct device *devices, const struct options *o)
+static unsigned int count_jobs(const struct options *o)
+{
+	return (unsigned int)o->numjobs * (o->nr_files ? o->nr_files : 1);
+}
+
+/* Says what stands in the way, before anything is done. */
+static bool inspect(struct device *devices, const struct options *o)
 {
 	char msg[512];
 	unsigned int i;
+	bool ok;
 
-	for (i = 0; i < o->nr_files; i++) {
-		if (device_inspect(&devices[i], o->files[i], o, msg,
-				   sizeof(msg)))
-			continue;
+	ok = machine_check(o, count_jobs(o), msg, sizeof(msg));
+	for (i = 0; ok && i < o->nr_files; i++)
+		ok = device_inspect(&devices[i], o->files[i], o, msg,
+				    sizeof(msg));
+	if (!ok)
 		fprintf(stderr, "ioloop: %s\n", msg);
-		return false;
-	}
-	return true;
+	return ok;
 }
 
 /* I/Os for --loops; on devices of several sizes, those for the largest. */
@@ -967,8 +962,7 @@ static size_t size_of_result(const struct options *o)
  */
 static int run(const struct options *o, const struct device *devices)
 {
-	const unsigned int nr_jobs = (unsigned int)o->numjobs *
-				     (o->nr_files ? o->nr_files : 1);
+	const unsigned int nr_jobs = count_jobs(o);
 	size_t size = sizeof(struct shared) + nr_jobs * size_of_result(o);
 	struct report r = {
 		.o = o, .devices = devices, .nr_jobs = nr_jobs,
@@ -1044,7 +1038,7 @@ int main(int argc, char **argv)
 		break;
 	case OPTIONS_RUN:
 		status = 1;
-		if (!inspect_devices(devices, &o))
+		if (!inspect(devices, &o))
 			break;
 		if (o.loops)
 			o.number_ios = loop_ios(&o, devices);

@@ -165,7 +165,7 @@ expect 1 "No space left" "output on a full device" --ioengine=null \
 	--number_ios=1 --output=/dev/full
 expect 1 "read of 1000 bytes at offset 0: Invalid argument (errno 22)" \
 	"I/O that is not aligned" --filename="$file" --bs=1000 --number_ios=1
-expect 1 "sched_setaffinity" "processor that is not there" --ioengine=null \
+expect 1 "there is no processor 4095, there are 0" "processor that is not there" --ioengine=null \
 	--number_ios=1 --cpus_allowed=4095
 
 # Engines, and what they report
@@ -323,7 +323,7 @@ expect 2 "not CTL,ACK" "one FIFO of two" --perf_control=x --ioengine=null
 expect 1 "perf_control: No such file" "no perf" --perf_control=/x,/y \
 	--filename="$file" --number_ios=1
 expect 2 "from 0 to 99" "priority too high" --rtprio=100 --ioengine=null
-expect 1 "set_mempolicy" "node that is not there" --numa_node=1023 \
+expect 1 "no such node, there are 0" "node that is not there" --numa_node=1023 \
 	--ioengine=null --number_ios=1
 if [ "$(id -u)" = 0 ]; then
 	json 'job["ios"] == 100' "real-time priority, node 0" --rtprio=1 \
@@ -335,8 +335,8 @@ if [ "$(cat /proc/sys/vm/nr_hugepages)" -gt 1 ]; then
 	json 'job["ios"] == 100' "huge pages" --hugepages \
 		--filename="$file" --number_ios=100
 else
-	expect 1 "mmap of 2097152 bytes.*Cannot allocate" \
-		"huge pages that are not there" --hugepages \
+	expect 1 "2 of 2 MiB are needed and [01] are free" \
+		"huge pages that are not there" --hugepages --numjobs=2 \
 		--filename="$file" --number_ios=100
 fi
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whether the machine has what the options ask for, before anything is done.
+ * What cannot be found out here shows when a job asks the kernel for it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+
+#define ONLINE_CPUS	"/sys/devices/system/cpu/online"
+#define ONLINE_NODES	"/sys/devices/system/node/online"
+
+/* Reads a list such as 0-3,8 into text; false if there is none. */
+static bool read_list(const char *path, char *text, int size)
+{
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(text, size, f);
+
+	if (f)
+		fclose(f);
+	if (ok)
+		text[strcspn(text, "\n")] = '\0';
+	return ok;
+}
+
+static bool in_list(const char *list, uint64_t n)
+{
+	uint64_t first, last;
+	char *end;
+
+	for (; *list; list = *end ? end + 1 : end) {
+		first = strtoull(list, &end, 10);
+		last = *end == '-' ? strtoull(end + 1, &end, 10) : first;
+		if (n >= first && n <= last)
+			return true;
+	}
+	return false;
+}
+
+/* Of all sizes of huge pages the default, which is what mmap() gives. */
+static bool free_huge_pages(uint64_t *nr)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "HugePages_Free: %" SCNu64, nr) == 1;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/**
+ * machine_buffer_bytes() - what one job's buffers take
+ * @o: the options
+ *
+ * Each is page aligned. Huge pages go in and out as a whole.
+ */
+uint64_t machine_buffer_bytes(const struct options *o)
+{
+	const uint64_t unit = o->hugepages ? HUGE_PAGE : PAGE;
+	const uint64_t stride = (o->bs + PAGE - 1) & ~(PAGE - 1);
+
+	return (stride * o->iodepth + unit - 1) & ~(unit - 1);
+}
+
+/**
+ * machine_check() - look for processors, nodes and huge pages
+ * @o: the options
+ * @nr_jobs: how many jobs there will be
+ * @msg: what is missing, if anything
+ * @size: room in @msg
+ *
+ * Return: true if nothing is known to be missing.
+ */
+bool machine_check(const struct options *o, unsigned int nr_jobs, char *msg,
+		   size_t size)
+{
+	uint64_t wanted, nr;
+	char list[1024];
+	unsigned int i;
+
+	for (i = 0; i < o->nr_cpus; i++) {
+		if (!read_list(ONLINE_CPUS, list, sizeof(list)) ||
+		    in_list(list, o->cpus[i]))
+			continue;
+		snprintf(msg, size,
+			 "--cpus_allowed=%s: there is no processor %u, there are %s",
+			 o->cpus_allowed, o->cpus[i], list);
+		return false;
+	}
+	if (o->numa_node != UNSET &&
+	    read_list(ONLINE_NODES, list, sizeof(list)) &&
+	    !in_list(list, o->numa_node)) {
+		snprintf(msg, size,
+			 "--numa_node=%" PRIu64
+			 ": there is no such node, there are %s",
+			 o->numa_node, list);
+		return false;
+	}
+	wanted = nr_jobs * (machine_buffer_bytes(o) / HUGE_PAGE);
+	if (o->hugepages && o->nr_files && free_huge_pages(&nr) && nr < wanted) {
+		snprintf(msg, size,
+			 "--hugepages: %" PRIu64 " of 2 MiB are needed and %"
+			 PRIu64 " are free; /proc/sys/vm/nr_hugepages sets them aside",
+			 wanted, nr);
+		return false;
+	}
+	return true;
+}
