@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/blkpg.h>
 #include <linux/fs.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -71,6 +72,52 @@ static int try_open(const char *path, int flags)
 static int unload_now(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
+}
+
+/* A partition is a device of its own, as long as it is. */
+TEST_F_TIMEOUT(file, partition, TIMEOUT)
+{
+	struct blkpg_partition part = {
+		.start = MIB, .length = 2 * MIB, .pno = 1
+	};
+	struct blkpg_ioctl_arg arg = {
+		.op = BLKPG_ADD_PARTITION, .datalen = sizeof(part),
+		.data = &part
+	};
+	unsigned char *all = aligned_alloc(4096, 4 * MIB);
+	int disk = open("/dev/ram0", O_RDWR | O_DIRECT | O_CLOEXEC), fd;
+	struct biogen_info info;
+	size_t i;
+
+	ASSERT_LE(0, disk);
+	ASSERT_EQ(0, ioctl(disk, BLKPG, &arg));
+	ASSERT_EQ(0, biogen_load("/dev/ram0p1", "write=1"));
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ioctl(fd, BIOGEN_INFO, &info));
+	EXPECT_EQ(2 * MIB, info.size);
+	memset(self->buf, 0x5a, MIB);
+	EXPECT_EQ(MIB, pwrite(fd, self->buf, MIB, 0));
+	EXPECT_EQ(4096, pwrite(fd, self->buf, 8192, 2 * MIB - 4096));
+	EXPECT_EQ(-1, pwrite(fd, self->buf, 4096, 2 * MIB));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(4096, pread(fd, self->buf, MIB, 2 * MIB - 4096));
+	EXPECT_EQ(0, pread(fd, self->buf, 4096, 2 * MIB));
+	close(fd);
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(4 * MIB, pread(disk, all, 4 * MIB, 0));
+	for (i = 0; i < 4 * MIB; i++) {
+		bool written = (i >= MIB && i < 2 * MIB) ||
+			       (i >= 3 * MIB - 4096 && i < 3 * MIB);
+
+		ASSERT_EQ(written ? 0x5a : 0, all[i]) {
+			TH_LOG("at %#zx", i);
+		}
+	}
+	arg.op = BLKPG_DEL_PARTITION;
+	EXPECT_EQ(0, ioctl(disk, BLKPG, &arg));
+	close(disk);
+	free(all);
 }
 
 /* Without write=1 nothing can be written, by no way. */
