@@ -65,6 +65,21 @@ BLKNULL_NUMBER(hw_queue_depth, "64", 1, BLK_MQ_MAX_DEPTH, BLKNULL_OF_MQ,
 BLKNULL_BOOL(shared_tags, "0", BLKNULL_OF_MQ,
 	     "Share the requests with all devices that have this (default N); for mode=mq")
 
+BLKNULL_BOOL(zoned, "0", BLKNULL_OF_MQ,
+	     "Have zones that are written in sequence (default N); for mode=mq, since 6.11")
+BLKNULL_NUMBER(zone_size_mb, "256", 1, 1 << 19,
+	       BLKNULL_POWER_OF_2 | BLKNULL_OF_ZONED,
+	       "Size of a zone in MiB, a power of 2 (default 256); for zoned=1")
+BLKNULL_NUMBER(zone_capacity_mb, "0", 1, 1 << 19,
+	       BLKNULL_OR_0 | BLKNULL_OF_ZONED,
+	       "How much of a zone can be written, in MiB (default 0: all); for zoned=1")
+BLKNULL_NUMBER(zone_nr_conv, "0", 0, INT_MAX, BLKNULL_OF_ZONED,
+	       "How many of the first zones can be written anywhere (default 0); for zoned=1")
+BLKNULL_NUMBER(zone_max_open, "0", 0, INT_MAX, BLKNULL_OF_ZONED,
+	       "Most zones that are open at a time (default 0: no limit); for zoned=1")
+BLKNULL_NUMBER(zone_max_active, "0", 0, INT_MAX, BLKNULL_OF_ZONED,
+	       "Most zones that are open or closed (default 0: no limit); for zoned=1")
+
 BLKNULL_BOOL(faults, "0", 0,
 	     "Let faults be injected, as the attributes below say (default N)")
 BLKNULL_NUMBER(fail_every, "0", 0, INT_MAX, BLKNULL_OF_FAULTS | BLKNULL_LIVE,

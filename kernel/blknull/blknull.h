@@ -17,9 +17,11 @@
 #include <linux/xarray.h>
 
 #include "config.h"
+#include "zoned.h"
 
 struct blknull_counters;
 struct blknull_tags;
+struct blknull_zones;
 
 /**
  * struct blknull_faults - what happens to I/O, and when
@@ -49,6 +51,7 @@ struct blknull_faults {
  * @counters: of each CPU, if anything is counted
  * @blocks: what is written, if memory backed: a struct blknull_block for each
  *	page of the disk that holds any
+ * @zones: the zones, if it has any
  * @faults: what is injected
  */
 struct blknull_device {
@@ -59,6 +62,7 @@ struct blknull_device {
 	struct blknull_tags *tags;
 	struct blknull_counters __percpu *counters;
 	struct xarray blocks;
+	struct blknull_zones *zones;
 	struct blknull_faults faults;
 };
 
@@ -68,7 +72,8 @@ struct blknull_device {
  */
 static inline bool blknull_has_features(const struct blknull_config *config)
 {
-	return config->memory_backed || config->stats || config->faults;
+	return config->memory_backed || config->stats || config->faults ||
+	       config->zoned;
 }
 
 /* disk.c */
@@ -91,7 +96,60 @@ struct blk_mq_tag_set *blknull_tag_set(struct blknull_device *dev);
 blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio);
 blk_status_t blknull_data_request(struct blknull_device *dev,
 				  struct request *rq);
+void blknull_data_erase(struct blknull_device *dev, sector_t sector,
+			sector_t sectors);
 void blknull_data_free(struct blknull_device *dev);
+
+/* zoned.c */
+int blknull_zoned_check(const struct blknull_config *config);
+
+#ifdef COMPAT_ZONED
+static inline bool blknull_zoned_supported(void)
+{
+	return true;
+}
+
+extern const struct block_device_operations blknull_zoned_fops;
+int blknull_zones_create(struct blknull_device *dev);
+void blknull_zones_destroy(struct blknull_device *dev);
+void blknull_zones_limits(struct blknull_device *dev, struct queue_limits *lim);
+int blknull_zones_publish(struct blknull_device *dev);
+blk_status_t blknull_zoned_request(struct blknull_device *dev,
+				   struct request *rq);
+#else
+/* No device is zoned, so nothing of this is ever called. */
+static inline bool blknull_zoned_supported(void)
+{
+	return false;
+}
+
+#define blknull_zoned_fops	blknull_mq_fops
+
+static inline int blknull_zones_create(struct blknull_device *dev)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void blknull_zones_destroy(struct blknull_device *dev)
+{
+}
+
+static inline void blknull_zones_limits(struct blknull_device *dev,
+					struct queue_limits *lim)
+{
+}
+
+static inline int blknull_zones_publish(struct blknull_device *dev)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline blk_status_t blknull_zoned_request(struct blknull_device *dev,
+						 struct request *rq)
+{
+	return BLK_STS_NOTSUPP;
+}
+#endif
 
 /* fault.c */
 

@@ -14,7 +14,7 @@
 #include <linux/nodemask.h>
 #include <linux/string.h>
 
-#include "config.h"
+#include "blknull.h"
 #include "disk.h"
 
 static const char *const blknull_choices_mode[] = { "bio", "mq", NULL };
@@ -245,6 +245,8 @@ static const char *blknull_unmet(const struct blknull_config *config,
 		return "write_cache=1";
 	if (attr->flags & BLKNULL_OF_FAULTS && !config->faults)
 		return "faults=1";
+	if (attr->flags & BLKNULL_OF_ZONED && !config->zoned)
+		return "zoned=1";
 	return NULL;
 }
 
@@ -284,5 +286,7 @@ int blknull_config_check(const struct blknull_config *config)
 				   config->home_node);
 		return -EINVAL;
 	}
+	if (config->zoned)
+		return blknull_zoned_check(config);
 	return 0;
 }

@@ -56,6 +56,13 @@ struct blknull_config {
 	bool memory_backed;
 	bool stats;
 
+	bool zoned;
+	int zone_size_mb;
+	int zone_capacity_mb;
+	int zone_nr_conv;
+	int zone_max_open;
+	int zone_max_active;
+
 	int completion;
 	long long completion_nsec;
 	int submit_queues;
@@ -102,6 +109,7 @@ struct blknull_attr {
 #define BLKNULL_OF_MQ		BIT(3)
 #define BLKNULL_OF_CACHE	BIT(4)
 #define BLKNULL_OF_FAULTS	BIT(5)
+#define BLKNULL_OF_ZONED	BIT(6)
 
 /* The attributes by number, in the order of attrs.h. */
 enum blknull_attr_number {

@@ -145,9 +145,21 @@ again:
 	return BLK_STS_OK;
 }
 
-/* From here on, these bytes are zeroes. A block that holds nothing is freed. */
-static void blknull_erase(struct blknull_device *dev, u64 pos, u64 len)
+/**
+ * blknull_data_erase() - make zeroes of what a device holds
+ * @dev: the device
+ * @sector: from where
+ * @sectors: how far
+ *
+ * A block that holds nothing any more is freed.
+ *
+ * Context: Process context, may sleep, if there is anything.
+ */
+void blknull_data_erase(struct blknull_device *dev, sector_t sector,
+			sector_t sectors)
 {
+	u64 pos = (u64)sector << SECTOR_SHIFT;
+	u64 len = (u64)sectors << SECTOR_SHIFT;
 	u64 end = pos + len, from, to;
 	unsigned long index;
 	void *entry;
@@ -193,7 +205,8 @@ blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio)
 		break;
 	case REQ_OP_DISCARD:
 	case REQ_OP_WRITE_ZEROES:
-		blknull_erase(dev, pos, bio->bi_iter.bi_size);
+		blknull_data_erase(dev, bio->bi_iter.bi_sector,
+				   bio_sectors(bio));
 		break;
 	default:
 		break;

@@ -50,6 +50,10 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 	};
 	blk_features_t features = 0;
 
+	if (dev->zones) {
+		blknull_zones_limits(dev, &lim);
+		features |= BLK_FEAT_ZONED;
+	}
 	if (config->virt_boundary)
 		lim.virt_boundary_mask = PAGE_SIZE - 1;
 	if (config->discard)
@@ -71,6 +75,14 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 	return compat_alloc_disk(dev->tags ? blknull_tag_set(dev) : NULL, &lim,
 				 features, config->dma_alignment - 1,
 				 config->home_node, dev);
+}
+
+static const struct block_device_operations *
+blknull_disk_mode(const struct blknull_device *dev)
+{
+	if (dev->config.zoned)
+		return &blknull_zoned_fops;
+	return dev->tags ? &blknull_mq_fops : blknull_bio_mode(dev);
 }
 
 /**
@@ -110,10 +122,15 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 			goto put_index;
 		}
 	}
+	if (config->zoned) {
+		err = blknull_zones_create(dev);
+		if (err)
+			goto free_counters;
+	}
 	if (config->mode == BLKNULL_MQ) {
 		err = blknull_tags_get(dev);
 		if (err)
-			goto free_counters;
+			goto destroy_zones;
 	}
 	disk = blknull_alloc_disk(dev);
 	if (IS_ERR(disk)) {
@@ -121,14 +138,18 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 		goto put_tags;
 	}
 	dev->disk = disk;
-	disk->fops = config->mode == BLKNULL_MQ ? &blknull_mq_fops :
-						  blknull_bio_mode(dev);
+	disk->fops = blknull_disk_mode(dev);
 	disk->private_data = dev;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "blknull%d",
 		 dev->config.index);
 	set_capacity(disk, (sector_t)config->size_mb << (20 - SECTOR_SHIFT));
 	set_disk_ro(disk, config->read_only);
 
+	if (config->zoned) {
+		err = blknull_zones_publish(dev);
+		if (err)
+			goto put_disk;
+	}
 	err = compat_add_disk(disk, groups);
 	if (err)
 		goto put_disk;
@@ -139,6 +160,8 @@ put_disk:
 put_tags:
 	if (dev->tags)
 		blknull_tags_put(dev);
+destroy_zones:
+	blknull_zones_destroy(dev);
 free_counters:
 	free_percpu(dev->counters);
 put_index:
@@ -165,6 +188,7 @@ void blknull_destroy(struct blknull_device *dev)
 	blknull_faults_drain(dev);
 	if (dev->tags)
 		blknull_tags_put(dev);
+	blknull_zones_destroy(dev);
 	blknull_data_free(dev);
 	free_percpu(dev->counters);
 	ida_free(&blknull_indices, dev->config.index);

@@ -308,10 +308,14 @@ static blk_status_t blknull_features_rq(struct blk_mq_hw_ctx *hctx,
 	}
 	if (fate == BLKNULL_FAIL)
 		request->status = blknull_fail_status(dev);
-	else if (config->memory_backed)
-		request->status = blknull_data_request(dev, rq);
-	else if (config->zero_fill)
-		blknull_fill_request(rq);
+	else if (config->zoned)
+		request->status = blknull_zoned_request(dev, rq);
+	if (request->status == BLK_STS_OK) {
+		if (config->memory_backed)
+			request->status = blknull_data_request(dev, rq);
+		else if (config->zero_fill)
+			blknull_fill_request(rq);
+	}
 
 	if (fate == BLKNULL_DELAY) {
 		blknull_count(dev, BLKNULL_DELAYED);

@@ -3,6 +3,7 @@
  * blknull's devices in configfs: their attributes, data, faults and counters,
  * in each mode.
  */
+#include <linux/blkzoned.h>
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -600,6 +601,99 @@ TEST_F(item, shared_tags)
 	EXPECT_EQ(0, item_set("b", "power", "1"));
 	EXPECT_EQ(0, item_set("a", "power", "0"));
 	EXPECT_EQ(0, item_set("a", "power", "1"));
+}
+
+static int manage(int fd, unsigned long cmd, unsigned int zone)
+{
+	struct blk_zone_range range = {
+		.sector = zone * 2048,
+		.nr_sectors = 2048,
+	};
+
+	return ioctl(fd, cmd, &range) ? -errno : 0;
+}
+
+/* The condition and the sectors written of a zone. */
+static int zone_state(int fd, unsigned int zone, unsigned int *written)
+{
+	struct {
+		struct blk_zone_report head;
+		struct blk_zone zone[1];
+	} report = { .head = { .sector = zone * 2048, .nr_zones = 1 } };
+
+	if (ioctl(fd, BLKREPORTZONE, &report) || report.head.nr_zones != 1)
+		return -1;
+	*written = report.zone[0].wp - report.zone[0].start;
+	return report.zone[0].cond;
+}
+
+/* Zones of a MiB, 16 of them, the first conventional, half to be written. */
+TEST_F_TIMEOUT(item, zones, 60)
+{
+	int log = log_begin(), err, fd, i;
+	unsigned char *buf, *back;
+	unsigned int written;
+
+	ASSERT_LE(0, log);
+	buf = aligned_alloc(4096, MIB);
+	back = aligned_alloc(4096, MIB);
+	memset(buf, 7, MIB);
+	err = item_on("a", "mode=mq size_mb=16 zoned=1 zone_size_mb=1"
+		      " zone_nr_conv=1 memory_backed=1 zone_max_open=2"
+		      " zone_max_active=3");
+	if (err) {
+		EXPECT_EQ(-EINVAL, err);
+		EXPECT_TRUE(log_has(log, "zoned=1 is not supported"));
+		return;
+	}
+	fd = open(item_disk("a"), O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(BLK_ZONE_COND_NOT_WP, zone_state(fd, 0, &written));
+	EXPECT_EQ(4096, pwrite(fd, buf, 4096, 65536));
+
+	/* In sequence, and nowhere else. */
+	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1, &written));
+	EXPECT_EQ(-1, pwrite(fd, buf, 4096, MIB + 4096));
+	/* The block layer wants to be told again where to write. */
+	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1, &written));
+	EXPECT_EQ(4096, pwrite(fd, buf, 4096, MIB));
+	EXPECT_EQ(-1, pwrite(fd, buf, 4096, MIB));
+	EXPECT_EQ(BLK_ZONE_COND_IMP_OPEN, zone_state(fd, 1, &written));
+	EXPECT_EQ(8, written);
+	EXPECT_EQ(MIB, pread(fd, back, MIB, MIB));
+	EXPECT_TRUE(all(back, 4096, 7) && all(back + 4096, MIB - 4096, 0));
+	EXPECT_EQ(0, manage(fd, BLKCLOSEZONE, 1));
+	EXPECT_EQ(BLK_ZONE_COND_CLOSED, zone_state(fd, 1, &written));
+	EXPECT_EQ(0, manage(fd, BLKRESETZONE, 1));
+	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1, &written));
+	EXPECT_EQ(MIB, pread(fd, back, MIB, MIB));
+	EXPECT_TRUE(all(back, MIB, 0));
+	EXPECT_EQ(MIB, pwrite(fd, buf, MIB, MIB));
+	EXPECT_EQ(BLK_ZONE_COND_FULL, zone_state(fd, 1, &written));
+	EXPECT_EQ(0, manage(fd, BLKFINISHZONE, 2));
+	EXPECT_EQ(BLK_ZONE_COND_FULL, zone_state(fd, 2, &written));
+
+	/* Two open, three active. */
+	for (i = 3; i < 6; i++)
+		EXPECT_EQ(4096, pwrite(fd, buf, 4096, i * MIB));
+	EXPECT_EQ(-1, pwrite(fd, buf, 4096, 6 * MIB));
+	EXPECT_EQ(BLK_ZONE_COND_CLOSED, zone_state(fd, 3, &written));
+	EXPECT_EQ(0, manage(fd, BLKOPENZONE, 4));
+	EXPECT_EQ(0, manage(fd, BLKOPENZONE, 5));
+	EXPECT_NE(0, manage(fd, BLKOPENZONE, 3));
+	EXPECT_EQ(0, manage(fd, BLKRESETZONE, 4));
+	EXPECT_EQ(0, manage(fd, BLKOPENZONE, 3));
+	EXPECT_EQ(BLK_ZONE_COND_EXP_OPEN, zone_state(fd, 3, &written));
+	close(fd);
+	close(log);
+
+	ASSERT_EQ(0, item_set("a", "power", "0"));
+	ASSERT_EQ(0, item_set("a", "zone_nr_conv", "16"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	ASSERT_EQ(0, item_configure("a", "zone_nr_conv=0 discard=1"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	free(buf);
+	free(back);
 }
 
 /* Parameters are lists, and what configfs starts from. */
