@@ -5,7 +5,7 @@
  * it has reached (KCOV says so) is kept, and changed further.
  *
  *	SEED=N	the same inputs each time; default 1
- *	RUNS=N	inputs of each kind; default 2000
+ *	RUNS=N	inputs of each kind; default 500
  *
  * That the kernel survives is for its log to say. Here is checked that no call
  * answers with an error that it does not document, and that none writes beyond
@@ -44,7 +44,7 @@
 static const struct disk brd = { .mib = 8, .block = 512 };
 
 static struct rng rng;
-static unsigned long runs = 2000;
+static unsigned long runs = 500;
 
 /* Coverage. */
 
@@ -503,7 +503,7 @@ static const char *fuzz_parameters(const char *module)
 		return "the module does not unload";
 	corpus_keep(&corpus, &in);
 	/* Loading takes long. */
-	for (i = 0; i < runs / 10; i++) {
+	for (i = 0; i < runs / 5; i++) {
 		corpus_pick(&corpus, &in);
 		text_mutate(&in);
 		for (s = 0, used = 0; s < in.nr; s++)
