@@ -305,7 +305,8 @@ def dale_devices(outcome: Outcome) -> str:
             "n/a" if idle is None else f"{idle:.0f} %",
         ])  # fmt: skip
     head = ["mode", "MB", "seconds", "reads of 8 KiB", "MB/s", "us per block, by device",
-            "first to last end", "CPU us per block, by timer ticks: user, system", "idle"]  # fmt: skip
+            "first to last end", "CPU us per block, by timer ticks: user, system",
+            "idle"]  # fmt: skip
     return table(head, rows)
 
 
