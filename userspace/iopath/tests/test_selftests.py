@@ -49,12 +49,14 @@ PROGRAMS = (
 )  # fmt: skip
 # These need a kernel that fails on demand, or says which code was reached.
 FAULT_PROGRAMS = ("fault_nth", "races", "fuzz")
-SLOW = ("blknull_churn", "biogen_io")
 # With which "make check" does without the rest.
 QUICK = {
-    *((kernel, program) for kernel in KERNELS for program in PROGRAMS if program not in SLOW),
-    ("6.1", "biogen_io"), ("7.2", "biogen_io"), ("debug", "fault_nth"), ("debug", "fuzz"),
-}  # fmt: skip
+    *((kernel, program) for kernel in KERNELS for program in PROGRAMS[:2]),
+    *((kernel, "biogen_run") for kernel in KERNELS),
+    *((kernel, "biogen_file") for kernel in ("6.1", "7.2", "debug")),
+    *((kernel, "blknull_features") for kernel in ("6.1", "7.2", "debug")),
+    ("7.2", "biogen_io"),
+}
 CASES = [
     pytest.param(*case, marks=[pytest.mark.quick] if case in QUICK else [])
     for case in (
