@@ -45,7 +45,7 @@ parts() {
 	part selftests "${pytest[@]}" -m "$selftests" userspace/iopath/tests/test_selftests.py "${pick[@]}"
 	[[ $selftests != guest || ${#pick[@]} -gt 0 ]] ||
 		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
-	part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_guest.py "${pick[@]}"
+	part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_{guest,host}.py "${pick[@]}"
 	part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
 	part install "${pytest[@]}" selftests/test_install.py "${pick[@]}"

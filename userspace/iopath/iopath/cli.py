@@ -231,6 +231,10 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         "--cpu", default=default.cpu, metavar="MODEL", help="CPU as QEMU names it (default: max)"
     )
     guest.add_argument(
+        "--accel", choices=("tcg", "kvm"), default=default.accel,
+        help="tcg: emulation, which counts instructions (default); kvm: time instead",
+    )  # fmt: skip
+    guest.add_argument(
         "--memory", default=default.memory, type=_number(256, 1 << 16, "MiB"), metavar="MIB",
         help="memory in MiB (default: %(default)s)",
     )  # fmt: skip
@@ -306,10 +310,13 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
         rungs=rungs.select(args.rung),
         ops=args.op or rungs.OPS,
         block_sizes=args.bs or (4096,),
-        machine=Machine(args.cpu, args.memory, args.cmdline, args.seed, args.time_limit),
+        machine=Machine(
+            args.cpu, args.memory, args.cmdline, args.seed, args.time_limit, args.accel
+        ),
         fill=not args.no_fill,
         coherent=not args.incoherent,
         boots=boots,
+        passes=getattr(args, "passes", host.PASSES),
         profile=profiled,
         inline=getattr(args, "inline", False),
         layers=getattr(args, "layers", None),
@@ -426,10 +433,17 @@ def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
         return
     if args.folded:
         raise UsageError("--folded: measure knows no functions; profile and compare do")
+    if args.accel != "tcg":
+        _check_host_files(args)
     measured = session.measure(args.kernels, _settings(args, boots=args.boots))
     result.validate(measured, "the result")
     _write_files(args, measured, None)
-    report.show(measured, out)
+    (report.show if measured["mode"] == "exact" else report.show_host)(measured, out)
+
+
+def _need_counts(args: argparse.Namespace) -> None:
+    if args.accel != "tcg":
+        raise UsageError("--accel kvm: functions are counted in emulation alone; measure with it")
 
 
 def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
@@ -437,6 +451,7 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
     if _on_host(args):
         _profile_host(session, args, out)
         return
+    _need_counts(args)
     measured = session.measure(args.kernels, _settings(args, profiled=True))
     result.validate(measured, "the result")
     _write_files(args, measured, None)
@@ -445,6 +460,7 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     _check_files(args)
+    _need_counts(args)
     layers = Layers(args.layers)
     limits = compare.read_limits(args.limits) if args.limits else {}
     files = [name for name in args.kernels if name.endswith(".json")]
@@ -490,6 +506,7 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
     _check_files(args)
+    _need_counts(args)
     layers = Layers(args.layers)
 
     def say(text: str) -> None:

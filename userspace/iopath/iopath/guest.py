@@ -8,6 +8,7 @@ host: no network, no disk, a fixed date and a fixed seed for its random numbers.
 The plan's commands and the layout of the result channel are described in userspace/guest/init.c.
 """
 
+import errno
 import mmap
 import os
 import re
@@ -15,6 +16,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,8 @@ _CHANNEL = struct.Struct("<8sQII")  # magic, length, state, records
 _MAGIC = b"iopath 1"
 _CHANNEL_SIZE = 64 << 20
 _DONE = 2
+_NO_KVM = "--accel kvm: /dev/kvm is there, but no guest starts in it"
+_KVM_START = 15  # seconds; where KVM works it takes two or three
 
 _TROUBLE = re.compile(
     r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
@@ -44,9 +48,17 @@ class Machine:
     cmdline: str = "nokaslr mitigations=off"
     seed: int = 1
     time_limit: int = 600  # seconds of real time that a boot may take
+    accel: str = "tcg"  # or kvm, where the clock is the host's
+
+    @property
+    def exact(self) -> bool:
+        """Whether the guest's clock counts instructions."""
+        return self.accel == "tcg"
 
     def processors(self) -> list[str]:
         """QEMU's options for the CPUs: one, whose clock counts its instructions."""
+        if not self.exact:
+            return ["-accel", self.accel, "-smp", "1"]
         return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"]
 
 
@@ -157,18 +169,26 @@ def boot(
         with (folder / "channel").open("wb") as channel:
             # Not a hole: where there is no room for one, writing to mapped memory is deadly.
             os.posix_fallocate(channel.fileno(), 0, _CHANNEL_SIZE)
+
+        def watch(memory: mmap.mmap, began: float) -> None:
+            magic, _, _, count = _CHANNEL.unpack_from(memory)
+            if machine.accel == "kvm" and magic != _MAGIC:
+                _check_kvm(folder / "qemu.log", time.monotonic() - began)
+            progress(count)
+
         try:
             with (
                 (folder / "channel").open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory,
             ):
                 status: int | None = None
+                began = time.monotonic()
                 try:
                     status = process.run(
                         command(qemu, machine, image.vmlinuz, folder, plugin, lines),
                         output=folder / "qemu.log",
                         timeout=machine.time_limit,
-                        poll=lambda: progress(_CHANNEL.unpack_from(memory)[3]),
+                        poll=lambda: watch(memory, began),
                     )
                 except subprocess.TimeoutExpired:
                     status = None
@@ -188,6 +208,26 @@ def boot(
             return records, counts.read_bytes() if plugin else b""
     what = _diagnose(status, complaint, records, log, machine)
     raise GuestError(f"{what} (console: {log})", records)
+
+
+def need_kvm() -> None:
+    """Complain if there is no KVM; whether it runs guests, only a guest can tell."""
+    try:
+        os.close(os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        what = {
+            errno.ENOENT: "there is no /dev/kvm: no virtualisation, or not switched on",
+            errno.EACCES: "/dev/kvm may not be used: be root, or of the group kvm",
+        }.get(error.errno or 0, f"/dev/kvm: {error.strerror}")
+        raise IopathError(f"--accel kvm: {what}; without it, guests run in emulation") from error
+
+
+def _check_kvm(log: Path, seconds: float) -> None:
+    """Complain if a guest that has not said anything yet never will."""
+    said = log.read_text(errors="replace") if log.exists() else ""
+    if "KVM internal error" in said or seconds > _KVM_START:
+        errors = [line for line in said.splitlines() if "error" in line]
+        raise IopathError(f"{_NO_KVM}: {(errors or [f'it is silent for {_KVM_START} s'])[0]}")
 
 
 def _read_channel(memory: mmap.mmap) -> tuple[int, list[Record]]:
@@ -217,6 +257,8 @@ def _diagnose(
     if status is None:
         return f"the guest did not end within {machine.time_limit} s"
     if status:
+        if machine.accel == "kvm" and not records:
+            return f"{_NO_KVM}: {complaint}"
         return f"QEMU ended with status {status}: {complaint or 'it said nothing'}"
     trouble = _TROUBLE.search(log.read_text(errors="replace"))
     if trouble:

@@ -247,39 +247,39 @@ class _Series:
     def __init__(self, run: Run, cpu: int) -> None:
         self.run = run
         self._cpu = cpu
-        self.title = f"{run.rung.name} {run.op}" if run.rung.device else run.rung.name
-        # The generator's threads are not ioloop's, whose counters do not see them.
-        self._counted = not run.rung.name.startswith("gen.")
+        self.samples: list[dict[str, float]] = []
         self.absent: dict[str, str] = {}
         self.ios = run.ios
-        ns = self._sample()["ns"]
-        wanted = math.ceil(_ROUND_NS / max(ns, 1e-3) / run.rung.batch) * run.rung.batch
-        self.ios = max(run.rung.batch, min(wanted, 1 << 24))
-        self.samples: list[dict[str, float]] = []
+        self.take()
+        wanted = math.ceil(_ROUND_NS / max(self.samples[0]["ns"], 1e-3) / run.rung.batch)
+        self.ios = max(run.rung.batch, min(wanted * run.rung.batch, 1 << 24))
 
     @property
     def words(self) -> list[str]:
         return command(self.run, self._cpu, ios=self.ios)
 
     def take(self) -> None:
-        self.samples.append(self._sample())
+        words = [*self.words, *(["--pmu"] if self.run.counted else [])]
+        found, self.absent = sample(self.run, run_loop(words, self.run.title))
+        self.samples.append(found)
 
-    def _sample(self) -> dict[str, float]:
-        """Nanoseconds, and what was counted, per I/O."""
-        report = run_loop([*self.words, *(["--pmu"] if self._counted else [])], self.title)
-        job = report["jobs"][0]
-        found = {"ns": statistics.median(part["ns"] / part["ios"] for part in job["rounds"])}
-        for name, parts in COUNTERS.items():
-            if not self._counted:
-                self.absent[name] = "the counters do not see the kernel's threads"
-                continue
-            counts = [job["pmu"][part] for part in parts]
-            reasons = [count["reason"] for count in counts if count["value"] is None]
-            if reasons:
-                self.absent[name] = reasons[0]
-            else:
-                found[name] = sum(count["value"] for count in counts) / job["ios"]
-        return found
+
+def sample(run: Run, report: dict[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+    """Of ioloop's report nanoseconds, and what was counted, per I/O; and why the rest was not."""
+    job = report["jobs"][0]
+    found = {"ns": statistics.median(part["ns"] / part["ios"] for part in job["rounds"])}
+    absent = {}
+    for name, parts in COUNTERS.items():
+        if not run.counted:
+            absent[name] = "the counters do not see the kernel's threads"
+            continue
+        counts = [job["pmu"][part] for part in parts]
+        reasons = [count["reason"] for count in counts if count["value"] is None]
+        if reasons:
+            absent[name] = reasons[0]
+        else:
+            found[name] = sum(count["value"] for count in counts) / job["ios"]
+    return found, absent
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
@@ -324,10 +324,17 @@ def measure(
     if not series:
         raise IopathError("nothing is left to measure")
     _take(series, 2 * _FEWEST, "measuring the noise", step)
-    noise = [_between_halves(one) for one in series]
+    noise = [one.samples for one in series]
     _take(series, passes, "measuring", step)
     whole["results"] = [
-        _record(one, differences) for one, differences in zip(series, noise, strict=True)
+        {
+            "kernel": {"name": NAME, "release": whole["kernels"][0]["release"]},
+            **record(one.run, first, one.samples, one.absent),
+            "rounds": _ROUNDS,
+            "ios_per_round": one.ios,
+            "command": one.words,
+        }
+        for one, first in zip(series, noise, strict=True)
     ]
     return whole
 
@@ -361,22 +368,28 @@ def _take(series: Sequence[_Series], passes: int, what: str, step: Step) -> None
             one.take()
 
 
-def _between_halves(series: _Series) -> dict[str, float]:
+def _between_halves(samples: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """What the medians of every other sample and of the rest differ by: A against A."""
-    names = series.samples[0].keys()
     return {
         name: abs(
-            statistics.median(sample[name] for sample in series.samples[0::2])
-            - statistics.median(sample[name] for sample in series.samples[1::2])
+            statistics.median(sample[name] for sample in samples[0::2])
+            - statistics.median(sample[name] for sample in samples[1::2])
         )
-        for name in names
+        for name in samples[0]
     }
 
 
-def _record(series: _Series, noise: Mapping[str, float]) -> dict[str, Any]:
+def record(
+    run: Run,
+    first: Sequence[Mapping[str, float]],
+    samples: Sequence[Mapping[str, float]],
+    absent: Mapping[str, str],
+) -> dict[str, Any]:
+    """The figures of a run from its *samples*, and their noise from the *first* ones."""
+    noise = _between_halves(first)
     figures = {}
-    for name in series.samples[0]:
-        values = [sample[name] for sample in series.samples]
+    for name in samples[0]:
+        values = [sample[name] for sample in samples]
         low, high = interval(values)
         figures[name] = {
             "median": round(statistics.median(values), 4),
@@ -384,19 +397,14 @@ def _record(series: _Series, noise: Mapping[str, float]) -> dict[str, Any]:
             "high": round(high, 4),
             "noise": round(noise[name], 4),
         }
-    run = series.run
     return {
-        "kernel": {"name": NAME, "release": platform.release()},
         "rung": run.rung.name,
         "op": run.op,
         "block_size": run.block_size,
         "figures": figures,
-        "absent": series.absent,
-        "samples": len(series.samples),
-        "rounds": _ROUNDS,
-        "ios_per_round": series.ios,
+        "absent": dict(absent),
+        "samples": len(samples),
         "batch": run.rung.batch,
-        "command": series.words,
     }
 
 

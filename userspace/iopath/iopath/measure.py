@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from iopath import __version__, guest, inline, process, profile, result
+from iopath import __version__, guest, host, inline, process, profile, result
 from iopath.apt import Apt
 from iopath.build import Built, build, debug_info, source_digest
 from iopath.cache import Cache, digest_file, digest_of
@@ -19,7 +19,17 @@ from iopath.errors import IopathError, UsageError
 from iopath.guest import Image, Machine, Qemu
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
 from iopath.paths import guest_program
-from iopath.plan import EXTRA_RECORDS, KALLSYMS, LINE_ROUNDS, Run, Settings, make_image, make_runs
+from iopath.plan import (
+    EXTRA_RECORDS,
+    KALLSYMS,
+    LINE_ROUNDS,
+    TIMED,
+    TIMED_ROUNDS,
+    Run,
+    Settings,
+    make_image,
+    make_runs,
+)
 from iopath.profile import Layers, Profile, Symbols
 from iopath.progress import Reporter, Step
 
@@ -78,6 +88,8 @@ class Session:
             raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
         kernels = [self.find(name) for name in names]
         qemu = Qemu.find()
+        if not settings.machine.exact:
+            return self._measure_time(names, kernels, runs, settings, qemu)
         with (
             self.reporter.running(),
             ThreadPoolExecutor(len(names)) as pool,
@@ -110,6 +122,62 @@ class Session:
             "kernels": [description for description, _ in measured],
             "results": [record for _, records in measured for record in records],
         }
+
+    def _measure_time(
+        self,
+        names: Sequence[str],
+        kernels: Sequence[DebianKernel | Tree],
+        runs: Sequence[Run],
+        settings: Settings,
+        qemu: Qemu,
+    ) -> dict[str, Any]:
+        """Measure time in guests that run on the processor itself, one after the other."""
+        if settings.machine.accel == "kvm":
+            guest.need_kvm()
+        whole = host.result_of(host.choose_cpu(None), [])
+        whole["kernels"] = []
+        with self.reporter.running():
+            for name, kernel in zip(names, kernels, strict=True):
+                described, records = self._time_one(name, kernel, runs, settings, qemu)
+                whole["kernels"].append(described)
+                whole["results"] += records
+        return whole
+
+    def _time_one(
+        self,
+        name: str,
+        kernel: DebianKernel | Tree,
+        runs: Sequence[Run],
+        settings: Settings,
+        qemu: Qemu,
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        with self.reporter.job(name) as step:
+            built = build(kernel, self.cache, self.apt, step)
+            image = make_image(built, runs, settings)
+            log = self.cache.root / "logs" / f"{built.release}-kvm.log"
+            step("booting", 0.0)
+            recorded, _ = guest.boot(
+                qemu, settings.machine, image, log,
+                lambda done: step("measuring", min(1.0, done / len(image.plan))),
+            )  # fmt: skip
+        texts = {part.name: part.data.decode(errors="replace") for part in recorded}
+        records = []
+        for run in runs:
+            found = [
+                host.sample(run, json.loads(texts[f"run.{run.region}.{number}"]))
+                for number in range(settings.passes)
+            ]
+            samples = [one for one, _ in found]
+            records.append(
+                {
+                    "kernel": {"name": name, "release": built.release},
+                    **host.record(run, samples, samples, found[0][1]),
+                    "rounds": TIMED_ROUNDS,
+                    "ios_per_round": TIMED * run.ios,
+                    "command": run.rung.command(run.op, run.block_size, run.region),
+                }
+            )
+        return result.describe(name, built, texts, settings), records
 
     def _measure_one(
         self,
@@ -163,7 +231,7 @@ class Session:
         plugin = guest_program("pathcount.so") if settings.profile else None
         inputs = {
             "qemu": qemu.digest,
-            "machine": vars(machine) | {"time_limit": 0},
+            "machine": {k: v for k, v in vars(machine).items() if k != "accel"} | {"time_limit": 0},
             "digests": built.digests,
             "initramfs": _sha256(image.initramfs()),
             "plugin": digest_file(plugin) if plugin else "",

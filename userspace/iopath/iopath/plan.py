@@ -15,6 +15,7 @@ from iopath.paths import guest_program
 from iopath.rungs import BIOGEN, MQ, NULL_BLK, OPS, Rung
 
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
+TIMED, TIMED_ROUNDS = 20, 20  # where time is measured: times the I/Os of a round; rounds
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
 
@@ -30,6 +31,7 @@ class Settings:
     fill: bool = True  # whether blknull fills what it must not leave uninitialised
     coherent: bool = True  # whether biogen minds the page cache of its block device
     boots: int = 1  # how often each kernel is booted
+    passes: int = 20  # samples of each rung, where time is measured
     profile: bool = False  # whether to count by function, too
     inline: bool = False  # whether to tell inlined functions and source lines apart
     layers: Path | None = None  # a table of layers instead of ours
@@ -58,6 +60,15 @@ class Run:
     def lines_region(self) -> int:
         """The region of the short rounds whose cache lines are counted."""
         return self.region | 0x4000
+
+    @property
+    def title(self) -> str:
+        return f"{self.rung.name} {self.op}" if self.rung.device else self.rung.name
+
+    @property
+    def counted(self) -> bool:
+        """Whether ioloop's counters see it: the generator's threads are not its own."""
+        return not self.rung.name.startswith("gen.")
 
     @property
     def ios(self) -> int:
@@ -123,8 +134,11 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         files[f"modules/{name}.ko"] = _uncompressed(path)
         plan.append(" ".join([f"insmod /modules/{name}.ko", *parameters.get(name, [])]))
     plan += [f"file {path}" for path in FACTS]
+    plan.append(f"quiet {_QUIET_LIMIT}")
+    if not settings.machine.exact:
+        plan += _timed(runs, settings.passes)
+        return Image(built.vmlinuz, plan, files)
     plan += [
-        f"quiet {_QUIET_LIMIT}",
         "run calibrate /bin/ioloop --calibrate --region=0 --output-format=json"
         f" --number_ios={_CALIBRATION} --rounds=10",
     ]
@@ -141,6 +155,19 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     if settings.profile:
         plan.append(f"file {KALLSYMS}")
     return Image(built.vmlinuz, plan, files)
+
+
+def _timed(runs: Sequence[Run], passes: int) -> list[str]:
+    """The runs by turns, there and back, each with the processor's counters if it may."""
+    plan = []
+    for number in range(passes):
+        for run in runs if number % 2 == 0 else reversed(runs):
+            words = run.rung.command(
+                run.op, run.block_size, run.region, ios=TIMED * run.ios, rounds=TIMED_ROUNDS
+            )
+            counted = ["--pmu"] if run.counted else []
+            plan.append(" ".join([f"run run.{run.region}.{number}", *words, *counted]))
+    return plan
 
 
 def _with_dependencies(module: str, built: Built) -> list[Path]:

@@ -307,12 +307,14 @@ def host_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
         for name, text in machine["mitigations"].items()
         if not text.startswith(("Not affected", "Unknown"))
     ]
+    running = all(kernel["name"].startswith("host") for kernel in result["kernels"])
+    place = "on the running machine" if running else "in guests on the processor itself (KVM)"
     kernels = [
         (kernel["name"], f"{kernel['release']}, {kernel['compiler']}")
         for kernel in result["kernels"]
     ]
     return [
-        ("measured", "time per I/O and what the processor counts, on the running machine"),
+        ("measured", f"time per I/O and what the processor counts, {place}"),
         ("machine", f"{machine['cpu_model']}, CPU {machine['cpu']} of {machine['cpus']}"),
         ("state", "; ".join(state)),
         ("mitigations", "; ".join(mitigated) or "none"),

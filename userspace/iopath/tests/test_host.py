@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Command
+from conftest import KERNEL, Command
 
-from iopath import host, perf, result, scaling, trace
+from iopath import host, perf, result, rungs, scaling, trace
 from iopath.errors import IopathError
+from iopath.guest import Machine
+from iopath.measure import Session
+from iopath.plan import Settings
 from iopath.profile import Layers
 
 
@@ -144,6 +147,41 @@ def test_survey_reads_this_machine() -> None:
     machine = host.survey(0)
     assert machine["cpu_model"]
     assert machine["cpus"] >= 1
+
+
+# Guests on the processor itself.
+
+
+@pytest.mark.guest
+def test_kvm(ready: Command, tmp_path: Path) -> None:
+    """Where KVM works there are times; where it does not, that is said soon, in one line."""
+    path = tmp_path / "kvm.json"
+    args = ("--accel", "kvm", "--rung", "syscall", "--passes", "6", "--json", path)
+    done = ready.run("measure", KERNEL, *args, timeout=60)
+    if done.returncode == 0:
+        assert result.load(path)["mode"] == "hardware"
+    else:
+        assert "iopath: --accel kvm: " in done.stderr.splitlines()[-1]
+        assert not path.exists()
+    ready.left_nothing()
+
+
+@pytest.mark.guest
+def test_time_in_a_guest(session: Session) -> None:
+    """What KVM's guests do, in one whose clock is the host's; noisy, but all there."""
+    machine = Machine(accel="tcg,thread=single")
+    runs = rungs.select(["syscall", "gen.sync", "dio.pread"])
+    measured = session.measure([KERNEL], Settings(runs, ["read"], machine=machine, passes=6))
+    result.validate(measured, "the result")
+    assert [record["samples"] for record in measured["results"]] == [6, 6, 6]
+    assert all(record["figures"]["ns"]["median"] > 0 for record in measured["results"])
+
+
+def test_kvm_counts_no_functions(listed: Command) -> None:
+    said = listed.fails("profile", KERNEL, "--accel", "kvm", status=2)
+    assert said == (
+        "iopath: --accel kvm: functions are counted in emulation alone; measure with it"
+    )
 
 
 # perf.
