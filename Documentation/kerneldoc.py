@@ -83,6 +83,8 @@ class KernelDoc(_Generated):
 
 class CompatRegister(_Generated):
     def lines(self) -> Iterator[str]:
+        for path in (ROOT / "kernel/compat").glob("*.h"):
+            self.state.document.settings.env.note_dependency(str(path))
         yield from (".. list-table::", "    :header-rows: 1", "    :widths: 15 70 15", "")
         yield from ("    * - file", "      - what changed", "      - until")
         for name, text, release in shims():

@@ -343,12 +343,26 @@ def _check_host_files(args: argparse.Namespace) -> None:
             raise UsageError(f"--{name}: draws exact results, not those of a machine")
 
 
-def _host_runs(args: argparse.Namespace) -> list[Run]:
+def _host_runs(session: Session, args: argparse.Namespace) -> list[Run]:
     settings = Settings(rungs.select(args.rung), args.op or rungs.OPS, args.bs or (4096,))
     runs, _ = make_runs(settings)
     if not runs:
         raise UsageError("nothing is left: choose other rungs, sizes or operations")
-    return runs
+    # What was not asked for by its own name need not be there.
+    absent = [
+        run
+        for run in runs
+        if args.rung
+        and run.rung.name not in args.rung
+        and run.rung.device
+        and not Path(run.rung.device).exists()
+    ]
+    if not absent or len(absent) == len(runs):
+        return runs
+    devices = dict.fromkeys(str(run.rung.device) for run in absent)
+    names = dict.fromkeys(run.rung.name for run in absent)
+    session.reporter.warn(f"left out: {', '.join(names)}: no {', '.join(devices)}")
+    return [run for run in runs if run not in absent]
 
 
 def _measure_host(session: Session, args: argparse.Namespace, out: Console) -> None:
@@ -357,7 +371,12 @@ def _measure_host(session: Session, args: argparse.Namespace, out: Console) -> N
     cpu = host.choose_cpu(args.on_cpu)
     with session.reporter.running(), session.reporter.job(host.NAME) as step:
         measured = host.measure(
-            _host_runs(args), cpu, args.passes, step, session.reporter.warn, strict=bool(args.rung)
+            _host_runs(session, args),
+            cpu,
+            args.passes,
+            step,
+            session.reporter.warn,
+            strict=bool(args.rung),
         )
     result.validate(measured, "the result")
     _write_files(args, measured, None)
@@ -365,7 +384,7 @@ def _measure_host(session: Session, args: argparse.Namespace, out: Console) -> N
 
 
 def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> None:
-    runs = _host_runs(args)
+    runs = _host_runs(session, args)
     if len(runs) > 1 and not (args.rung and args.op):
         raise UsageError("profile host: takes long; choose with --rung and --op")
     if not args.data.absolute().parent.is_dir():
@@ -386,7 +405,7 @@ def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> N
 
 
 def _run_host(session: Session, args: argparse.Namespace, out: Console) -> None:
-    runs = _host_runs(args)
+    runs = _host_runs(session, args)
     cpu = host.choose_cpu(args.on_cpu)
     host.check_devices(runs)
     for run in runs:
@@ -398,7 +417,7 @@ def _run_host(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 
 def _trace_host(session: Session, args: argparse.Namespace, out: Console) -> None:
-    runs = _host_runs(args)
+    runs = _host_runs(session, args)
     cpu = host.choose_cpu(args.on_cpu)
     if not args.rung:
         raise UsageError("trace: of which rung? --rung dio.pread, for one")

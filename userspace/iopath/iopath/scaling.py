@@ -14,7 +14,7 @@ from iopath.errors import UsageError
 from iopath.paths import guest_program
 
 _ROUNDS = 5
-_SECONDS = 0.5
+_RUNTIME = "500ms"
 
 # What is run: its name, ioloop's options, and the devices by number.
 _VARIANTS = (
@@ -36,7 +36,7 @@ def measure(
         step("measuring", number / len(plans))
         words = [
             str(guest_program("ioloop")), *words, f"--rw={op}", f"--bs={block_size}",
-            "--pattern=fixed", f"--runtime={_SECONDS}", "--output-format=json",
+            "--pattern=fixed", f"--runtime={_RUNTIME}", "--output-format=json",
         ]  # fmt: skip
         title = f"{name}, {sharing}, {count} CPUs"
         rates = [_rate(host.run_loop(words, title)) for _ in range(_ROUNDS)]

@@ -90,15 +90,21 @@ def _tracing(function: str) -> Iterator[list[str]]:
     using = (_TRACEFS / "current_tracer").read_text().strip()
     if using != "nop":
         raise IopathError(f"ftrace is in use: {using} is the current tracer")
-    on = (_TRACEFS / "tracing_on").read_text().strip()
+    on, forked, irqs = (
+        (_TRACEFS / name).read_text().strip()
+        for name in ("tracing_on", "options/function-fork", "options/funcgraph-irqs")
+    )
     try:
         _write("tracing_on", "0")
+        _write("options/function-fork", "1")  # ioloop's job is a process of its own
+        _write("options/funcgraph-irqs", "0")
         _write("set_graph_function", function)
         _write("current_tracer", "function_graph")
         yield [str(_TRACEFS / "set_ftrace_pid"), str(_TRACEFS / "tracing_on")]
     finally:
         for name, text in (
             ("tracing_on", "0"), ("current_tracer", "nop"), ("set_graph_function", ""),
-            ("set_ftrace_pid", ""), ("trace", ""), ("tracing_on", on),
+            ("set_ftrace_pid", ""), ("trace", ""), ("options/function-fork", forked),
+            ("options/funcgraph-irqs", irqs), ("tracing_on", on),
         ):  # fmt: skip
             _write(name, text)
