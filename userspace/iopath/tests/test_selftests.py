@@ -87,7 +87,8 @@ class TwoCpus(Machine):
     """A guest whose CPUs run side by side, by a clock that goes on by itself."""
 
     memory: int = 2048
-    cmdline: str = f"mitigations=off oops=panic {VARIABLES}"
+    # Freed pages are poisoned, so that whoever is shown one sees no zeroes.
+    cmdline: str = f"mitigations=off oops=panic page_poison=1 {VARIABLES}"
     time_limit: int = 2400
 
     def processors(self) -> list[str]:
