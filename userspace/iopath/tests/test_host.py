@@ -228,6 +228,9 @@ TREE = """\
  1) + 10.000 us   |    }
  1) + 12.000 us   |  }
  1)               |  __x64_sys_pread64() {
+ 1)   0.500 us    |    proc_reg_read_iter();
+ 1)   0.700 us    |  }
+ 1)               |  __x64_sys_pread64() {
 """
 
 
