@@ -281,6 +281,26 @@ python3 - "$dir/report" "$here/ioloop.bash-completion" \
 PY
 verdict $? "the man page and the completion know every option"
 
+# complete WORD...: what is offered for the last one, as bash splits words
+complete() {
+	bash -c 'source "$1"; shift; compopt() { :; }
+		 COMP_WORDS=(ioloop "$@"); COMP_CWORD=$#
+		 _ioloop ioloop "${*: -1}" "${COMP_WORDS[-2]}"
+		 echo "${COMPREPLY[*]}"' \
+		bash "$here/ioloop.bash-completion" "$@" 2>>"$dir/err"
+}
+for option in ioengine rw pattern inject output-format; do
+	run "--$option=none"
+	names=$(sed 's/.*must be one of //; s/ calibrate$//' "$dir/err")
+	complete "--$option" = >"$dir/out"
+	[ "$(cat "$dir/out")" = "$names" ]
+	verdict $? "completion knows the values of --$option"
+done
+true >"$dir/err"
+[ "$(complete --ioengine = li)" = libaio ] &&
+	[ "$(complete --bss)" = --bssplit= ] && [ ! -s "$dir/err" ]
+verdict $? "completion of what has been begun"
+
 # Latencies
 for engine in sync vsync libaio io_uring mmap buffered splice; do
 	json 'job["latency"]["count"] == 600 and not job["pieces"] and

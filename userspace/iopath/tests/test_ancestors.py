@@ -67,7 +67,7 @@ def test_five_modes_over_eight_devices(text: str) -> None:
         assert (value(row[1]), value(row[3])) == (268, 32768)
     # Only who waits for the disk leaves the processor idle.
     assert value(details["direct"][8]) > value(details["basic"][8])
-    devices = re.findall(r"^ +\d - +(/dev/\w+) +4096 ", text, re.MULTILINE)
+    devices = re.findall(r"^ +\d +- +(/dev/\w+) +4096 ", text, re.MULTILINE)
     assert len(set(devices)) == 8
 
 

@@ -28,6 +28,12 @@ DEVICE = "/dev/blknull0"
 PATTERNS = ("read", "write", "rw", "randread", "randwrite", "randrw")
 ROUNDS = 5
 
+PARAMETERS = {
+    "blknull": " nr_devices=2",
+    "biogen": " device=/dev/blknull0",
+    "null_blk": " nr_devices=0",
+}
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -159,7 +165,7 @@ def boot(
     for path in modules:
         name = path.name.split(".")[0]
         files[f"modules/{name}.ko"] = _uncompressed(path)
-        plan.append(f"insmod /modules/{name}.ko" + " nr_devices=0" * (name == "null_blk"))
+        plan.append(f"insmod /modules/{name}.ko{PARAMETERS.get(name, '')}")
     image = Image(built.vmlinuz, [*plan, "quiet 300", *commands], files)
     machine = Machine(time_limit=1800)
     records, counts = guest.boot(Qemu.find(), machine, image, log, plugin=plugin)
@@ -237,6 +243,42 @@ def test_no_more_than_t_io_uring(regions: dict[tuple, Region]) -> None:
     mine, others = loop(regions, "io_uring", "randread", *FIXED), whole(regions, "t/io_uring")
     print(f"ioloop {mine:.2f}, t/io_uring {others:.2f}")
     assert mine <= others
+
+
+# What only some kernels have, and what only a module's device has.
+
+FLAGS = ("--fixedbufs", "--registerfiles", "--single_issuer", "--defer_taskrun")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "known"),
+    [
+        ("debian:5.10", ["fixedbufs", "registerfiles"]),
+        (KERNEL, ["fixedbufs", "registerfiles", "single_issuer", "defer_taskrun"]),
+    ],
+)
+def test_generator_and_flags(
+    session: Session, kernel: str, known: list[str], tmp_path: Path
+) -> None:
+    """The generator's latencies are all there; of io_uring's flags what the kernel takes."""
+    built = build(session.find(kernel), session.cache, session.apt, lambda what, part: None)
+    modules = [*_with_dependencies("blknull", built), *_with_dependencies("biogen", built)]
+    words = "--number_ios=300 --rounds=3 --cpus_allowed=0 --output-format=json"
+    commands = [
+        f"run generator /bin/ioloop --filename=/dev/biogen0 --ioengine=biogen --lat {words}",
+        f"run flags /bin/ioloop --filename=/dev/blknull1 --ioengine=io_uring --optional {words} "
+        + " ".join(FLAGS),
+    ]
+    said, _ = boot(built, list(dict.fromkeys(modules)), commands, {}, tmp_path / "console.log")
+    (job,) = json.loads(said["generator"])["jobs"]
+    assert (job["ios"], job["bytes"]) == (900, 900 * 4096)
+    assert job["latency_overhead_ns"] > 0
+    latency = job["latency"]
+    assert (latency["count"], latency["mean_ns"], latency["max_ns"]) == (900, None, None)
+    # The bio's path takes hundreds of instructions, a nanosecond each.
+    assert 100 < latency["percentiles_ns"]["50"] <= latency["percentiles_ns"]["99.99"]
+    (job,) = json.loads(said["flags"])["jobs"]
+    assert (job["ios"], job["flags"]) == (900, known)
 
 
 # Disks that vanish.
