@@ -144,7 +144,7 @@ deb: setup-deb
 .PHONY: htmldocs
 htmldocs: $(VENV)/.complete
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable 'userspace/iopath[docs]'
-	$(VENV)/bin/sphinx-build -q -W --keep-going -b html Documentation $(BUILD)/html
+	$(VENV)/bin/sphinx-build -q -E -W --keep-going -b html Documentation $(BUILD)/html
 
 .PHONY: clean
 clean:

@@ -3,10 +3,13 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from conftest import IOPATH, Command
+
+from iopath.paths import source_root
 
 
 @pytest.mark.parametrize(
@@ -119,3 +122,29 @@ def test_closed_pipe_is_no_traceback(listed: Command) -> None:
     assert "Traceback" not in said
     assert process.wait() in (0, 1)
     process.stdout = None
+
+
+COMPLETION = """
+PATH=$1:$PATH; source "$2"; compopt() { :; }
+shift 2; COMP_WORDS=(iopath "$@"); COMP_CWORD=$#
+_iopath iopath "${@: -1}" "${COMP_WORDS[$#-1]}"; echo "${COMPREPLY[*]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["comp"], "compare"),
+        (["measure", "--pas"], "--passes"),
+        (["scale", "--s"], "--svg"),
+        (["measure", "--op", "w"], "write"),
+        (["profile", "--rung", "dio.aio.1"], "dio.aio.1 dio.aio.100"),
+    ],
+)
+def test_completion(words: list[str], wanted: str) -> None:
+    script = source_root() / "userspace/iopath/iopath.bash-completion"
+    done = subprocess.run(
+        ["bash", "-c", COMPLETION, "bash", IOPATH.parent, script, *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout.strip(), done.stderr) == (wanted, "")
