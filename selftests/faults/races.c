@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -135,6 +136,7 @@ static pid_t start_load(unsigned int kind)
 
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		_exit(1);
@@ -294,12 +296,17 @@ TEST_F_TIMEOUT(races, modules, TIMEOUT)
 		self->busy[i] = fork();
 		if (self->busy[i])
 			continue;
-		/* Opens whatever is there, and uses it for a moment. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/*
+		 * Opens whatever is there, and uses it for a moment. Now and
+		 * then nobody does.
+		 */
 		for (kind = i;; kind += 2) {
 			pid = start_load(kind % NR_LOADS);
 			usleep(1000 + i * 500);
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
+			usleep(10000);
 		}
 	}
 	for (i = 0; i < 60; i++) {
