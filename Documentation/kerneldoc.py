@@ -26,7 +26,11 @@ _GOES = re.compile(r"\s*Goes with support for (\d+\.\d+)\.?")
 
 def _plain(text: str) -> str:
     """What rst must not take for markup."""
-    return re.sub(r"(?<!\w)@(\w+)", r"*\1*", re.sub(r"([*_`|\\])", r"\\\1", text))
+    texts_and_names = re.split(r"(?<!\w)@(\w+)", text)
+    return "".join(
+        f"``{part}``\\ " if number % 2 else re.sub(r"([*_`|\\])", r"\\\1", part)
+        for number, part in enumerate(texts_and_names)
+    )
 
 
 def header(text: str) -> Iterator[str]:
