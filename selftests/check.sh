@@ -53,6 +53,7 @@ parts() {
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
 	part loops "${pytest[@]}" -m guest userspace/iopath/tests/test_{ioloop,ancestors}.py "${pick[@]}"
+	part blknull "${pytest[@]}" -m guest userspace/iopath/tests/test_blknull.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
 	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
 }
