@@ -20,7 +20,7 @@ static void *use(void *arg)
 {
 	const char *path = arg;
 	unsigned char *buf;
-	int fd, i;
+	int fd;
 
 	buf = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,15 +30,13 @@ static void *use(void *arg)
 			usleep(500);
 			continue;
 		}
-		for (i = 0; i < 4; i++) {
-			if (pread(fd, buf, 4096, 4096 * i) == 4096)
-				__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
-			if (pwrite(fd, buf, 65536, 65536 * i) < 0)
-				break;
-		}
+		if (pread(fd, buf, 4096, 4096) == 4096)
+			__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+		if (pwrite(fd, buf, 65536, 65536) == 65536)
+			__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
 		close(fd);
-		/* Let whoever waits for the last user have a turn. */
-		usleep(500);
+		/* Whoever waits for the last user is to have a turn soon. */
+		usleep(10000);
 	}
 	munmap(buf, 65536);
 	return NULL;
@@ -71,7 +69,7 @@ FIXTURE_TEARDOWN(churn)
 	EXPECT_EQ(0, module_unload("blknull"));
 }
 
-TEST_F_TIMEOUT(churn, load_and_unload, 2000)
+TEST_F_TIMEOUT(churn, load_and_unload, 3600)
 {
 	static const char *const params[] = {
 		"", "mode=mq", "memory_backed=1", "mode=mq memory_backed=1",
@@ -87,7 +85,7 @@ TEST_F_TIMEOUT(churn, load_and_unload, 2000)
 	ASSERT_EQ(0, module_load("blknull", ""));
 }
 
-TEST_F_TIMEOUT(churn, create_and_destroy, 2000)
+TEST_F_TIMEOUT(churn, create_and_destroy, 3600)
 {
 	static const char *const attrs[] = {
 		"", "mode=mq", "memory_backed=1", "max_sectors=8 stats=1",
