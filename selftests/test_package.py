@@ -27,7 +27,7 @@ PACKAGES = (
     "linux-perf", "python3-debian", "python3-jinja2", "python3-jsonschema", "python3-matplotlib",
     "python3-rich",
 )  # fmt: skip
-_MINUTES = 30  # eight on an idle machine
+_MINUTES = 30
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ _MAGIC = b"iopath 1"
 _CHANNEL_SIZE = 64 << 20
 _DONE = 2
 _NO_KVM = "--accel kvm: /dev/kvm is there, but no guest starts in it"
-_KVM_START = 15  # seconds; where KVM works it takes two or three
+_KVM_START = 15  # seconds until the guest must have said something
 
 _TROUBLE = re.compile(
     r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
