@@ -9,6 +9,7 @@
 #include <linux/blk_types.h>
 #include <linux/percpu.h>
 
+#include "bio.h"
 #include "blknull.h"
 
 /* Each is a file in /sys/block/blknull<index>/counters. */
@@ -47,7 +48,7 @@ static inline void blknull_count(struct blknull_device *dev,
 
 /* Count an I/O by its operation. */
 static inline void blknull_count_op(struct blknull_device *dev,
-				    unsigned int op, unsigned int sectors)
+				    blk_opf_t op, unsigned int sectors)
 {
 	enum blknull_counter counter;
 
