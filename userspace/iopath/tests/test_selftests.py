@@ -202,6 +202,7 @@ SKIPS = {
     "pages of files cannot be registered": None,
     "no page cache of blocks that fail": None,
     "null_blk does not poll": ("5.10",),
+    "memory is aligned to blocks": ("5.10",),
 }
 
 
