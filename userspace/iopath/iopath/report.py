@@ -43,6 +43,11 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
         device += ", zero_fill=0"
     if not kernels[0]["coherent"]:
         device += "; biogen with coherent=0"
+    families = {record["rung"].partition(".")[0] for record in result["results"]}
+    if "mq" in families:
+        device += "; for mq.*, in mode mq"
+    if "nullb" in families:
+        device += "; for nullb.*, null_blk"
     return [
         ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
         ("device", device),
