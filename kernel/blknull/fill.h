@@ -21,8 +21,8 @@
  * pages say it: an anonymous page is mapped in some program's memory as its
  * own, and only pinning it there brings it into a bio. A page becomes
  * anonymous when it is mapped, that is after it was read in: neither the page
- * cache, nor a page on its way in from swap, nor a buffer of the kernel's own
- * is anonymous.
+ * cache, nor a page on its way in from swap, nor a buffer of the kernel's own,
+ * be it of pages or of the slab allocator, is anonymous.
  *
  * One page stands for all of the bio. A bio is filled with pages either from
  * user memory or from the kernel's, and splitting and cloning, which stacked
@@ -57,10 +57,10 @@ static __always_inline bool blknull_no_fill(const struct bio *bio)
 	       blknull_read_no_fill(bio);
 }
 
-/* Fill a bio for which these did not know better. */
+/* Fill a bio for which these did not know better: its page may be a tail. */
 static inline void blknull_fill(struct bio *bio)
 {
-	if (!PageAnon(bio->bi_io_vec->bv_page))
+	if (!compat_head_page_anon(compound_head(bio->bi_io_vec->bv_page)))
 		zero_fill_bio(bio);
 }
 

@@ -26,31 +26,30 @@ static __always_inline bool compat_bio_page_pinned(const struct bio *bio)
 }
 
 /*
- * What the first word of a tail page is called, with bit 0 set; compound_info
- * since 7.1. Goes with support for 7.0.
- */
-#if COMPAT_KERNEL_BEFORE(7, 1)
-#define compat_compound			compound_head
-#else
-#define compat_compound			compound_info
-#endif
-
-/*
- * Whether a page is anonymous and no tail page, in the fewest instructions:
- * PageTail() always loads into a register, and on some kernels asks for pages of
- * hugetlbfs, too, which give the right answer here without. The bit's name is
- * FOLIO_MAPPING_ANON since 6.17 (the series that removed the other uses of the
- * bits). Goes with support for 6.16.
+ * Whether a page is anonymous memory, in the fewest instructions. The bit of
+ * its mapping alone does not say it: in pages of the slab allocator something
+ * else is in that place. PG_swapbacked is set for all anonymous memory but that
+ * of hugetlbfs, and neither for pages of the slab allocator nor for tail pages,
+ * which are told from their heads. That of hugetlbfs does not count here. The
+ * flags are a struct since 6.18, and the bit's name is FOLIO_MAPPING_ANON since
+ * 6.17 (the series that removed the other uses of the bits). Goes with support
+ * for 6.17.
  */
 static __always_inline bool compat_head_page_anon(const struct page *page)
 {
-	if (page->compat_compound & 1)
-		return false;
-#if COMPAT_KERNEL_BEFORE(6, 17)
-	return (unsigned long)page->mapping & PAGE_MAPPING_ANON;
+#if COMPAT_KERNEL_BEFORE(6, 18)
+	const unsigned long flags = page->flags;
 #else
-	return (unsigned long)page->mapping & FOLIO_MAPPING_ANON;
+	const unsigned long flags = page->flags.f;
 #endif
+#if COMPAT_KERNEL_BEFORE(6, 17)
+	const unsigned long anon = PAGE_MAPPING_ANON;
+#else
+	const unsigned long anon = FOLIO_MAPPING_ANON;
+#endif
+
+	return flags & BIT(PG_swapbacked) &&
+	       (unsigned long)page->mapping & anon;
 }
 
 /*
