@@ -248,6 +248,8 @@ def run(
 ) -> list[str]:
     """Boot *kernel*, carry out *first* and run *program* ("NAME ARGUMENTS"): the verdict."""
     name = program.split()[0]
+    # Not every kernel here knows scripts.
+    shell = "sh /bin/" if name.endswith(".sh") else ""
     files = {"init": guest_program("init").read_bytes()}
     files |= {f"bin/{file}": data for file, data in programs.items()}
     modules = kernel.own | kernel.modules
@@ -256,7 +258,7 @@ def run(
         *(["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []),
         f"file {ONLINE}",
         *first,
-        f"run {name} /bin/{program}",
+        f"run {name} /bin/{shell}{program}",
         *(f"insmod /modules/{module}.ko" for module in ("blknull", "biogen")),
         *(f"rmmod {module}" for module in ("biogen", "blknull")),
         *(["run leaks /bin/leaks"] if kernel.finds_leaks else []),
