@@ -290,7 +290,13 @@ class Coverage:
         self.lines: dict[str, dict[int, int]] = {}
 
     def _notes(self) -> list[Path]:
-        return sorted(self._folder.rglob("*.gcno")) if self._folder else []
+        if not self._folder:
+            return []
+        return [
+            path
+            for path in sorted((self._folder / "src/kernel").rglob("*.gcno"))
+            if not path.stem.endswith(".mod")
+        ]
 
     def _data(self, note: Path) -> str:
         """Where the guest has the counts; an entry of the cache was elsewhere when it was made."""
@@ -298,9 +304,7 @@ class Coverage:
         return f"/sys/kernel/debug/gcov{made}/{note.relative_to(self._folder).with_suffix('.gcda')}"
 
     def commands(self) -> list[str]:
-        return [
-            f"file {self._data(note)}" for note in self._notes() if not note.stem.endswith(".mod")
-        ]
+        return [f"file {self._data(note)}" for note in self._notes()]
 
     def add(self, records: Sequence[Record]) -> None:
         data = {record.name: record.data for record in records}
