@@ -18,18 +18,20 @@ from matplotlib.figure import Figure
 
 from iopath import charts
 from iopath.profile import Layers, Symbol
-from iopath.report import facts
+from iopath.report import facts, host_facts
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 100  # columns of a text
 _LARGEST = 5  # functions that a text names for each changed rung
 
-# What the page's script reads of a function, in this order.
+# What the page's script reads of a function, in this order: of a guest's, and of a machine's. The
+# first is what everything is shown in.
 _COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
+_SAMPLED = ("ns", "samples")
 
 
 def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
-    """One self-contained HTML page."""
+    """One self-contained HTML page: of an exact result, or of a machine's profile."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -46,10 +48,11 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     names = [kernel["name"] for kernel in kernels]
     options = sorted({name for kernel in kernels for name in kernel["config"]})
     profiled = any("profile" in record for record in result["results"])
+    exact = result["mode"] == "exact"
     return environment.get_template("page.html").render(
-        result=result,
+        exact=exact,
         kernels=kernels,
-        facts=facts(result),
+        facts=facts(result) if exact else host_facts(result),
         options=[
             (name, [kernel["config"].get(name, "") for kernel in kernels]) for name in options
         ],
@@ -59,8 +62,9 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
         rows=[
             (index, row, [_cell(row, name, result, comparison) for name in names])
             for index, row in enumerate(rows)
+            if exact
         ],
-        ladder=_inline(charts.ladder(result), "ladder"),
+        ladder=_inline(charts.ladder(result), "ladder") if exact else "",
         history=_inline(charts.history(result), "history") if len(kernels) > 2 else "",
         profiled=profiled,
         data=_data(result, rows, comparison) if profiled else None,
@@ -164,7 +168,8 @@ def _data(
     kernels = [kernel["name"] for kernel in result["kernels"]]
     looks = charts.looks(result)
     order = [*looks, *([] if "other" in looks else ["other"])]
-    names = _Names(order)
+    counts = _COUNTS if result["mode"] == "exact" else _SAMPLED
+    names = _Names(order, counts)
     rungs = []
     for row in rows:
         differences = _differences(row, comparison)
@@ -206,7 +211,7 @@ def _data(
         "kernels": kernels,
         "base": base,
         "start": _start(rows, comparison),
-        "counts": _COUNTS,
+        "counts": counts,
         "names": names.texts,
         "canonical": names.canonical,
         "layerOf": names.layers,
@@ -230,11 +235,12 @@ class _Names:
     """Numbers for functions; each has a text, a layer, and the number of the name under which it is
     compared between kernels."""
 
-    def __init__(self, layers: Sequence[str]) -> None:
+    def __init__(self, layers: Sequence[str], counts: Sequence[str]) -> None:
         self.texts: list[str] = []
         self.layers: list[int] = []
         self.canonical: list[int] = []
         self._numbers: dict[str, int] = {}
+        self._counts = counts
         self._order = {name: number for number, name in enumerate(layers)}
         self._table = Layers()
 
@@ -256,19 +262,27 @@ class _Names:
         functions = [
             [
                 self.number(Symbol(part["name"], part["module"]).text, part["layer"]),
-                *(_small(part[count]) for count in _COUNTS),
+                *(_small(part[count]) for count in self._counts),
             ]
             for part in profile["functions"]
         ]
-        return {
-            "total": profile["instructions"],
+        first = self._counts[0]
+        seen = {
+            "total": profile[first],
+            "kernel": sum(
+                part[first] for part in profile["functions"] if part["module"] != "user"
+            ),
+            "functions": functions,
+            "stacks": self._tree(profile["stacks"]),
+        }
+        if first == "ns":
+            return seen
+        return seen | {
             "kernel": profile["kernel"],
             "lines": profile["lines"],
             "faults": profile["faults"],
             "switches": profile["switches"],
             "unmatched": profile["unmatched_returns"],
-            "functions": functions,
-            "stacks": self._tree(profile["stacks"]),
         }
 
     def _tree(self, stacks: Sequence[Sequence[Any]]) -> list[float]:

@@ -37,9 +37,11 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
             *host.timed(run, cpu, _SECONDS), "--output-format=json", f"--output={folder}/report",
             f"--perf_control={folder}/ctl,{folder}/ack",
         ]  # fmt: skip
+        # taskset: perf learns a task's name where that is set, but before 6.7 on this CPU alone.
         sampling = [
             perf, "record", "-q", "-e", event, "-F", str(_FREQUENCY), "-g", "-C", str(cpu),
-            "-D", "-1", f"--control=fifo:{folder}/ctl,{folder}/ack", "-o", str(data), "--", *loop,
+            "-D", "-1", f"--control=fifo:{folder}/ctl,{folder}/ack", "-o", str(data), "--",
+            process.need("taskset", "util-linux"), "-c", str(cpu), *loop,
         ]  # fmt: skip
         log = folder / "log"
         if process.run(sampling, output=log) or not (folder / "report").exists():

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from conftest import KERNEL, Command
+from test_page import Parsed, rebuild
 
-from iopath import host, perf, result, rungs, scaling, trace
+from iopath import host, page, perf, result, rungs, scaling, trace
 from iopath.errors import IopathError
 from iopath.guest import Machine
 from iopath.measure import Session
@@ -212,6 +213,26 @@ def test_perf_shares_out_the_time() -> None:
     assert found["layers"] == {"driver": 250.0, "biogen": 500.0, "system call entry": 250.0}
     assert ["do_syscall_64;blknull_submit_bio [blknull]", 250.0] in found["stacks"]
     assert sum(part for _, part in found["stacks"]) == 1000.0
+
+
+def test_perf_page(measured: dict[str, Any]) -> None:
+    """A machine's profile is drawn as a guest's is, in time."""
+    found = perf._profile(list(perf._stacks(SCRIPT.splitlines())), 1000.0, Layers())
+    record = {
+        "rung": "gen.sync", "op": "read", "block_size": 4096, "command": [],
+        "profile": {"event": "cpu-clock", "data": "perf.data", **found},
+    }  # fmt: skip
+    profiled = host.result_of(0, [record])
+    result.validate(profiled, "the result")
+    parsed = Parsed(page.render(profiled, None))
+    assert "Time per I/O" in parsed.text
+    assert measured["machine"]["cpu_model"] in parsed.text
+    assert parsed.data["counts"] == ["ns", "samples"]
+    (drawn,) = parsed.data["rungs"][0]["profiles"]
+    assert (drawn["total"], drawn["kernel"]) == (1000, 1000)
+    assert rebuild(parsed.data, drawn["stacks"]) == sorted(found["stacks"])
+    rows = {parsed.data["names"][row[0]]: row[1:] for row in drawn["functions"]}
+    assert rows["do_syscall_64"] == [250, 1]
 
 
 # ftrace.

@@ -14,6 +14,7 @@ const ROW = 20; // pixels
 const SMALLEST = 0.0005; // share of the width below which a frame is not drawn
 const NONE = "(nothing)";
 
+const UNIT = data.counts[0]; // of everything that is shown: instructions, or ns
 const OTHER = data.layers.findIndex(([name]) => name === "other");
 
 function element(tag, attributes = {}, ...children) {
@@ -153,7 +154,7 @@ function functionTable(profile, find) {
 	const total = profile.total;
 	const rows = profile.functions.map(([name, instructions, ...counts]) =>
 		[data.names[name], data.layers[data.layerOf[name]][0], instructions, 100 * instructions / total, ...counts]);
-	const sums = rows.reduce((sum, row) => sum.map((value, at) => value + row[at + 2]), Array(8).fill(0));
+	const sums = rows.reduce((sum, row) => sum.map((value, at) => value + row[at + 2]), Array(data.counts.length + 1).fill(0));
 	const percent = (value) => `${value.toFixed(2)} %`;
 	const [first, ...counts] = data.counts;
 	return table(
@@ -175,7 +176,7 @@ function byLayer(profile) {
 function layerTable(profile, find) {
 	const rows = [...byLayer(profile)].map(([name, sum]) => [name, sum, 100 * sum / profile.total]);
 	return table(
-		["layer", "instructions", "share"],
+		["layer", UNIT, "share"],
 		[null, count, (value) => `${value.toFixed(2)} %`],
 		rows, [["all", profile.total, 100]], find,
 		(box, cell, at) => at === 0 && swatch(box, cell));
@@ -286,7 +287,7 @@ function describe(node, root, differs) {
 		return [
 			label(node),
 			node.name < 0 ? "" : `layer: ${data.layers[data.layerOf[node.name]][0]}`,
-			`inclusive: ${count(node.sum[1])} instructions per I/O, ${share(node.sum[1], root.sum[1])}`,
+			`inclusive: ${count(node.sum[1])} ${UNIT} per I/O, ${share(node.sum[1], root.sum[1])}`,
 			`exclusive: ${count(node.own[1])}, ${share(node.own[1], root.sum[1])}`,
 		].filter(Boolean).join("\n");
 	}
@@ -466,8 +467,8 @@ function draw() {
 	}
 	const differs = before !== null;
 	let text = differs
-		? `${rung.title}: ${data.kernels[at.against]} ${count(before.total)} to ${name} ${count(after.total)}, ${signed(after.total - before.total)} instructions per I/O`
-		: `${rung.title} on ${name}: ${count(after.total)} instructions per I/O, ${count(after.kernel)} in the kernel`;
+		? `${rung.title}: ${data.kernels[at.against]} ${count(before.total)} to ${name} ${count(after.total)}, ${signed(after.total - before.total)} ${UNIT} per I/O`
+		: `${rung.title} on ${name}: ${count(after.total)} ${UNIT} per I/O, ${count(after.kernel)} in the kernel`;
 	if (at.view === "flame") {
 		const made = flame(before, after, at);
 		if (made.found) {
@@ -492,8 +493,10 @@ function draw() {
 	more.textContent = beyond(before, after, at.view === "flame");
 }
 
-// What a profile says beside its instructions.
+// What a profile says beside its instructions; samples say nothing else.
 function beyond(before, after, stacks) {
+	if (!after.lines)
+		return "";
 	const texts = [];
 	const say = (title, value) => {
 		const [b, a] = [before ? value(before) : 0, value(after)];
