@@ -269,9 +269,7 @@ class _Names:
         first = self._counts[0]
         seen = {
             "total": profile[first],
-            "kernel": sum(
-                part[first] for part in profile["functions"] if part["module"] != "user"
-            ),
+            "kernel": sum(part[first] for part in profile["functions"] if part["module"] != "user"),
             "functions": functions,
             "stacks": self._tree(profile["stacks"]),
         }
