@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What a user does with the Debian packages, in a Debian root as root: install
-# them, load the modules, run loops, measure, attach perf, and remove all of it.
-# Prints TAP.
+# What a user does in a Debian root, as root: load the modules from the sources;
+# install the packages, load the modules, run loops, measure, attach perf, and
+# remove all of it. Prints TAP.
 cd /root || exit 1
 log=/tmp/log
 tests=0
@@ -36,6 +36,22 @@ says() {
 	[ $status -eq 0 ] && grep -q -- "$text" /tmp/said
 }
 
+# refuses TEXT COMMAND...: whether the command fails and prints TEXT
+refuses() {
+	local text=$1
+
+	shift
+	! "$@" >/tmp/said 2>&1 && grep -q -- "$text" /tmp/said
+}
+
+# From the sources.
+tar -xf /mnt/iopath_*.tar.xz
+check "make load" says "^Loaded: /dev/blknull0, and /dev/biogen0" make -s -C iopath-* load
+check "a loaded module is not loaded twice" refuses "loaded already" make -s -C iopath-* load
+check "what make load promises is there" test -b /dev/blknull0 -a -c /dev/biogen0
+check "make unload" make -s -C iopath-* unload
+check "the modules are gone" test ! -e /sys/module/biogen -a ! -e /sys/module/blknull
+# From the packages.
 check "install" dpkg -i /mnt/iopath_*.deb /mnt/iopath-dkms_*.deb
 check "DKMS built the modules" says "installed" dkms status
 cp /usr/share/doc/iopath-dkms/examples/iopath.conf /etc/modprobe.d
@@ -49,7 +65,7 @@ check "a loop on blknull" says "us/I/O" \
 	ioloop --filename=/dev/blknull0 --ioengine=libaio --rw=write --runtime=200ms
 check "a loop on biogen" says "us/I/O" \
 	ioloop --filename=/dev/biogen0 --ioengine=sync --rw=read --runtime=200ms
-# All that host.rst says, but for building.
+# All that host.rst and the README say of the running machine.
 while read -r line; do
 	check "$line" sh -c "$line"
 	cat $log >>said
