@@ -27,7 +27,7 @@ static void *use(void *arg)
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
 		if (fd < 0) {
-			usleep(500);
+			usleep(2000);
 			continue;
 		}
 		if (pread(fd, buf, 4096, 4096) == 4096)

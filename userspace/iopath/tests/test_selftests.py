@@ -276,18 +276,20 @@ def run(
     console = log.read_text(errors="replace")
     faults += verdict(kernel, name, records, console)
     if coverage and not faults:
-        coverage.add(records)
+        coverage.add(name, records)
     if faults:
         faults += [line for line in console.splitlines() if line.startswith("# ")][-20:]
     return faults
 
 
 class Coverage:
-    """Which lines of the modules were run, by source file: gcov's counts, summed over guests."""
+    """Which lines of the modules were run: gcov's counts. Each program's are kept in
+    build/coverage, and those of the same build of the modules are summed."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._folder = kernel.instrumented
-        self.lines: dict[str, dict[int, int]] = {}
+        self._kept = source_root() / "build/coverage" / kernel.name
+        self._kept.mkdir(parents=True, exist_ok=True)
 
     def _notes(self) -> list[Path]:
         if not self._folder:
@@ -306,8 +308,9 @@ class Coverage:
     def commands(self) -> list[str]:
         return [f"file {self._data(note)}" for note in self._notes()]
 
-    def add(self, records: Sequence[Record]) -> None:
+    def add(self, program: str, records: Sequence[Record]) -> None:
         data = {record.name: record.data for record in records}
+        found: dict[str, dict[int, int]] = {}
         for note in self._notes():
             counts = data.get(self._data(note)[:200])
             if counts is None:
@@ -323,16 +326,29 @@ class Coverage:
             for file in json.loads(done.stdout)["files"]:
                 match = re.search(r"/src/(kernel/.*)", file["file"])
                 if match:
-                    lines = self.lines.setdefault(match[1], {})
+                    lines = found.setdefault(match[1], {})
                     for line in file["lines"]:
                         number = line["line_number"]
                         lines[number] = lines.get(number, 0) + line["count"]
+        kept = {"modules": str(self._folder), "lines": found}
+        (self._kept / f"{program}.json").write_text(json.dumps(kept))
 
     def report(self) -> str:
         """Per file the share of lines that were run, and the numbers of those that were not."""
-        rows, total, run = [], 0, 0
-        for name, lines in sorted(self.lines.items()):
-            missed = sorted(number for number, count in lines.items() if not count)
+        sums: dict[str, dict[str, int]] = {}
+        programs = []
+        for path in sorted(self._kept.glob("*.json")):
+            kept = json.loads(path.read_text())
+            if kept["modules"] != str(self._folder):
+                continue
+            programs.append(path.stem)
+            for name, counts in kept["lines"].items():
+                lines = sums.setdefault(name, {})
+                for number, count in counts.items():
+                    lines[number] = lines.get(number, 0) + count
+        rows, total, run = [f"By {' '.join(programs)}:"], 0, 0
+        for name, lines in sorted(sums.items()):
+            missed = sorted(int(number) for number, count in lines.items() if not count)
             total += len(lines)
             run += len(lines) - len(missed)
             share = 100 * (len(lines) - len(missed)) / len(lines)
@@ -343,12 +359,12 @@ class Coverage:
 
 @pytest.fixture(scope="module")
 def coverage() -> Iterator[dict[str, Coverage]]:
-    """By kernel; what was reached is written to build/coverage-KERNEL.txt in the end."""
+    """By kernel; what was reached is written to build/coverage/KERNEL.txt in the end."""
     found: dict[str, Coverage] = {}
     yield found
     for name, coverage in found.items():
         text = coverage.report() + "\n"
-        (source_root() / f"build/coverage-{name}.txt").write_text(text)
+        (source_root() / f"build/coverage/{name}.txt").write_text(text)
 
 
 @pytest.mark.guest
