@@ -73,7 +73,8 @@ def test_ruff(what: tuple[str, ...]) -> None:
     """All Python code, by the settings of the package."""
     package = ROOT / "userspace/iopath"
     ruff = Path(sys.executable).with_name("ruff")
-    run(ruff, *what, "--quiet", "--config", "pyproject.toml", ".", ROOT / "selftests", cwd=package)
+    places = [ROOT / name for name in ("userspace", "selftests", "Documentation")]
+    run(ruff, *what, "--quiet", "--config", "pyproject.toml", *places, cwd=package)
 
 
 @pytest.mark.parametrize("path", SHELL, ids=str)

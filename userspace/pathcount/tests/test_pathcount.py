@@ -9,13 +9,15 @@ Needs gcc with a static libc, make, nm and qemu-system-x86_64.
 import argparse
 import collections
 import json
-import pathlib
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[2]
 LINE = 64
 
@@ -48,14 +50,14 @@ FAULTS = {6: 64, 7: 64, 8: 16}
 class Output:
     """The plugin's output, sorted."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.blocks = {}
         self.rounds = collections.defaultdict(list)
         self.nodes = collections.defaultdict(dict)
         self.contexts = collections.defaultdict(dict)
         self.median = {}
         self.types = []
-        with open(path, encoding="ascii") as file:
+        with path.open(encoding="ascii") as file:
             for line in file:
                 item = json.loads(line)
                 self.types.append(item["type"])
@@ -74,15 +76,17 @@ class Output:
                 elif item["type"] == "end":
                     self.end = item
 
-    def total(self, region, columns, context=None):
+    def total(self, region: int, columns: Iterable[str], context: int | None = None) -> int:
         """Instructions that the nodes of a region add up to."""
-        return sum(executed * times
-                   for node in self.nodes[region].values()
-                   for column in columns
-                   for _, executed, times, _, _ in node[column]
-                   if context in (None, node["context"]))
+        return sum(
+            executed * times
+            for node in self.nodes[region].values()
+            for column in columns
+            for _, executed, times, _, _ in node[column]
+            if context in (None, node["context"])
+        )
 
-    def kinds(self, region, column):
+    def kinds(self, region: int, column: str) -> collections.Counter[str]:
         """How many instructions of each kind were executed in user mode."""
         count = collections.Counter()
         for node in self.nodes[region].values():
@@ -92,13 +96,12 @@ class Output:
                         count[kind] += times
         return count
 
-    def accesses(self, region, column):
+    def accesses(self, region: int, column: str) -> tuple[int, int]:
         """Memory reads and writes of a region."""
-        rows = [row for node in self.nodes[region].values()
-                for row in node[column]]
+        rows = [row for node in self.nodes[region].values() for row in node[column]]
         return sum(row[3] for row in rows), sum(row[4] for row in rows)
 
-    def times(self, region, column, addr):
+    def times(self, region: int, column: str, addr: int) -> int:
         """How often the instruction at an address was executed."""
         count = 0
         for node in self.nodes[region].values():
@@ -107,14 +110,14 @@ class Output:
                     count += times
         return count
 
-    def addresses(self, block, executed):
+    def addresses(self, block: int, executed: int) -> Iterator[int]:
         """Where the first instructions of a block are."""
         pc = int(self.blocks[block]["addr"], 16)
         for length in self.blocks[block]["lens"][:executed]:
             yield pc
             pc += length
 
-    def code_lines(self, region, column):
+    def code_lines(self, region: int, column: str) -> int:
         """Distinct cache lines of user code."""
         lines = set()
         for node in self.nodes[region].values():
@@ -126,7 +129,7 @@ class Output:
                     lines.update(range(start // LINE, end // LINE + 1))
         return len(lines)
 
-    def path(self, region, node):
+    def path(self, region: int, node: int | None) -> list[int]:
         """Addresses of a node and its callers, outermost first."""
         path = []
         while node is not None:
@@ -136,18 +139,18 @@ class Output:
         return path
 
 
-def is_kernel(addr):
+def is_kernel(addr: str) -> bool:
     return int(addr, 16) >> 63 == 1
 
 
 class Tap:
     """Numbers and prints results."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.number = 0
         self.failed = 0
 
-    def check(self, faults, name):
+    def check(self, faults: list[str], name: str) -> None:
         """A check with the list of what is wrong; none is a pass."""
         self.number += 1
         self.failed += bool(faults)
@@ -159,18 +162,22 @@ class Tap:
         sys.stdout.flush()
 
 
-def differs(what, is_, should):
+def differs(what: str, is_: object, should: object) -> list[str]:
     return [] if is_ == should else [f"{what}: {is_}, should be {should}"]
 
 
 # What is checked. Each returns a list of faults.
 
-def check_rounds(output):
-    return [fault for region, (body, _, rounds) in EXPECTED.items()
-            for fault in differs(body, len(output.rounds[region]), rounds)]
+
+def check_rounds(output: Output) -> list[str]:
+    return [
+        fault
+        for region, (body, _, rounds) in EXPECTED.items()
+        for fault in differs(body, len(output.rounds[region]), rounds)
+    ]
 
 
-def check_user(output, expected):
+def check_user(output: Output, expected: dict[int, tuple[str, int, int]]) -> list[str]:
     """The task's instructions in user mode, exactly, in every round."""
     faults = []
     for region, (body, user, rounds) in expected.items():
@@ -180,44 +187,52 @@ def check_user(output, expected):
     return faults
 
 
-def check_clock(output, ticks):
+def check_clock(output: Output, ticks: dict[int, list[int]]) -> list[str]:
     """The guest's clock says the same, up to a constant."""
     faults = []
     for region, (body, _, rounds) in EXPECTED.items():
         faults += differs(f"{body}: ticks", len(ticks[region]), rounds)
-        for item, tick in zip(output.rounds[region], ticks[region]):
-            faults += differs(f"{body} round {item['round']}: ticks over "
-                              f"{item['instructions']} instructions",
-                              tick - item["instructions"], UNCOUNTED)
+        for item, tick in zip(output.rounds[region], ticks[region], strict=False):
+            faults += differs(
+                f"{body} round {item['round']}: ticks over {item['instructions']} instructions",
+                tick - item["instructions"],
+                UNCOUNTED,
+            )
     return faults
 
 
-def check_sums(output):
+def check_sums(output: Output) -> list[str]:
     """Nodes, contexts and rounds add up to each other."""
     faults = []
     for region, rounds in output.rounds.items():
         total = sum(item["instructions"] for item in rounds)
-        faults += differs(f"region {region}: nodes",
-                          output.total(region, ("quiet", "disturbed")), total)
+        faults += differs(
+            f"region {region}: nodes", output.total(region, ("quiet", "disturbed")), total
+        )
         quiet = sum(i["instructions"] for i in rounds if i["quiet"])
-        faults += differs(f"region {region}: quiet nodes",
-                          output.total(region, ("quiet",)), quiet)
+        faults += differs(f"region {region}: quiet nodes", output.total(region, ("quiet",)), quiet)
         for context in output.contexts[region]:
-            share = sum(user + kernel for item in rounds
-                        for number, user, kernel in item["contexts"]
-                        if number == context)
-            faults += differs(f"region {region} context {context}",
-                              output.total(region, ("quiet", "disturbed"),
-                                           context), share)
+            share = sum(
+                user + kernel
+                for item in rounds
+                for number, user, kernel in item["contexts"]
+                if number == context
+            )
+            faults += differs(
+                f"region {region} context {context}",
+                output.total(region, ("quiet", "disturbed"), context),
+                share,
+            )
         for item in rounds:
             faults += differs(
                 f"region {region} round {item['round']}: contexts",
                 sum(share[1] + share[2] for share in item["contexts"]),
-                item["instructions"])
+                item["instructions"],
+            )
     return faults
 
 
-def check_median(output):
+def check_median(output: Output) -> list[str]:
     faults = []
     for region, rounds in output.rounds.items():
         quiet = sorted(i["instructions"] for i in rounds if i["quiet"])
@@ -226,20 +241,23 @@ def check_median(output):
             faults += differs(f"region {region}", number, None)
             continue
         median = quiet[(len(quiet) - 1) // 2]
-        faults += differs(f"region {region}: median",
-                          rounds[number]["instructions"], median)
-        faults += differs(f"region {region}: nodes of the median round",
-                          output.total(region, ("median",)), median)
+        faults += differs(f"region {region}: median", rounds[number]["instructions"], median)
+        faults += differs(
+            f"region {region}: nodes of the median round", output.total(region, ("median",)), median
+        )
     return faults
 
 
-def check_unmatched(output):
-    return [f"region {region} round {item['round']}: {item['unmatched']}"
-            for region, rounds in output.rounds.items()
-            for item in rounds if item["unmatched"]]
+def check_unmatched(output: Output) -> list[str]:
+    return [
+        f"region {region} round {item['round']}: {item['unmatched']}"
+        for region, rounds in output.rounds.items()
+        for item in rounds
+        if item["unmatched"]
+    ]
 
 
-def check_tree(output, symbols):
+def check_tree(output: Output, symbols: dict[str, int]) -> list[str]:
     """leaf and mid are found below their callers, as often as called."""
     body, leaf, mid = (symbols[s] for s in ("body_calls", "leaf", "mid"))
     calls = collections.Counter()
@@ -249,129 +267,183 @@ def check_tree(output, symbols):
             continue
         for block, executed, times, _, _ in output.nodes[2][node]["median"]:
             if path[-1] in output.addresses(block, executed):
-                calls[tuple(path[path.index(body):])] += times
-    return differs("calls", dict(calls),
-                   {(body, leaf): 100, (body, mid): 100,
-                    (body, mid, leaf): 200})
+                calls[tuple(path[path.index(body) :])] += times
+    return differs(
+        "calls", dict(calls), {(body, leaf): 100, (body, mid): 100, (body, mid, leaf): 200}
+    )
 
 
-def check_kinds(output):
+def check_kinds(output: Output) -> list[str]:
     faults = []
-    for region, kind, count in ((3, "L", 200), (4, "C", 101), (2, "c", 400),
-                                (2, "r", 401), (1, "b", 1000),
-                                (10, "s", 100), (8, "R", 65537)):
-        faults += differs(f"{EXPECTED[region][0]}: kind {kind}",
-                          output.kinds(region, "median")[kind], count)
+    for region, kind, count in (
+        (3, "L", 200),
+        (4, "C", 101),
+        (2, "c", 400),
+        (2, "r", 401),
+        (1, "b", 1000),
+        (10, "s", 100),
+        (8, "R", 65537),
+    ):
+        faults += differs(
+            f"{EXPECTED[region][0]}: kind {kind}", output.kinds(region, "median")[kind], count
+        )
     return faults
 
 
-def check_faults(output):
+def check_faults(output: Output) -> list[str]:
     """Page faults are exceptions of the task, not interrupts."""
     faults = []
     for region, count in FAULTS.items():
         for item in output.rounds[region]:
-            faults += differs(f"{EXPECTED[region][0]} round {item['round']}: "
-                              "faults", item["faults"], count)
+            faults += differs(
+                f"{EXPECTED[region][0]} round {item['round']}: faults", item["faults"], count
+            )
     return faults
 
 
-def check_interrupts(output):
+def check_interrupts(output: Output) -> list[str]:
     """A loop in user mode has no kernel instructions of its own."""
     faults = []
     for region in (5, 9, 13):
         for item in output.rounds[region]:
             what = f"{EXPECTED[region][0]} round {item['round']}"
             faults += differs(f"{what}: quiet", item["quiet"], False)
-            faults += differs(f"{what}: kernel instructions of the task",
-                              sum(share[2] for share in item["contexts"]
-                                  if not share[0]), 0)
+            faults += differs(
+                f"{what}: kernel instructions of the task",
+                sum(share[2] for share in item["contexts"] if not share[0]),
+                0,
+            )
     return faults
 
 
-def check_switches(output):
+def check_switches(output: Output) -> list[str]:
     """Every one of 200 blocking system calls switches, and the other works."""
     faults = []
     for item in output.rounds[11]:
         what = f"body_pingpong round {item['round']}"
         if item["switches"] < 200:
             faults.append(f"{what}: {item['switches']} switches")
-        if not any(share[0] == 1 and share[1] and share[2]
-                   for share in item["contexts"]):
+        if not any(share[0] == 1 and share[1] and share[2] for share in item["contexts"]):
             faults.append(f"{what}: nothing counted in the other task")
     return faults
 
 
-def check_retpoline(output, symbols):
-    return differs("leaf behind a retpoline",
-                   output.times(12, "median", symbols["leaf"]), 100)
+def check_retpoline(output: Output, symbols: dict[str, int]) -> list[str]:
+    return differs("leaf behind a retpoline", output.times(12, "median", symbols["leaf"]), 100)
 
 
-def check_lines(output):
+def check_lines(output: Output) -> list[str]:
     lines = [item.get("lines") for item in output.rounds[65535][:4]]
     if None in lines[:3] or lines[3] is not None:
         return [f"not the first three rounds have lines: {lines}"]
-    return (differs("reads and writes", output.accesses(65535, "median"),
-                    (5, 2)) +
-            differs("data lines", lines[2]["data_user"], 6) +
-            differs("code lines", lines[2]["code_user"],
-                    output.code_lines(65535, "median")) +
-            differs("kernel lines", (lines[2]["code_kernel"],
-                                     lines[2]["data_kernel"]), (0, 0)))
+    return (
+        differs("reads and writes", output.accesses(65535, "median"), (5, 2))
+        + differs("data lines", lines[2]["data_user"], 6)
+        + differs("code lines", lines[2]["code_user"], output.code_lines(65535, "median"))
+        + differs("kernel lines", (lines[2]["code_kernel"], lines[2]["data_kernel"]), (0, 0))
+    )
 
 
-def check_end(output, **counts):
+def check_end(output: Output, **counts: int) -> list[str]:
     faults = differs("first line", output.types[0], "pathcount")
     faults += differs("last line", output.types[-1], "end")
-    for name in ("nested_begin", "end_without_begin", "region_not_ended",
-                 "no_begin"):
+    for name in ("nested_begin", "end_without_begin", "region_not_ended", "no_begin"):
         faults += differs(name, output.end[name], counts.get(name, 0))
     return faults + differs("errors", len(output.end["errors"]), len(counts))
 
 
 # The guest.
 
-def cpio_entry(name, mode, data=b"", device=(0, 0)):
-    fields = (0, mode, 0, 0, 1, 0, len(data), 0, 0, *device,
-              len(name) + 1, 0)
+
+def cpio_entry(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> bytes:
+    fields = (0, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0)
     head = b"070701" + b"".join(b"%08x" % field for field in fields)
     head += name.encode() + b"\0"
-    return (head + b"\0" * (-len(head) % 4) + data +
-            b"\0" * (-len(data) % 4))
+    return head + b"\0" * (-len(head) % 4) + data + b"\0" * (-len(data) % 4)
 
 
-def build(command):
+def build(command: Sequence[str | Path]) -> None:
     try:
         subprocess.run(command, check=True, stdout=sys.stderr)
     except (OSError, subprocess.SubprocessError) as error:
         bail_out(error)
 
 
-def build_initrd(work):
-    build(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static",
-           "-mno-red-zone", f"-I{TOP}/kernel/include", "-o", work / "init",
-           HERE / "guest.c"])
+def build_initrd(work: Path) -> dict[str, int]:
+    build(
+        [
+            "gcc",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-static",
+            "-mno-red-zone",
+            f"-I{TOP}/kernel/include",
+            "-o",
+            work / "init",
+            HERE / "guest.c",
+        ]
+    )
     (work / "initrd").write_bytes(
-        cpio_entry("dev", 0o40755) +
-        cpio_entry("dev/console", 0o20600, device=(5, 1)) +
-        cpio_entry("dev/ttyS1", 0o20600, device=(4, 65)) +
-        cpio_entry("init", 0o100755, (work / "init").read_bytes()) +
-        cpio_entry("TRAILER!!!", 0))
-    out = subprocess.run(["nm", work / "init"], check=True, text=True,
-                         stdout=subprocess.PIPE).stdout
-    return {line.split()[2]: int(line.split()[0], 16)
-            for line in out.splitlines() if len(line.split()) == 3}
+        cpio_entry("dev", 0o40755)
+        + cpio_entry("dev/console", 0o20600, device=(5, 1))
+        + cpio_entry("dev/ttyS1", 0o20600, device=(4, 65))
+        + cpio_entry("init", 0o100755, (work / "init").read_bytes())
+        + cpio_entry("TRAILER!!!", 0)
+    )
+    out = subprocess.run(
+        ["nm", work / "init"], check=True, text=True, stdout=subprocess.PIPE
+    ).stdout
+    return {
+        line.split()[2]: int(line.split()[0], 16)
+        for line in out.splitlines()
+        if len(line.split()) == 3
+    }
 
 
-def qemu(args, work, name, plugin=None, append="", smp="1"):
+def qemu(
+    args: argparse.Namespace,
+    work: Path,
+    name: str,
+    plugin: str | Path | None = None,
+    append: str = "",
+    smp: str = "1",
+) -> tuple[str, float]:
     """Boot the guest; returns what it wrote and how long it took."""
-    command = [args.qemu, "-M", "q35", "-accel", "tcg", "-cpu", "max",
-               "-m", "1G", "-smp", smp, "-icount", "shift=0,sleep=off",
-               "-nodefaults", "-display", "none", "-no-reboot", "-seed", "1",
-               "-rtc", "base=2026-01-01,clock=vm",
-               "-serial", f"file:{work / name}.console",
-               "-serial", f"file:{work / name}.results",
-               "-kernel", args.kernel, "-initrd", work / "initrd", "-append",
-               f"console=ttyS0 nokaslr mitigations=off panic=-1 {append}"]
+    command = [
+        args.qemu,
+        "-M",
+        "q35",
+        "-accel",
+        "tcg",
+        "-cpu",
+        "max",
+        "-m",
+        "1G",
+        "-smp",
+        smp,
+        "-icount",
+        "shift=0,sleep=off",
+        "-nodefaults",
+        "-display",
+        "none",
+        "-no-reboot",
+        "-seed",
+        "1",
+        "-rtc",
+        "base=2026-01-01,clock=vm",
+        "-serial",
+        f"file:{work / name}.console",
+        "-serial",
+        f"file:{work / name}.results",
+        "-kernel",
+        args.kernel,
+        "-initrd",
+        work / "initrd",
+        "-append",
+        f"console=ttyS0 nokaslr mitigations=off panic=-1 {append}",
+    ]
     if plugin:
         command += ["-plugin", plugin]
     start = time.monotonic()
@@ -389,38 +461,51 @@ def qemu(args, work, name, plugin=None, append="", smp="1"):
     return results, seconds
 
 
-def bail_out(why):
+def bail_out(why: str) -> NoReturn:
     print(f"Bail out! {why}")
     sys.exit(1)
 
 
-def refused(args, plugin, options, text, smp="1"):
+def refused(
+    args: argparse.Namespace, plugin: str | Path | None, options: str, text: str, smp: str = "1"
+) -> list[str]:
     """QEMU does not start, and one line says why."""
     done = subprocess.run(
-        [args.qemu, "-accel", "tcg", "-smp", smp, "-nodefaults", "-display",
-         "none", "-S", "-plugin", f"{plugin}{options}"],
-        stderr=subprocess.PIPE, text=True, timeout=60)
-    lines = [line for line in done.stderr.splitlines()
-             if line.startswith("pathcount: ")]
+        [
+            args.qemu,
+            "-accel",
+            "tcg",
+            "-smp",
+            smp,
+            "-nodefaults",
+            "-display",
+            "none",
+            "-S",
+            "-plugin",
+            f"{plugin}{options}",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("pathcount: ")]
     if done.returncode and len(lines) == 1 and text in lines[0]:
         return []
     return [f"status {done.returncode}: {done.stderr.strip()}"]
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", required=True, help="vmlinuz to boot")
     parser.add_argument("--plugin", help="pathcount.so; default: build it")
     parser.add_argument("--qemu", default="qemu-system-x86_64")
-    parser.add_argument("--timeout", type=int, default=300,
-                        help="seconds for one boot")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for one boot")
     args = parser.parse_args()
-    if not pathlib.Path(args.kernel).is_file():
-        parser.error(f"--kernel {args.kernel}: not a file; "
-                     "give the path of a vmlinuz")
+    if not Path(args.kernel).is_file():
+        parser.error(f"--kernel {args.kernel}: not a file; give the path of a vmlinuz")
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="pathcount-") as name:
-        work = pathlib.Path(name)
+        work = Path(name)
         symbols = build_initrd(work)
         plugin = args.plugin
         if not plugin:
@@ -431,10 +516,15 @@ def main():
     return 1 if tap.failed else 0
 
 
-def run(args, tap, work, plugin, symbols):
+def run(
+    args: argparse.Namespace,
+    tap: Tap,
+    work: Path,
+    plugin: str | Path | None,
+    symbols: dict[str, int],
+) -> None:
     plain, plain_time = qemu(args, work, "plain")
-    counted, counted_time = qemu(args, work, "counted",
-                                 f"{plugin},out={work}/counted.json")
+    counted, counted_time = qemu(args, work, "counted", f"{plugin},out={work}/counted.json")
     print(f"# {plain_time:.1f} s without pathcount, {counted_time:.1f} s with")
     ticks = collections.defaultdict(list)
     for line in counted.split("\n"):
@@ -443,16 +533,20 @@ def run(args, tap, work, plugin, symbols):
             ticks[region].append(tick)
     output = Output(work / "counted.json")
 
-    tap.check(differs("results", counted == plain, True),
-              "the guest runs the same with and without")
+    tap.check(
+        differs("results", counted == plain, True), "the guest runs the same with and without"
+    )
     tap.check(check_end(output), "the output is whole and without errors")
     tap.check(check_rounds(output), "all rounds of all regions are there")
     tap.check(check_user(output, EXPECTED), "known code counts exactly")
-    planted = {region: (body, user + (region == 11), rounds)
-               for region, (body, user, rounds) in EXPECTED.items()}
-    tap.check(differs("rounds found wrong", len(check_user(output, planted)),
-                      EXPECTED[11][2]),
-              "one instruction more or less would be found")
+    planted = {
+        region: (body, user + (region == 11), rounds)
+        for region, (body, user, rounds) in EXPECTED.items()
+    }
+    tap.check(
+        differs("rounds found wrong", len(check_user(output, planted)), EXPECTED[11][2]),
+        "one instruction more or less would be found",
+    )
     tap.check(check_clock(output, ticks), "the guest's clock says the same")
     tap.check(check_sums(output), "nodes, contexts and rounds add up")
     tap.check(check_median(output), "the median round is the median")
@@ -465,34 +559,39 @@ def run(args, tap, work, plugin, symbols):
     tap.check(check_retpoline(output, symbols), "a retpoline is followed")
 
     # The kernel's mitigations bring retpolines and calls without return.
-    qemu(args, work, "faults", f"{plugin},out={work}/faults.json,lines=3",
-         "faults=1 mitigations=auto")
+    qemu(
+        args,
+        work,
+        "faults",
+        f"{plugin},out={work}/faults.json,lines=3",
+        "faults=1 mitigations=auto",
+    )
     output = Output(work / "faults.json")
-    tap.check(check_end(output, nested_begin=1, end_without_begin=1,
-                        region_not_ended=1),
-              "nested, missing and superfluous markers are reported")
+    tap.check(
+        check_end(output, nested_begin=1, end_without_begin=1, region_not_ended=1),
+        "nested, missing and superfluous markers are reported",
+    )
     tap.check(check_user(output, EXPECTED), "and do not disturb the counts")
-    tap.check(check_unmatched(output), "every return has its call, with "
-              "mitigations")
-    tap.check(check_sums(output), "nodes, contexts and rounds add up, with "
-              "mitigations")
+    tap.check(check_unmatched(output), "every return has its call, with mitigations")
+    tap.check(check_sums(output), "nodes, contexts and rounds add up, with mitigations")
     tap.check(check_lines(output), "cache lines, reads and writes")
 
-    qemu(args, work, "unmarked", f"{plugin},out={work}/unmarked.json",
-         "unmarked=1")
-    tap.check(check_end(Output(work / "unmarked.json"), no_begin=1),
-              "a guest without markers is reported")
+    qemu(args, work, "unmarked", f"{plugin},out={work}/unmarked.json", "unmarked=1")
+    tap.check(
+        check_end(Output(work / "unmarked.json"), no_begin=1), "a guest without markers is reported"
+    )
 
     out = f",out={work}/refused.json"
     tap.check(refused(args, plugin, "", "out=PATH"), "no output: refused")
-    tap.check(refused(args, plugin, out + ",colour=red", "colour=red"),
-              "an unknown option: refused")
-    tap.check(refused(args, plugin, out + ",lines=-1", "lines=-1"),
-              "a bad value: refused")
-    tap.check(refused(args, plugin, f",out={work}/none/x", "No such file"),
-              "an output that cannot be written: refused")
-    tap.check(refused(args, plugin, out, "-smp 1", smp="2"),
-              "two CPUs: refused")
+    tap.check(
+        refused(args, plugin, out + ",colour=red", "colour=red"), "an unknown option: refused"
+    )
+    tap.check(refused(args, plugin, out + ",lines=-1", "lines=-1"), "a bad value: refused")
+    tap.check(
+        refused(args, plugin, f",out={work}/none/x", "No such file"),
+        "an output that cannot be written: refused",
+    )
+    tap.check(refused(args, plugin, out, "-smp 1", smp="2"), "two CPUs: refused")
 
 
 if __name__ == "__main__":
