@@ -78,6 +78,8 @@ TEST_F_TIMEOUT(churn, load_and_unload, 3600)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
+		if (i % 100 == 0)
+			TH_LOG("%d rounds of %d", i, ROUNDS);
 		ASSERT_EQ(0, module_load("blknull",
 					 params[i % ARRAY_SIZE(params)]));
 		ASSERT_EQ(0, module_unload("blknull"));
@@ -98,6 +100,8 @@ TEST_F_TIMEOUT(churn, create_and_destroy, 3600)
 
 	ASSERT_EQ(0, items_begin());
 	for (i = 0; i < ROUNDS; i++) {
+		if (i % 100 == 0)
+			TH_LOG("%d rounds of %d", i, ROUNDS);
 		ASSERT_EQ(0, item_on("a", attrs[i % ARRAY_SIZE(attrs)]));
 		usleep(500 * (i % 8));
 		if (i % 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import KERNEL, Command
-from test_page import Parsed, rebuild
+from test_page import Parsed, browse, rebuild
 
 from iopath import host, page, perf, result, rungs, scaling, trace
 from iopath.errors import IopathError
@@ -215,7 +215,7 @@ def test_perf_shares_out_the_time() -> None:
     assert sum(part for _, part in found["stacks"]) == 1000.0
 
 
-def test_perf_page(measured: dict[str, Any]) -> None:
+def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
     """A machine's profile is drawn as a guest's is, in time."""
     found = perf._profile(list(perf._stacks(SCRIPT.splitlines())), 1000.0, Layers())
     record = {
@@ -233,6 +233,15 @@ def test_perf_page(measured: dict[str, Any]) -> None:
     assert rebuild(parsed.data, drawn["stacks"]) == sorted(found["stacks"])
     rows = {parsed.data["names"][row[0]]: row[1:] for row in drawn["functions"]}
     assert rows["do_syscall_64"] == [250, 1]
+    text = page.render(profiled, None)
+    shown = browse(text, "view=functions", tmp_path)
+    assert ["do_syscall_64", "system call entry", "250.00", "25.00 %", "1.00"] in shown.rows
+    shown = browse(text, "view=flame", tmp_path)
+    labels = [value for name, value in shown.attributes if name == "aria-label"]
+    assert (
+        "biogen_io_submit [biogen]; layer: biogen; inclusive: 500.00 ns per I/O, 50.00 %;"
+        " exclusive: 500.00, 50.00 %" in labels
+    )
 
 
 # ftrace.

@@ -4,7 +4,6 @@
 import copy
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from html.parser import HTMLParser
@@ -16,11 +15,11 @@ from test_charts import COUNTS, STACKS, Stack, a_record, a_result
 
 from iopath import page
 from iopath.compare import compare
+from iopath.process import need
 from iopath.profile import Layers
 from iopath.result import validate
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
 # What became of STACKS: one function is new, one gone, one grew, one lost a compiler's suffix.
 CHANGED: tuple[Stack, ...] = (
@@ -329,7 +328,7 @@ def test_a_bar_in_a_name_does_not_break_a_table() -> None:
     assert len(re.findall(r"(?<!\\)\|", row)) == 6
 
 
-# The script, where there is a browser.
+# The script, in a browser.
 
 
 def browse(text: str, address: str, folder: Path) -> Parsed:
@@ -338,7 +337,8 @@ def browse(text: str, address: str, folder: Path) -> Parsed:
     path.write_text(text)
     done = subprocess.run(
         [
-            str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            need("chromium", "chromium"),
+            "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
             "--virtual-time-budget=5000", "--dump-dom", f"{path.as_uri()}#{address}",
@@ -349,7 +349,6 @@ def browse(text: str, address: str, folder: Path) -> Parsed:
     return Parsed(done.stdout)
 
 
-@pytest.mark.skipif(not BROWSER, reason="no chromium here")
 @pytest.mark.parametrize("second", ["new", HOSTILE])
 def test_the_script_draws(second: str, tmp_path: Path) -> None:
     result = pair(second=second)
@@ -365,7 +364,6 @@ def test_the_script_draws(second: str, tmp_path: Path) -> None:
     assert not any(row[0] == "vfs_read" for row in parsed.rows)
 
 
-@pytest.mark.skipif(not BROWSER, reason="no chromium here")
 def test_the_script_draws_flame_graphs(tmp_path: Path) -> None:
     result = pair()
     text = page.render(result, compared(result))
