@@ -22,7 +22,7 @@ LEFT_OUT = (
     "*/tools/perf/*", "*/tools/testing/*",
     *(f"*/drivers/{name}/*.[ch]" for name in (
         "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "nvme",
-        "pinctrl", "power", "scsi", "soc", "staging", "usb", "video",
+        "pinctrl", "power", "scsi", "soc", "staging", "usb", "video/fbdev",
     )),
 )  # fmt: skip
 
