@@ -556,6 +556,9 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 	for (o = 0; o < ARRAY_SIZE(offsets); o++) {
 		for (l = 0; l < ARRAY_SIZE(lengths); l++) {
 			for (p = 0; p < ARRAY_SIZE(places); p++) {
+				/* One place is enough for what takes long. */
+				if (lengths[l] > 64 * KIB && p != 1)
+					continue;
 				for (write = 0; write < 2; write++) {
 					memset(&shape, 0, sizeof(shape));
 					shape.write = write;
