@@ -118,4 +118,4 @@ def test_package(session: Session, packages: Path, series: str, tmp_path: Path) 
     results = (tmp_path / "results").read_text(errors="replace").replace("\r", "")
     console = (tmp_path / "console").read_text(errors="replace")
     assert re.search(rf"^1\.\.{len(re.findall(r'^ok ', results, re.MULTILINE))}$", results,
-                     re.MULTILINE), f"{console[-1000:]}\n{results}"  # fmt: skip
+                     re.MULTILINE), f"{console[-5000:]}\n{results}"  # fmt: skip
