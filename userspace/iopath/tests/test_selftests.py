@@ -20,7 +20,7 @@ import pytest
 from linux_source import LinuxSource
 
 from iopath import guest, process
-from iopath.build import build
+from iopath.build import build, source_digest
 from iopath.guest import GuestError, Image, Machine, Qemu, Record
 from iopath.kernels import Tree
 from iopath.measure import Session
@@ -284,7 +284,7 @@ def run(
 
 class Coverage:
     """Which lines of the modules were run: gcov's counts. Each program's are kept in
-    build/coverage, and those of the same build of the modules are summed."""
+    build/coverage, and those of the same source are summed."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._folder = kernel.instrumented
@@ -330,7 +330,7 @@ class Coverage:
                     for line in file["lines"]:
                         number = line["line_number"]
                         lines[number] = lines.get(number, 0) + line["count"]
-        kept = {"modules": str(self._folder), "lines": found}
+        kept = {"source": source_digest(), "lines": found}
         (self._kept / f"{program}.json").write_text(json.dumps(kept))
 
     def report(self) -> str:
@@ -339,7 +339,7 @@ class Coverage:
         programs = []
         for path in sorted(self._kept.glob("*.json")):
             kept = json.loads(path.read_text())
-            if kept["modules"] != str(self._folder):
+            if kept["source"] != source_digest():
                 continue
             programs.append(path.stem)
             for name, counts in kept["lines"].items():
