@@ -72,6 +72,11 @@ OWN_MODULES = ("configfs", "brd", "null_blk")
 # Of a report of KCSAN: that it is about a module that is tested.
 OUR_CODE = re.compile(r"\[(?:biogen|blknull|planted)\]")
 
+# What a kernel says of a cache that it has no memory for, as fault_nth wants it.
+NO_CACHE = re.compile(
+    r"^.*__kmem_cache_create_args\(\w+\) failed with error -\d+\n(?:.*\n)*?.*</TASK>$", re.MULTILINE
+)
+
 # What a kernel without a fault never says. A line that begins with "# " is a program's.
 TROUBLE = re.compile(
     r"^(?!# ).*(?:\bBUG:|WARNING:|Oops:|KASAN:|UBSAN:|KFENCE:|INFO: |Kernel panic|Call Trace:"
@@ -214,7 +219,7 @@ def complaints(kernel: Kernel, console: str) -> list[str]:
         console = "".join(
             part for part in reports if "BUG: KCSAN:" not in part or OUR_CODE.search(part)
         )
-    return [match.group(0) for match in TROUBLE.finditer(console)]
+    return [match.group(0) for match in TROUBLE.finditer(NO_CACHE.sub("", console))]
 
 
 def verdict(kernel: Kernel, program: str, records: Sequence[Record], console: str) -> list[str]:
