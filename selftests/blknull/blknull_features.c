@@ -9,9 +9,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 
 #include "kselftest_harness.h"
 
+#include "engine.h"
 #include "item.h"
 
 #define SIZE		(4 * MIB)	/* what of a device is looked at */
@@ -613,6 +615,172 @@ static int manage(int fd, unsigned long cmd, unsigned int zone)
 	return ioctl(fd, cmd, &range) ? -errno : 0;
 }
 
+/*
+ * Memory that ends within a block: biogen does what O_DIRECT does, but whole
+ * blocks only, as a device can.
+ */
+TEST_F_TIMEOUT(item, part_of_a_block, 60)
+{
+	const size_t starts[] = { 512, 1024, 3584, 4096 };
+	const size_t lengths[] = { 4096, 8192, 12288, 16384 };
+	unsigned char *p[2];
+	int direct, biogen, s, l, write;
+
+	ASSERT_EQ(0, item_on("a", "block_size=4096 dma_alignment=512"
+			     " memory_backed=1 size_mb=16"));
+	direct = open(item_disk("a"), O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, direct);
+	for (s = 0; s < 2; s++) {
+		p[s] = mmap(NULL, 16384, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(MAP_FAILED, p[s]);
+		memset(p[s], 7, 12288);
+		ASSERT_EQ(0, mprotect(p[s] + 12288, 4096, PROT_NONE));
+	}
+	if (pwrite(direct, p[0] + 512, 4096, 0) < 0 && errno == EINVAL) {
+		close(direct);
+		SKIP(return, "memory is aligned to blocks");
+	}
+	ASSERT_EQ(0, biogen_load(item_disk("a"), "write=1"));
+	biogen = open(BIOGEN, O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, biogen);
+	for (s = 0; s < ARRAY_SIZE(starts); s++) {
+		for (l = 0; l < ARRAY_SIZE(lengths); l++) {
+			for (write = 1; write >= 0; write--) {
+				ssize_t want, got;
+				int why, err;
+
+				memset(p[1], 9, 12288);
+				want = write ?
+					pwrite(direct, p[0] + starts[s],
+					       lengths[l], 0) :
+					pread(direct, p[1] + starts[s],
+					      lengths[l], 0);
+				why = want < 0 ? errno : 0;
+				if (!write)
+					memset(p[0], 9, 12288);
+				got = write ?
+					pwrite(biogen, p[0] + starts[s],
+					       lengths[l], 0) :
+					pread(biogen, p[0] + starts[s],
+					      lengths[l], 0);
+				err = got < 0 ? errno : 0;
+				EXPECT_EQ(want < 0 ? want : want & -4096, got) {
+					TH_LOG("%d at %zu, %zu bytes", write,
+					       starts[s], lengths[l]);
+				}
+				EXPECT_EQ(why, err);
+				if (!write && got > 0)
+					EXPECT_EQ(0, memcmp(p[0] + starts[s],
+							    p[1] + starts[s],
+							    got));
+				memset(p[0], 7, 12288);
+			}
+		}
+	}
+	close(biogen);
+	close(direct);
+	EXPECT_EQ(0, biogen_unload());
+}
+
+/*
+ * io_uring asks for I/O without waiting first. Of what the block layer splits,
+ * the parts could not all be sent, there being one tag: so none is.
+ */
+TEST_F_TIMEOUT(item, parts_without_waiting, 60)
+{
+	struct iovec iov[16];
+	struct op op = { .iov = iov, .nr = ARRAY_SIZE(iov) };
+	struct engine engine;
+	struct utsname name;
+	int i, again = 0;
+	unsigned char *p;
+
+	ASSERT_EQ(0, item_on("a", "mode=mq completion=timer hw_queue_depth=1"
+			     " max_segments=4"));
+	ASSERT_EQ(0, biogen_load(item_disk("a"), ""));
+	op.fd = open(BIOGEN, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, op.fd);
+	p = aligned_alloc(4096, 2 * 4096 * ARRAY_SIZE(iov));
+	memset(p, 7, 2 * 4096 * ARRAY_SIZE(iov));
+	/* Pages that are not beside each other. */
+	for (i = 0; i < ARRAY_SIZE(iov); i++) {
+		iov[i].iov_base = p + 8192 * i;
+		iov[i].iov_len = 4096;
+	}
+	ASSERT_EQ(0, engine_init(&engine, ENGINE_URING, NULL, 0));
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(0, engine_run(&engine, &op, 1));
+		if (op.result == -EAGAIN)
+			again++;
+		else
+			EXPECT_EQ(4096 * ARRAY_SIZE(iov), op.result);
+	}
+	engine_exit(&engine);
+	close(op.fd);
+	free(p);
+	EXPECT_EQ(0, biogen_unload());
+	uname(&name);
+	if (again && !strncmp(name.release, "5.10", 4))
+		SKIP(return, "io_uring of 5.10 says EAGAIN");
+	EXPECT_EQ(0, again);
+}
+
+struct reader {
+	void *buf;
+	ssize_t got;
+};
+
+static void *read_biogen(void *arg)
+{
+	int fd = open(BIOGEN, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	struct reader *reader = arg;
+
+	reader->got = pread(fd, reader->buf, 4096, 0);
+	close(fd);
+	return NULL;
+}
+
+/*
+ * biogen reads into a page of the page cache that is written back meanwhile: it
+ * is dirty again once the data are there.
+ */
+TEST_F_TIMEOUT(item, dirties, 60)
+{
+	struct reader reader;
+	unsigned char *map;
+	pthread_t thread;
+	long written;
+	int file;
+
+	ASSERT_EQ(0, item_on("a", "memory_backed=1 faults=1"
+			     " delay_nsec=1000000000 delay_every=1"));
+	ASSERT_EQ(0, biogen_load(item_disk("a"), ""));
+	ASSERT_EQ(0, item_on("b", "stats=1"));
+	file = open(item_disk("b"), O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, file);
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	memset(map, 7, 4096);
+	ASSERT_EQ(0, fsync(file));
+
+	reader.buf = map;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_biogen, &reader));
+	while (item_counter("a", "delayed") < 1)
+		usleep(1000);
+	ASSERT_EQ(0, fsync(file));
+	written = item_counter("b", "writes");
+	EXPECT_LT(0, written);
+	pthread_join(thread, NULL);
+	ASSERT_EQ(4096, reader.got);
+	EXPECT_TRUE(all(map, 4096, 0));
+	ASSERT_EQ(0, fsync(file));
+	EXPECT_LT(written, item_counter("b", "writes"));
+	munmap(map, 4096);
+	close(file);
+	EXPECT_EQ(0, biogen_unload());
+}
+
 /* The condition and the sectors written of a zone. */
 static int zone_state(int fd, unsigned int zone, unsigned int *written)
 {
@@ -630,6 +798,7 @@ static int zone_state(int fd, unsigned int zone, unsigned int *written)
 /* Zones of a MiB, 16 of them, the first conventional, half to be written. */
 TEST_F_TIMEOUT(item, zones, 60)
 {
+	struct blk_zone_range whole = { .nr_sectors = 16 * 2048 };
 	int log = log_begin(), err, fd, i;
 	unsigned char *buf, *back;
 	unsigned int written;
@@ -684,6 +853,15 @@ TEST_F_TIMEOUT(item, zones, 60)
 	EXPECT_EQ(0, manage(fd, BLKRESETZONE, 4));
 	EXPECT_EQ(0, manage(fd, BLKOPENZONE, 3));
 	EXPECT_EQ(BLK_ZONE_COND_EXP_OPEN, zone_state(fd, 3, &written));
+
+	/* All of them at once; what is not in sequence stays. */
+	EXPECT_EQ(0, ioctl(fd, BLKRESETZONE, &whole));
+	for (i = 1; i < 16; i++)
+		EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, i, &written));
+	EXPECT_EQ(MIB, pread(fd, back, MIB, 3 * MIB));
+	EXPECT_TRUE(all(back, MIB, 0));
+	EXPECT_EQ(4096, pread(fd, back, 4096, 65536));
+	EXPECT_TRUE(all(back, 4096, 7));
 	close(fd);
 	close(log);
 

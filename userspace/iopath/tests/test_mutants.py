@@ -32,7 +32,7 @@ MUTANTS = [
     Mutant(
         "a read dirties the pages", "biogen/bio.c",
         "return bio_op(&io->bio) == REQ_OP_READ;", "return false;",
-        "biogen_io -v brd_sync -t dirties",
+        "blknull_features -t dirties",
     ),
     Mutant(
         "coherent with the page cache", "biogen/bio.c",
@@ -58,11 +58,6 @@ MUTANTS = [
         "an I/O error is returned", "biogen/bio.c",
         "return err ? err : (ssize_t)bytes;", "return bytes;",
         "biogen_io -v bad_sync -t bad_block",
-    ),
-    Mutant(
-        "NOWAIT does not send parts", "biogen/bio.c",
-        "return segments > queue_max_segments(q);", "return false;",
-        "biogen_io -v timer_uring -t random",
     ),
     Mutant(
         "attributes do not change while power is on", "biogen/configfs.c",
