@@ -732,7 +732,8 @@ static bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
 			return true;
 		if (len < bytes && ((bv->bv_offset + skip + len) & gaps))
 			return true;
-		segments += DIV_ROUND_UP(len, queue_max_segment_size(q));
+		/* The size may be UINT_MAX: nothing is to be added to it. */
+		segments += 1 + (len - 1) / queue_max_segment_size(q);
 	}
 	return segments > queue_max_segments(q);
 }

@@ -208,7 +208,6 @@ SKIPS = {
     "no page cache of blocks that fail": None,
     "null_blk does not poll": ("5.10",),
     "memory is aligned to blocks": ("5.10",),
-    "io_uring of 5.10 says EAGAIN": ("5.10",),
 }
 
 
