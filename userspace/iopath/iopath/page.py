@@ -266,16 +266,15 @@ class _Names:
             ]
             for part in profile["functions"]
         ]
-        first = self._counts[0]
-        seen = {
-            "total": profile[first],
-            "kernel": sum(part[first] for part in profile["functions"] if part["module"] != "user"),
+        drawn = {
+            "total": profile[self._counts[0]],
             "functions": functions,
             "stacks": self._tree(profile["stacks"]),
         }
-        if first == "ns":
-            return seen
-        return seen | {
+        if self._counts == _SAMPLED:
+            inside = (part["ns"] for part in profile["functions"] if part["module"] != "user")
+            return drawn | {"kernel": sum(inside)}
+        return drawn | {
             "kernel": profile["kernel"],
             "lines": profile["lines"],
             "faults": profile["faults"],

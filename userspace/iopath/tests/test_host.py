@@ -224,7 +224,8 @@ def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
     }  # fmt: skip
     profiled = host.result_of(0, [record])
     result.validate(profiled, "the result")
-    parsed = Parsed(page.render(profiled, None))
+    text = page.render(profiled, None)
+    parsed = Parsed(text)
     assert "Time per I/O" in parsed.text
     assert measured["machine"]["cpu_model"] in parsed.text
     assert parsed.data["counts"] == ["ns", "samples"]
@@ -233,7 +234,6 @@ def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
     assert rebuild(parsed.data, drawn["stacks"]) == sorted(found["stacks"])
     rows = {parsed.data["names"][row[0]]: row[1:] for row in drawn["functions"]}
     assert rows["do_syscall_64"] == [250, 1]
-    text = page.render(profiled, None)
     shown = browse(text, "view=functions", tmp_path)
     assert ["do_syscall_64", "system call entry", "250.00", "25.00 %", "1.00"] in shown.rows
     shown = browse(text, "view=flame", tmp_path)

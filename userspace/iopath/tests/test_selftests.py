@@ -342,9 +342,10 @@ class Coverage:
         """Per file the share of lines that were run, and the numbers of those that were not."""
         sums: dict[str, dict[str, int]] = {}
         programs = []
+        source = source_digest()
         for path in sorted(self._kept.glob("*.json")):
             kept = json.loads(path.read_text())
-            if kept["source"] != source_digest():
+            if kept["source"] != source:
                 continue
             programs.append(path.stem)
             for name, counts in kept["lines"].items():
