@@ -21,8 +21,7 @@ pick=()
 [[ $want != */* ]] || pick=(-k "${want#*/}")
 want=${want%%/*}
 
-selftests='guest and quick'
-[[ -z ${T-}${KERNEL-} ]] || selftests=guest
+selected=${T-}${KERNEL-}
 
 names=()
 declare -A commands
@@ -40,11 +39,21 @@ pathcount_on() {
 	"$venv/python" userspace/pathcount/tests/test_pathcount.py --kernel "$vmlinuz"
 }
 
+# NAME, what pytest -m selects, and what the command begins with.
+selftests() {
+	part "$1" "${@:3}" "${pytest[@]}" -m "$2" userspace/iopath/tests/test_selftests.py "${pick[@]}"
+}
+
 # The longest first: two run at a time.
 parts() {
-	part selftests "${pytest[@]}" -m "$selftests" userspace/iopath/tests/test_selftests.py "${pick[@]}"
-	[[ $selftests != guest || ${#pick[@]} -gt 0 ]] ||
-		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
+	if [[ $selected ]]; then
+		selftests selftests guest
+		[[ ${#pick[@]} -gt 0 ]] ||
+			part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
+	else
+		selftests selftests 'guest and quick' env KERNEL='5.10 6.1 6.12 7.2 7.3'
+		selftests selftests-debug 'guest and quick' env KERNEL=debug
+	fi
 	part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_{guest,host}.py "${pick[@]}"
 	part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
