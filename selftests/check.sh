@@ -21,8 +21,6 @@ pick=()
 [[ $want != */* ]] || pick=(-k "${want#*/}")
 want=${want%%/*}
 
-selected=${T-}${KERNEL-}
-
 names=()
 declare -A commands
 part() {
@@ -39,21 +37,26 @@ pathcount_on() {
 	"$venv/python" userspace/pathcount/tests/test_pathcount.py --kernel "$vmlinuz"
 }
 
-# NAME, what pytest -m selects, and what the command begins with.
+# Those of each kernel are a part, but for a choice that not every kernel may have.
 selftests() {
-	part "$1" "${@:3}" "${pytest[@]}" -m "$2" userspace/iopath/tests/test_selftests.py "${pick[@]}"
+	local which='guest and quick' kernel
+	local command=("${pytest[@]}" userspace/iopath/tests/test_selftests.py)
+
+	if [[ ${#pick[@]} -gt 0 ]]; then
+		part selftests "${command[@]}" -m guest "${pick[@]}"
+		return
+	fi
+	[[ -z ${T-}${KERNEL-} ]] || which=guest
+	for kernel in ${KERNEL:-debug 7.2 6.1 6.12 5.10 7.3}; do
+		part "selftests-${kernel#debian:}" env KERNEL="$kernel" "${command[@]}" -m "$which"
+	done
+	[[ $which != guest ]] ||
+		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
 }
 
 # The longest first: two run at a time.
 parts() {
-	if [[ $selected ]]; then
-		selftests selftests guest
-		[[ ${#pick[@]} -gt 0 ]] ||
-			part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
-	else
-		selftests selftests 'guest and quick' env KERNEL='5.10 6.1 6.12 7.2 7.3'
-		selftests selftests-debug 'guest and quick' env KERNEL=debug
-	fi
+	selftests
 	part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_{guest,host}.py "${pick[@]}"
 	part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"

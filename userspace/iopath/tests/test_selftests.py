@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -394,7 +395,7 @@ def test_program(
 # Faults that are there are found.
 
 PLANTED_MODULE = {
-    "warning": "WARNING: CPU",
+    "warning": "planted_init+",
     "leak": "leaks: ",
     "inversion": "possible circular locking dependency",
     "use_after_free": "KASAN: slab-use-after-free",
@@ -410,10 +411,14 @@ PLANTED_PROGRAM = {
     "fail": "not ok second",
     "skip": "skipped second: not today",
 }
+# Each kernel is to find one at least.
 PLANTED = [
-    *(("kcsan" if fault == "race" else "debug", fault) for fault in PLANTED_MODULE),
-    # One kernel tells; where there is another, not one that takes its time.
-    *((KERNELS[0], how) for how in PLANTED_PROGRAM if KERNELS[0] != "debug"),
+    *(
+        (kernel, fault)
+        for fault in PLANTED_MODULE
+        for kernel in (("kcsan",) if fault == "race" else ("debug", "debug-7.2"))
+    ),
+    *zip(cycle(["5.10", "6.1", "6.12", "7.2", "7.3"]), PLANTED_PROGRAM, strict=False),
 ]
 
 
