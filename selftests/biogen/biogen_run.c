@@ -2,10 +2,12 @@
 /*
  * biogen's generator: what it refuses, what it does, and what ends it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -372,6 +374,46 @@ static void *run_thread(void *arg)
 	return (void *)(long)do_run(self);
 }
 
+/* How long the generator's thread on @cpu has used it, in clock ticks. */
+static unsigned long thread_ticks(unsigned int cpu)
+{
+	unsigned long user, system, ticks = 0;
+	char path[300], text[400], name[32];
+	struct dirent *entry;
+	DIR *proc;
+
+	snprintf(name, sizeof(name), "(biogen/%u)", cpu);
+	proc = opendir("/proc");
+	while (proc && !ticks) {
+		entry = readdir(proc);
+		if (!entry)
+			break;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
+		    read_text(path, text, sizeof(text)) < 0 ||
+		    !strstr(text, name))
+			continue;
+		/* Ten fields between its state and these two. */
+		if (sscanf(strchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u"
+			   " %*u %*u %*u %*u %lu %lu", &user, &system) == 2)
+			ticks = user + system;
+	}
+	closedir(proc);
+	return ticks;
+}
+
+/* Start what forever() has set up. It is under way on both CPUs afterwards. */
+static int start(struct _test_data_run *self, pthread_t *thread)
+{
+	int err = -pthread_create(thread, NULL, run_thread, self);
+	unsigned int cpu;
+
+	for (cpu = 0; !err && cpu < 2; cpu++)
+		while (thread_ticks(cpu) < 3)
+			usleep(1000);
+	return err;
+}
+
 TEST_F_TIMEOUT(run, signal, TIMEOUT)
 {
 	struct sigaction action = { .sa_handler = ignore };
@@ -380,8 +422,7 @@ TEST_F_TIMEOUT(run, signal, TIMEOUT)
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	forever(self);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, self));
-	usleep(200000);
+	ASSERT_EQ(0, start(self, &thread));
 	ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(NULL, ret);
@@ -396,8 +437,7 @@ TEST_F_TIMEOUT(run, close, TIMEOUT)
 	void *ret;
 
 	forever(self);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, self));
-	usleep(200000);
+	ASSERT_EQ(0, start(self, &thread));
 	ASSERT_EQ(0, close(self->fd));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(NULL, ret);
@@ -415,8 +455,7 @@ TEST_F_TIMEOUT(run, two, TIMEOUT)
 	void *ret;
 
 	forever(self);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, self));
-	usleep(200000);
+	ASSERT_EQ(0, start(self, &thread));
 	other->fd = self->fd;
 	good_run(other);
 	EXPECT_EQ(-EBUSY, do_run(other));
@@ -538,8 +577,7 @@ TEST_F_TIMEOUT(failing, removed, TIMEOUT)
 
 	forever(&other);
 	other.run.length = 64 * 4096;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, run_thread, &other));
-	usleep(200000);
+	ASSERT_EQ(0, start(&other, &thread));
 	ASSERT_EQ(0, null_blk_power(0, false));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(NULL, ret);

@@ -309,7 +309,7 @@ TEST_F_TIMEOUT(races, modules, TIMEOUT)
 			usleep(10000);
 		}
 	}
-	for (i = 0; i < 60; i++) {
+	for (i = 0; i < 60 || !loaded; i++) {
 		int err = syscall(SYS_delete_module, "biogen", O_NONBLOCK) ?
 			  -errno : 0;
 
@@ -327,7 +327,6 @@ TEST_F_TIMEOUT(races, modules, TIMEOUT)
 	}
 	for (i = 0; i < ARRAY_SIZE(self->busy); i++)
 		EXPECT_TRUE(end_load(self->busy[i]));
-	EXPECT_LT(0, loaded);
 	/* What the killed have left behind ends by itself. */
 	usleep(100000);
 }
