@@ -30,7 +30,6 @@
 #define DISK_SIZE	(DISK_MIB * MIB)
 #define CONFIGFS	"/sys/kernel/config"
 #define ITEM		CONFIGFS "/biogen/test"
-#define TIMEOUT		300
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
 static const struct disk slow = {

@@ -27,7 +27,6 @@
 #define MAX_IOVECS	600
 #define ROUNDS		80
 #define GUARD		(4 * KIB)
-#define TIMEOUT		600
 
 /* Which side of the comparison. */
 enum { DIRECT, THROUGH_BIOGEN, SIDES };

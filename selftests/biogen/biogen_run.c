@@ -24,7 +24,6 @@
 #define DISK_MIB	8
 #define DISK_SIZE	(DISK_MIB * MIB)
 #define FOREVER_NS	3600000000000ULL
-#define TIMEOUT		300
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
 static const struct disk slow = {

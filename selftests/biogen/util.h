@@ -13,6 +13,8 @@
 #define KIB		1024UL
 #define MIB		(1024UL * 1024UL)
 #define BIOGEN		"/dev/biogen0"
+/* Seconds; the slowest kernel takes less on a busy machine. */
+#define TIMEOUT		1200
 
 /* Modules, which are files of the folder $MODULES, or else of /modules. */
 int module_load(const char *name, const char *params);

@@ -67,7 +67,7 @@ static bool all_own(const unsigned char *p, size_t len, unsigned char byte)
 }
 
 /* A message that names the parameter and what was given, and no module. */
-TEST_F_TIMEOUT(disk, bad_parameters, 120)
+TEST_F_TIMEOUT(disk, bad_parameters, TIMEOUT)
 {
 	static const char *const bad[] = {
 		"nr_devices=1025", "size_mb=0",
@@ -108,7 +108,7 @@ TEST_F_TIMEOUT(disk, bad_parameters, 120)
 	close(log);
 }
 
-TEST_F_TIMEOUT(disk, shape, 120)
+TEST_F_TIMEOUT(disk, shape, TIMEOUT)
 {
 	unsigned long long size;
 	int fd, block;
@@ -153,7 +153,7 @@ TEST_F_TIMEOUT(disk, shape, 120)
 }
 
 /* Nothing but zeroes is read, unless straight into the program's memory. */
-TEST_F_TIMEOUT(disk, zeroes, 120)
+TEST_F_TIMEOUT(disk, zeroes, TIMEOUT)
 {
 	unsigned char *map, *shared;
 	int fd, i;
@@ -201,7 +201,7 @@ TEST_F_TIMEOUT(disk, zeroes, 120)
 	}
 }
 
-TEST_F_TIMEOUT(disk, discard, 120)
+TEST_F_TIMEOUT(disk, discard, TIMEOUT)
 {
 	uint64_t range[] = { 0, MIB };
 	int fd;
@@ -221,7 +221,7 @@ TEST_F_TIMEOUT(disk, discard, 120)
 	close(fd);
 }
 
-TEST_F_TIMEOUT(disk, read_only, 120)
+TEST_F_TIMEOUT(disk, read_only, TIMEOUT)
 {
 	int fd;
 
@@ -235,7 +235,7 @@ TEST_F_TIMEOUT(disk, read_only, 120)
 	close(fd);
 }
 
-TEST_F_TIMEOUT(disk, busy, 120)
+TEST_F_TIMEOUT(disk, busy, TIMEOUT)
 {
 	int fd;
 
@@ -249,7 +249,7 @@ TEST_F_TIMEOUT(disk, busy, 120)
 	close(fd);
 }
 
-TEST_F_TIMEOUT(disk, again_and_again, 120)
+TEST_F_TIMEOUT(disk, again_and_again, TIMEOUT)
 {
 	int i;
 

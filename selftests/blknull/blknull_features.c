@@ -114,7 +114,7 @@ static bool all(const unsigned char *p, size_t len, unsigned char byte)
 }
 
 /* What is written is read, and what is discarded or zeroed is zeroes. */
-TEST_F_TIMEOUT(device, holds_data, 300)
+TEST_F_TIMEOUT(device, holds_data, TIMEOUT)
 {
 	unsigned long long range[2];
 	struct rng rng;
@@ -162,7 +162,7 @@ TEST_F_TIMEOUT(device, holds_data, 300)
 }
 
 /* The memory is aligned to less than a sector, so segments end within one. */
-TEST_F_TIMEOUT(device, unaligned_memory, 120)
+TEST_F_TIMEOUT(device, unaligned_memory, TIMEOUT)
 {
 	struct iovec iov[3];
 	struct rng rng;
@@ -201,7 +201,7 @@ TEST_F_TIMEOUT(device, unaligned_memory, 120)
 }
 
 /* Without data, the page cache gets zeroes and never what was in its pages. */
-TEST_F_TIMEOUT(device, zeroes, 120)
+TEST_F_TIMEOUT(device, zeroes, TIMEOUT)
 {
 	unsigned char *map, *dirt;
 	int i;
@@ -227,7 +227,7 @@ TEST_F_TIMEOUT(device, zeroes, 120)
 	}
 }
 
-TEST_F_TIMEOUT(device, counters, 120)
+TEST_F_TIMEOUT(device, counters, TIMEOUT)
 {
 	unsigned long long range[2] = { 0, MIB };
 
@@ -252,7 +252,7 @@ TEST_F_TIMEOUT(device, counters, 120)
 }
 
 /* Nothing is counted that was not asked for. */
-TEST_F(device, no_counters)
+TEST_F_TIMEOUT(device, no_counters, TIMEOUT)
 {
 	self->fd = turn_on(variant->mode, "", O_DIRECT);
 	ASSERT_LE(0, self->fd);
@@ -263,7 +263,7 @@ TEST_F(device, no_counters)
 	EXPECT_EQ(-EBUSY, item_set("a", "badblocks", "+0-7"));
 }
 
-TEST_F_TIMEOUT(device, failures, 120)
+TEST_F_TIMEOUT(device, failures, TIMEOUT)
 {
 	static const struct {
 		const char *name;
@@ -314,7 +314,7 @@ TEST_F_TIMEOUT(device, failures, 120)
 	EXPECT_TRUE(all(self->buf, 4096, 1));
 }
 
-TEST_F_TIMEOUT(device, badblocks, 120)
+TEST_F_TIMEOUT(device, badblocks, TIMEOUT)
 {
 	self->fd = turn_on(variant->mode, "faults=1 badblocks=+16-23",
 			   O_DIRECT);
@@ -335,7 +335,7 @@ TEST_F_TIMEOUT(device, badblocks, 120)
 	EXPECT_EQ(-EINVAL, item_set("a", "badblocks", "\n"));
 }
 
-TEST_F_TIMEOUT(device, delays, 120)
+TEST_F_TIMEOUT(device, delays, TIMEOUT)
 {
 	uint64_t before, took;
 	int i;
@@ -352,7 +352,7 @@ TEST_F_TIMEOUT(device, delays, 120)
 	EXPECT_EQ(2, item_counter("a", "delayed"));
 }
 
-TEST_F_TIMEOUT(device, requeues, 120)
+TEST_F_TIMEOUT(device, requeues, TIMEOUT)
 {
 	int i;
 
@@ -370,7 +370,7 @@ TEST_F_TIMEOUT(device, requeues, 120)
 	EXPECT_EQ(-EINVAL, item_set("a", "requeue_every", "1"));
 }
 
-TEST_F_TIMEOUT(device, timeouts, 120)
+TEST_F_TIMEOUT(device, timeouts, TIMEOUT)
 {
 	int i;
 
@@ -388,7 +388,7 @@ TEST_F_TIMEOUT(device, timeouts, 120)
 	EXPECT_EQ(2, item_counter("a", "timed_out"));
 }
 
-TEST_F_TIMEOUT(device, polls, 120)
+TEST_F_TIMEOUT(device, polls, TIMEOUT)
 {
 	bool polls = strstr(variant->mode, "poll_queues");
 	int i;
@@ -437,7 +437,7 @@ static void *run_load(void *arg)
 }
 
 /* Whoever has it open gets errors, and nothing else happens. */
-TEST_F_TIMEOUT(device, removal_under_load, 300)
+TEST_F_TIMEOUT(device, removal_under_load, TIMEOUT)
 {
 	struct load load[4] = {};
 	pthread_t thread[4];
@@ -492,7 +492,7 @@ FIXTURE_TEARDOWN(item)
 	EXPECT_EQ(0, module_unload("blknull"));
 }
 
-TEST_F(item, attributes)
+TEST_F_TIMEOUT(item, attributes, TIMEOUT)
 {
 	char path[64];
 
@@ -528,7 +528,7 @@ TEST_F(item, attributes)
 	EXPECT_EQ(-1, access(path, F_OK));
 }
 
-TEST_F(item, bad_values)
+TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 {
 	static const char *const bad[] = {
 		"mode=rq", "mode=2", "size_mb=0", "size_mb=x",
@@ -575,7 +575,7 @@ TEST_F(item, bad_values)
 	close(log);
 }
 
-TEST_F(item, features)
+TEST_F_TIMEOUT(item, features, TIMEOUT)
 {
 	char text[4096], *rest = text, *word;
 	int i = 0;
@@ -592,7 +592,7 @@ TEST_F(item, features)
 	EXPECT_LT(30, i);
 }
 
-TEST_F(item, shared_tags)
+TEST_F_TIMEOUT(item, shared_tags, TIMEOUT)
 {
 	ASSERT_EQ(0, item_on("a", "mode=mq shared_tags=1 hw_queue_depth=4"));
 	ASSERT_EQ(0, item_make("b"));
@@ -616,7 +616,7 @@ static ssize_t transfer(int fd, bool write, void *buf, size_t len)
  * Memory that ends within a block: biogen does what O_DIRECT does, but whole
  * blocks only, as a device can.
  */
-TEST_F_TIMEOUT(item, part_of_a_block, 60)
+TEST_F_TIMEOUT(item, part_of_a_block, TIMEOUT)
 {
 	const size_t starts[] = { 512, 1024, 3584, 4096 };
 	const size_t lengths[] = { 4096, 8192, 12288, 16384 };
@@ -672,7 +672,7 @@ TEST_F_TIMEOUT(item, part_of_a_block, 60)
  * io_uring asks for I/O without waiting first. Of what the block layer splits,
  * the parts could not all be sent, there being one tag: so none is.
  */
-TEST_F_TIMEOUT(item, parts_without_waiting, 60)
+TEST_F_TIMEOUT(item, parts_without_waiting, TIMEOUT)
 {
 	struct iovec iov[16];
 	struct op op = { .iov = iov, .nr = ARRAY_SIZE(iov) };
@@ -722,7 +722,7 @@ static void *read_biogen(void *arg)
  * biogen reads into a page of the page cache that is written back meanwhile: it
  * is dirty again once the data are there.
  */
-TEST_F_TIMEOUT(item, dirties, 300)
+TEST_F_TIMEOUT(item, dirties, TIMEOUT)
 {
 	const uint64_t delay_ns = 1000000000;
 	struct reader reader;
@@ -793,7 +793,7 @@ static int zone_state(int fd, unsigned int zone, unsigned int *written)
 }
 
 /* Zones of a MiB, 16 of them, the first conventional, half to be written. */
-TEST_F_TIMEOUT(item, zones, 60)
+TEST_F_TIMEOUT(item, zones, TIMEOUT)
 {
 	struct blk_zone_range whole = { .nr_sectors = 16 * 2048 };
 	int log = log_begin(), err, fd, i;
@@ -872,7 +872,7 @@ TEST_F_TIMEOUT(item, zones, 60)
 }
 
 /* Parameters are lists, and what configfs starts from. */
-TEST_F(item, parameters)
+TEST_F_TIMEOUT(item, parameters, TIMEOUT)
 {
 	char text[32];
 

@@ -27,7 +27,6 @@
 #define DISK_MIB	8
 #define DISK_SIZE	(DISK_MIB * MIB)
 #define MAX_FAULTS	20000
-#define TIMEOUT		1200
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
 static const struct disk slow = {

@@ -31,7 +31,6 @@
 #define CPU1		"/sys/devices/system/cpu/cpu1/online"
 #define DISK_MIB	8
 #define DISK_SIZE	(DISK_MIB * MIB)
-#define TIMEOUT		900
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
 static const struct disk slow = {
