@@ -102,7 +102,7 @@ class TwoCpus(Machine):
     memory: int = 2048
     # Freed pages are poisoned, so that whoever is shown one sees no zeroes.
     cmdline: str = f"mitigations=off oops=panic page_poison=1 {VARIABLES}"
-    time_limit: int = 2400
+    time_limit: int = 3600
 
     def processors(self) -> list[str]:
         return ["-accel", "tcg,thread=multi", "-smp", "2,sockets=2"]
@@ -394,7 +394,7 @@ def test_program(
 ) -> None:
     counted = coverage.setdefault(kernel.name, Coverage(kernel)) if kernel.instrumented else None
     # A thousand modules loaded take their time on a kernel that looks for faults.
-    limit = TwoCpus.time_limit * (3 if program == "blknull_churn" else 1)
+    limit = TwoCpus.time_limit * (2 if program == "blknull_churn" else 1)
     log = tmp_path / "console.log"
     faults = run(kernel, program, programs, log, coverage=counted, time_limit=limit)
     if faults:
