@@ -114,7 +114,7 @@ count() {
 
 passed=0 failed=0 skipped=0
 report() {
-	local name=$1 status=1 took=0 p f s
+	local name=$1 status=1 took=0 p f s coverage
 
 	read -r status took <"$logs/$name.status"
 	read -r p f s < <(count "$logs/$name")
@@ -125,6 +125,8 @@ report() {
 	fi
 	echo "== $name: $p passed, $f failed, $s skipped, in $took s"
 	[[ $f -eq 0 && $s -eq 0 ]] || cat "$logs/$name"
+	coverage=build/coverage/${name#selftests-}.txt
+	[[ ! -f $coverage ]] || echo "   $coverage: $(tail -n 1 "$coverage" | xargs)"
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 

@@ -40,7 +40,7 @@ int module_load(const char *name, const char *params)
 
 int module_unload(const char *name)
 {
-	uint64_t limit = now_ns() + 20000000000ULL;
+	uint64_t limit = now_ns() + 300000000000ULL;
 
 	/* The last reference may go away a little after its owner. */
 	while (syscall(SYS_delete_module, name, O_NONBLOCK)) {
