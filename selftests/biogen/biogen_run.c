@@ -122,51 +122,46 @@ static size_t changed(struct _test_data_run *self)
 	return n;
 }
 
+/*
+ * Each pattern, way in and way to wait, with three of the eight sets of flags:
+ * together, each set of flags with each value of the others.
+ */
 TEST_F_TIMEOUT(run, counts, TIMEOUT)
 {
-	unsigned int pattern, inject, wait, flags, jobs, i, j;
+	unsigned int n, i, j;
 
-	for (pattern = BIOGEN_FIXED; pattern <= BIOGEN_RANDOM; pattern++) {
-		for (inject = BIOGEN_SUBMIT_BIO;
-		     inject <= BIOGEN_SUBMIT_BIO_NOACCT; inject++) {
-			for (wait = BIOGEN_SYNC; wait <= BIOGEN_ASYNC; wait++) {
-				for (flags = 0; flags <= BIOGEN_FLAGS; flags++) {
-					jobs = 1 + (flags & 1);
-					good_run(self);
-					self->run.pattern = pattern;
-					self->run.inject = inject;
-					self->run.wait = wait;
-					self->run.flags = flags;
-					self->run.nr_jobs = jobs;
-					self->run.write_percent = 30;
-					self->run.warmup_ios = 5;
-					if (wait == BIOGEN_SYNC) {
-						self->run.depth = 1;
-						self->run.batch = 1;
-					}
-					ASSERT_EQ(0, do_run(self));
-					ASSERT_EQ(BIOGEN_DONE, self->run.state);
-					for (i = 0; i < jobs; i++) {
-						struct biogen_job *job =
-							&self->job[i];
+	for (n = 0; n < 36; n++) {
+		unsigned int way = n / 3, flags = n % (BIOGEN_FLAGS + 1);
+		unsigned int jobs = 1 + (flags & 1);
 
-						ASSERT_EQ(200, job->ios);
-						ASSERT_EQ(0, job->errors);
-						ASSERT_EQ(0, job->error);
-						ASSERT_EQ(200 * 4096,
-							  job->bytes);
-						ASSERT_LT(0, job->reads);
-						ASSERT_LT(job->reads, 200);
-					}
-					for (i = j = 0; i < BIOGEN_BUCKETS; i++)
-						j += self->job[0].latency[i];
-					ASSERT_EQ(flags & BIOGEN_LATENCY ?
-						  200 : 0, j);
-					ASSERT_EQ(100, ((struct biogen_round *)
-						  self->rounds)[0].ios);
-				}
-			}
+		good_run(self);
+		self->run.pattern = BIOGEN_FIXED + way / 4;
+		self->run.inject = BIOGEN_SUBMIT_BIO + way / 2 % 2;
+		self->run.wait = BIOGEN_SYNC + way % 2;
+		self->run.flags = flags;
+		self->run.nr_jobs = jobs;
+		self->run.write_percent = 30;
+		self->run.warmup_ios = 5;
+		if (self->run.wait == BIOGEN_SYNC) {
+			self->run.depth = 1;
+			self->run.batch = 1;
 		}
+		ASSERT_EQ(0, do_run(self));
+		ASSERT_EQ(BIOGEN_DONE, self->run.state);
+		for (i = 0; i < jobs; i++) {
+			struct biogen_job *job = &self->job[i];
+
+			ASSERT_EQ(200, job->ios);
+			ASSERT_EQ(0, job->errors);
+			ASSERT_EQ(0, job->error);
+			ASSERT_EQ(200 * 4096, job->bytes);
+			ASSERT_LT(0, job->reads);
+			ASSERT_LT(job->reads, 200);
+		}
+		for (i = j = 0; i < BIOGEN_BUCKETS; i++)
+			j += self->job[0].latency[i];
+		ASSERT_EQ(flags & BIOGEN_LATENCY ? 200 : 0, j);
+		ASSERT_EQ(100, ((struct biogen_round *)self->rounds)[0].ios);
 	}
 }
 

@@ -51,6 +51,11 @@ int module_unload(const char *name)
 	return 0;
 }
 
+bool all(const unsigned char *p, size_t len, unsigned char byte)
+{
+	return !len || (*p == byte && !memcmp(p, p + 1, len - 1));
+}
+
 int write_text(const char *path, const char *text)
 {
 	ssize_t done;

@@ -23,6 +23,9 @@ int module_unload(const char *name);
 int write_text(const char *path, const char *text);
 int read_text(const char *path, char *text, size_t size);
 
+/* Whether each of @len bytes at @p is @byte. */
+bool all(const unsigned char *p, size_t len, unsigned char byte);
+
 /* Whether the kernel has said @text since log_begin(). */
 int log_begin(void);
 bool log_has(int log, const char *text);
