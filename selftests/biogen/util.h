@@ -15,6 +15,7 @@
 #define BIOGEN		"/dev/biogen0"
 /* Seconds; the slowest kernel takes less on a busy machine. */
 #define TIMEOUT		1200
+#define LONG_TIMEOUT	3600
 
 /* Modules, which are files of the folder $MODULES, or else of /modules. */
 int module_load(const char *name, const char *params);

@@ -77,7 +77,7 @@ FIXTURE_TEARDOWN(churn)
 	EXPECT_EQ(0, module_unload("blknull"));
 }
 
-TEST_F_TIMEOUT(churn, load_and_unload, 3600)
+TEST_F_TIMEOUT(churn, load_and_unload, LONG_TIMEOUT)
 {
 	static const char *const params[] = {
 		"", "mode=mq", "memory_backed=1", "mode=mq memory_backed=1",
@@ -96,7 +96,7 @@ TEST_F_TIMEOUT(churn, load_and_unload, 3600)
 	ASSERT_EQ(0, module_load("blknull", ""));
 }
 
-TEST_F_TIMEOUT(churn, create_and_destroy, 3600)
+TEST_F_TIMEOUT(churn, create_and_destroy, LONG_TIMEOUT)
 {
 	static const char *const attrs[] = {
 		"", "mode=mq", "memory_backed=1", "max_sectors=8 stats=1",

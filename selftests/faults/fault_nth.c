@@ -294,7 +294,8 @@ static bool unloads(struct _test_data_nth *self, const void *arg, long ret)
 	return access(module->node, F_OK) && errno == ENOENT;
 }
 
-TEST_F_TIMEOUT(nth, load, TIMEOUT)
+/* A thousand loads. */
+TEST_F_TIMEOUT(nth, load, LONG_TIMEOUT)
 {
 	char device[64];
 	const struct module modules[] = {

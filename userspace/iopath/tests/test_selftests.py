@@ -396,7 +396,7 @@ def test_program(
 ) -> None:
     counted = coverage.setdefault(kernel.name, Coverage(kernel)) if kernel.instrumented else None
     # A thousand modules loaded take their time on a kernel that looks for faults.
-    limit = TwoCpus.time_limit * (2 if program == "blknull_churn" else 1)
+    limit = TwoCpus.time_limit * (2 if program in ("blknull_churn", "fault_nth") else 1)
     log = tmp_path / "console.log"
     faults = run(kernel, program, programs, log, coverage=counted, time_limit=limit)
     if faults:
