@@ -15,7 +15,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,11 +65,6 @@ static int try_open(const char *path, int flags)
 		return -errno;
 	close(fd);
 	return 0;
-}
-
-static int unload_now(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
 }
 
 /* A partition is a device of its own, as long as it is. */
@@ -197,10 +191,10 @@ TEST_F_TIMEOUT(file, busy, TIMEOUT)
 	int fd;
 
 	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
-	EXPECT_EQ(-EAGAIN, unload_now("brd"));
+	EXPECT_EQ(-EAGAIN, module_unload_now("brd"));
 	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EAGAIN, unload_now("biogen"));
+	EXPECT_EQ(-EAGAIN, module_unload_now("biogen"));
 	EXPECT_EQ(512, pwrite(fd, self->buf, 512, 0));
 	EXPECT_EQ(512, pread(fd, self->buf, 512, 0));
 	EXPECT_EQ(0, fsync(fd));
@@ -315,7 +309,7 @@ TEST_F_TIMEOUT(file, configfs, TIMEOUT)
 	ASSERT_EQ(0, mkdir(ITEM, 0755));
 	EXPECT_EQ(-1, mkdir(ITEM, 0755));
 	EXPECT_EQ(EEXIST, errno);
-	EXPECT_EQ(-EAGAIN, unload_now("biogen"));
+	EXPECT_EQ(-EAGAIN, module_unload_now("biogen"));
 
 	/* As it is made. */
 	EXPECT_TRUE(shows("device", "\n"));
@@ -435,7 +429,7 @@ TEST_F_TIMEOUT(file, load_races, TIMEOUT)
 	}
 	while (now_ns() < end || !loaded) {
 		loaded += !biogen_load("/dev/ram0", "write=1");
-		unload_now("biogen");
+		module_unload_now("biogen");
 	}
 	for (i = 0; i < ARRAY_SIZE(pid); i++) {
 		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));

@@ -38,17 +38,20 @@ int module_load(const char *name, const char *params)
 	return err;
 }
 
+int module_unload_now(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
+}
+
 int module_unload(const char *name)
 {
 	uint64_t limit = now_ns() + 300000000000ULL;
+	int err;
 
 	/* The last reference may go away a little after its owner. */
-	while (syscall(SYS_delete_module, name, O_NONBLOCK)) {
-		if (errno != EAGAIN || now_ns() > limit)
-			return -errno;
+	while ((err = module_unload_now(name)) == -EAGAIN && now_ns() <= limit)
 		usleep(10000);
-	}
-	return 0;
+	return err;
 }
 
 bool all(const unsigned char *p, size_t len, unsigned char byte)

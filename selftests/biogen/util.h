@@ -20,6 +20,8 @@
 /* Modules, which are files of the folder $MODULES, or else of /modules. */
 int module_load(const char *name, const char *params);
 int module_unload(const char *name);
+/* Without waiting for its last user to be gone. */
+int module_unload_now(const char *name);
 
 int write_text(const char *path, const char *text);
 int read_text(const char *path, char *text, size_t size);

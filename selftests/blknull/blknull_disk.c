@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -234,8 +233,7 @@ TEST_F_TIMEOUT(disk, busy, TIMEOUT)
 	EXPECT_EQ(-EEXIST, module_load("blknull", ""));
 	fd = open(DISK, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-1, syscall(SYS_delete_module, "blknull", O_NONBLOCK));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(-EAGAIN, module_unload_now("blknull"));
 	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
 	close(fd);
 }

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "kselftest_harness.h"
@@ -491,8 +490,7 @@ TEST_F_TIMEOUT(item, attributes, TIMEOUT)
 	char path[64];
 
 	ASSERT_EQ(0, item_make("a"));
-	EXPECT_EQ(-1, syscall(SYS_delete_module, "blknull", O_NONBLOCK));
-	EXPECT_EQ(EWOULDBLOCK, errno);
+	EXPECT_EQ(-EAGAIN, module_unload_now("blknull"));
 	EXPECT_STREQ("bio", item_get("a", "mode"));
 	EXPECT_STREQ("0", item_get("a", "power"));
 	EXPECT_STREQ("-1", item_get("a", "index"));

@@ -15,7 +15,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -309,8 +308,7 @@ TEST_F_TIMEOUT(races, modules, TIMEOUT)
 		}
 	}
 	for (i = 0; i < 60 || !loaded; i++) {
-		int err = syscall(SYS_delete_module, "biogen", O_NONBLOCK) ?
-			  -errno : 0;
+		int err = module_unload_now("biogen");
 
 		ASSERT_TRUE(!err || err == -EWOULDBLOCK || err == -EBUSY ||
 			    err == -ENOENT) {
