@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
@@ -251,6 +252,29 @@ def verdict(kernel: Kernel, program: str, records: Sequence[Record], console: st
     return faults + complaints(kernel, console)
 
 
+def ran_stale_code(console: str) -> bool:
+    """Whether a CPU went wrong by executing an int3 where memory holds none. A kernel has one there
+    while it changes an instruction; QEMU before 8.1 may go on with it afterwards, if the other CPU
+    wrote while this one translated ("accel/tcg: Always lock pages before translation")."""
+    oops = re.search(r"\bint3: 0000 \[#1\](?:.*\n)*?.*\bCode:.* (\w\w) <\w\w>", console)
+    return oops is not None and oops[1] != "cc"
+
+
+def boot(machine: Machine, image: Image, log: Path) -> tuple[list[Record], list[str]]:
+    """Boot, again if it was QEMU that went wrong: the records, and what kept it from its end."""
+    for _ in range(3):
+        faults = []
+        try:
+            records, _ = guest.boot(Qemu.find(), machine, image, log)
+        except GuestError as error:
+            records = error.records
+            faults.append(str(error))
+        if not ran_stale_code(log.read_text(errors="replace")):
+            break
+        warnings.warn(f"QEMU ran code that was no longer there: {faults}", stacklevel=2)
+    return records, faults
+
+
 def run(
     kernel: Kernel,
     program: str,
@@ -284,12 +308,7 @@ def run(
     machine = TwoCpus(time_limit=time_limit)
     if kernel.name != "kcsan":
         machine = replace(machine, cmdline=f"{machine.cmdline} panic_on_warn=1")
-    faults = []
-    try:
-        records, _ = guest.boot(Qemu.find(), machine, Image(kernel.vmlinuz, plan, files), log)
-    except GuestError as error:
-        records = error.records
-        faults.append(str(error))
+    records, faults = boot(machine, Image(kernel.vmlinuz, plan, files), log)
     console = log.read_text(errors="replace")
     faults += verdict(kernel, name, records, console)
     if coverage and not faults:
@@ -546,3 +565,46 @@ def test_planted_leak(leaks: str) -> None:
 @pytest.mark.parametrize("time", ["", "[   12.345678] "])
 def test_planted_console(line: str, time: str) -> None:
     assert judged("5.10", GOOD, f"{CONSOLE}{time}{line}\nmore\n")
+
+
+OOPS = """\
+[    4.7] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI
+[    4.7] RIP: 0010:hrtimer_start_range_ns+0x1c6/0x430
+[    4.7] Code: 50 5e 02 00 10 0f 84 fe 01 00 00 {} <1f> 44 00 00 48 89 c2
+[    4.7] Kernel panic - not syncing: Fatal exception in interrupt
+"""
+
+
+@pytest.mark.parametrize(
+    ("console", "stale"),
+    [
+        (CONSOLE, False),
+        (CONSOLE + OOPS.format("0f"), True),
+        (CONSOLE + OOPS.format("0f").replace("Oops: ", ""), True),
+        # One that is there is the kernel's own fault, or a module's.
+        (CONSOLE + OOPS.format("cc"), False),
+        (CONSOLE + OOPS.format("0f").replace("int3", "invalid opcode"), False),
+    ],
+)
+def test_stale_code(
+    console: str, stale: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where QEMU goes wrong the guest is booted again, three times at most."""
+    consoles = [console, console, CONSOLE, CONSOLE]
+    log = tmp_path / "console.log"
+
+    def boots(*args: object) -> tuple[list[Record], bytes]:
+        log.write_text(consoles.pop(0))
+        if "panic" in log.read_text():
+            raise GuestError("the guest crashed", [])
+        return [Record("program", 0, b"")], b""
+
+    monkeypatch.setattr(guest, "boot", boots)
+    assert ran_stale_code(console) == stale
+    if stale:
+        with pytest.warns(UserWarning, match="no longer there: .*the guest crashed"):
+            records, faults = boot(TwoCpus(), Image(tmp_path, []), log)
+        assert (len(records), faults, len(consoles)) == (1, [], 1)
+    else:
+        records, faults = boot(TwoCpus(), Image(tmp_path, []), log)
+        assert (bool(faults), len(consoles)) == ("panic" in console, 3)
