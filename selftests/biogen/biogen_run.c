@@ -21,7 +21,7 @@
 
 #include "util.h"
 
-#define DISK_MIB	8
+#define DISK_MIB	3
 #define DISK_SIZE	(DISK_MIB * MIB)
 #define FOREVER_NS	3600000000000ULL
 
