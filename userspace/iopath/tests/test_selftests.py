@@ -260,8 +260,9 @@ def ran_stale_code(console: str) -> bool:
     return oops is not None and oops[1] != "cc"
 
 
-def boot(machine: Machine, image: Image, log: Path) -> tuple[list[Record], list[str]]:
-    """Boot, again if it was QEMU that went wrong: the records, and what kept it from its end."""
+def boot(machine: Machine, image: Image, log: Path) -> tuple[list[Record], str, list[str]]:
+    """Boot, again if it was QEMU that went wrong: the records, the console, and what kept the guest
+    from its end."""
     for _ in range(3):
         faults = []
         try:
@@ -269,10 +270,11 @@ def boot(machine: Machine, image: Image, log: Path) -> tuple[list[Record], list[
         except GuestError as error:
             records = error.records
             faults.append(str(error))
-        if not ran_stale_code(log.read_text(errors="replace")):
+        console = log.read_text(errors="replace")
+        if not ran_stale_code(console):
             break
         warnings.warn(f"QEMU ran code that was no longer there: {faults}", stacklevel=2)
-    return records, faults
+    return records, console, faults
 
 
 def run(
@@ -308,8 +310,7 @@ def run(
     machine = TwoCpus(time_limit=time_limit)
     if kernel.name != "kcsan":
         machine = replace(machine, cmdline=f"{machine.cmdline} panic_on_warn=1")
-    records, faults = boot(machine, Image(kernel.vmlinuz, plan, files), log)
-    console = log.read_text(errors="replace")
+    records, console, faults = boot(machine, Image(kernel.vmlinuz, plan, files), log)
     faults += verdict(kernel, name, records, console)
     if coverage and not faults:
         coverage.add(program, records)
@@ -603,8 +604,8 @@ def test_stale_code(
     assert ran_stale_code(console) == stale
     if stale:
         with pytest.warns(UserWarning, match="no longer there: .*the guest crashed"):
-            records, faults = boot(TwoCpus(), Image(tmp_path, []), log)
+            records, _, faults = boot(TwoCpus(), Image(tmp_path, []), log)
         assert (len(records), faults, len(consoles)) == (1, [], 1)
     else:
-        records, faults = boot(TwoCpus(), Image(tmp_path, []), log)
+        _, _, faults = boot(TwoCpus(), Image(tmp_path, []), log)
         assert (bool(faults), len(consoles)) == ("panic" in console, 3)
