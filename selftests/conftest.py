@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the checks of the whole project share."""
 
+import sys
+
 import pytest
 from rich.console import Console
 
 from iopath.cache import Cache
 from iopath.measure import Session
-from iopath.paths import cache_root
+from iopath.paths import cache_root, source_root
 from iopath.progress import Reporter
+
+sys.path.append(str(source_root() / "userspace/iopath/tests"))  # linux_source.py
 
 
 @pytest.fixture(scope="session")

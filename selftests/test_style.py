@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from debian.debian_support import Version
+from linux_source import LinuxSource
 
 from iopath.measure import Session
 from iopath.paths import source_root
@@ -89,26 +89,7 @@ def test_mandoc(path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def checkpatch(session: Session) -> Path:
-    """The kernel's own style checker, out of the newest linux-source-6.12."""
-    name = "linux-source-6.12"
-    package = max(
-        (p for p in session.apt.packages() if p.name == name), key=lambda p: Version(p.version)
-    )
-    wanted = f"{name}={package.version}"
-
-    def make(folder: Path) -> None:
-        session.apt.download([wanted], package.suite, closure=False, progress=lambda part: None)
-        deb = session.apt.deb(f"{name}_{package.version}_all.deb")
-        files = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
-        subprocess.run(
-            ["bash", "-o", "pipefail", "-c",
-             'dpkg-deb --fsys-tarfile "$1" | tar -xO "./usr/src/$2.tar.xz" |'
-             ' tar -xJ -C "$3" --strip-components=2 "${@:4}"',
-             "bash", deb, name, folder, *(f"{name}/scripts/{file}" for file in files)],
-            check=True,
-        )  # fmt: skip
-
-    return session.cache.entry("checkpatch", {"package": wanted}, make) / "checkpatch.pl"
+    return LinuxSource(session).checkpatch()
 
 
 def check_c(checkpatch: Path, path: Path) -> None:

@@ -83,18 +83,9 @@ static int do_run(struct _test_data_run *self)
 
 FIXTURE_SETUP(run)
 {
-	char *data = aligned_alloc(4096, DISK_SIZE);
-	int fd;
-
 	ASSERT_EQ(0, biogen_unload());
 	ASSERT_EQ(0, disks_create(variant->disk, 1));
-	memset(data, 0x5a, DISK_SIZE);
-	/* Not page by page through the page cache, which takes longest. */
-	fd = open(disk_path(variant->disk, 0), O_WRONLY | O_DIRECT | O_CLOEXEC);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(DISK_SIZE, write(fd, data, DISK_SIZE));
-	close(fd);
-	free(data);
+	ASSERT_EQ(0, disk_fill(variant->disk, 0, 0x5a));
 	ASSERT_EQ(0, biogen_load(disk_path(variant->disk, 0), "write=1"));
 	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, self->fd);

@@ -226,6 +226,29 @@ int disks_create(const struct disk *disk, unsigned int nr)
 	return err;
 }
 
+int disk_fill(const struct disk *disk, unsigned int index, unsigned char byte)
+{
+	void *data = aligned_alloc(4 * KIB, MIB);
+	unsigned int i;
+	int fd, err = 0;
+
+	if (!data)
+		return -ENOMEM;
+	memset(data, byte, MIB);
+	fd = open(disk_path(disk, index), O_WRONLY | O_DIRECT | O_CLOEXEC);
+	if (fd < 0)
+		err = -errno;
+	for (i = 0; !err && i < disk->mib; i++) {
+		ssize_t written = write(fd, data, MIB);
+
+		if (written != MIB)
+			err = written < 0 ? -errno : -EIO;
+	}
+	close(fd);
+	free(data);
+	return err;
+}
+
 const char *disk_path(const struct disk *disk, unsigned int index)
 {
 	static char path[MAX_DISKS][32];

@@ -54,6 +54,8 @@ struct disk {
 /* Make @nr of them, after removing all that there are. */
 int disks_create(const struct disk *disk, unsigned int nr);
 int disks_destroy(void);
+/* Write @byte all over it, past the page cache, which would take longest. */
+int disk_fill(const struct disk *disk, unsigned int index, unsigned char byte);
 const char *disk_path(const struct disk *disk, unsigned int index);
 /* Bits that must be clear in the address of a buffer for O_DIRECT. */
 unsigned int disk_dma_mask(const struct disk *disk);

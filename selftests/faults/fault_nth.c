@@ -180,9 +180,6 @@ FIXTURE_VARIANT_ADD(nth, slow) {
 
 FIXTURE_SETUP(nth)
 {
-	size_t pos;
-	int fd;
-
 	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
 		ASSERT_EQ(EBUSY, errno);
 	ASSERT_EQ(0, biogen_unload());
@@ -190,12 +187,7 @@ FIXTURE_SETUP(nth)
 	self->buf = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->buf);
-	memset(self->buf, 0x5a, 4 * MIB);
-	fd = open(disk_path(variant->disk, 0), O_WRONLY | O_DIRECT);
-	ASSERT_LE(0, fd);
-	for (pos = 0; pos < DISK_SIZE; pos += MIB)
-		ASSERT_EQ(MIB, pwrite(fd, self->buf, MIB, pos));
-	close(fd);
+	ASSERT_EQ(0, disk_fill(variant->disk, 0, 0x5a));
 	self->fd = -1;
 	ASSERT_EQ(0, faults_init(disk_path(variant->disk, 0)));
 }

@@ -64,23 +64,33 @@ class LinuxSource:
             check=True,
         )  # fmt: skip
 
-    def kselftest(self) -> Path:
-        """The folder of what kernel selftests are written, built and installed with."""
+    def _tools(self) -> Path:
+        """What comes out of the source for what is no kernel."""
         files = [
-            f"{self.name}/tools/testing/selftests/{file}"
+            f"{self.name}/{file}"
             for file in (
-                "Makefile", "kselftest", "kselftest.h", "kselftest_deps.sh", "kselftest_harness.h",
-                "lib.mk", "run_kselftest.sh",
+                *(f"tools/testing/selftests/{file}" for file in (
+                    "Makefile", "kselftest", "kselftest.h", "kselftest_deps.sh",
+                    "kselftest_harness.h", "lib.mk", "run_kselftest.sh",
+                )),
+                *(f"scripts/{file}" for file in (
+                    "subarch.include", "checkpatch.pl", "const_structs.checkpatch", "spelling.txt",
+                )),
             )
         ]  # fmt: skip
-        files.append(f"{self.name}/scripts/subarch.include")
 
         def make(folder: Path) -> None:
             self.unpack(folder, *files)
 
-        inputs = {"package": self.wanted, "files": files}
-        entry = self._session.cache.entry("kselftest", inputs, make)
-        return entry / "tools/testing/selftests"
+        return self._session.cache.entry("tools", {"package": self.wanted, "files": files}, make)
+
+    def kselftest(self) -> Path:
+        """The folder of what kernel selftests are written, built and installed with."""
+        return self._tools() / "tools/testing/selftests"
+
+    def checkpatch(self) -> Path:
+        """The kernel's own style checker."""
+        return self._tools() / "scripts/checkpatch.pl"
 
     def tree(self, *fragments: str) -> Path:
         """A kernel, built with the *fragments* of selftests/config merged over tinyconfig."""
