@@ -103,6 +103,8 @@ class TwoCpus(Machine):
     # With page tables of five levels, KASAN takes an interrupt for a wild access if it comes while
     # a starting kernel counts its CPU's features anew. Byte by byte, QEMU is slow to clear memory.
     cpu: str = "max,-la57,-erms,-fsrm"
+    # In MiB: kmemleak searches KASAN's shadow of it, too.
+    memory: int = 512
     # Freed pages are poisoned, so that whoever is shown one sees no zeroes.
     cmdline: str = f"mitigations=off oops=panic page_poison=1 {VARIABLES}"
     time_limit: int = 3600
