@@ -35,6 +35,11 @@ BUILD = (
 INSTRUMENTED = ("GCOV_PROFILE=y", "KCOV_INSTRUMENT=y")
 
 
+def compiler() -> str:
+    """Its name and version."""
+    return subprocess.check_output(["gcc", "--version"], text=True).splitlines()[0]
+
+
 class LinuxSource:
     """The newest released package with the source of a series of Linux."""
 
@@ -75,6 +80,7 @@ class LinuxSource:
                 )),
                 *(f"scripts/{file}" for file in (
                     "subarch.include", "checkpatch.pl", "const_structs.checkpatch", "spelling.txt",
+                    "extract-vmlinux",
                 )),
             )
         ]  # fmt: skip
@@ -92,15 +98,27 @@ class LinuxSource:
         """The kernel's own style checker."""
         return self._tools() / "scripts/checkpatch.pl"
 
+    def unpacked(self, image: Path) -> Path:
+        """The kernel in a bzImage: what unpacks itself in an emulator takes longer for that than to
+        start. It enters with page tables of four levels."""
+
+        def make(folder: Path) -> None:
+            script = self._tools() / "scripts/extract-vmlinux"
+            with (folder / "vmlinux").open("wb") as file:
+                subprocess.run([script, image], stdout=file, check=True)
+
+        return (
+            self._session.cache.entry("unpacked", {"image": digest_file(image)}, make) / "vmlinux"
+        )
+
     def tree(self, *fragments: str) -> Path:
         """A kernel, built with the *fragments* of selftests/config merged over tinyconfig."""
         paths = [FRAGMENTS / fragment for fragment in fragments]
-        compiler = subprocess.check_output(["gcc", "--version"], text=True).splitlines()[0]
         inputs = {
             "package": self.wanted,
             "left_out": LEFT_OUT,
             "fragments": [digest_file(path) for path in paths],
-            "compiler": compiler,
+            "compiler": compiler(),
             "build": BUILD,
         }
 

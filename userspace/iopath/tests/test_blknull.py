@@ -146,14 +146,15 @@ def carry_out(
 
 
 _VERIFY = (
-    "--direct=1 --size=48m --verify=crc32c --verify_fatal=1 --verify_dump=0 --output-format=terse"
+    "--direct=1 --size=32m --verify=crc32c --verify_fatal=1 --verify_dump=0 --output-format=terse"
     " --terse-version=3"
 )
+_PART = f"--io_size=16m {_VERIFY}"
 JOBS = {
     "mixed": f"--rw=randwrite --ioengine=io_uring --iodepth=16 --bsrange=512-1m {_VERIFY}",
-    "libaio": f"--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k {_VERIFY}",
-    "psync": f"--rw=randrw --ioengine=psync --bs=4k --io_size=16m {_VERIFY}",
-    "trimwrite": f"--rw=trimwrite --ioengine=libaio --iodepth=8 --bs=4k --io_size=16m {_VERIFY}",
+    "libaio": f"--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k {_PART}",
+    "psync": f"--rw=randrw --ioengine=psync --bs=4k {_PART}",
+    "trimwrite": f"--rw=trimwrite --ioengine=libaio --iodepth=8 --bs=4k {_PART}",
 }
 
 

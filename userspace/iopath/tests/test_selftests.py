@@ -19,10 +19,11 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from linux_source import LinuxSource
+from linux_source import LinuxSource, compiler
 
 from iopath import guest, process
 from iopath.build import build, source_digest
+from iopath.cache import digest_file
 from iopath.guest import GuestError, Image, Machine, Qemu, Record
 from iopath.kernels import Tree
 from iopath.measure import Session
@@ -61,7 +62,7 @@ COMMANDS = {
 # With which "make check" does without the rest.
 QUICK = {
     *((kernel, program) for kernel in KERNELS for program in PROGRAMS[:2]),
-    *((kernel, "biogen_run") for kernel in KERNELS),
+    *((kernel, "biogen_run") for kernel in ("5.10", "6.12", "7.3", "debug")),
     *((kernel, "biogen_file") for kernel in ("6.1", "7.2", "debug")),
     *((kernel, "blknull_features") for kernel in ("6.1", "7.2")),
     ("7.2", "biogen_io"),
@@ -160,23 +161,37 @@ def kernel(request: pytest.FixtureRequest, session: Session) -> Kernel:
         session.find(f"debian:{name}"), session.cache, session.apt, lambda what, part: None
     )
     own = find_modules(built.own_modules) if built.own_modules else {}
-    return Kernel(name, built.vmlinuz, built.modules, own)
+    return Kernel(name, LinuxSource(session).unpacked(built.vmlinuz), built.modules, own)
 
 
 @pytest.fixture(scope="module")
-def programs(source: LinuxSource, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def programs(source: LinuxSource, session: Session) -> dict[str, bytes]:
     """Every program of the selftests, by name."""
-    out = tmp_path_factory.mktemp("selftests")
-    for makefile in sorted(SELFTESTS.glob("*/Makefile")):
-        done = subprocess.run(
-            [process.need("make", "make"), "-s", "-C", makefile.parent,
-             f"KSELFTEST={source.kselftest()}", f"OUTPUT={out}"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    files = [
+        path
+        for pattern in ("selftests/*/*.[ch]", "selftests/*/Makefile", "kernel/include/**/*.h")
+        for path in sorted(source_root().glob(pattern))
+    ]
+    inputs = {
+        "files": {str(path.relative_to(source_root())): digest_file(path) for path in files},
+        "kselftest": str(source.kselftest()),
+        "compiler": compiler(),
+    }
+
+    def make(folder: Path) -> None:
+        for makefile in sorted(SELFTESTS.glob("*/Makefile")):
+            done = subprocess.run(
+                [process.need("make", "make"), "-s", "-C", makefile.parent,
+                 f"KSELFTEST={source.kselftest()}", f"OUTPUT={folder}"],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+    built = session.cache.entry("programs", inputs, make)
     shell = Path(process.need("busybox", "busybox-static"))
-    files = [*out.iterdir(), *SELFTESTS.glob("*/*.sh")]
-    return {path.name: path.read_bytes() for path in files} | {"sh": shell.read_bytes()}
+    paths = [path for path in built.iterdir() if path.suffix != ".json"]
+    paths += SELFTESTS.glob("*/*.sh")
+    return {path.name: path.read_bytes() for path in paths} | {"sh": shell.read_bytes()}
 
 
 @dataclass(frozen=True)
@@ -472,7 +487,7 @@ PLANTED = [
 def test_planted(kernel: Kernel, programs: dict[str, bytes], fault: str, tmp_path: Path) -> None:
     log = tmp_path / "console.log"
     if fault in PLANTED_PROGRAM:
-        limit = 60 if fault == "hang" else TwoCpus.time_limit
+        limit = 30 if fault == "hang" else TwoCpus.time_limit
         faults = run(kernel, f"misbehave {fault}", programs, log, time_limit=limit)
         wanted = PLANTED_PROGRAM[fault]
     else:
