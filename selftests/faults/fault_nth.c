@@ -25,7 +25,6 @@
 #define DEBUGFS		"/sys/kernel/debug"
 #define CONFIGFS	"/sys/kernel/config"
 #define DISK_MIB	8
-#define DISK_SIZE	(DISK_MIB * MIB)
 #define MAX_FAULTS	20000
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };

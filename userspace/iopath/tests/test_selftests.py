@@ -146,13 +146,13 @@ def source(session: Session) -> LinuxSource:
 
 
 @pytest.fixture(scope="module")
-def kernel(request: pytest.FixtureRequest, session: Session) -> Kernel:
+def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource) -> Kernel:
     name = request.param
     if name in DEBUG:
         series, fragments = DEBUG[name]
-        source = LinuxSource(session, series)
-        tree = source.tree(*fragments)
-        built = source.modules(tree)
+        linux = LinuxSource(session, series)
+        tree = linux.tree(*fragments)
+        built = linux.modules(tree)
         modules = {path.stem: path for path in built.rglob("*.ko")}
         own = find_modules(tree / "drivers/block")
         instrumented = built if name.startswith("debug") else None
@@ -161,7 +161,7 @@ def kernel(request: pytest.FixtureRequest, session: Session) -> Kernel:
         session.find(f"debian:{name}"), session.cache, session.apt, lambda what, part: None
     )
     own = find_modules(built.own_modules) if built.own_modules else {}
-    return Kernel(name, LinuxSource(session).unpacked(built.vmlinuz), built.modules, own)
+    return Kernel(name, source.unpacked(built.vmlinuz), built.modules, own)
 
 
 @pytest.fixture(scope="module")
@@ -638,4 +638,6 @@ def test_stale_code(
     with warnings.catch_warnings(record=True, action="always") as said:
         records, console, faults = boot(kernel, TwoCpus(), Image(tmp_path, []), log)
     assert (len(consoles) - len(left), len(said)) == (boots, warned)
+    for warning in said:
+        assert re.search("no longer there: .*the guest crashed", str(warning.message))
     assert (faults == [], len(records) == 1, complaints(kernel, console) == []) == (good,) * 3
