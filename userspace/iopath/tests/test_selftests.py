@@ -32,12 +32,12 @@ from iopath.plan import _uncompressed
 
 SELFTESTS = source_root() / "selftests"
 
-# Kernels that look for faults: the series of their source, and the fragments of their
-# configuration in selftests/config.
+# Kernels that look for faults: the series of their source, and the last of the fragments of
+# their configuration in selftests/config.
 DEBUG = {
-    "debug": ("6.12", ("minimal.config", "debug.config")),
-    "debug-7.2": ("7.2", ("minimal.config", "debug.config")),
-    "kcsan": ("6.12", ("minimal.config", "kcsan.config")),
+    "debug": ("6.12", "debug.config"),
+    "debug-7.2": ("7.2", "debug.config"),
+    "kcsan": ("6.12", "kcsan.config"),
 }
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3 debug").replace("debian:", "").split()
 
@@ -149,9 +149,9 @@ def source(session: Session) -> LinuxSource:
 def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource) -> Kernel:
     name = request.param
     if name in DEBUG:
-        series, fragments = DEBUG[name]
+        series, faults = DEBUG[name]
         linux = LinuxSource(session, series)
-        tree = linux.tree(*fragments)
+        tree = linux.tree("minimal.config", "distribution.config", faults)
         built = linux.modules(tree)
         modules = {path.stem: path for path in built.rglob("*.ko")}
         own = find_modules(tree / "drivers/block")
@@ -172,25 +172,26 @@ def programs(source: LinuxSource, session: Session) -> dict[str, bytes]:
         for pattern in ("selftests/*/*.[ch]", "selftests/*/Makefile", "kernel/include/**/*.h")
         for path in sorted(source_root().glob(pattern))
     ]
+    kselftest = source.kselftest()
     inputs = {
         "files": {str(path.relative_to(source_root())): digest_file(path) for path in files},
-        "kselftest": str(source.kselftest()),
+        "kselftest": str(kselftest),
         "compiler": compiler(),
     }
 
     def make(folder: Path) -> None:
+        (folder / "bin").mkdir()
         for makefile in sorted(SELFTESTS.glob("*/Makefile")):
             done = subprocess.run(
                 [process.need("make", "make"), "-s", "-C", makefile.parent,
-                 f"KSELFTEST={source.kselftest()}", f"OUTPUT={folder}"],
+                 f"KSELFTEST={kselftest}", f"OUTPUT={folder}/bin"],
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
-    built = session.cache.entry("programs", inputs, make)
+    built = session.cache.entry("programs", inputs, make) / "bin"
     shell = Path(process.need("busybox", "busybox-static"))
-    paths = [path for path in built.iterdir() if path.suffix != ".json"]
-    paths += SELFTESTS.glob("*/*.sh")
+    paths = [*built.iterdir(), *SELFTESTS.glob("*/*.sh")]
     return {path.name: path.read_bytes() for path in paths} | {"sh": shell.read_bytes()}
 
 
