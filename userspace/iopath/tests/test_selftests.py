@@ -429,6 +429,14 @@ def coverage() -> Iterator[dict[str, Coverage]]:
         (source_root() / f"build/coverage/{name}.txt").write_text(text)
 
 
+def limit_of(program: str) -> int:
+    """Seconds that *program* may take, as its collection's settings say."""
+    name = COMMANDS.get(program, program).split()[0]
+    (source,) = SELFTESTS.glob(f"*/{Path(name).stem}.*")
+    (seconds,) = re.findall(r"^timeout=(\d+)$", (source.parent / "settings").read_text(), re.M)
+    return int(seconds)
+
+
 @pytest.mark.guest
 @pytest.mark.parametrize(("kernel", "program"), CASES, indirect=["kernel"], scope="module")
 def test_program(
@@ -439,10 +447,10 @@ def test_program(
     tmp_path: Path,
 ) -> None:
     counted = coverage.setdefault(kernel.name, Coverage(kernel)) if kernel.instrumented else None
-    # A thousand modules loaded take their time on a kernel that looks for faults.
-    limit = TwoCpus.time_limit * (2 if program in ("blknull_churn", "fault_nth") else 1)
-    log = tmp_path / "console.log"
-    faults = run(kernel, program, programs, log, coverage=counted, time_limit=limit)
+    limit = limit_of(program)
+    faults = run(
+        kernel, program, programs, tmp_path / "console.log", coverage=counted, time_limit=limit
+    )
     if faults:
         pytest.fail("\n".join(faults), pytrace=False)
 
