@@ -189,7 +189,7 @@ def programs(source: LinuxSource, session: Session) -> dict[str, bytes]:
             )  # fmt: skip
             assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
-    built = session.cache.entry("programs", inputs, make) / "bin"
+    built = session.cache.entry("selftests", inputs, make) / "bin"
     shell = Path(process.need("busybox", "busybox-static"))
     paths = [*built.iterdir(), *SELFTESTS.glob("*/*.sh")]
     return {path.name: path.read_bytes() for path in paths} | {"sh": shell.read_bytes()}
