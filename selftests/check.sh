@@ -8,7 +8,7 @@
 #	KERNEL="6.1"	only with the kernels of these series; of the selftests also debug,
 #			debug-7.2 and kcsan
 #
-# With neither, the selftests are the quick ones; with either, all of them.
+# With neither, tests that are marked as long are left out.
 # A part is a name and a command. The command prints TAP, or what pytest
 # prints; it fails if its exit status says so, and if it ran no test at all.
 set -u
@@ -20,6 +20,9 @@ want=${T-}
 pick=()
 [[ $want != */* ]] || pick=(-k "${want#*/}")
 want=${want%%/*}
+
+short=' and not long'
+[[ -z ${T-}${KERNEL-} ]] || short=
 
 names=()
 declare -A commands
@@ -39,33 +42,32 @@ pathcount_on() {
 
 # Those of each kernel are a part, but for a choice that not every kernel may have.
 selftests() {
-	local which='guest and quick' kernel
+	local kernel
 	local command=("${pytest[@]}" userspace/iopath/tests/test_selftests.py)
 
 	if [[ ${#pick[@]} -gt 0 ]]; then
 		part selftests "${command[@]}" -m guest "${pick[@]}"
 		return
 	fi
-	[[ -z ${T-}${KERNEL-} ]] || which=guest
 	for kernel in ${KERNEL:-debug 7.2 6.1 6.12 5.10 7.3}; do
-		part "selftests-${kernel#debian:}" env KERNEL="$kernel" "${command[@]}" -m "$which"
+		part "selftests-${kernel#debian:}" env KERNEL="$kernel" "${command[@]}" -m "guest$short"
 	done
-	[[ $which != guest ]] ||
+	[[ -n $short ]] ||
 		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
 }
 
 # The longest first: two run at a time.
 parts() {
 	selftests
-	part guest "${pytest[@]}" -m guest userspace/iopath/tests/test_{guest,host}.py "${pick[@]}"
-	part planted "${pytest[@]}" -m guest userspace/iopath/tests/test_planted.py "${pick[@]}"
+	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,host}.py "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" selftests/test_modules.py "${pick[@]}"
-	part install "${pytest[@]}" selftests/test_install.py "${pick[@]}"
+	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
-	part loops "${pytest[@]}" -m guest userspace/iopath/tests/test_{ioloop,ancestors}.py "${pick[@]}"
-	part blknull "${pytest[@]}" -m guest userspace/iopath/tests/test_blknull.py "${pick[@]}"
+	part loops "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{ioloop,ancestors}.py "${pick[@]}"
+	part blknull "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_blknull.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
 	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
 }

@@ -27,8 +27,6 @@ KERNEL = "debian:6.1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "guest: boots real guests, which takes minutes")
-    config.addinivalue_line("markers", "quick: of the selftests, those of every make check")
     # Whoever runs the tests in the background may ignore it; what they start must not.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -120,7 +120,13 @@ class Kernel:
     built: Built
 
 
-@pytest.fixture(scope="module", params=KERNELS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[] if name in (KERNELS[0], KERNELS[-1]) else pytest.mark.long)
+        for name in KERNELS
+    ],
+)
 def kernel(request: pytest.FixtureRequest, session: Session) -> Kernel:
     debian = session.find(f"debian:{request.param}")
     assert isinstance(debian, DebianKernel)

@@ -59,7 +59,7 @@ COMMANDS = {
     "biogen_io": f"biogen_io {' '.join(f'-v {variant}' for variant in FIRST)}",
     "biogen_io_rest": f"biogen_io {' '.join(f'-V {variant}' for variant in FIRST)}",
 }
-# With which "make check" does without the rest.
+# With these, "make check" does without the rest.
 QUICK = {
     *((kernel, program) for kernel in KERNELS for program in PROGRAMS[:2]),
     *((kernel, "biogen_run") for kernel in ("5.10", "6.12", "7.3", "debug")),
@@ -68,7 +68,7 @@ QUICK = {
     ("7.2", "biogen_io"),
 }
 CASES = [
-    pytest.param(*case, marks=[pytest.mark.quick] if case in QUICK else [])
+    pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.long])
     for case in (
         (kernel, program)
         for kernel in KERNELS
@@ -486,7 +486,6 @@ PLANTED = [
 
 
 @pytest.mark.guest
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("kernel", "fault"),
     [case for case in PLANTED if case[0] in KERNELS],
