@@ -12,10 +12,11 @@ from typing import Any
 
 import fio
 import pytest
+from two_cpus import START, TwoCpus
 
 from iopath import guest, measure, plan, process
 from iopath.build import Built, _deb_of, _unpack, build
-from iopath.guest import Image, Machine, Qemu
+from iopath.guest import Image, Qemu
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
 from iopath.paths import guest_program
@@ -101,18 +102,6 @@ def test_request_beside_null_blk(requests: dict, kernel: str, shape: str) -> Non
 
 
 @dataclass(frozen=True)
-class TwoCpus(Machine):
-    """A guest whose CPUs run side by side, by a clock that goes on by itself."""
-
-    memory: int = 2048
-    cmdline: str = "mitigations=off panic_on_warn=1 oops=panic"
-    time_limit: int = 1200
-
-    def processors(self) -> list[str]:
-        return ["-accel", "tcg,thread=multi", "-smp", "2,sockets=2"]
-
-
-@dataclass(frozen=True)
 class Kernel:
     """A kernel of Debian's, and what was built for it."""
 
@@ -144,8 +133,10 @@ def carry_out(
         files[f"modules/{name}.ko"] = _uncompressed(path)
         load.append(f"insmod /modules/{name}.ko")
     load[-1] += " nr_devices=2 mode=bio,mq size_mb=256 memory_backed=1 discard=1 write_cache=1"
-    image = Image(kernel.built.vmlinuz, [*load, *commands, "rmmod blknull"], files)
-    records, _ = guest.boot(Qemu.find(), TwoCpus(), image, log)
+    image = Image(kernel.built.vmlinuz, [START, *load, *commands, "rmmod blknull"], files)
+    cmdline = f"{TwoCpus.cmdline} panic_on_warn=1"
+    machine = TwoCpus(memory=2048, cmdline=cmdline, time_limit=1200)
+    records, _ = guest.boot(Qemu.find(), machine, image, log)
     console = log.read_text(errors="replace")
     assert re.findall(r".*(?:\bBUG\b|WARNING|Oops|I/O error|Call Trace).*", console) == []
     return {record.name: record.data.decode(errors="replace") for record in records}

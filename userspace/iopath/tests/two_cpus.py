@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Guests of two CPUs that run side by side, by a clock that goes on by itself.
+
+QEMU before 8.1 may go on with an instruction that is no longer in memory, if one CPU changed it
+while the other one translated it ("accel/tcg: Always lock pages before translation"). If it was the
+int3 that stands there while a kernel changes an instruction, the kernel dies of it or, with
+kprobes, tries it again for ever. Most of its code a kernel changes while it starts. It does so with
+one CPU, which has the clock that it will stay with; the other one comes by START.
+"""
+
+from dataclasses import dataclass
+
+from iopath.guest import Machine
+
+START = "write /sys/devices/system/cpu/cpu1/online 1"
+
+
+@dataclass(frozen=True)
+class TwoCpus(Machine):
+    """The hardware of such a guest."""
+
+    # With page tables of five levels, KASAN takes an interrupt for a wild access if it comes while
+    # a starting kernel counts its CPU's features anew. Byte by byte, QEMU is slow to clear memory.
+    cpu: str = "max,-la57,-erms,-fsrm"
+    # In MiB: kmemleak searches KASAN's shadow of it, too.
+    memory: int = 512
+    # Freed pages are poisoned, so that whoever is shown one sees no zeroes.
+    cmdline: str = "mitigations=off oops=panic page_poison=1 maxcpus=1 tsc=unstable"
+    time_limit: int = 3600
+
+    def processors(self) -> list[str]:
+        return ["-accel", "tcg,thread=multi", "-smp", "2,sockets=2"]
