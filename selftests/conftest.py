@@ -11,7 +11,7 @@ from iopath.measure import Session
 from iopath.paths import cache_root, source_root
 from iopath.progress import Reporter
 
-sys.path.append(str(source_root() / "userspace/iopath/tests"))  # linux_source.py
+sys.path.append(str(source_root() / "userspace/iopath/tests"))  # cases.py, linux_source.py
 
 
 @pytest.fixture(scope="session")

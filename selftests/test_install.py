@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from cases import cases
 
 from iopath import __version__
 from iopath.build import _build_root, _sources
@@ -99,13 +100,7 @@ def test_dkms_conf_names_every_module() -> None:
             assert settings[key.replace("NAME", "LOCATION")] == f"kernel/{name}"
 
 
-@pytest.mark.parametrize(
-    "series",
-    [
-        pytest.param(series, marks=[] if series in (KERNELS[0], KERNELS[-1]) else pytest.mark.long)
-        for series in KERNELS
-    ],
-)
+@pytest.mark.parametrize("series", cases(KERNELS, quick=(KERNELS[0], KERNELS[-1])))
 def test_dkms_builds(session: Session, installed: Path, series: str, tmp_path: Path) -> None:
     """The command that dkms.conf gives makes every module, in the kernel's own build root."""
     kernel = session.find(f"debian:{series}")

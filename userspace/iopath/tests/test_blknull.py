@@ -12,6 +12,7 @@ from typing import Any
 
 import fio
 import pytest
+from cases import cases
 from two_cpus import START, TwoCpus
 
 from iopath import guest, measure, plan, process
@@ -25,7 +26,7 @@ from iopath.rungs import RUNGS, select
 
 pytestmark = pytest.mark.guest
 
-KERNELS = os.environ.get("KERNEL", "6.1 6.12 7.2").replace("debian:", "").split()
+KERNELS = os.environ.get("KERNEL", "6.1 7.2").replace("debian:", "").split()
 
 # Own instructions.
 
@@ -109,13 +110,7 @@ class Kernel:
     built: Built
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(name, marks=[] if name in (KERNELS[0], KERNELS[-1]) else pytest.mark.long)
-        for name in KERNELS
-    ],
-)
+@pytest.fixture(scope="module")
 def kernel(request: pytest.FixtureRequest, session: Session) -> Kernel:
     debian = session.find(f"debian:{request.param}")
     assert isinstance(debian, DebianKernel)
@@ -155,6 +150,7 @@ JOBS = {
 }
 
 
+@pytest.mark.parametrize("kernel", cases(KERNELS, quick=KERNELS[:1]), indirect=True, scope="module")
 def test_fio_verifies(session: Session, kernel: Kernel, tmp_path: Path) -> None:
     """On both modes: random and mixed sizes, by every engine, with discards between."""
     _, files = fio.program(session)
@@ -228,6 +224,9 @@ def ext4_modules(session: Session, kernel: Kernel) -> dict[str, bytes]:
     return {name: _uncompressed(path) for name, path in found.items() if path}
 
 
+@pytest.mark.parametrize(
+    "kernel", cases(KERNELS, quick=KERNELS[-1:]), indirect=True, scope="module"
+)
 def test_ext4(session: Session, kernel: Kernel, tmp_path: Path) -> None:
     """Made, mounted, written, checked, read again and checked again, on both modes."""
     modules = ext4_modules(session, kernel)

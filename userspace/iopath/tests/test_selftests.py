@@ -19,6 +19,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from cases import cases
 from linux_source import LinuxSource, compiler
 from two_cpus import START, TwoCpus
 
@@ -61,19 +62,19 @@ COMMANDS = {
 # With these, "make check" does without the rest.
 QUICK = {
     *((kernel, program) for kernel in KERNELS for program in PROGRAMS[:2]),
-    *((kernel, "biogen_run") for kernel in ("5.10", "6.12", "7.3", "debug")),
-    *((kernel, "biogen_file") for kernel in ("6.1", "7.2", "debug")),
-    *((kernel, "blknull_features") for kernel in ("6.1", "7.2")),
+    *((kernel, "biogen_run") for kernel in ("5.10", "7.3", "debug")),
+    ("6.1", "blknull_features"),
+    ("6.12", "biogen_file"),
     ("7.2", "biogen_io"),
 }
-CASES = [
-    pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.long])
-    for case in (
+CASES = cases(
+    (
         (kernel, program)
         for kernel in KERNELS
         for program in (*PROGRAMS, *(FAULT_PROGRAMS if kernel.startswith("debug") else ()))
-    )
-]
+    ),
+    quick=QUICK,
+)
 
 # Of the kernel's own, if it has them as modules.
 OWN_MODULES = ("configfs", "brd", "null_blk")
