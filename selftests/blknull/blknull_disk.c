@@ -242,7 +242,7 @@ TEST_F_TIMEOUT(disk, again_and_again, TIMEOUT)
 {
 	int i;
 
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, module_load("blknull", "nr_devices=8"));
 		ASSERT_EQ(0, module_unload("blknull"));
 	}
