@@ -92,10 +92,10 @@ build() {
 echo "TAP version 13"
 build plain
 build sanitized SANITIZE=address,undefined
-gcc -std=gnu11 -g -O1 -D_GNU_SOURCE -DIOLOOP_VERSION='"test"' \
+gcc -std=gnu11 -g -O1 -D_GNU_SOURCE \
 	-fsanitize=address,undefined -fno-sanitize-recover=all \
 	-o "$dir/fuzz" "$here/tests/fuzz_options.c" "$here/tests/no_jobs.c" \
-	"$here/options.c" "$here/report.c" "$here/pmu.c" "$here"/engine_*.c \
+	"$dir"/sanitized/ioloop-objects/{options,report,pmu,engine_*}.o \
 	>"$dir/out" 2>"$dir/err"
 verdict $? "the fuzzer builds"
 "$dir/fuzz" 200000 1 >"$dir/out" 2>"$dir/err"
@@ -394,11 +394,26 @@ for engine in sync vsync libaio io_uring buffered; do
 done
 
 # Ends in the middle
+
+# begun PID: wait until it has a job, a process or a thread. Then it knows how
+# large its files are, and takes its signals.
+begun() {
+	local tries tasks
+
+	for ((tries = 0; tries < 600; tries++)); do
+		tasks=("/proc/$1/task/"*)
+		if [ ${#tasks[@]} -gt 1 ] || pgrep -P "$1" >/dev/null; then
+			return
+		fi
+		sleep 0.05
+	done
+}
+
 for engine in sync libaio io_uring mmap splice; do
 	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
 		--output-format=json >"$dir/out" 2>"$dir/err" &
 	pid=$!
-	sleep 0.5
+	begun $pid
 	kill -INT $pid
 	wait $pid && grep -q '"stopped_by": "signal"' "$dir/out" &&
 		[ ! -s "$dir/err" ]
@@ -407,7 +422,7 @@ done
 "$ioloop" --filename="$file" --numjobs=20 --thread --runtime=20s \
 	--output-format=json >"$dir/out" 2>"$dir/err" &
 pid=$!
-sleep 0.5
+begun $pid
 kill -INT $pid
 wait $pid && grep -q '"stopped_by": "signal"' "$dir/out" && [ ! -s "$dir/err" ]
 verdict $? "threads: Ctrl-C ends them with a report"
@@ -416,7 +431,7 @@ for engine in sync vsync libaio io_uring buffered mmap splice; do
 	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
 		--output-format=json --invalidate=0 >"$dir/out" 2>"$dir/err" &
 	pid=$!
-	sleep 0.5
+	begun $pid
 	truncate -s 1m "$file"
 	wait $pid
 	[ $? = 1 ] && grep -q '"ok": false' "$dir/out" &&
@@ -427,7 +442,7 @@ done
 dd if=/dev/zero of="$file" bs=64k count=64 status=none
 "$ioloop" --filename="$file" --runtime=20s >"$dir/out" 2>"$dir/err" &
 pid=$!
-sleep 0.5
+begun $pid
 kill -KILL "$(pgrep -P $pid)"
 wait $pid
 [ $? = 1 ] && grep -q "job 0" "$dir/err"
@@ -515,7 +530,7 @@ if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
 		--number_ios=1024 --rounds=100000 \
 		--output-format=json >"$dir/out" 2>"$dir/err" &
 	pid=$!
-	sleep 0.5
+	begun $pid
 	truncate -s 1m "$file"
 	losetup -c "$dev"
 	wait $pid
