@@ -114,21 +114,22 @@ static size_t changed(struct _test_data_run *self)
 }
 
 /*
- * Each pattern, way in and way to wait, with three of the eight sets of flags:
- * together, each set of flags with each value of the others.
+ * Each pattern, way in and way to wait together; and each set of flags with
+ * each value of those.
  */
 TEST_F_TIMEOUT(run, counts, TIMEOUT)
 {
 	unsigned int n, i, j;
 
-	for (n = 0; n < 36; n++) {
-		unsigned int way = n / 3, flags = n % (BIOGEN_FLAGS + 1);
+	for (n = 0; n < 3 * (BIOGEN_FLAGS + 1); n++) {
+		unsigned int pattern = n / (BIOGEN_FLAGS + 1);
+		unsigned int flags = n % (BIOGEN_FLAGS + 1);
 		unsigned int jobs = 1 + (flags & 1);
 
 		good_run(self);
-		self->run.pattern = BIOGEN_FIXED + way / 4;
-		self->run.inject = BIOGEN_SUBMIT_BIO + way / 2 % 2;
-		self->run.wait = BIOGEN_SYNC + way % 2;
+		self->run.pattern = BIOGEN_FIXED + pattern;
+		self->run.inject = BIOGEN_SUBMIT_BIO + (pattern + flags) % 2;
+		self->run.wait = BIOGEN_SYNC + (pattern + flags / 2) % 2;
 		self->run.flags = flags;
 		self->run.nr_jobs = jobs;
 		self->run.write_percent = 30;
