@@ -79,7 +79,7 @@ def of(kernel: str, found: dict[tuple[str, str, str], float]) -> dict[tuple[str,
     return {(rung, op): figure for (name, rung, op), figure in found.items() if name == kernel}
 
 
-# The newer kernel has more that is random.
+# One of them is enough for a make check.
 KERNELS = cases(PLAUSIBLE, quick=["debian:7.2"])
 
 
