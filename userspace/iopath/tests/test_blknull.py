@@ -26,7 +26,7 @@ from iopath.rungs import RUNGS, select
 
 pytestmark = pytest.mark.guest
 
-KERNELS = os.environ.get("KERNEL", "6.1 7.2").replace("debian:", "").split()
+KERNELS = os.environ.get("KERNEL", "6.1 6.12 7.2").replace("debian:", "").split()
 
 # Own instructions.
 
@@ -36,10 +36,13 @@ BIO_RUNGS = ("dio.pread", "dio.aio.100", "dio.uring", "dio.uring.fixed", "gen.ba
 SHAPES = [rung.name.removeprefix("mq.") for rung in RUNGS if rung.name.startswith("mq.")]
 
 
-def figures(found: dict[str, Any]) -> dict[tuple[str, str, str], tuple[float, float]]:
-    """Instructions per I/O, all of them and the driver's own, by kernel, rung and operation."""
+# Of one kernel, by rung and operation: instructions per I/O, all of them and the driver's own.
+Figures = dict[tuple[str, str], tuple[float, float]]
+
+
+def figures(found: dict[str, Any]) -> Figures:
     return {
-        (record["kernel"]["name"].removeprefix("debian:"), record["rung"], record["op"]): (
+        (record["rung"], record["op"]): (
             record["instructions_per_io"],
             sum(
                 function["instructions"]
@@ -52,7 +55,7 @@ def figures(found: dict[str, Any]) -> dict[tuple[str, str, str], tuple[float, fl
 
 
 @pytest.fixture(scope="module")
-def bios(session: Session) -> dict[tuple[str, str, str], tuple[float, float]]:
+def bios(request: pytest.FixtureRequest, session: Session) -> Figures:
     """The generator's device fills what is read from it, here, as the other one does."""
 
     def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
@@ -61,39 +64,42 @@ def bios(session: Session) -> dict[tuple[str, str, str], tuple[float, float]]:
         assert any(line.endswith(" zero_fill=1") for line in image.plan)
         return image
 
-    names = [f"debian:{name}" for name in KERNELS]
+    names = [f"debian:{request.param}"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure, "make_image", make_image)
         return figures(session.measure(names, Settings(select(BIO_RUNGS), profile=True)))
 
 
 @pytest.fixture(scope="module")
-def requests(session: Session) -> dict[tuple[str, str, str], tuple[float, float]]:
-    names = [f"debian:{name}" for name in KERNELS]
+def requests(request: pytest.FixtureRequest, session: Session) -> Figures:
+    names = [f"debian:{request.param}"]
     return figures(session.measure(names, Settings(select(["mq.*", "nullb.*"]), profile=True)))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_own_of_a_bio(bios: dict, kernel: str) -> None:
+ENDS = cases(KERNELS, quick=(KERNELS[0], KERNELS[-1]))
+
+
+@pytest.mark.parametrize("bios", ENDS, indirect=True)
+def test_own_of_a_bio(bios: Figures) -> None:
     """Few enough; reads that have to be filled, which take hundreds for that, are another thing."""
     own = {
-        f"{rung} {op}": bios[kernel, rung, op][1]
+        f"{rung} {op}": bios[rung, op][1]
         for rung in BIO_RUNGS
         for op in ("read", "write")
         if (rung, op) != ("gen.batch", "read")
     }
-    print(kernel, own)
+    print(own)
     assert {name: count for name, count in own.items() if not 0 < count <= LIMIT} == {}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_request_beside_null_blk(requests: dict, kernel: str, shape: str) -> None:
+@pytest.mark.parametrize("requests", ENDS, indirect=True)
+def test_request_beside_null_blk(requests: Figures, shape: str) -> None:
     """At most half of null_blk's own instructions, and no longer path in all."""
     for op in ("read", "write"):
-        whole, own = requests[kernel, f"mq.{shape}", op]
-        other_whole, other_own = requests[kernel, f"nullb.{shape}", op]
-        print(f"{kernel} {shape} {op}: {own:.1f} of {whole:.1f},"
+        whole, own = requests[f"mq.{shape}", op]
+        other_whole, other_own = requests[f"nullb.{shape}", op]
+        print(f"{shape} {op}: {own:.1f} of {whole:.1f},"
               f" null_blk {other_own:.1f} of {other_whole:.1f}")  # fmt: skip
         assert 0 < own <= other_own / 2
         assert whole <= other_whole
