@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 from cases import cases
-from conftest import KERNEL, Command, build_into, write_index
+from conftest import FAST_START, KERNEL, Command, build_into, write_index
 
 from iopath.measure import Session
 from iopath.process import need
 
 pytestmark = pytest.mark.guest
 
-QUICK = ("--rung", "syscall")
+QUICK = ("--rung", "syscall", "--cmdline", FAST_START)
 
 # What a 4 KiB direct read takes on a driver that stays the same, measured by hand before.
 PLAUSIBLE = {"debian:6.1": (2600, 2800), "debian:7.2": (2850, 3000)}
@@ -155,7 +155,7 @@ def fails_in_guest(command: Command, tmp_path: Path, *args: str) -> str:
 
 
 def test_panic(ready: Command, tmp_path: Path) -> None:
-    said = fails_in_guest(ready, tmp_path, "--cmdline", "nokaslr rdinit=/nonexistent")
+    said = fails_in_guest(ready, tmp_path, "--cmdline", f"{FAST_START} rdinit=/nonexistent")
     assert said.startswith("the guest crashed: Kernel panic - not syncing: ")
 
 
@@ -175,8 +175,9 @@ def test_hang(ready: Command, tmp_path: Path) -> None:
 
 def test_error_of_the_loop(ready: Command, tmp_path: Path) -> None:
     """The guest's kernel allows fewer asynchronous requests than the loop asks for."""
-    words = ("--cmdline", "nokaslr sysctl.fs.aio-max-nr=1", "--rung", "dio.aio.100")
-    said = fails_in_guest(ready, tmp_path, *words, "--op", "read")
+    words = f"{FAST_START} sysctl.fs.aio-max-nr=1"
+    rung = ("--rung", "dio.aio.100", "--op", "read")
+    said = fails_in_guest(ready, tmp_path, "--cmdline", words, *rung)
     assert said.startswith("the guest failed: run.1: /bin/ioloop ended with status 1: ")
     assert "Resource temporarily unavailable" in said
 

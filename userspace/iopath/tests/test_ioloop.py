@@ -12,7 +12,7 @@ from statistics import median
 
 import fio
 import pytest
-from conftest import KERNEL
+from conftest import FAST_START, KERNEL
 
 from iopath import guest, process
 from iopath.build import Built, build
@@ -167,7 +167,7 @@ def boot(
         files[f"modules/{name}.ko"] = _uncompressed(path)
         plan.append(f"insmod /modules/{name}.ko{PARAMETERS.get(name, '')}")
     image = Image(built.vmlinuz, [*plan, "quiet 300", *commands], files)
-    machine = Machine(time_limit=1800)
+    machine = Machine(cmdline=FAST_START, time_limit=1800)
     records, counts = guest.boot(Qemu.find(), machine, image, log, plugin=plugin)
     texts = {record.name: record.data.decode(errors="replace") for record in records}
     return texts, counts
