@@ -103,7 +103,7 @@ count() {
 	awk '
 	/^ok [0-9]+.*# SKIP/ { skipped++; next }
 	/^ok / { passed++ }
-	/^not ok / { failed++ }
+	/^not ok [0-9]/ { failed++ }
 	/^[0-9].* in [0-9.]+s/ {
 		for (i = 1; i < NF; i++) {
 			if ($(i + 1) ~ /^passed/) passed += $i

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices that come and go a thousand times while others use them.
+ * Devices that come and go while others use them.
+ *
+ *	RUNS=N	how often; default 1000
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "kselftest_harness.h"
 
 #include "item.h"
 
-#define ROUNDS		1000
 #define USERS		2
 
 static bool stop;
@@ -43,7 +45,7 @@ static void *use(void *arg)
 }
 
 /* Every tenth device is used before it goes. */
-static void wait_for_use(int round)
+static void wait_for_use(unsigned long round)
 {
 	unsigned long before = __atomic_load_n(&used, __ATOMIC_RELAXED);
 
@@ -54,12 +56,16 @@ static void wait_for_use(int round)
 
 FIXTURE(churn) {
 	pthread_t user[USERS];
+	unsigned long rounds;
 };
 
 FIXTURE_SETUP(churn)
 {
+	const char *count = getenv("RUNS");
 	int i;
 
+	self->rounds = count ? strtoul(count, NULL, 0) : 1000;
+	ASSERT_LT(0, self->rounds);
 	module_unload("blknull");
 	__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
 	for (i = 0; i < USERS; i++)
@@ -83,11 +89,11 @@ TEST_F_TIMEOUT(churn, load_and_unload, LONG_TIMEOUT)
 		"", "mode=mq", "memory_backed=1", "mode=mq memory_backed=1",
 		"nr_devices=4 mode=bio,mq shared_tags=0,1 stats=1",
 	};
-	int i;
+	unsigned long i;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < self->rounds; i++) {
 		if (i % 100 == 0)
-			TH_LOG("%d rounds of %d", i, ROUNDS);
+			TH_LOG("%lu rounds of %lu", i, self->rounds);
 		ASSERT_EQ(0, module_load("blknull",
 					 params[i % ARRAY_SIZE(params)]));
 		wait_for_use(i);
@@ -105,12 +111,12 @@ TEST_F_TIMEOUT(churn, create_and_destroy, LONG_TIMEOUT)
 		"faults=1 delay_every=3 delay_nsec=100000 fail_every=5",
 		"mode=mq faults=1 requeue_every=3 delay_every=7",
 	};
-	int i;
+	unsigned long i;
 
 	ASSERT_EQ(0, items_begin());
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < self->rounds; i++) {
 		if (i % 100 == 0)
-			TH_LOG("%d rounds of %d", i, ROUNDS);
+			TH_LOG("%lu rounds of %lu", i, self->rounds);
 		ASSERT_EQ(0, item_on("a", attrs[i % ARRAY_SIZE(attrs)]));
 		wait_for_use(i);
 		usleep(500 * (i % 8));
