@@ -358,9 +358,7 @@ class Coverage:
         data = {record.name: record.data for record in records}
         found: dict[str, dict[int, int]] = {}
         for note in self._notes():
-            counts = data.get(self._data(note)[:200])
-            if counts is None:
-                continue
+            counts = data[self._data(note)[:200]]
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
                 shutil.copyfile(note, folder / note.name)
@@ -369,13 +367,17 @@ class Coverage:
                     [process.need("gcov", "gcc"), "--json-format", "--stdout", note.stem],
                     cwd=folder, capture_output=True, text=True, check=True,
                 )  # fmt: skip
-            for file in json.loads(done.stdout)["files"]:
-                match = re.search(r"/src/(kernel/.*)", file["file"])
+            said = json.loads(done.stdout)
+            for file in said["files"]:
+                # From 6.13 on, Kbuild names a module's files from where they are.
+                path = Path(said["current_working_directory"], file["file"])
+                match = re.search(r"/src/(kernel/.*)", str(path))
                 if match:
                     lines = found.setdefault(match[1], {})
                     for line in file["lines"]:
                         number = line["line_number"]
                         lines[number] = lines.get(number, 0) + line["count"]
+        assert found, f"{program}: gcov names no file of the modules"
         kept = {"source": source_digest(), "lines": found}
         (self._kept / f"{program}.json").write_text(json.dumps(kept))
 
