@@ -59,14 +59,15 @@ selftests() {
 # The longest first: two run at a time.
 parts() {
 	selftests
-	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,host}.py "${pick[@]}"
+	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,states,host}.py "${pick[@]}"
+	part stacked "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_stacked.py "${pick[@]}"
 	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
-	part loops "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{ioloop,ancestors}.py "${pick[@]}"
+	part loops "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{ioloop,ancestors,referee}.py "${pick[@]}"
 	part blknull "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_blknull.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
 	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"

@@ -37,6 +37,27 @@ def test_build(session: Session, series: str) -> None:
     assert built.modules.keys() == MODULES
 
 
+@pytest.mark.parametrize("series", KERNELS)
+def test_32_bit(session: Session, series: str) -> None:
+    """A 32-bit kernel is refused in one line, by the compiler, and DKMS leaves it out."""
+    kernel = session.find(f"debian:{series}")
+    assert isinstance(kernel, DebianKernel)
+    root = _build_root(kernel, session.cache, session.apt, quiet)
+    headers = root / f"usr/src/linux-headers-{kernel.release}/include/generated/uapi"
+    assert (headers / "linux/version.h").exists()
+    for defined, errors in (
+        ([], ["iopath: this kernel is 32-bit, only 64-bit ones are supported"]),
+        (["-DCONFIG_64BIT"], []),
+    ):
+        done = subprocess.run(
+            [need("gcc", "gcc"), "-E", f"-I{headers}", *defined,
+             source_root() / "kernel/compat/version.h"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert re.findall(r'error: #error "(.*)"', done.stderr) == errors, done.stderr
+    assert 'BUILD_EXCLUSIVE_CONFIG="CONFIG_64BIT"' in (source_root() / "dkms.conf").read_text()
+
+
 @pytest.mark.parametrize("series", cases(SPARSE, quick=SPARSE[-1:]))
 def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
     """sparse runs in the kernel's build root, with this machine's program."""

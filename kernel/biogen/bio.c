@@ -26,6 +26,8 @@
 #define BIOGEN_PIN_BATCH	64
 /* A bio of merged pages goes out at this size, however few its segments. */
 #define BIOGEN_BIO_BYTES	(4U << 20)
+/* Bios that a CPU keeps for the next time that so many are in flight. */
+#define BIOGEN_MAX_SPARE	127
 /* Bios of one request in flight. */
 #define BIOGEN_MAX_INFLIGHT	16
 /* How often a page that others keep using is tried to be dropped. */
@@ -35,7 +37,6 @@ static struct kmem_cache *biogen_small_cache;
 static struct kmem_cache *biogen_large_cache;
 static struct workqueue_struct *biogen_wq;
 
-static void biogen_end_io(struct bio *bio);
 static void biogen_request_work(struct work_struct *work);
 
 /* Getting and putting a struct biogen_io. */
@@ -126,29 +127,74 @@ void biogen_io_leave(struct biogen_io *io)
 	bio_endio(&io->bio);
 }
 
-static __always_inline struct biogen_io *biogen_io_get(struct biogen_device *bg)
+static noinline struct biogen_io *biogen_io_get_spare(struct biogen_device *bg)
 {
-	struct biogen_io *io = this_cpu_xchg(*bg->idle, NULL);
+	struct biogen_idle *idle;
+	struct biogen_io *io;
+	unsigned long flags;
 
-	return likely(io) ? io : biogen_io_alloc(bg, false);
+	local_irq_save(flags);
+	idle = this_cpu_ptr(bg->idle);
+	io = idle->spare;
+	if (io) {
+		idle->spare = io->next;
+		idle->nr_spare--;
+	}
+	local_irq_restore(flags);
+	return io ?: biogen_io_alloc(bg, false);
 }
 
-static __always_inline void biogen_io_put(struct biogen_io *io)
+static noinline void biogen_io_put_spare(struct biogen_device *bg,
+					 struct biogen_io *io)
 {
-	if (unlikely(io->max_vecs != BIOGEN_SMALL_VECS) ||
-	    unlikely(this_cpu_cmpxchg(*io->bg->idle, NULL, io)))
+	struct biogen_idle *idle;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	idle = this_cpu_ptr(bg->idle);
+	if (idle->nr_spare < BIOGEN_MAX_SPARE) {
+		io->next = idle->spare;
+		idle->spare = io;
+		idle->nr_spare++;
+		io = NULL;
+	}
+	local_irq_restore(flags);
+	if (io)
+		biogen_io_free(io);
+}
+
+static __always_inline struct biogen_io *biogen_io_get(struct biogen_device *bg)
+{
+	struct biogen_io *io = this_cpu_xchg(bg->idle->io, NULL);
+
+	return likely(io) ? io : biogen_io_get_spare(bg);
+}
+
+static __always_inline void biogen_io_put(struct biogen_device *bg,
+					  struct biogen_io *io)
+{
+	if (unlikely(this_cpu_cmpxchg(bg->idle->io, NULL, io)))
+		biogen_io_put_spare(bg, io);
+}
+
+/* Give back a bio of either size. */
+static void biogen_io_put_any(struct biogen_io *io)
+{
+	if (io->max_vecs == BIOGEN_SMALL_VECS)
+		biogen_io_put(io->bg, io);
+	else
 		biogen_io_free(io);
 }
 
 /**
- * biogen_idle_create() - make room for one idle struct biogen_io per CPU
+ * biogen_idle_create() - make room for idle bios
  * @bg: the device
  *
  * Return: 0 or -ENOMEM.
  */
 int biogen_idle_create(struct biogen_device *bg)
 {
-	bg->idle = alloc_percpu(struct biogen_io *);
+	bg->idle = alloc_percpu(struct biogen_idle);
 	return bg->idle ? 0 : -ENOMEM;
 }
 
@@ -158,13 +204,18 @@ int biogen_idle_create(struct biogen_device *bg)
  */
 void biogen_idle_destroy(struct biogen_device *bg)
 {
-	struct biogen_io *io;
+	struct biogen_io *io, *next;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		io = *per_cpu_ptr(bg->idle, cpu);
-		if (io)
+		struct biogen_idle *idle = per_cpu_ptr(bg->idle, cpu);
+
+		if (idle->io)
+			biogen_io_free(idle->io);
+		for (io = idle->spare; io; io = next) {
+			next = io->next;
 			biogen_io_free(io);
+		}
 	}
 	free_percpu(bg->idle);
 }
@@ -206,17 +257,17 @@ static __always_inline bool biogen_io_dirties(const struct biogen_io *io)
 	return bio_op(&io->bio) == REQ_OP_READ;
 }
 
-static __always_inline void biogen_io_unpin(struct biogen_io *io, bool dirty)
+/* Whether the pages of @io are ours to unpin: then they are in its own table. */
+static __always_inline bool biogen_io_pinned(const struct biogen_io *io)
+{
+	return io->bio.bi_io_vec == io->vecs;
+}
+
+static __always_inline void biogen_io_unpin_page(struct biogen_io *io,
+						 bool dirty)
 {
 	struct page *page = io->vecs[0].bv_page;
 
-	if (!io->pinned)
-		return;
-	if (unlikely(io->bio.bi_vcnt != 1 ||
-		     io->vecs[0].bv_offset + io->vecs[0].bv_len > PAGE_SIZE)) {
-		biogen_io_unpin_vecs(io, dirty);
-		return;
-	}
 	if (dirty && unlikely(!PageDirty(page)))
 		set_page_dirty_lock(page);
 	unpin_user_page(page);
@@ -228,7 +279,7 @@ static bool biogen_io_must_dirty(const struct biogen_io *io)
 	const struct bio_vec *bv;
 	unsigned long i;
 
-	if (!io->pinned || !biogen_io_dirties(io))
+	if (!biogen_io_pinned(io) || !biogen_io_dirties(io))
 		return false;
 	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++)
 		for (i = 0; i < biogen_bvec_pages(bv); i++)
@@ -237,40 +288,48 @@ static bool biogen_io_must_dirty(const struct biogen_io *io)
 	return false;
 }
 
-/* Whether @page may continue the segment @bv without a second entry for it. */
-static bool biogen_may_merge(const struct bio_vec *bv, struct page *page,
-			     unsigned int offset)
+/*
+ * Whether @page, which follows the one before it in the memory map, may be in one
+ * segment with that. A memory map in sections may lack some between them.
+ */
+static __always_inline bool biogen_may_continue(struct page *page)
 {
-	struct page *last = bv->bv_page + biogen_bvec_pages(bv) - 1;
-
-	return !offset && offset_in_page(bv->bv_offset + bv->bv_len) == 0 &&
-	       page == last + 1 &&
-	       /* Neither the memory map nor the machine's may have a gap. */
-	       page_to_pfn(page) == page_to_pfn(last) + 1 &&
-	       !is_zone_device_page(page) && !is_zone_device_page(last) &&
-	       !xen_domain();
+	return (!IS_ENABLED(CONFIG_SPARSEMEM) ||
+		IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
+		page_to_pfn(page) == page_to_pfn(page - 1) + 1) &&
+	       !is_zone_device_page(page) && !is_zone_device_page(page - 1);
 }
 
 /* Add pinned pages that hold @len bytes from @offset of the first one on. */
 static void biogen_io_add_pages(struct biogen_io *io, struct page **pages,
 				unsigned int offset, unsigned int len)
 {
-	struct bio *bio = &io->bio;
+	struct bio_vec *bv = io->vecs + io->bio.bi_vcnt - 1;
+	/* Under Xen, the machine's pages are in another order. */
+	const bool merge = !xen_domain();
+	/* The page that continues the last segment. */
+	struct page *next = NULL;
 	unsigned int part;
 
+	if (merge && io->bio.bi_vcnt && !offset &&
+	    !offset_in_page(bv->bv_offset + bv->bv_len))
+		next = bv->bv_page + biogen_bvec_pages(bv);
 	for (; len; len -= part, offset = 0, pages++) {
-		struct bio_vec *bv = &io->vecs[bio->bi_vcnt];
+		struct page *page = *pages;
 
 		part = min_t(unsigned int, len, PAGE_SIZE - offset);
-		if (bio->bi_vcnt && biogen_may_merge(bv - 1, *pages, offset)) {
-			bv[-1].bv_len += part;
-			continue;
+		if (page == next && biogen_may_continue(page)) {
+			bv->bv_len += part;
+		} else {
+			bv++;
+			bv->bv_page = page;
+			bv->bv_offset = offset;
+			bv->bv_len = part;
 		}
-		bv->bv_page = *pages;
-		bv->bv_offset = offset;
-		bv->bv_len = part;
-		bio->bi_vcnt++;
+		if (merge)
+			next = page + 1;
 	}
+	io->bio.bi_vcnt = bv - io->vecs + 1;
 }
 
 /* Take @bytes off the end again. */
@@ -310,7 +369,6 @@ static ssize_t biogen_io_fill(struct biogen_io *io, struct iov_iter *iter,
 	int pinned = 0;
 
 	io->bio.bi_vcnt = 0;
-	io->pinned = true;
 	/* Parts of it that went out could not be taken back. */
 	if (!(opf & REQ_NOWAIT))
 		count = min_t(size_t, count, BIOGEN_BIO_BYTES);
@@ -374,7 +432,7 @@ static ssize_t biogen_io_fill(struct biogen_io *io, struct iov_iter *iter,
  */
 static __always_inline bool biogen_cached(const struct biogen_device *bg)
 {
-	return bg->coherent && unlikely(READ_ONCE(bg->target.mapping->nrpages));
+	return unlikely(READ_ONCE(*bg->nr_cached));
 }
 
 /* Before the I/O. Write back what is dirty; a write also drops what it hits. */
@@ -385,8 +443,13 @@ static noinline int biogen_cache_prepare(struct biogen_device *bg, loff_t pos,
 	loff_t end = pos + bytes - 1;
 	int tries, err;
 
-	if ((opf & REQ_NOWAIT) && filemap_range_has_page(mapping, pos, end))
-		return -EAGAIN;
+	if (opf & REQ_NOWAIT) {
+		if (op_is_write(opf) ?
+		    filemap_range_has_page(mapping, pos, end) :
+		    compat_range_needs_writeback(mapping, pos, end))
+			return -EAGAIN;
+		return 0;
+	}
 	err = filemap_write_and_wait_range(mapping, pos, end);
 	if (err || !op_is_write(opf))
 		return err;
@@ -426,8 +489,9 @@ static void biogen_put_ended(struct biogen_io *io, bool dirty)
 
 	for (; io; io = next) {
 		next = io->next;
-		biogen_io_unpin(io, dirty && biogen_io_dirties(io));
-		biogen_io_put(io);
+		if (biogen_io_pinned(io))
+			biogen_io_unpin_vecs(io, dirty && biogen_io_dirties(io));
+		biogen_io_put_any(io);
 	}
 }
 
@@ -480,8 +544,13 @@ static void biogen_request_end(struct biogen_request *req)
 		biogen_request_complete(req, false);
 }
 
-/* The one end point of bios that did not end while they were submitted. */
-static void biogen_end_io(struct bio *bio)
+/**
+ * biogen_end_io() - the end of a bio that did not end while it was submitted
+ * @bio: of a struct biogen_io that has a request
+ *
+ * Context: Any.
+ */
+void biogen_end_io(struct bio *bio)
 {
 	struct biogen_io *io = container_of(bio, struct biogen_io, bio);
 	struct biogen_request *req = io->req;
@@ -532,13 +601,31 @@ static void biogen_request_add(struct biogen_request *req, struct biogen_io *io,
 	biogen_io_leave(io);
 }
 
+/*
+ * Wait until @inflight is no more than @most, as O_DIRECT does: the time counts as
+ * waiting for I/O, and the task wakes up now and then, so that it is not reported
+ * as hung if the device is slow. The lock is held, and dropped during sleep.
+ */
+static void biogen_request_wait_inflight(struct biogen_request *req,
+					 unsigned int most)
+{
+	lockdep_assert_held(&req->lock);
+	if (req->inflight <= most)
+		return;
+	___wait_event(req->wait, req->inflight <= most, TASK_UNINTERRUPTIBLE,
+		      0, 0,
+		      spin_unlock_irq(&req->lock);
+		      io_schedule_timeout(HZ / 2);
+		      spin_lock_irq(&req->lock));
+}
+
 /* Wait until no more than @bios are in flight, and let go of the others. */
 static void biogen_request_wait(struct biogen_request *req, unsigned int bios)
 {
 	struct biogen_io *ended;
 
 	spin_lock_irq(&req->lock);
-	wait_event_lock_irq(req->wait, req->inflight <= bios + 1, req->lock);
+	biogen_request_wait_inflight(req, bios + 1);
 	ended = req->ended;
 	req->ended = NULL;
 	spin_unlock_irq(&req->lock);
@@ -602,11 +689,17 @@ int biogen_io_wait(struct biogen_io *io)
 			spin_lock_irq(&req->lock);
 		}
 	} else {
-		wait_event_lock_irq(req->wait, req->inflight == 1, req->lock);
+		biogen_request_wait_inflight(req, 1);
 	}
 	err = req->error;
 	spin_unlock_irq(&req->lock);
 	return err;
+}
+
+/* Whether the caller does not wait for the result; read(2) has no iocb. */
+static __always_inline bool biogen_is_async(struct kiocb *iocb)
+{
+	return iocb && !is_sync_kiocb(iocb);
 }
 
 /* The rest of a request of one bio that did not end while it was submitted. */
@@ -627,7 +720,7 @@ static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 	 */
 	again = atomic_read_acquire(&io->bio.__bi_remaining) == 1 &&
 		io->bio.bi_status == BLK_STS_AGAIN;
-	if (iocb && !again) {
+	if (biogen_is_async(iocb) && !again) {
 		/* No count for the submitter, who does not look back. */
 		biogen_request_start(req, bg, iocb, pos, is_write);
 		req->bytes = bytes;
@@ -640,21 +733,31 @@ static noinline ssize_t biogen_one_unfinished(struct biogen_io *io,
 
 	biogen_io_detach(io, pos, bytes);
 	err = biogen_io_wait(io);
-	biogen_io_unpin(io, biogen_io_dirties(io));
-	biogen_io_put(io);
+	if (biogen_io_pinned(io))
+		biogen_io_unpin_vecs(io, biogen_io_dirties(io));
+	biogen_io_put_any(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
 	/* The type of err ?: bytes has no sign. */
 	return err ? err : (ssize_t)bytes;
 }
 
-/* Submit a filled bio that is all of a request, and give its result. */
+/* Whose pages a bio has. */
+enum biogen_pages {
+	BIOGEN_PINNED_PAGE,	/* pinned by us, one */
+	BIOGEN_PINNED_PAGES,	/* pinned by us */
+	BIOGEN_CALLERS_PAGES,
+};
+
+/*
+ * Submit a filled bio that is all of a request, and give its result. @is_write
+ * is its direction; @pages is a constant.
+ */
 static __always_inline ssize_t
-biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
-		  unsigned int bytes)
+biogen_submit_one(struct biogen_device *bg, struct biogen_io *io,
+		  struct kiocb *iocb, loff_t pos, unsigned int bytes,
+		  bool is_write, const enum biogen_pages pages)
 {
-	struct biogen_device *bg = io->bg;
-	bool is_write = op_is_write(bio_op(&io->bio));
 	int err;
 
 	if (is_write)
@@ -663,8 +766,11 @@ biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
 		return biogen_one_unfinished(io, iocb, pos, bytes);
 
 	err = biogen_io_error(io);
-	biogen_io_unpin(io, biogen_io_dirties(io));
-	biogen_io_put(io);
+	if (pages == BIOGEN_PINNED_PAGE)
+		biogen_io_unpin_page(io, !is_write);
+	else if (pages == BIOGEN_PINNED_PAGES)
+		biogen_io_unpin_vecs(io, !is_write);
+	biogen_io_put(bg, io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
 	return err ? err : (ssize_t)bytes;
@@ -674,12 +780,12 @@ biogen_submit_one(struct biogen_io *io, struct kiocb *iocb, loff_t pos,
 
 static __always_inline unsigned int biogen_block_mask(struct biogen_device *bg)
 {
-	return bdev_logical_block_size(bg->target.bdev) - 1;
+	return bg->target.queue->limits.logical_block_size - 1;
 }
 
 static __always_inline unsigned int biogen_dma_mask(struct biogen_device *bg)
 {
-	return queue_dma_alignment(bdev_get_queue(bg->target.bdev));
+	return compat_queue_dma_mask(bg->target.queue);
 }
 
 /*
@@ -716,8 +822,9 @@ static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
 static bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
 			     unsigned int skip, loff_t pos, unsigned int bytes)
 {
-	struct request_queue *q = bdev_get_queue(bg->target.bdev);
+	struct request_queue *q = bg->target.queue;
 	unsigned long gaps = queue_virt_boundary(q);
+	unsigned long window = queue_segment_boundary(q);
 	unsigned int chunk = q->limits.chunk_sectors;
 	unsigned int len, segments = 0;
 
@@ -734,6 +841,14 @@ static bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
 			return true;
 		/* The size may be UINT_MAX: nothing is to be added to it. */
 		segments += 1 + (len - 1) / queue_max_segment_size(q);
+		/* A segment does not cross a multiple of @window + 1. */
+		if (window != ULONG_MAX) {
+			phys_addr_t start = page_to_phys(bv->bv_page) +
+					    bv->bv_offset + skip;
+
+			segments += ((start & window) + len - 1) >>
+				    fls_long(window);
+		}
 	}
 	return segments > queue_max_segments(q);
 }
@@ -776,12 +891,43 @@ static noinline int biogen_pin_small(struct biogen_io *io, unsigned long addr,
 	return bytes - excess ?: -EFAULT;
 }
 
+/* Several pages. */
+static noinline ssize_t biogen_rw_few(struct biogen_device *bg,
+				      struct kiocb *iocb, unsigned long addr,
+				      unsigned int bytes, loff_t pos,
+				      blk_opf_t opf, u16 ioprio)
+{
+	struct biogen_io *io = biogen_io_get(bg);
+	int pinned;
+
+	if (unlikely(!io))
+		return -ENOMEM;
+	pinned = biogen_pin_small(io, addr, bytes, opf);
+	if (unlikely(pinned < 0))
+		goto put_io;
+	bytes = pinned;
+	if (biogen_is_async(iocb) && (opf & REQ_NOWAIT) &&
+	    biogen_may_split(bg, io->vecs, 0, pos, bytes)) {
+		biogen_io_unpin_vecs(io, false);
+		pinned = -EAGAIN;
+		goto put_io;
+	}
+	biogen_io_prepare(io, io->vecs, io->bio.bi_vcnt, 0, bytes, pos, opf,
+			  COMPAT_BIO_PINNED);
+	io->bio.bi_ioprio = ioprio;
+	return biogen_submit_one(bg, io, iocb, pos, bytes, op_is_write(opf),
+				 BIOGEN_PINNED_PAGES);
+
+put_io:
+	biogen_io_put(bg, io);
+	return pinned;
+}
+
 static __always_inline ssize_t
 biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
 	      unsigned int bytes, loff_t pos, blk_opf_t opf, u16 ioprio)
 {
 	unsigned int offset = offset_in_page(addr);
-	unsigned short nr_vecs;
 	struct biogen_io *io;
 	int pinned;
 
@@ -791,73 +937,165 @@ biogen_rw_one(struct biogen_device *bg, struct kiocb *iocb, unsigned long addr,
 		if (err)
 			return err;
 	}
+	if (unlikely(offset + bytes > PAGE_SIZE))
+		return biogen_rw_few(bg, iocb, addr, bytes, pos, opf, ioprio);
 
 	io = biogen_io_get(bg);
 	if (unlikely(!io))
 		return -ENOMEM;
-
 	/* A single page is pinned straight into the table. */
-	if (likely(offset + bytes <= PAGE_SIZE)) {
-		pinned = pin_user_pages_fast(addr - offset, 1,
-					     op_is_write(opf) ? 0 : FOLL_WRITE,
-					     &io->vecs[0].bv_page);
-		if (unlikely(pinned != 1)) {
-			biogen_io_put(io);
-			return pinned ?: -EFAULT;
-		}
-		io->vecs[0].bv_offset = offset;
-		io->vecs[0].bv_len = bytes;
-		nr_vecs = 1;
-	} else {
-		pinned = biogen_pin_small(io, addr, bytes, opf);
-		if (unlikely(pinned < 0)) {
-			biogen_io_put(io);
-			return pinned;
-		}
-		bytes = pinned;
-		nr_vecs = io->bio.bi_vcnt;
-		if (iocb && (opf & REQ_NOWAIT) &&
-		    biogen_may_split(bg, io->vecs, 0, pos, bytes)) {
-			biogen_io_unpin_vecs(io, false);
-			biogen_io_put(io);
-			return -EAGAIN;
-		}
+	pinned = pin_user_pages_fast(addr - offset, 1,
+				     op_is_write(opf) ? 0 : FOLL_WRITE,
+				     &io->vecs[0].bv_page);
+	if (unlikely(pinned != 1)) {
+		biogen_io_put(bg, io);
+		return pinned ?: -EFAULT;
 	}
-	io->pinned = true;
-	biogen_io_prepare(io, io->vecs, nr_vecs, 0, bytes, pos, opf,
+	io->vecs[0].bv_offset = offset;
+	io->vecs[0].bv_len = bytes;
+	biogen_io_prepare(io, io->vecs, 1, 0, bytes, pos, opf,
 			  COMPAT_BIO_PINNED);
 	io->bio.bi_ioprio = ioprio;
-	return biogen_submit_one(io, iocb, pos, bytes);
+	return biogen_submit_one(bg, io, iocb, pos, bytes, op_is_write(opf),
+				 BIOGEN_PINNED_PAGE);
 }
 
 /* Pages that the caller has pinned: they go into the bio as they are. */
 
-static ssize_t biogen_rw_bvec(struct biogen_device *bg, struct kiocb *iocb,
-			      struct iov_iter *iter, loff_t pos, size_t bytes,
-			      blk_opf_t opf, u16 ioprio)
+/* Whether each segment begins and ends where the device can. */
+static bool biogen_bvecs_aligned(struct biogen_device *bg,
+				 const struct bio_vec *bv, size_t skip,
+				 size_t left)
+{
+	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
+	size_t len;
+
+	for (; left; left -= len, bv++, skip = 0) {
+		len = min_t(size_t, left, bv->bv_len - skip);
+		if (((bv->bv_offset + skip) & dma) || (len & block))
+			return false;
+	}
+	return true;
+}
+
+/* Flags of the bio that the caller of a file's operation wants. */
+static __always_inline blk_opf_t biogen_iocb_opf(struct kiocb *iocb)
+{
+	blk_opf_t opf = 0;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		opf |= REQ_NOWAIT;
+	if (unlikely(iocb->ki_flags & IOCB_HIPRI) && !is_sync_kiocb(iocb))
+		opf |= REQ_POLLED;
+	return opf;
+}
+
+/* Submit what is in @bv from @skip on; it is checked. */
+static __always_inline ssize_t
+biogen_submit_bvecs(struct biogen_device *bg, struct kiocb *iocb,
+		    const struct bio_vec *bv, unsigned int skip,
+		    unsigned int bytes, loff_t pos, blk_opf_t opf)
 {
 	struct biogen_io *io;
-	ssize_t ret;
 
+	opf |= biogen_iocb_opf(iocb);
 	if (biogen_cached(bg)) {
-		ret = biogen_cache_prepare(bg, pos, bytes, opf);
-		if (ret)
-			return ret;
+		int err = biogen_cache_prepare(bg, pos, bytes, opf);
+
+		if (err)
+			return err;
 	}
-	if (iocb && (opf & REQ_NOWAIT) && bytes > PAGE_SIZE &&
-	    biogen_may_split(bg, iter->bvec, iter->iov_offset, pos, bytes))
+	if (unlikely(bytes > PAGE_SIZE) && (opf & REQ_NOWAIT) &&
+	    !is_sync_kiocb(iocb) && biogen_may_split(bg, bv, skip, pos, bytes))
 		return -EAGAIN;
 	io = biogen_io_get(bg);
-	if (!io)
+	if (unlikely(!io))
 		return -ENOMEM;
-	io->pinned = false;
-	biogen_io_prepare(io, (struct bio_vec *)iter->bvec, iter->nr_segs,
-			  iter->iov_offset, bytes, pos, opf, BIT(BIO_CLONED));
-	io->bio.bi_ioprio = ioprio;
-	ret = biogen_submit_one(io, iocb, pos, bytes);
-	if (ret > 0)
+	/* As a clone, it says nothing of how long its table is. */
+	biogen_io_prepare(io, (struct bio_vec *)bv, 0, skip, bytes, pos, opf,
+			  BIT(BIO_CLONED));
+	io->bio.bi_ioprio = iocb->ki_ioprio;
+	return biogen_submit_one(bg, io, iocb, pos, bytes, op_is_write(opf),
+				 BIOGEN_CALLERS_PAGES);
+}
+
+/* Several segments. */
+static noinline ssize_t biogen_rw_bvecs(struct biogen_device *bg,
+					struct kiocb *iocb,
+					struct iov_iter *iter, size_t bytes,
+					blk_opf_t opf)
+{
+	const struct bio_vec *bv = iter->bvec;
+	size_t skip = iter->iov_offset;
+	loff_t pos = iocb->ki_pos;
+	ssize_t ret;
+
+	if (!biogen_bvecs_aligned(bg, bv, skip, bytes))
+		return -EINVAL;
+	ret = biogen_submit_bvecs(bg, iocb, bv, skip, bytes, pos, opf);
+	if (ret > 0) {
+		iocb->ki_pos = pos + ret;
 		iov_iter_advance(iter, ret);
+	}
 	return ret;
+}
+
+static __always_inline ssize_t biogen_rw_bvec(struct biogen_device *bg,
+					      struct kiocb *iocb,
+					      struct iov_iter *iter,
+					      blk_opf_t opf)
+{
+	const struct bio_vec *bv = iter->bvec;
+	size_t skip = iter->iov_offset;
+	loff_t pos = iocb->ki_pos;
+	ssize_t bytes, ret;
+
+	bytes = biogen_check_range(bg, pos, iov_iter_count(iter), opf);
+	if (unlikely(bytes <= 0))
+		return bytes;
+	if (unlikely((pos | bytes) & biogen_block_mask(bg)))
+		return -EINVAL;
+	if (unlikely(skip + bytes > bv->bv_len))
+		return biogen_rw_bvecs(bg, iocb, iter, bytes, opf);
+	if (unlikely((bv->bv_offset + skip) & biogen_dma_mask(bg)))
+		return -EINVAL;
+	ret = biogen_submit_bvecs(bg, iocb, bv, skip, bytes, pos, opf);
+	if (likely(ret > 0)) {
+		iocb->ki_pos += ret;
+		/* Of a single segment, something may be left. */
+		iter->iov_offset += ret;
+		iter->count -= ret;
+	}
+	return ret;
+}
+
+/**
+ * biogen_read_bvec() - read into pages that are pinned
+ * @bg: the device
+ * @iocb: the request
+ * @iter: an ITER_BVEC
+ *
+ * Return: the number of bytes, an error, or -EIOCBQUEUED.
+ */
+ssize_t biogen_read_bvec(struct biogen_device *bg, struct kiocb *iocb,
+			 struct iov_iter *iter)
+{
+	return biogen_rw_bvec(bg, iocb, iter, REQ_OP_READ);
+}
+
+/**
+ * biogen_write_bvec() - write from pages that are pinned
+ * @bg: the device
+ * @iocb: the request
+ * @iter: an ITER_BVEC
+ * @opf: REQ_OP_WRITE, with flags
+ *
+ * Return: the number of bytes, an error, or -EIOCBQUEUED.
+ */
+ssize_t biogen_write_bvec(struct biogen_device *bg, struct kiocb *iocb,
+			  struct iov_iter *iter, blk_opf_t opf)
+{
+	return biogen_rw_bvec(bg, iocb, iter, opf | REQ_OP_WRITE);
 }
 
 /* Anything else from user memory. */
@@ -929,7 +1167,7 @@ static ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 			if (!req->error)
 				req->error = err;
 			spin_unlock_irq(&req->lock);
-			biogen_io_unpin(io, biogen_io_dirties(io));
+			biogen_io_unpin_vecs(io, biogen_io_dirties(io));
 		} else {
 			biogen_request_add(req, io, ret);
 			io = NULL;
@@ -971,18 +1209,9 @@ static bool biogen_iter_aligned(struct biogen_device *bg,
 {
 	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
 	size_t left = iov_iter_count(iter), skip = iter->iov_offset;
-	const struct bio_vec *bv = iter->bvec;
 	const struct iovec *iov;
 	size_t len;
 
-	if (iov_iter_is_bvec(iter)) {
-		for (; left; left -= len, bv++, skip = 0) {
-			len = min_t(size_t, left, bv->bv_len - skip);
-			if (((bv->bv_offset + skip) & dma) || (len & block))
-				return false;
-		}
-		return true;
-	}
 	if (compat_iter_is_ubuf(iter))
 		return !(((unsigned long)compat_iter_ubuf(iter) + skip) & dma);
 	for (iov = compat_iter_iov(iter); left; left -= len, iov++, skip = 0) {
@@ -998,7 +1227,7 @@ static bool biogen_iter_aligned(struct biogen_device *bg,
  * biogen_rw_iter() - read or write what an iterator describes
  * @bg: the device
  * @iocb: the request
- * @iter: user memory, or pages that are pinned
+ * @iter: user memory
  * @opf: REQ_OP_READ or REQ_OP_WRITE, with flags
  *
  * Return: the number of bytes, an error, or -EIOCBQUEUED.
@@ -1006,7 +1235,6 @@ static bool biogen_iter_aligned(struct biogen_device *bg,
 ssize_t biogen_rw_iter(struct biogen_device *bg, struct kiocb *iocb,
 		       struct iov_iter *iter, blk_opf_t opf)
 {
-	struct kiocb *async = is_sync_kiocb(iocb) ? NULL : iocb;
 	size_t had = iov_iter_count(iter);
 	loff_t pos = iocb->ki_pos;
 	unsigned long addr;
@@ -1016,16 +1244,15 @@ ssize_t biogen_rw_iter(struct biogen_device *bg, struct kiocb *iocb,
 	count = biogen_check_range(bg, pos, had, opf);
 	if (unlikely(count <= 0))
 		return count;
-	if (unlikely(count < had))
+	if (unlikely(count < had)) {
 		iov_iter_truncate(iter, count);
-	ret = -EINVAL;
+		ret = biogen_rw_iter(bg, iocb, iter, opf);
+		iov_iter_reexpand(iter, iov_iter_count(iter) + had - count);
+		return ret;
+	}
 	if (unlikely((pos | count) & biogen_block_mask(bg)))
-		goto reexpand;
-
-	if (iocb->ki_flags & IOCB_NOWAIT)
-		opf |= REQ_NOWAIT;
-	if ((iocb->ki_flags & IOCB_HIPRI) && async)
-		opf |= REQ_POLLED;
+		return -EINVAL;
+	opf |= biogen_iocb_opf(iocb);
 
 	if (compat_iter_is_ubuf(iter)) {
 		addr = (unsigned long)compat_iter_ubuf(iter) + iter->iov_offset;
@@ -1034,19 +1261,16 @@ ssize_t biogen_rw_iter(struct biogen_device *bg, struct kiocb *iocb,
 		addr = (unsigned long)compat_iter_iov(iter)->iov_base +
 		       iter->iov_offset;
 		len = compat_iter_iov(iter)->iov_len - iter->iov_offset;
-	} else if (iov_iter_is_bvec(iter)) {
-		addr = 0;
-		len = 0;
 	} else {
-		goto reexpand;
+		return -EINVAL;
 	}
 
 	if (likely(count <= len) &&
 	    likely(offset_in_page(addr) + count <=
 		   BIOGEN_SMALL_VECS * PAGE_SIZE)) {
 		if (unlikely(addr & biogen_dma_mask(bg)))
-			goto reexpand;
-		ret = biogen_rw_one(bg, async, addr, count, pos, opf,
+			return -EINVAL;
+		ret = biogen_rw_one(bg, iocb, addr, count, pos, opf,
 				    iocb->ki_ioprio);
 		/* It is a single segment of which something may be left. */
 		if (likely(ret > 0)) {
@@ -1054,17 +1278,12 @@ ssize_t biogen_rw_iter(struct biogen_device *bg, struct kiocb *iocb,
 			iter->count -= ret;
 		}
 	} else if (biogen_iter_aligned(bg, iter)) {
-		if (iov_iter_is_bvec(iter))
-			ret = biogen_rw_bvec(bg, async, iter, pos, count, opf,
-					     iocb->ki_ioprio);
-		else
-			ret = biogen_rw_stream(bg, iocb, iter, pos, count, opf);
+		ret = biogen_rw_stream(bg, iocb, iter, pos, count, opf);
+	} else {
+		ret = -EINVAL;
 	}
-	if (ret > 0)
+	if (likely(ret > 0))
 		iocb->ki_pos = pos + ret;
-reexpand:
-	if (unlikely(count < had))
-		iov_iter_reexpand(iter, iov_iter_count(iter) + had - count);
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #ifndef BIOGEN_H
 #define BIOGEN_H
 
+#include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/cdev.h>
@@ -28,28 +29,48 @@ struct biogen_io;
  * struct biogen_target - the block device that a biogen device is bound to
  * @handle: keeps the block device open
  * @bdev: the block device
+ * @queue: its queue
  * @mapping: its page cache
  * @holder: whom it is held by exclusively, or NULL if only for reading
  */
 struct biogen_target {
 	struct compat_bdev_handle *handle;
 	struct block_device *bdev;
+	struct request_queue *queue;
 	struct address_space *mapping;
 	void *holder;
+};
+
+/**
+ * struct biogen_idle - what a CPU has of bios that are not in use
+ * @io: one, or NULL; taken and put back in one instruction
+ * @spare: more of them, if there were more in flight
+ * @nr_spare: how many those are
+ *
+ * Interrupts are off while @spare and @nr_spare are used.
+ */
+struct biogen_idle {
+	struct biogen_io *io;
+	struct biogen_io *spare;
+	unsigned int nr_spare;
 };
 
 /**
  * struct biogen_device - one /dev/biogenN
  * @target: what is read and written
  * @coherent: keep reads and writes coherent with the target's page cache
- * @idle: per CPU, one struct biogen_io that is not in use, or NULL
+ * @nr_cached: how many pages are in that; if not @coherent, it is always 0
+ * @idle: bios that are not in use
+ * @jobs: jobs of the generator's runs under way
  * @dev: lives as long as a file is open, or the node is there
  * @cdev: the node
  */
 struct biogen_device {
 	struct biogen_target target;
 	bool coherent;
-	struct biogen_io * __percpu *idle;
+	const unsigned long *nr_cached;
+	struct biogen_idle __percpu *idle;
+	atomic_t jobs;
 	struct device dev;
 	struct cdev cdev;
 };
@@ -100,10 +121,9 @@ struct biogen_request {
  * @bg: the device, which @bio is set up for
  * @css: the cgroup that @bio is set up for, with a reference; NULL: not set up
  * @req: the request it is part of, if it did not end at once
- * @next: in the list @ended of a request
+ * @next: in the list @ended of a request, or of spare ones
  * @bytes: how much it moves
  * @max_vecs: entries in @vecs
- * @pinned: its pages are pinned user pages, which we unpin
  * @busy: submitted by the generator, and not waited for
  * @ring: the next one of the generator's
  * @start: when the generator submitted it, if latencies are wanted
@@ -118,7 +138,6 @@ struct biogen_io {
 	struct biogen_io *next;
 	unsigned int bytes;
 	unsigned short max_vecs;
-	bool pinned;
 	bool busy;
 	struct biogen_io *ring;
 	u64 start;
@@ -152,5 +171,9 @@ ssize_t biogen_rw_buf(struct biogen_device *bg, unsigned long addr,
 		      size_t count, loff_t pos, blk_opf_t opf);
 ssize_t biogen_rw_iter(struct biogen_device *bg, struct kiocb *iocb,
 		       struct iov_iter *iter, blk_opf_t opf);
+ssize_t biogen_read_bvec(struct biogen_device *bg, struct kiocb *iocb,
+			 struct iov_iter *iter);
+ssize_t biogen_write_bvec(struct biogen_device *bg, struct kiocb *iocb,
+			  struct iov_iter *iter, blk_opf_t opf);
 
 #endif /* BIOGEN_H */

@@ -7,6 +7,7 @@
  * ->write_iter().
  */
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
@@ -98,15 +99,20 @@ static ssize_t biogen_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct biogen_file *bf = iocb->ki_filp->private_data;
 
+	/* Registered buffers come as pages. */
+	if (iov_iter_is_bvec(to))
+		return biogen_read_bvec(bf->bg, iocb, to);
 	return biogen_rw_iter(bf->bg, iocb, to, REQ_OP_READ);
 }
 
 static ssize_t biogen_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct biogen_file *bf = iocb->ki_filp->private_data;
+	blk_opf_t opf = biogen_write_opf(iocb->ki_flags & IOCB_DSYNC);
 
-	return biogen_rw_iter(bf->bg, iocb, from,
-			      biogen_write_opf(iocb->ki_flags & IOCB_DSYNC));
+	if (iov_iter_is_bvec(from))
+		return biogen_write_bvec(bf->bg, iocb, from, opf);
+	return biogen_rw_iter(bf->bg, iocb, from, opf);
 }
 
 static loff_t biogen_llseek(struct file *file, loff_t offset, int whence)
@@ -121,8 +127,17 @@ static int biogen_fsync(struct file *file, loff_t start, loff_t end,
 			int datasync)
 {
 	struct biogen_file *bf = file->private_data;
-	int err = compat_blkdev_issue_flush(bf->bg->target.bdev);
+	struct biogen_device *bg = bf->bg;
+	int err;
 
+	/* What others have written into the page cache goes to the device, too. */
+	if (bg->coherent) {
+		err = filemap_write_and_wait_range(bg->target.mapping, start,
+						   end);
+		if (err)
+			return err;
+	}
+	err = compat_blkdev_issue_flush(bg->target.bdev);
 	/* A device without a cache has nothing to flush. */
 	return err == -EOPNOTSUPP ? 0 : err;
 }
@@ -143,6 +158,40 @@ static int biogen_info(struct biogen_device *bg,
 	return copy_to_user(uinfo, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
+/* What a program asks a block device that it is to read or write. */
+static int biogen_size_info(struct block_device *bdev, unsigned int cmd,
+			    void __user *to)
+{
+	u64 size = compat_bdev_nr_bytes(bdev);
+	unsigned int value;
+
+	switch (cmd) {
+	case BLKGETSIZE64:
+		return put_user(size, (u64 __user *)to);
+	case BLKGETSIZE:
+		return put_user((unsigned long)(size >> SECTOR_SHIFT),
+				(unsigned long __user *)to);
+	case BLKSSZGET:
+		value = bdev_logical_block_size(bdev);
+		break;
+	case BLKPBSZGET:
+		value = bdev_physical_block_size(bdev);
+		break;
+	case BLKIOMIN:
+		value = bdev_io_min(bdev);
+		break;
+	case BLKIOOPT:
+		value = bdev_io_opt(bdev);
+		break;
+	case BLKROGET:
+		value = bdev_read_only(bdev);
+		break;
+	default:
+		return -ENOTTY;
+	}
+	return put_user(value, (unsigned int __user *)to);
+}
+
 static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct biogen_file *bf = file->private_data;
@@ -153,7 +202,8 @@ static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case BIOGEN_RUN:
 		return biogen_gen_run(file, (struct biogen_run __user *)arg);
 	default:
-		return -ENOTTY;
+		return biogen_size_info(bf->bg->target.bdev, cmd,
+					(void __user *)arg);
 	}
 }
 

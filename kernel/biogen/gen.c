@@ -5,6 +5,7 @@
  * system call and without user memory, so that the difference is what those
  * cost.
  */
+#include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -435,13 +436,14 @@ static int biogen_worker_create(struct biogen_worker *w, struct biogen_gen *gen,
 	return 0;
 }
 
-/* Fill in what was left to us. Return: 0 or -EINVAL and the like. */
+/* Fill in what was left to the module. Return: 0 or -EINVAL and the like. */
 static int biogen_check_run(struct file *file, struct biogen_run *run)
 {
 	struct biogen_file *bf = file->private_data;
 	struct block_device *bdev = bf->bg->target.bdev;
-	unsigned int block = bdev_logical_block_size(bdev);
+	unsigned int block_mask = bdev_logical_block_size(bdev) - 1;
 	loff_t size = compat_bdev_nr_bytes(bdev);
+	u32 rest;
 
 	if (run->version != BIOGEN_VERSION)
 		return -EPROTONOSUPPORT;
@@ -455,7 +457,7 @@ static int biogen_check_run(struct file *file, struct biogen_run *run)
 	    run->write_percent > 100)
 		return -EINVAL;
 	if (!run->block_size || run->block_size > BIOGEN_MAX_BLOCK_SIZE ||
-	    run->block_size % block)
+	    run->block_size & block_mask)
 		return -EINVAL;
 	if (!run->depth || run->depth > BIOGEN_MAX_DEPTH || !run->batch ||
 	    run->batch > run->depth ||
@@ -468,35 +470,52 @@ static int biogen_check_run(struct file *file, struct biogen_run *run)
 		return -EINVAL;
 	if (!run->ios && !run->duration_ns)
 		return -EINVAL;
-	if (run->offset >= size || run->offset % block)
+	/* Added to a time of the monotonic clock, it does not wrap. */
+	run->duration_ns = min_t(u64, run->duration_ns, S64_MAX);
+	if (run->offset >= size || run->offset & block_mask)
 		return -EINVAL;
 	if (!run->length)
 		run->length = size - run->offset;
-	run->length -= run->length % run->block_size;
+	div_u64_rem(run->length, run->block_size, &rest);
+	run->length -= rest;
 	if (!run->length || run->length > size - run->offset)
 		return -EINVAL;
 	if (run->write_percent && !(file->f_mode & FMODE_WRITE))
 		return -EBADF;
+	if (run->write_percent && bdev_read_only(bdev))
+		return -EPERM;
 	if (run->wait == BIOGEN_POLLED && !compat_bdev_can_poll(bdev))
 		return -EOPNOTSUPP;
 	return 0;
 }
 
-/* Before and after a run, what a read or write does each time. */
-static int biogen_gen_cohere(struct biogen_gen *gen)
+/*
+ * Drop what the page cache holds of the area. Return: 0, or -EBUSY if there is
+ * a page that others keep dirtying.
+ */
+static int biogen_gen_drop(struct biogen_gen *gen)
 {
 	struct address_space *mapping = gen->bg->target.mapping;
-	loff_t start = gen->run.offset;
-	loff_t end = start + gen->run.length - 1;
+	u64 end = gen->run.offset + gen->run.length - 1;
+
+	if (!gen->bg->coherent || !mapping->nrpages || !gen->run.write_percent)
+		return 0;
+	return invalidate_inode_pages2_range(mapping,
+					     gen->run.offset >> PAGE_SHIFT,
+					     end >> PAGE_SHIFT);
+}
+
+/* Before a run, what a read or write does each time. */
+static int biogen_gen_prepare(struct biogen_gen *gen)
+{
+	struct address_space *mapping = gen->bg->target.mapping;
+	u64 end = gen->run.offset + gen->run.length - 1;
 	int err;
 
 	if (!gen->bg->coherent || !mapping->nrpages)
 		return 0;
-	err = filemap_write_and_wait_range(mapping, start, end);
-	if (err || !gen->run.write_percent)
-		return err;
-	return invalidate_inode_pages2_range(mapping, start >> PAGE_SHIFT,
-					     end >> PAGE_SHIFT);
+	err = filemap_write_and_wait_range(mapping, gen->run.offset, end);
+	return err ?: biogen_gen_drop(gen);
 }
 
 static void biogen_gen_go(struct biogen_gen *gen)
@@ -535,25 +554,35 @@ static int biogen_gen_results(struct biogen_gen *gen,
 	return put_user(run->state, &urun->state);
 }
 
-/* Only one run per file: its owner is who can stop it. */
+/*
+ * Only one run per file: its owner is who can stop it. And only so many jobs
+ * per device, whatever the number of files.
+ */
 static int biogen_gen_enter(struct biogen_file *bf, struct biogen_gen *gen)
 {
+	unsigned int limit = BIOGEN_MAX_CPU_JOBS * num_possible_cpus();
 	int err = -EBUSY;
 
 	mutex_lock(&bf->lock);
-	if (!bf->gen) {
-		bf->gen = gen;
-		err = 0;
+	if (bf->gen)
+		goto unlock;
+	if (atomic_add_return(gen->run.nr_jobs, &gen->bg->jobs) > limit) {
+		atomic_sub(gen->run.nr_jobs, &gen->bg->jobs);
+		goto unlock;
 	}
+	bf->gen = gen;
+	err = 0;
+unlock:
 	mutex_unlock(&bf->lock);
 	return err;
 }
 
-static void biogen_gen_leave(struct biogen_file *bf)
+static void biogen_gen_leave(struct biogen_file *bf, struct biogen_gen *gen)
 {
 	mutex_lock(&bf->lock);
 	bf->gen = NULL;
 	mutex_unlock(&bf->lock);
+	atomic_sub(gen->run.nr_jobs, &gen->bg->jobs);
 }
 
 /**
@@ -573,6 +602,9 @@ long biogen_gen_run(struct file *file, struct biogen_run __user *urun)
 	unsigned int i, j;
 	int err;
 
+	/* Its threads run on every CPU, in no cgroup of the caller's. */
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	if (copy_from_user(&run, urun, sizeof(run)))
 		return -EFAULT;
 	err = biogen_check_run(file, &run);
@@ -603,25 +635,25 @@ long biogen_gen_run(struct file *file, struct biogen_run __user *urun)
 		for (j = 0; j < i; j++)
 			if (gen->workers[j].stats.cpu == job.cpu)
 				goto destroy_workers;
-		gen->workers[i].stats.cpu = job.cpu;
+		biogen_stats_init(&gen->workers[i].stats, job.cpu);
 		err = biogen_worker_create(&gen->workers[i], gen, i, job.cpu);
 		if (err)
 			goto destroy_workers;
 	}
 
-	err = biogen_gen_cohere(gen);
-	if (!err) {
-		biogen_gen_go(gen);
-		err = biogen_gen_cohere(gen);
-	}
-	if (!err)
-		err = biogen_gen_results(gen, urun);
+	err = biogen_gen_prepare(gen);
+	if (err)
+		goto destroy_workers;
+	biogen_gen_go(gen);
+	/* As after any write: a page that cannot be dropped was dirtied since. */
+	biogen_gen_drop(gen);
+	err = biogen_gen_results(gen, urun);
 
 destroy_workers:
 	for (i = 0; i < run.nr_jobs; i++)
 		if (gen->workers[i].gen)
 			biogen_worker_destroy(&gen->workers[i]);
-	biogen_gen_leave(bf);
+	biogen_gen_leave(bf, gen);
 free_gen:
 	kvfree(gen);
 	return err;

@@ -8,9 +8,10 @@
  * drops its count and no more: the submitter sees that only its own is left,
  * has the bio to itself again, and need neither be woken nor called back, nor
  * does the bio lose its cgroup, so that the next I/O finds it set up. If the
- * bio did not end yet, or if something has still to be done at its end, the
- * submitter drops its count by bio_endio(), and biogen_end_io() is called like
- * any other end_io(), by whoever drops the last one.
+ * bio did not end yet, if something has still to be done at its end, or if a
+ * driver has changed where it goes or how it ends, the submitter drops its count
+ * by bio_endio(). Then the last count to be dropped calls biogen_end_io() like
+ * any other end_io(), and the bio is set up anew for the next I/O.
  */
 #ifndef BIOGEN_IO_H
 #define BIOGEN_IO_H
@@ -30,6 +31,7 @@
 struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large);
 void biogen_io_free(struct biogen_io *io);
 void biogen_io_setup(struct biogen_io *io);
+void biogen_end_io(struct bio *bio);
 void biogen_io_leave(struct biogen_io *io);
 void biogen_io_detach(struct biogen_io *io, loff_t pos, unsigned int bytes);
 int biogen_io_wait(struct biogen_io *io);
@@ -67,6 +69,7 @@ static __always_inline void biogen_io_rewind(struct biogen_io *io,
 	bio->bi_iter.bi_size = bytes;
 	bio->bi_iter.bi_idx = 0;
 	compat_bio_set_offset(bio, 0);
+	compat_bio_forget_gaps(bio);
 	/* The submitter's count, as by bio_inc_remaining() on a bio of one. */
 	atomic_set(&bio->__bi_remaining, 2);
 }
@@ -85,8 +88,8 @@ static __always_inline void biogen_io_rewind(struct biogen_io *io,
  * The priority is left for the caller to set.
  *
  * What bio_init() would do again for every I/O is done only when the cgroup of
- * the task is not the one of the last time: it is the only thing a bio is set
- * up for that changes.
+ * the task is not the one of the last time, or when the bio has ended otherwise
+ * than by biogen_io_submit(): then it has no cgroup.
  */
 static __always_inline void
 biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
@@ -128,14 +131,22 @@ static __always_inline int biogen_io_error(struct biogen_io *io)
 	return err;
 }
 
-/* Whether bio_endio() would do no more than drop the count. */
-static __always_inline bool biogen_ends_plainly(const struct bio *bio)
+/*
+ * Whether the bio is as it was submitted, and bio_endio() would do no more than
+ * drop the count. A driver may hand the caller's bio on to another device, or
+ * put an end_io() of its own into it.
+ */
+static __always_inline bool biogen_ends_plainly(const struct biogen_io *io)
 {
+	const struct bio *bio = &io->bio;
+
 	/* The low limits of blk-throttle measure latency at the end. */
 	if (IS_ENABLED(CONFIG_BLK_DEV_THROTTLING_LOW))
 		return false;
 	return !(bio->bi_flags & ~COMPAT_BIO_IDLE_FLAGS) &&
-	       !(bio->bi_opf & REQ_INTEGRITY) &&
+	       !(bio->bi_opf & (REQ_INTEGRITY | REQ_POLLED)) &&
+	       bio->bi_end_io == biogen_end_io &&
+	       compat_bio_is_on(bio, io->bg->target.bdev) &&
 	       !trace_block_bio_complete_enabled();
 }
 
@@ -159,7 +170,7 @@ static __always_inline bool biogen_io_submit(struct biogen_io *io,
 		submit_bio_noacct(bio);
 	/* Pairs with the barrier in the dropping of the last but one count. */
 	return likely(atomic_read_acquire(&bio->__bi_remaining) == 1) &&
-	       likely(biogen_ends_plainly(bio));
+	       likely(biogen_ends_plainly(io));
 }
 
 #endif /* BIOGEN_IO_H */

@@ -52,6 +52,7 @@ static void biogen_release_device(struct device *dev)
  */
 struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 {
+	static const unsigned long no_pages;
 	struct biogen_device *bg;
 	int err, minor;
 
@@ -68,6 +69,7 @@ struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 	err = biogen_target_open(&bg->target, path, write);
 	if (err)
 		goto free_minor;
+	bg->nr_cached = coherent ? &bg->target.mapping->nrpages : &no_pages;
 	err = biogen_idle_create(bg);
 	if (err)
 		goto close_target;

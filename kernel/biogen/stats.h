@@ -22,6 +22,7 @@
  * @cycles: the same in cycles
  * @idle_ns: time spent waiting
  * @latency: histogram
+ * @irqs: interrupts of devices on the CPU until the round under way
  */
 struct biogen_stats {
 	u32 cpu;
@@ -35,14 +36,16 @@ struct biogen_stats {
 	u64 cycles;
 	u64 idle_ns;
 	u64 latency[BIOGEN_BUCKETS];
+	unsigned long irqs;
 };
 
+void biogen_stats_init(struct biogen_stats *stats, unsigned int cpu);
 void biogen_stats_error(struct biogen_stats *stats, int err, loff_t pos,
 			bool is_write);
 void biogen_stats_latency(struct biogen_stats *stats, u64 ns);
 void biogen_stats_restart(struct biogen_stats *stats);
 void biogen_stats_add_round(struct biogen_stats *stats,
-			    const struct biogen_round *round);
+			    struct biogen_round *round);
 int biogen_stats_copy(const struct biogen_stats *stats,
 		      const struct biogen_run *run,
 		      struct biogen_job __user *ujob);

@@ -22,6 +22,7 @@ int biogen_target_open(struct biogen_target *target, const char *path,
 	if (IS_ERR(target->handle))
 		return PTR_ERR(target->handle);
 	target->bdev = compat_bdev(target->handle);
+	target->queue = bdev_get_queue(target->bdev);
 	target->mapping = compat_bdev_mapping(target->handle);
 	return 0;
 }

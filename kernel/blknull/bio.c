@@ -90,6 +90,7 @@ COMPAT_SUBMIT_BIO_OP(blknull_features_submit, blknull_features_handle)
 static const struct block_device_operations blknull_features_ops = {
 	.owner		= THIS_MODULE,
 	.submit_bio	= blknull_features_submit,
+	COMPAT_FREE_DISK(blknull_free_disk)
 };
 
 #define BLKNULL_BIO_MODE(name, split, fill)				\
@@ -101,6 +102,7 @@ static const struct block_device_operations blknull_features_ops = {
 	static const struct block_device_operations name##_ops = {	\
 		.owner		= THIS_MODULE,				\
 		.submit_bio	= name##_submit,			\
+		COMPAT_FREE_DISK(blknull_free_disk)			\
 	}
 
 BLKNULL_BIO_MODE(blknull_bio, false, false);

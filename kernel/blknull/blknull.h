@@ -80,6 +80,7 @@ static inline bool blknull_has_features(const struct blknull_config *config)
 struct blknull_device *blknull_create(const struct blknull_config *config,
 				      struct badblocks *badblocks);
 void blknull_destroy(struct blknull_device *dev);
+void blknull_free_disk(struct gendisk *disk);
 void blknull_disk_exit(void);
 
 /* bio.c */

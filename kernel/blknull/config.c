@@ -111,18 +111,31 @@ static int blknull_set_choice(const struct blknull_attr *attr,
 	return -EINVAL;
 }
 
-static int blknull_set_bool(const struct blknull_attr *attr, const char *value,
-			    long long *number)
+/**
+ * blknull_parse_bool() - read a switch as a person wrote it
+ * @name: what is switched
+ * @text: on or off
+ * @len: length of @text, which may end in a newline
+ * @on: filled in
+ *
+ * Return: 0, or -EINVAL, after saying why.
+ */
+int blknull_parse_bool(const char *name, const char *text, size_t len, bool *on)
 {
-	bool on;
-
-	if (kstrtobool(value, &on)) {
-		pr_err_ratelimited("%s=%s is neither 0 nor 1\n", attr->name,
-				   value);
-		return -EINVAL;
+	/* kstrtobool() would look at the first character only. */
+	if (len && text[len - 1] == '\n')
+		len--;
+	if (len == 1 && strchr("1Yy", *text)) {
+		*on = true;
+		return 0;
 	}
-	*number = on;
-	return 0;
+	if (len == 1 && strchr("0Nn", *text)) {
+		*on = false;
+		return 0;
+	}
+	pr_err_ratelimited("%s=%.*s is none of 0, 1, N, Y\n", name,
+			   (int)min_t(size_t, len, 40), text);
+	return -EINVAL;
 }
 
 static int blknull_set_number(const struct blknull_attr *attr,
@@ -169,18 +182,21 @@ int blknull_config_set(struct blknull_config *config,
 {
 	char buf[40], *value;
 	long long number;
+	bool on = false;
 	int err;
 
 	/* What does not fit is no value of any attribute. */
 	snprintf(buf, sizeof(buf), "%.*s", (int)min_t(size_t, len, sizeof(buf)),
 		 text);
 	value = strim(buf);
-	if (attr->choices)
+	if (attr->choices) {
 		err = blknull_set_choice(attr, value, &number);
-	else if (attr->size == sizeof(bool))
-		err = blknull_set_bool(attr, value, &number);
-	else
+	} else if (attr->size == sizeof(bool)) {
+		err = blknull_parse_bool(attr->name, value, strlen(value), &on);
+		number = on;
+	} else {
 		err = blknull_set_number(attr, value, &number);
+	}
 	if (!err)
 		blknull_config_put(config, attr, number);
 	return err;
@@ -231,6 +247,33 @@ int blknull_config_from_parameters(struct blknull_config *config,
 					 strcspn(text, ","));
 		if (err)
 			return err;
+	}
+	return 0;
+}
+
+/**
+ * blknull_parameters_check() - whether each value of a list has a device
+ * @nr_devices: devices that the module makes when it is loaded
+ *
+ * There may be one value more, for the devices that are made in configfs.
+ *
+ * Return: 0, or -EINVAL, after saying why.
+ */
+int blknull_parameters_check(unsigned int nr_devices)
+{
+	unsigned int i, values;
+	const char *text;
+
+	for (i = 0; i < BLKNULL_NR_ATTRS; i++) {
+		values = 1;
+		for (text = *blknull_parameters[i]; *text; text++)
+			values += *text == ',';
+		if (values <= nr_devices + 1)
+			continue;
+		pr_err("%s=%s has %u values, at most %u with nr_devices=%u\n",
+		       blknull_attrs[i].name, *blknull_parameters[i], values,
+		       nr_devices + 1, nr_devices);
+		return -EINVAL;
 	}
 	return 0;
 }

@@ -127,6 +127,9 @@ ssize_t blknull_config_show(const struct blknull_config *config,
 			    const struct blknull_attr *attr, char *page);
 int blknull_config_from_parameters(struct blknull_config *config,
 				   unsigned int device);
+int blknull_parameters_check(unsigned int nr_devices);
+int blknull_parse_bool(const char *name, const char *text, size_t len,
+		       bool *on);
 int blknull_config_check(const struct blknull_config *config);
 
 #endif /* BLKNULL_CONFIG_H */

@@ -54,20 +54,26 @@ static ssize_t blknull_item_store(struct config_item *item,
 				  const char *page, size_t len)
 {
 	struct blknull_item *bi = to_blknull_item(item);
-	int err;
+	struct blknull_config changed;
+	int err = -EBUSY;
 
 	mutex_lock(&bi->lock);
-	if (!bi->dev) {
-		err = blknull_config_set(&bi->config, attr, page, len);
-	} else if (attr->flags & BLKNULL_LIVE && bi->config.faults) {
-		err = blknull_config_set(&bi->config, attr, page, len);
-		if (!err) {
-			blknull_config_set(&bi->dev->config, attr, page, len);
-			atomic64_set(&bi->dev->faults.ios, 0);
-		}
-	} else {
-		err = -EBUSY;
+	if (bi->dev && !(attr->flags & BLKNULL_LIVE && bi->config.faults))
+		goto unlock;
+	changed = bi->config;
+	err = blknull_config_set(&changed, attr, page, len);
+	if (err)
+		goto unlock;
+	/* Without a device, attributes need not go together yet. */
+	if (bi->dev) {
+		err = blknull_config_check(&changed);
+		if (err)
+			goto unlock;
+		blknull_config_set(&bi->dev->config, attr, page, len);
+		atomic64_set(&bi->dev->faults.ios, 0);
 	}
+	bi->config = changed;
+unlock:
 	mutex_unlock(&bi->lock);
 	return err ?: len;
 }
@@ -168,14 +174,12 @@ static ssize_t blknull_item_power_store(struct config_item *item,
 					const char *page, size_t len)
 {
 	struct blknull_item *bi = to_blknull_item(item);
-	int err = 0;
 	bool on;
+	int err;
 
-	if (kstrtobool(page, &on)) {
-		pr_err_ratelimited("power=%.*s is neither 0 nor 1\n",
-				   (int)strcspn(page, "\n"), page);
-		return -EINVAL;
-	}
+	err = blknull_parse_bool("power", page, len, &on);
+	if (err)
+		return err;
 	mutex_lock(&bi->lock);
 	if (on && !bi->dev)
 		err = blknull_item_power_on(bi);

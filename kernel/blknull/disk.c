@@ -7,6 +7,7 @@
 #include <linux/blkdev.h>
 #include <linux/idr.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "blknull.h"
 #include "counters.h"
@@ -17,6 +18,9 @@
 
 /* The numbers in the names of disks. */
 static DEFINE_IDA(blknull_indices);
+
+/* Disks that were added and are not freed yet. */
+static atomic_t blknull_disks;
 
 static int blknull_take_index(struct blknull_config *config)
 {
@@ -68,8 +72,8 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 		features |= BLK_FEAT_FUA;
 	if (config->iostats)
 		features |= BLK_FEAT_IO_STAT;
-	/* A bio that ends at once never waits. */
-	if (!config->memory_backed && !config->faults)
+	/* A bio that ends at once never waits. A queue of blk-mq always has it. */
+	if (!dev->tags && !config->memory_backed && !config->faults)
 		features |= BLK_FEAT_NOWAIT;
 
 	return compat_alloc_disk(dev->tags ? blknull_tag_set(dev) : NULL, &lim,
@@ -148,15 +152,16 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	if (config->zoned) {
 		err = blknull_zones_publish(dev);
 		if (err)
-			goto put_disk;
+			goto discard_disk;
 	}
 	err = compat_add_disk(disk, groups);
 	if (err)
-		goto put_disk;
+		goto discard_disk;
+	atomic_inc(&blknull_disks);
 	return dev;
 
-put_disk:
-	compat_put_disk(disk);
+discard_disk:
+	compat_discard_disk(disk);
 put_tags:
 	if (dev->tags)
 		blknull_tags_put(dev);
@@ -172,33 +177,50 @@ free_dev:
 }
 
 /**
- * blknull_destroy() - withdraw a device and free it
- * @dev: the device; nothing uses it afterwards
+ * blknull_free_disk() - free a device
+ * @disk: its disk, which is withdrawn, and which nobody has open any more
+ */
+void blknull_free_disk(struct gendisk *disk)
+{
+	struct blknull_device *dev = disk->private_data;
+
+	blknull_zones_destroy(dev);
+	kfree(dev);
+	if (atomic_dec_and_test(&blknull_disks))
+		wake_up_var(&blknull_disks);
+}
+
+/**
+ * blknull_destroy() - withdraw a device
+ * @dev: the device
  *
- * I/O that is on its way ends first; whoever has the disk open gets errors from
- * then on.
+ * I/O that is on its way ends first. Processes that have the disk open get
+ * errors from then on; @dev is freed when the last of them closes it.
  *
  * Context: Process context, may sleep.
  */
 void blknull_destroy(struct blknull_device *dev)
 {
-	del_gendisk(dev->disk);
-	/* Before 5.15, it is this that lets no bio in any more. */
-	compat_put_disk(dev->disk);
+	struct gendisk *disk = dev->disk;
+
+	del_gendisk(disk);
+	compat_end_queue(disk);
 	blknull_faults_drain(dev);
 	if (dev->tags)
 		blknull_tags_put(dev);
-	blknull_zones_destroy(dev);
 	blknull_data_free(dev);
 	free_percpu(dev->counters);
 	ida_free(&blknull_indices, dev->config.index);
-	kfree(dev);
+	compat_put_disk(disk, blknull_free_disk);
 }
 
 /**
- * blknull_disk_exit() - the last device is gone
+ * blknull_disk_exit() - wait until the last device is freed
+ *
+ * A file lets go of the module a little before it lets go of the disk.
  */
 void blknull_disk_exit(void)
 {
+	wait_var_event(&blknull_disks, !atomic_read(&blknull_disks));
 	ida_destroy(&blknull_indices);
 }

@@ -14,47 +14,46 @@
  * A read needs no filling if it goes into pages that a program owns already:
  * what the program finds there afterwards is what it had there before. After
  * any other read, what was in the pages would be taken for what is on the
- * device, so it is filled with zeroes. How to tell:
+ * device, so it is filled with zeroes.
  *
- * BIO_PAGE_PINNED says it at once, but not on kernels before 6.5, and not of
- * buffers that were pinned beforehand (io_uring's fixed buffers). Then the
- * pages say it: an anonymous page is mapped in some program's memory as its
- * own, and only pinning it there brings it into a bio. A page becomes
- * anonymous when it is mapped, that is after it was read in: neither the page
- * cache, nor a page on its way in from swap, nor a buffer of the kernel's own,
- * be it of pages or of the slab allocator, is anonymous.
+ * The pages say which it is: an anonymous page is mapped in some program's
+ * memory as its own, and only pinning it there brings it into a bio. A page
+ * becomes anonymous when it is mapped, that is after it was read in: neither
+ * the page cache, nor a page on its way in from swap, nor a buffer of the
+ * kernel's own, be it of pages or of the slab allocator, is anonymous.
  *
- * One page stands for all of the bio. A bio is filled with pages either from
- * user memory or from the kernel's, and splitting and cloning, which stacked
- * devices do, share the array of pages, whose first entry is always in use.
- * Whatever else is pinned beside an anonymous page is mapped in the same
- * program, readable and up to date.
+ * BIO_PAGE_PINNED does not say it. From 7.0 on, a direct read may go to a
+ * buffer of the kernel's that is copied to the program afterwards. That bio has
+ * the flag, for the program's pages, which are in its table behind the buffer.
  *
- * Everything else counts as not owned. That includes, before 6.5, direct reads
- * into shared memory and mapped files: safe, if slower than it had to be.
+ * The first page stands for all of the bio. A bio's data goes either to user
+ * memory or to the kernel's, and splitting and cloning, which stacked devices
+ * do, share the array of pages, whose first entry is always in use. Whatever
+ * else is pinned beside an anonymous page is mapped in the same program,
+ * readable and up to date.
+ *
+ * Everything else counts as not owned. That includes direct reads into shared
+ * memory and mapped files: safe, if slower than it had to be.
  */
 
 /*
- * Whether it is seen at a glance that a bio that reads needs no filling. Each
- * test is as few instructions as there are; the order is that of how common the
- * answer is. What is shorter than a sector is empty.
+ * Whether it is seen at a glance that a bio that reads needs no filling. The
+ * order is that of how common the answer is. A bio shorter than a sector is
+ * empty.
  */
 static __always_inline bool blknull_read_no_fill(const struct bio *bio)
 {
-	return compat_bio_page_pinned(bio) ||
-	       bio->bi_iter.bi_size < SECTOR_SIZE ||
+	return bio->bi_iter.bi_size < SECTOR_SIZE ||
 	       compat_head_page_anon(bio->bi_io_vec->bv_page);
 }
 
 /*
  * The same for any bio. An operation whose number is odd brings no data in:
- * that is every one but reading, as far as bios go. The compiler sees that
- * pinned pages are asked for twice.
+ * every one but reading, as far as bios go.
  */
 static __always_inline bool blknull_no_fill(const struct bio *bio)
 {
-	return compat_bio_page_pinned(bio) || op_is_write(bio->bi_opf) ||
-	       blknull_read_no_fill(bio);
+	return op_is_write(bio->bi_opf) || blknull_read_no_fill(bio);
 }
 
 /* Fill a bio for which these did not know better: its page may be a tail. */

@@ -15,7 +15,7 @@
 
 static unsigned int nr_devices = 1;
 module_param(nr_devices, uint, 0444);
-MODULE_PARM_DESC(nr_devices, "Number of devices made at load, 0 to 1024 (default 1). All that follow are lists with a value for each; the last is that of all further ones, and of those made in configfs");
+MODULE_PARM_DESC(nr_devices, "Number of devices made at load, 0 to 1024 (default 1). All that follow are lists with a value for each; the last is that of all further ones, and of those made in configfs. A value that no device has is refused");
 
 /* The devices made by the parameters; touched at load and unload only. */
 static LIST_HEAD(blknull_devices);
@@ -63,6 +63,9 @@ static int __init blknull_init(void)
 		       nr_devices, BLKNULL_MAX_DEVICES);
 		return -EINVAL;
 	}
+	err = blknull_parameters_check(nr_devices);
+	if (err)
+		return err;
 	/* Those made in configfs later rely on it. */
 	err = blknull_config_from_parameters(&further, UINT_MAX);
 	if (err)

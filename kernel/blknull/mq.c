@@ -62,6 +62,7 @@ static struct blknull_tags *blknull_shared;
 
 const struct block_device_operations blknull_mq_fops = {
 	.owner		= THIS_MODULE,
+	COMPAT_FREE_DISK(blknull_free_disk)
 };
 
 /* How a request ends. */
@@ -310,12 +311,11 @@ static blk_status_t blknull_features_rq(struct blk_mq_hw_ctx *hctx,
 		request->status = blknull_fail_status(dev);
 	else if (config->zoned)
 		request->status = blknull_zoned_request(dev, rq);
-	if (request->status == BLK_STS_OK) {
-		if (config->memory_backed)
-			request->status = blknull_data_request(dev, rq);
-		else if (config->zero_fill)
-			blknull_fill_request(rq);
-	}
+	else if (config->memory_backed)
+		request->status = blknull_data_request(dev, rq);
+	if (request->status == BLK_STS_OK && config->zero_fill &&
+	    !config->memory_backed)
+		blknull_fill_request(rq);
 
 	if (fate == BLKNULL_DELAY) {
 		blknull_count(dev, BLKNULL_DELAYED);
@@ -492,7 +492,7 @@ int blknull_tags_get(struct blknull_device *dev)
 
 /**
  * blknull_tags_put() - take a device's requests away
- * @dev: the device, whose disk is gone
+ * @dev: the device, whose queue is gone
  *
  * Context: Process context, may sleep.
  */

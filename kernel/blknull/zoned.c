@@ -7,13 +7,19 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
+#include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "blknull.h"
+#include "disk.h"
 #include "zoned.h"
+
+/* 256 TiB in zones of 256 MiB. */
+#define BLKNULL_MAX_ZONES	1048576
 
 /**
  * blknull_zoned_check() - whether the attributes go together
@@ -24,17 +30,20 @@
 int blknull_zoned_check(const struct blknull_config *config)
 {
 	const char *what = NULL;
+	/* Both are positive, and the latter is a power of 2. */
+	u64 nr = (u64)config->size_mb >> ilog2(config->zone_size_mb);
 
 	if (!blknull_zoned_supported())
 		what = "is not supported by this kernel: 6.11 and BLK_DEV_ZONED are needed";
 	else if (config->discard || config->write_zeroes)
 		what = "goes with neither discard=1 nor write_zeroes=1";
-	else if (config->size_mb % config->zone_size_mb)
+	else if (config->size_mb & (config->zone_size_mb - 1))
 		what = "needs a size_mb that is a multiple of zone_size_mb";
 	else if (config->zone_capacity_mb > config->zone_size_mb)
 		what = "needs a zone_capacity_mb of at most zone_size_mb";
-	else if (config->size_mb / config->zone_size_mb > INT_MAX ||
-		 config->zone_nr_conv >= config->size_mb / config->zone_size_mb)
+	else if (nr > BLKNULL_MAX_ZONES)
+		what = "needs a zone_size_mb that makes no more than 1048576 zones";
+	else if (config->zone_nr_conv >= nr)
 		what = "needs a zone_nr_conv below the number of zones";
 	else if (config->zone_max_active &&
 		 config->zone_max_open > config->zone_max_active)
@@ -49,10 +58,12 @@ int blknull_zoned_check(const struct blknull_config *config)
 
 /**
  * struct blknull_zone - a zone
+ * @node: entry in the list of those that are implicitly open, or alone
  * @written: sectors before the write pointer
  * @cond: its condition
  */
 struct blknull_zone {
+	struct list_head node;
 	unsigned int written;
 	enum blk_zone_cond cond;
 };
@@ -68,6 +79,10 @@ struct blknull_zone {
  * @max_active: most that may be open or closed, or 0: all
  * @open: how many are
  * @active: how many are
+ * @implicit: those that are implicitly open, the one opened first at its head
+ * @data: held to read while a write moves a write pointer and puts its data
+ *	there, to write while a reset moves it back and takes the data away; taken
+ *	before @lock, and only if the device is memory-backed
  * @zone: the zones
  */
 struct blknull_zones {
@@ -80,6 +95,8 @@ struct blknull_zones {
 	unsigned int max_active;
 	unsigned int open;
 	unsigned int active;
+	struct list_head implicit;
+	struct rw_semaphore data; /* what zones hold, beside their pointers */
 	struct blknull_zone zone[];
 };
 
@@ -93,7 +110,7 @@ struct blknull_zones {
 int blknull_zones_create(struct blknull_device *dev)
 {
 	const struct blknull_config *config = &dev->config;
-	unsigned int nr = config->size_mb / config->zone_size_mb, i;
+	unsigned int nr = config->size_mb >> ilog2(config->zone_size_mb), i;
 	struct blknull_zones *zones;
 
 	zones = kvzalloc_node(struct_size(zones, zone, nr), GFP_KERNEL,
@@ -101,6 +118,8 @@ int blknull_zones_create(struct blknull_device *dev)
 	if (!zones)
 		return -ENOMEM;
 	spin_lock_init(&zones->lock);
+	INIT_LIST_HEAD(&zones->implicit);
+	init_rwsem(&zones->data);
 	zones->size = config->zone_size_mb << (20 - SECTOR_SHIFT);
 	zones->capacity = config->zone_capacity_mb ?
 			  config->zone_capacity_mb << (20 - SECTOR_SHIFT) :
@@ -109,17 +128,19 @@ int blknull_zones_create(struct blknull_device *dev)
 	zones->conventional = config->zone_nr_conv;
 	zones->max_open = config->zone_max_open;
 	zones->max_active = config->zone_max_active;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
+		INIT_LIST_HEAD(&zones->zone[i].node);
 		zones->zone[i].cond = i < zones->conventional ?
 				      BLK_ZONE_COND_NOT_WP :
 				      BLK_ZONE_COND_EMPTY;
+	}
 	dev->zones = zones;
 	return 0;
 }
 
 /**
  * blknull_zones_destroy() - free a device's zones
- * @dev: the device, whose disk is gone
+ * @dev: the device, whose disk nobody has open
  */
 void blknull_zones_destroy(struct blknull_device *dev)
 {
@@ -172,7 +193,10 @@ static void blknull_zone_become(struct blknull_zones *zones,
 	lockdep_assert_held(&zones->lock);
 	zones->open -= blknull_zone_is_open(zone);
 	zones->active -= blknull_zone_is_active(zone);
+	list_del_init(&zone->node);
 	zone->cond = cond;
+	if (cond == BLK_ZONE_COND_IMP_OPEN)
+		list_add_tail(&zone->node, &zones->implicit);
 	zones->open += blknull_zone_is_open(zone);
 	zones->active += blknull_zone_is_active(zone);
 }
@@ -184,18 +208,16 @@ static void blknull_zone_close(struct blknull_zones *zones,
 							 BLK_ZONE_COND_EMPTY);
 }
 
-/* Close one zone that nobody opened on purpose, if there is one. */
+/* Close the zone that was opened first of those that a write opened. */
 static bool blknull_zones_make_room(struct blknull_zones *zones)
 {
-	unsigned int i;
+	struct blknull_zone *zone =
+		list_first_entry_or_null(&zones->implicit, struct blknull_zone,
+					 node);
 
-	for (i = zones->conventional; i < zones->nr; i++) {
-		if (zones->zone[i].cond == BLK_ZONE_COND_IMP_OPEN) {
-			blknull_zone_close(zones, &zones->zone[i]);
-			return true;
-		}
-	}
-	return false;
+	if (zone)
+		blknull_zone_close(zones, zone);
+	return zone;
 }
 
 /* Open a zone as @cond, if the device may have one more. */
@@ -205,7 +227,7 @@ static blk_status_t blknull_zone_open(struct blknull_zones *zones,
 {
 	if (blknull_zone_is_open(zone)) {
 		if (cond == BLK_ZONE_COND_EXP_OPEN)
-			zone->cond = cond;
+			blknull_zone_become(zones, zone, cond);
 		return BLK_STS_OK;
 	}
 	if (!blknull_zone_is_active(zone) && zones->max_active &&
@@ -273,60 +295,112 @@ static blk_status_t blknull_zone_manage(struct blknull_zones *zones,
 	}
 }
 
+/* The lock is let go in between, lest interrupts wait for a million zones. */
+static void blknull_zones_reset_all(struct blknull_zones *zones)
+{
+	unsigned int i;
+
+	for (i = zones->conventional; i < zones->nr; i++) {
+		spin_lock_irq(&zones->lock);
+		blknull_zone_reset(zones, &zones->zone[i]);
+		spin_unlock_irq(&zones->lock);
+	}
+}
+
+/* What a request does to zones, but not to what they hold. */
+static blk_status_t blknull_zones_change(struct blknull_zones *zones,
+					 struct request *rq)
+{
+	sector_t sector = blk_rq_pos(rq);
+	struct blknull_zone *zone;
+	unsigned long flags;
+	blk_status_t status;
+
+	if (req_op(rq) == REQ_OP_ZONE_RESET_ALL) {
+		blknull_zones_reset_all(zones);
+		return BLK_STS_OK;
+	}
+	/* A zone's size is a power of 2. */
+	zone = &zones->zone[sector >> ilog2(zones->size)];
+	spin_lock_irqsave(&zones->lock, flags);
+	if (req_op(rq) == REQ_OP_WRITE)
+		status = blknull_zone_write(zones, zone,
+					    sector & (zones->size - 1),
+					    blk_rq_sectors(rq));
+	else
+		status = blknull_zone_manage(zones, zone, req_op(rq));
+	spin_unlock_irqrestore(&zones->lock, flags);
+	return status;
+}
+
+/* A write: a reset comes before it or after its data are there. */
+static blk_status_t blknull_zoned_write(struct blknull_device *dev,
+					struct request *rq)
+{
+	struct blknull_zones *zones = dev->zones;
+	blk_status_t status;
+
+	if (!dev->config.memory_backed)
+		return blknull_zones_change(zones, rq);
+	down_read(&zones->data);
+	status = blknull_zones_change(zones, rq);
+	if (!status)
+		status = blknull_data_request(dev, rq);
+	up_read(&zones->data);
+	return status;
+}
+
+/* Reset zones from @sector on; what was in them is zeroes then. */
+static blk_status_t blknull_zoned_reset(struct blknull_device *dev,
+					struct request *rq, sector_t sector,
+					sector_t sectors)
+{
+	struct blknull_zones *zones = dev->zones;
+	blk_status_t status;
+
+	if (!dev->config.memory_backed)
+		return blknull_zones_change(zones, rq);
+	down_write(&zones->data);
+	status = blknull_zones_change(zones, rq);
+	if (!status)
+		blknull_data_erase(dev, sector, sectors);
+	up_write(&zones->data);
+	return status;
+}
+
 /**
- * blknull_zoned_request() - what a request does to zones
+ * blknull_zoned_request() - carry out a request on zones and what they hold
  * @dev: its device, which is zoned
  * @rq: the request
  *
- * Context: Any.
- * Return: whether it may be carried out.
+ * Context: Any; process context that may sleep if the device is memory-backed.
+ * Return: how it went.
  */
 blk_status_t blknull_zoned_request(struct blknull_device *dev,
 				   struct request *rq)
 {
 	struct blknull_zones *zones = dev->zones;
-	sector_t sector = blk_rq_pos(rq);
-	blk_status_t status = BLK_STS_OK;
-	struct blknull_zone *zone;
-	unsigned long flags;
-	unsigned int i;
+	sector_t first;
 
 	switch (req_op(rq)) {
 	case REQ_OP_WRITE:
+		return blknull_zoned_write(dev, rq);
+	case REQ_OP_ZONE_RESET:
+		return blknull_zoned_reset(dev, rq, blk_rq_pos(rq),
+					   zones->size);
+	case REQ_OP_ZONE_RESET_ALL:
+		first = (sector_t)zones->size * zones->conventional;
+		return blknull_zoned_reset(dev, rq, first,
+					   (sector_t)zones->size * zones->nr -
+					   first);
 	case REQ_OP_ZONE_OPEN:
 	case REQ_OP_ZONE_CLOSE:
 	case REQ_OP_ZONE_FINISH:
-	case REQ_OP_ZONE_RESET:
-	case REQ_OP_ZONE_RESET_ALL:
-		break;
+		return blknull_zones_change(zones, rq);
 	default:
-		return BLK_STS_OK;
+		return dev->config.memory_backed ?
+		       blknull_data_request(dev, rq) : BLK_STS_OK;
 	}
-	/* A zone's size is a power of 2. */
-	zone = &zones->zone[sector >> ilog2(zones->size)];
-
-	spin_lock_irqsave(&zones->lock, flags);
-	if (req_op(rq) == REQ_OP_WRITE) {
-		status = blknull_zone_write(zones, zone,
-					    sector & (zones->size - 1),
-					    blk_rq_sectors(rq));
-	} else if (req_op(rq) == REQ_OP_ZONE_RESET_ALL) {
-		for (i = zones->conventional; i < zones->nr; i++)
-			blknull_zone_reset(zones, &zones->zone[i]);
-	} else {
-		status = blknull_zone_manage(zones, zone, req_op(rq));
-	}
-	spin_unlock_irqrestore(&zones->lock, flags);
-
-	/* What was in a zone is zeroes once it is reset. */
-	if (!status && req_op(rq) == REQ_OP_ZONE_RESET)
-		blknull_data_erase(dev, sector, zones->size);
-	if (!status && req_op(rq) == REQ_OP_ZONE_RESET_ALL)
-		blknull_data_erase(dev, (sector_t)zones->size *
-				   zones->conventional,
-				   (sector_t)zones->size *
-				   (zones->nr - zones->conventional));
-	return status;
 }
 
 static int blknull_report_zones(struct gendisk *disk, sector_t sector,
@@ -372,6 +446,7 @@ COMPAT_REPORT_ZONES_OP(blknull_report_zones_op, blknull_report_zones)
 const struct block_device_operations blknull_zoned_fops = {
 	.owner		= THIS_MODULE,
 	.report_zones	= blknull_report_zones_op,
+	COMPAT_FREE_DISK(blknull_free_disk)
 };
 
 #endif

@@ -29,8 +29,9 @@
 #endif
 
 /*
- * BIO_PAGE_PINNED came with 6.5, see pages.h. Nothing needs it before.
- * Goes with support for 6.4.
+ * A bio says whether its pages are pinned since 6.5 (a7e689dd1c06 "block:
+ * Convert bio_iov_iter_get_pages to use iov_iter_extract_pages"); before, user
+ * pages were referenced like any others. Goes with support for 6.4.
  */
 #if COMPAT_KERNEL_BEFORE(6, 5)
 #define COMPAT_BIO_PINNED		0
@@ -67,6 +68,29 @@ static __always_inline void compat_bio_rewind_dev(struct bio *bio,
 #endif
 }
 
+/* Whether no driver has sent the bio to another device. */
+static __always_inline bool compat_bio_is_on(const struct bio *bio,
+					     const struct block_device *bdev)
+{
+#if COMPAT_KERNEL_BEFORE(5, 12)
+	return bio->bi_disk == bdev->bd_disk;
+#else
+	return bio->bi_bdev == bdev;
+#endif
+}
+
+/*
+ * The block layer notes the gaps between a bio's segments in the bio since 6.19
+ * (2f6b2565d43c "block: accumulate memory segment gaps per bio"), but not for
+ * every bio of one segment. Goes with support for 6.18.
+ */
+static __always_inline void compat_bio_forget_gaps(struct bio *bio)
+{
+#if !COMPAT_KERNEL_BEFORE(6, 19)
+	bio->bi_bvec_gap_bit = 0;
+#endif
+}
+
 /*
  * Where in the first segment a bio begins: the field is called bi_offset since
  * 7.3. Goes with support for 7.2.
@@ -78,6 +102,23 @@ static __always_inline void compat_bio_set_offset(struct bio *bio,
 	bio->bi_iter.bi_bvec_done = offset;
 #else
 	bio->bi_iter.bi_offset = offset;
+#endif
+}
+
+/*
+ * Bits that must be clear in the address of a buffer. O_DIRECT wants no more than
+ * the device's alignment for DMA since 6.0 (bf8d08532bc1 "iomap: add support for
+ * dma aligned direct-io" and its series); before, buffers were aligned to the
+ * logical block size, and the code that splits bios relied on that. Goes with
+ * support for 5.19.
+ */
+static __always_inline unsigned int
+compat_queue_dma_mask(const struct request_queue *q)
+{
+#if COMPAT_KERNEL_BEFORE(6, 0)
+	return q->dma_alignment | (q->limits.logical_block_size - 1);
+#else
+	return q->limits.dma_alignment;
 #endif
 }
 

@@ -157,19 +157,46 @@ static inline int compat_drop_io_stat(struct request_queue *q)
 }
 
 /*
- * put_disk() ends the queue as well since 6.0 (8b9ab6266204 "block: remove
- * blk_cleanup_disk"). Goes with support for 5.19.
+ * del_gendisk() lets no bio in any more since 5.15 (8e141f9eb803 "block: drain
+ * file system I/O on del_gendisk") and ends the queue since 6.0 (8b9ab6266204
+ * "block: remove blk_cleanup_disk"); before, the queue is ended by itself.
+ * Goes with support for 5.19.
  */
-static inline void compat_put_disk(struct gendisk *disk)
+static inline void compat_end_queue(struct gendisk *disk)
 {
-#if !COMPAT_KERNEL_BEFORE(6, 0)
-	put_disk(disk);
-#elif !COMPAT_KERNEL_BEFORE(5, 14)
-	blk_cleanup_disk(disk);
-#else
+#if COMPAT_KERNEL_BEFORE(6, 0)
 	blk_cleanup_queue(disk->queue);
-	put_disk(disk);
 #endif
+}
+
+/*
+ * ->free_disk() is called when the last one who has the disk open closes it,
+ * since 5.18 (76792055c4c8 "block: add a ->free_disk method"). Before, nothing
+ * that an open file reaches looks at the driver's data once the queue has
+ * ended, so they go with the driver's own reference. COMPAT_FREE_DISK(op) is
+ * the initialiser. Goes with support for 5.17.
+ */
+#if COMPAT_KERNEL_BEFORE(5, 18)
+#define COMPAT_FREE_DISK(op)
+#else
+#define COMPAT_FREE_DISK(op)		.free_disk = op,
+#endif
+
+/* Let go of a disk that was added, and is withdrawn. */
+static inline void compat_put_disk(struct gendisk *disk,
+				   void (*free_disk)(struct gendisk *disk))
+{
+#if COMPAT_KERNEL_BEFORE(5, 18)
+	free_disk(disk);
+#endif
+	put_disk(disk);
+}
+
+/* Let go of a disk that was not added, for which there is no ->free_disk(). */
+static inline void compat_discard_disk(struct gendisk *disk)
+{
+	compat_end_queue(disk);
+	put_disk(disk);
 }
 
 /**
@@ -242,7 +269,7 @@ static inline struct gendisk *compat_alloc_disk(struct blk_mq_tag_set *set,
 		int err = compat_drop_io_stat(disk->queue);
 
 		if (err) {
-			compat_put_disk(disk);
+			compat_discard_disk(disk);
 			return ERR_PTR(err);
 		}
 	}
@@ -267,7 +294,7 @@ static inline int compat_add_disk(struct gendisk *disk,
 /*
  * Numbers of sectors in a list of bad blocks are sector_t since 6.15
  * (d301f164c3fb "badblocks: use sector_t instead of int to avoid truncation of
- * badblocks length"). Goes with support for 6.14.
+ * badblocks length"), an int before. Goes with support for 6.14.
  */
 static inline bool compat_badblocks_check(struct badblocks *bb,
 					  sector_t sector, unsigned int sectors)
@@ -286,6 +313,9 @@ static inline bool compat_badblocks_check(struct badblocks *bb,
 static inline bool compat_badblocks_set(struct badblocks *bb, sector_t sector,
 					sector_t sectors)
 {
+	/* More than a list has room for. */
+	if (sectors > INT_MAX)
+		return false;
 #if COMPAT_KERNEL_BEFORE(6, 15)
 	return !badblocks_set(bb, sector, sectors, 1);
 #else
@@ -293,14 +323,28 @@ static inline bool compat_badblocks_set(struct badblocks *bb, sector_t sector,
 #endif
 }
 
+/*
+ * In parts: a length goes through an int up to 7.3, where one of 2^32 sectors
+ * makes badblocks_clear() loop for ever.
+ */
 static inline bool compat_badblocks_clear(struct badblocks *bb, sector_t sector,
 					  sector_t sectors)
 {
+	sector_t part;
+
+	/* It is over when none is left. */
+	for (; sectors && bb->count; sector += part, sectors -= part) {
+		part = min_t(sector_t, sectors, 1 << 30);
 #if COMPAT_KERNEL_BEFORE(6, 15)
-	return !badblocks_clear(bb, sector, sectors);
+		if (badblocks_clear(bb, sector, part))
+			return false;
 #else
-	return badblocks_clear(bb, sector, sectors);
+		if (!badblocks_clear(bb, sector, part))
+			return false;
 #endif
+		cond_resched();
+	}
+	return true;
 }
 
 #if COMPAT_KERNEL_BEFORE(5, 14)

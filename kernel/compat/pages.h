@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the pages of a bio are, asked as on Linux 7.3.
+ * What the pages of a bio and of the page cache are, asked as on Linux 7.3.
  */
 #ifndef IOPATH_COMPAT_PAGES_H
 #define IOPATH_COMPAT_PAGES_H
@@ -8,22 +8,9 @@
 #include <linux/bio.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 
 #include "version.h"
-
-/*
- * A bio says whether its pages are pinned since 6.5 (a7e689dd1c06 "block:
- * Convert bio_iov_iter_get_pages to use iov_iter_extract_pages"); before, user
- * pages were referenced like any others. Goes with support for 6.4.
- */
-static __always_inline bool compat_bio_page_pinned(const struct bio *bio)
-{
-#if COMPAT_KERNEL_BEFORE(6, 5)
-	return false;
-#else
-	return bio_flagged((struct bio *)bio, BIO_PAGE_PINNED);
-#endif
-}
 
 /*
  * Whether a page is anonymous memory, in the fewest instructions. The bit of
@@ -91,6 +78,22 @@ static inline void compat_unpin_page_range(struct page *page,
 	}
 #else
 	unpin_user_page_range_dirty_lock(page, npages, dirty);
+#endif
+}
+
+/*
+ * Reading must write back what is dirty in the page cache, or wait for that, and
+ * not for what is clean: O_DIRECT tells these apart since 5.13 (63135aa3866d "mm:
+ * provide filemap_range_needs_writeback() helper"), and took any page for one to
+ * wait for before. Goes with support for 5.12.
+ */
+static inline bool compat_range_needs_writeback(struct address_space *mapping,
+						loff_t start, loff_t end)
+{
+#if COMPAT_KERNEL_BEFORE(5, 13)
+	return filemap_range_has_page(mapping, start, end);
+#else
+	return filemap_range_needs_writeback(mapping, start, end);
 #endif
 }
 

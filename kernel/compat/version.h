@@ -13,6 +13,10 @@
 #define COMPAT_KERNEL_BEFORE(major, minor) \
 	(LINUX_VERSION_CODE < KERNEL_VERSION(major, minor, 0))
 
+#ifndef CONFIG_64BIT
+#error "iopath: this kernel is 32-bit, only 64-bit ones are supported"
+#endif
+
 #if COMPAT_KERNEL_BEFORE(5, 10)
 #error "iopath: this kernel is older than 5.10, the oldest supported"
 #endif

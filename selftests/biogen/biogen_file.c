@@ -113,6 +113,60 @@ TEST_F_TIMEOUT(file, partition, TIMEOUT)
 	free(all);
 }
 
+/* A program that asks for sizes is told those of the block device. */
+TEST_F_TIMEOUT(file, sizes, TIMEOUT)
+{
+	static const struct disk blocks = {
+		.null_blk = true, .mib = 5, .block = 4096
+	};
+	static const unsigned long asked[] = {
+		BLKGETSIZE64, BLKGETSIZE, BLKSSZGET, BLKPBSZGET, BLKIOMIN,
+		BLKIOOPT, BLKROGET,
+	};
+	static const off_t offsets[] = { 0, 1, 4096, -1, 1L << 40 };
+	static const int whences[] = {
+		SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE,
+	};
+	int fd, disk, kind, i, j, on = 1;
+
+	for (kind = 0; kind < 3; kind++) {
+		const char *path = "/dev/ram0";
+
+		if (kind) {
+			ASSERT_EQ(0, disks_create(&blocks, 1));
+			path = disk_path(&blocks, 0);
+		}
+		disk = open(path, O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, disk);
+		if (kind == 2)
+			ASSERT_EQ(0, ioctl(disk, BLKROSET, &on));
+		ASSERT_EQ(0, biogen_load(path, ""));
+		fd = open(BIOGEN, O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, fd);
+		for (i = 0; i < ARRAY_SIZE(asked); i++) {
+			uint64_t want = 0, got = 0;
+
+			EXPECT_EQ(0, ioctl(disk, asked[i], &want));
+			EXPECT_EQ(0, ioctl(fd, asked[i], &got));
+			EXPECT_EQ(want, got) {
+				TH_LOG("%lx", asked[i]);
+			}
+			EXPECT_EQ(-1, ioctl(fd, asked[i], NULL));
+			EXPECT_EQ(EFAULT, errno);
+		}
+		for (i = 0; i < ARRAY_SIZE(whences); i++) {
+			for (j = 0; j < ARRAY_SIZE(offsets); j++)
+				EXPECT_EQ(lseek(disk, offsets[j], whences[i]),
+					  lseek(fd, offsets[j], whences[i]));
+		}
+		EXPECT_EQ(-1, ioctl(fd, BLKFLSBUF, 0));
+		EXPECT_EQ(ENOTTY, errno);
+		close(fd);
+		close(disk);
+		ASSERT_EQ(0, biogen_unload());
+	}
+}
+
 /* Without write=1 nothing can be written, by no way. */
 TEST_F_TIMEOUT(file, read_only, TIMEOUT)
 {

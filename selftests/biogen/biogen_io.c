@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -182,6 +184,42 @@ FIXTURE_VARIANT_ADD(io, bad_uring) {
 	.engine = ENGINE_URING,
 };
 
+/* Of another driver: made by who runs this, and named in $DISKS. */
+FIXTURE_VARIANT_ADD(io, given_sync) {
+	.disk = {
+		.mib = DISK_MIB, .block = 512, .given = true,
+	},
+	.engine = ENGINE_SYNC,
+};
+
+FIXTURE_VARIANT_ADD(io, given_vector) {
+	.disk = {
+		.mib = DISK_MIB, .block = 512, .given = true,
+	},
+	.engine = ENGINE_VECTOR,
+};
+
+FIXTURE_VARIANT_ADD(io, given_aio) {
+	.disk = {
+		.mib = DISK_MIB, .block = 512, .given = true,
+	},
+	.engine = ENGINE_AIO,
+};
+
+FIXTURE_VARIANT_ADD(io, given_uring) {
+	.disk = {
+		.mib = DISK_MIB, .block = 512, .given = true,
+	},
+	.engine = ENGINE_URING,
+};
+
+FIXTURE_VARIANT_ADD(io, given_fixed) {
+	.disk = {
+		.mib = DISK_MIB, .block = 512, .given = true,
+	},
+	.engine = ENGINE_FIXED,
+};
+
 static unsigned char *map_arena(int kind)
 {
 	int fd = -1, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -258,6 +296,8 @@ FIXTURE_SETUP(io)
 
 	self->disk = variant->disk;
 	rng_init(&self->rng, 0);
+	if (variant->disk.given && !getenv("DISKS"))
+		SKIP(return, "no disks are given");
 	ASSERT_EQ(0, biogen_unload());
 	ASSERT_EQ(0, disks_create(&self->disk, SIDES));
 	if (variant->engine == ENGINE_POLLED && !disk_polls(&self->disk)) {
@@ -545,9 +585,11 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 		0, 1, block - 1, block, block + 1, 3 * block, 4096, 8192,
 		256 * KIB, MIB + block
 	};
-	/* In the arena: aligned, as far as needed, across pages, not at all. */
+	/* In the arena: aligned, as far as needed, across pages, not enough. */
 	const size_t places[] = {
-		0, self->align, 4096 - self->align, 4096 + 1
+		0, self->align, 4096 - self->align,
+		4096 + (disk_dma_mask(&self->disk) + 1 == self->align ?
+			self->align / 2 : 1)
 	};
 	static struct shape shape;
 	int o, l, p, write;
@@ -888,6 +930,151 @@ TEST_F_TIMEOUT(io, nowait, TIMEOUT)
 		ASSERT_EQ(len, pread(self->fd[DIRECT], expected, len, 0));
 		ASSERT_EQ(0, memcmp(expected, iov.iov_base, len));
 	}
+}
+
+/* A transfer that must not wait, tried again while the device is busy. */
+static long nowait(int fd, struct iovec *iov, bool write)
+{
+	int tries = 100;
+	ssize_t ret;
+
+	do {
+		ret = write ? pwritev2(fd, iov, 1, 0, RWF_NOWAIT) :
+			      preadv2(fd, iov, 1, 0, RWF_NOWAIT);
+	} while (ret < 0 && errno == EAGAIN && --tries);
+	return ret < 0 ? -errno : ret;
+}
+
+/*
+ * What the page cache holds keeps those from going on that must not wait, and
+ * only those that O_DIRECT on the block device does not let go on, either.
+ */
+TEST_F_TIMEOUT(io, nowait_cached, TIMEOUT)
+{
+	unsigned char *data = self->arena[ANONYMOUS][THROUGH_BIOGEN];
+	struct iovec iov = { data, 4096 };
+	long under_did, biogen_did;
+	int cached, under, write;
+
+	if (variant->disk.badblocks)
+		SKIP(return, "no page cache of blocks that fail");
+	cached = open(disk_path(&self->disk, THROUGH_BIOGEN), O_RDWR);
+	ASSERT_LE(0, cached);
+	under = open(disk_path(&self->disk, THROUGH_BIOGEN),
+		     O_RDWR | O_DIRECT);
+	ASSERT_LE(0, under);
+
+	/* Clean. */
+	ASSERT_EQ(4096, pread(cached, data, 4096, 0));
+	for (write = 0; write < 2; write++) {
+		under_did = nowait(under, &iov, write);
+		biogen_did = nowait(self->fd[THROUGH_BIOGEN], &iov, write);
+		EXPECT_EQ(under_did > 0, biogen_did > 0) {
+			TH_LOG("%d: %ld, by biogen %ld", write, under_did,
+			       biogen_did);
+		}
+	}
+	/* Dirty. */
+	ASSERT_EQ(4096, pwrite(cached, data, 4096, 0));
+	EXPECT_GT(0, nowait(self->fd[THROUGH_BIOGEN], &iov, false));
+	EXPECT_GT(0, nowait(self->fd[THROUGH_BIOGEN], &iov, true));
+	EXPECT_GT(0, nowait(under, &iov, false));
+	close(under);
+	close(cached);
+}
+
+/* A disk on which each I/O takes seconds. */
+#define SLOW_NS		5000000000UL
+#define HUNG_TIMEOUT	"/proc/sys/kernel/hung_task_timeout_secs"
+
+FIXTURE(slow) {
+	struct disk disk;
+	unsigned char *buf;
+	int fd;
+};
+
+FIXTURE_VARIANT(slow) {
+	unsigned long delay_ns;
+};
+
+FIXTURE_VARIANT_ADD(slow, slow) {
+	.delay_ns = SLOW_NS,
+};
+
+FIXTURE_SETUP(slow)
+{
+	self->disk = (struct disk) {
+		.mib = DISK_MIB, .block = 512, .null_blk = true,
+		.delay_ns = variant->delay_ns,
+	};
+	ASSERT_EQ(0, biogen_unload());
+	ASSERT_EQ(0, disks_create(&self->disk, 1));
+	ASSERT_EQ(0, biogen_load(disk_path(&self->disk, 0), "write=1"));
+	self->buf = aligned_alloc(4 * KIB, 64 * KIB);
+	ASSERT_NE(NULL, self->buf);
+	memset(self->buf, 1, 64 * KIB);
+	self->fd = open(BIOGEN, O_RDWR);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(slow)
+{
+	close(self->fd);
+	free(self->buf);
+	EXPECT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, disks_destroy());
+}
+
+/* A task that waits for a slow device is not taken for one that hangs. */
+TEST_F_TIMEOUT(slow, not_hung, TIMEOUT)
+{
+	int status, log = log_begin();
+	char before[32];
+	pid_t child;
+
+	if (read_text(HUNG_TIMEOUT, before, sizeof(before)))
+		SKIP(return, "no search for tasks that hang");
+	ASSERT_EQ(0, write_text(HUNG_TIMEOUT, "1"));
+	/* By one bio, and by a stream. */
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		_exit(pread(self->fd, self->buf, 4 * KIB, 0) != 4 * KIB);
+	EXPECT_EQ(64 * KIB, pread(self->fd, self->buf, 64 * KIB, 0));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(0, write_text(HUNG_TIMEOUT, before));
+	EXPECT_FALSE(log_has(log, "blocked for more than"));
+	close(log);
+}
+
+/* How many writes the disk has done. */
+static long disk_writes(const struct disk *disk)
+{
+	char path[64], text[256];
+	long writes;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/stat",
+		 strrchr(disk_path(disk, 0), '/') + 1);
+	if (read_text(path, text, sizeof(text)) ||
+	    sscanf(text, "%*d %*d %*d %*d %ld", &writes) != 1)
+		return -1;
+	return writes;
+}
+
+/* What is in the block device's page cache is on the device after an fsync. */
+TEST_F_TIMEOUT(slow, fsync, TIMEOUT)
+{
+	int cached = open(disk_path(&self->disk, 0), O_RDWR);
+	long writes;
+
+	ASSERT_LE(0, cached);
+	ASSERT_EQ(4 * KIB, pwrite(cached, self->buf, 4 * KIB, 0));
+	writes = disk_writes(&self->disk);
+	ASSERT_LE(0, writes);
+	EXPECT_EQ(0, fsync(self->fd));
+	EXPECT_EQ(writes + 1, disk_writes(&self->disk));
+	close(cached);
 }
 
 TEST_HARNESS_MAIN

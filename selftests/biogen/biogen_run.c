@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -184,6 +185,16 @@ TEST_F_TIMEOUT(run, duration, TIMEOUT)
 	EXPECT_LT(0, self->job[0].ios);
 }
 
+/* A duration that the clock never reaches leaves the count to end it. */
+TEST_F_TIMEOUT(run, endless_duration, TIMEOUT)
+{
+	self->run.ios = 1000;
+	self->run.duration_ns = UINT64_MAX;
+	ASSERT_EQ(0, do_run(self));
+	EXPECT_EQ(BIOGEN_DONE, self->run.state);
+	EXPECT_EQ(2000, self->job[0].ios);
+}
+
 struct field {
 	size_t at;
 	size_t size;
@@ -316,7 +327,7 @@ TEST_F_TIMEOUT(run, bad_pointers, TIMEOUT)
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_INFO, constant));
 	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EQ(-1, ioctl(self->fd, _IO(0xb1, 3), constant));
+	EXPECT_EQ(-1, ioctl(self->fd, _IO(_IOC_TYPE(BIOGEN_RUN), 3), constant));
 	EXPECT_EQ(ENOTTY, errno);
 
 	self->run.jobs = 0;
@@ -456,6 +467,166 @@ TEST_F_TIMEOUT(run, two, TIMEOUT)
 	EXPECT_EQ(BIOGEN_STOPPED, self->run.state);
 	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
 	free(other);
+}
+
+/* How many threads generators have at the moment. */
+static unsigned int nr_threads(void)
+{
+	struct dirent *entry;
+	unsigned int nr = 0;
+	char path[300], text[64];
+	DIR *proc = opendir("/proc");
+
+	while (proc && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' &&
+		    !read_text(path, text, sizeof(text)) &&
+		    !strncmp(text, "biogen/", 7))
+			nr++;
+	}
+	closedir(proc);
+	return nr;
+}
+
+/* The jobs of all files together are limited, and what was used is given back. */
+TEST_F_TIMEOUT(run, limit, TIMEOUT)
+{
+	struct _test_data_run *other;
+	unsigned int nr, i, round;
+	pthread_t *thread;
+	char text[64];
+	void *ret;
+
+	ASSERT_EQ(0, read_text("/sys/devices/system/cpu/possible", text,
+			       sizeof(text)));
+	ASSERT_EQ(0, strncmp(text, "0-", 2));
+	/* Two jobs each. */
+	nr = (atoi(text + 2) + 1) * BIOGEN_MAX_CPU_JOBS / 2;
+	other = calloc(nr, sizeof(*other));
+	thread = calloc(nr, sizeof(*thread));
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < nr; i++) {
+			other[i].fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+			ASSERT_LE(0, other[i].fd);
+			forever(&other[i]);
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
+						    run_thread, &other[i]));
+		}
+		while (nr_threads() < 2 * nr)
+			usleep(1000);
+		good_run(self);
+		EXPECT_EQ(-EBUSY, do_run(self));
+		for (i = 0; i < nr; i++) {
+			ASSERT_EQ(0, close(other[i].fd));
+			ASSERT_EQ(0, pthread_join(thread[i], &ret));
+			EXPECT_EQ(NULL, ret);
+			EXPECT_EQ(BIOGEN_STOPPED, other[i].run.state);
+		}
+		EXPECT_EQ(0, do_run(self));
+	}
+	free(other);
+	free(thread);
+}
+
+/* Who may read and write a device may not make threads of the kernel. */
+TEST_F_TIMEOUT(run, not_privileged, TIMEOUT)
+{
+	struct biogen_info info;
+	int status;
+	pid_t pid;
+
+	/* Without CONFIG_MULTIUSER everyone has all capabilities. */
+	if (setuid(0))
+		SKIP(return, "no users");
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (setuid(1000) || do_run(self) != -EPERM)
+			_exit(1);
+		_exit(ioctl(self->fd, BIOGEN_INFO, &info) || changed(self));
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, do_run(self));
+}
+
+/* A device that was set read-only meanwhile is not written. */
+TEST_F_TIMEOUT(run, read_only_device, TIMEOUT)
+{
+	int disk = open(disk_path(variant->disk, 0), O_RDONLY | O_CLOEXEC);
+	int on = 1;
+
+	ASSERT_LE(0, disk);
+	ASSERT_EQ(0, ioctl(disk, BLKROSET, &on));
+	self->run.write_percent = 1;
+	EXPECT_EQ(-EPERM, do_run(self));
+	EXPECT_EQ(0, changed(self));
+	self->run.write_percent = 0;
+	EXPECT_EQ(0, do_run(self));
+	on = 0;
+	ASSERT_EQ(0, ioctl(disk, BLKROSET, &on));
+	good_run(self);
+	self->run.write_percent = 1;
+	EXPECT_EQ(0, do_run(self));
+	close(disk);
+}
+
+struct dirtier {
+	unsigned char *map;
+	size_t pages;
+	bool stop;
+};
+
+static void *keep_dirtying(void *arg)
+{
+	struct dirtier *dirtier = arg;
+	size_t i = 0;
+
+	while (!__atomic_load_n(&dirtier->stop, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&dirtier->map[i * 4096], 1, __ATOMIC_RELAXED);
+		i = (i + 1) % dirtier->pages;
+	}
+	return NULL;
+}
+
+/*
+ * Pages of the page cache that others keep dirtying cannot be dropped after a
+ * run. Its results are there all the same.
+ */
+TEST_F_TIMEOUT(run, dirtied, TIMEOUT)
+{
+	int cached = open(disk_path(variant->disk, 0), O_RDWR | O_CLOEXEC);
+	struct dirtier dirtier = { .pages = 64 };
+	pthread_t thread, other;
+	void *ret;
+	int i;
+
+	ASSERT_LE(0, cached);
+	dirtier.map = mmap(NULL, dirtier.pages * 4096, PROT_READ | PROT_WRITE,
+			   MAP_SHARED, cached, 0);
+	ASSERT_NE(MAP_FAILED, dirtier.map);
+	for (i = 0; i < 10; i++) {
+		forever(self);
+		self->run.write_percent = 100;
+		self->run.length = dirtier.pages * 4096;
+		ASSERT_EQ(0, start(self, &thread));
+		dirtier.stop = false;
+		ASSERT_EQ(0, pthread_create(&other, NULL, keep_dirtying,
+					    &dirtier));
+		usleep(10000);
+		ASSERT_EQ(0, close(self->fd));
+		ASSERT_EQ(0, pthread_join(thread, &ret));
+		__atomic_store_n(&dirtier.stop, true, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, pthread_join(other, NULL));
+		EXPECT_EQ(0, (long)ret);
+		EXPECT_EQ(BIOGEN_STOPPED, self->run.state);
+		EXPECT_LT(0, self->job[0].ios);
+		self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+		ASSERT_LE(0, self->fd);
+		ASSERT_EQ(0, fsync(cached));
+	}
+	munmap(dirtier.map, dirtier.pages * 4096);
+	close(cached);
 }
 
 TEST_F_TIMEOUT(run, killed, TIMEOUT)

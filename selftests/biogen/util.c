@@ -196,6 +196,27 @@ int disks_destroy(void)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Whether those that are given are as they are said to be. */
+static int disks_check(const struct disk *disk, unsigned int nr)
+{
+	uint64_t size = 0;
+	unsigned int i;
+	int fd, err;
+
+	for (i = 0; i < nr; i++) {
+		fd = open(disk_path(disk, i), O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		err = ioctl(fd, BLKGETSIZE64, &size) ? -errno : 0;
+		close(fd);
+		if (err)
+			return err;
+		if (size != disk->mib * MIB)
+			return -EINVAL;
+	}
+	return 0;
+}
+
 int disks_create(const struct disk *disk, unsigned int nr)
 {
 	int err, fd, on = 1;
@@ -205,6 +226,8 @@ int disks_create(const struct disk *disk, unsigned int nr)
 	err = disks_destroy();
 	if (err)
 		return err;
+	if (disk->given)
+		return disks_check(disk, nr);
 	if (disk->null_blk) {
 		if (mount("configfs", CONFIGFS, "configfs", 0, NULL) &&
 		    errno != EBUSY)
@@ -252,9 +275,19 @@ int disk_fill(const struct disk *disk, unsigned int index, unsigned char byte)
 const char *disk_path(const struct disk *disk, unsigned int index)
 {
 	static char path[MAX_DISKS][32];
+	const char *given = disk->given ? getenv("DISKS") : NULL;
+	unsigned int i;
 
-	snprintf(path[index], sizeof(path[index]), "/dev/%s%u",
-		 disk->null_blk ? "nullb" : "ram", index);
+	for (i = 0; given && i < index; i++) {
+		given = strchr(given, ' ');
+		given += given ? 1 : 0;
+	}
+	if (disk->given)
+		snprintf(path[index], sizeof(path[index]), "%.*s",
+			 given ? (int)strcspn(given, " ") : 0, given ?: "");
+	else
+		snprintf(path[index], sizeof(path[index]), "/dev/%s%u",
+			 disk->null_blk ? "nullb" : "ram", index);
 	return path[index];
 }
 

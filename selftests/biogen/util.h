@@ -35,7 +35,8 @@ bool log_has(int log, const char *text);
 
 /**
  * struct disk - a block device that holds data
- * @null_blk: of null_blk; otherwise of brd
+ * @null_blk: of null_blk; otherwise of brd, unless @given
+ * @given: there already: $DISKS has the paths, with a space between
  * @mib: capacity
  * @block: logical block size; brd has 512 only
  * @delay_ns: null_blk: time until an I/O ends, or 0: it ends at once
@@ -44,6 +45,7 @@ bool log_has(int log, const char *text);
  */
 struct disk {
 	bool null_blk;
+	bool given;
 	unsigned int mib;
 	unsigned int block;
 	unsigned long delay_ns;

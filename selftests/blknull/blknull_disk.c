@@ -63,12 +63,14 @@ TEST_F_TIMEOUT(disk, bad_parameters, TIMEOUT)
 		"nr_devices=1025", "size_mb=0",
 		"size_mb=8796093022208", "block_size=0", "block_size=511",
 		"block_size=513", "block_size=768", "block_size=8192",
-		"max_sectors=1", "max_sectors=7",
+		"max_sectors=1", "max_sectors=7", "mode=bio,mq,bio",
+		"size_mb=1,,",
 	};
 	static const char *const no_values[] = {
 		"nr_devices=-1", "nr_devices=x", "size_mb=", "block_size=4k",
 		"max_sectors=-8", "rotational=2", "discard=x", "read_only=3",
-		"zero_fill=maybe",
+		"zero_fill=maybe", "memory_backed=yes", "memory_backed=1x",
+		"stats=true", "stats=",
 	};
 	int log = log_begin(), i;
 	char name[32];

@@ -530,7 +530,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 		"dma_alignment=3", "dma_alignment=2", "completion=irq",
 		"completion_nsec=0", "submit_queues=0", "poll_queues=-1",
 		"hw_queue_depth=10241", "index=65536", "home_node=-2",
-		"fail_status=EIO", "power=2",
+		"fail_status=EIO", "power=2", "power=yes", "stats=yes",
 		"size_mb=11111111111111111111111111111111111111111111111111",
 	};
 	/* Good in themselves, but not with the rest. */
@@ -566,6 +566,79 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 		ASSERT_EQ(0, item_remove("b"));
 	}
 	close(log);
+}
+
+/* Lengths of more sectors than an int has. */
+TEST_F_TIMEOUT(item, long_badblocks, TIMEOUT)
+{
+	ASSERT_EQ(0, item_make("a"));
+	/* 2^32 + 8, of which the list has room for a part. */
+	EXPECT_EQ(-ENOSPC, item_set("a", "badblocks", "+0-4294967303"));
+	/* 2^33, with sectors on either side of 2^31 and of 2^32. */
+	EXPECT_EQ(0, item_set("a", "badblocks", "-0-8589934591"));
+	EXPECT_STREQ("", item_get("a", "badblocks"));
+	EXPECT_EQ(0, item_set("a", "badblocks", "+7-8"));
+	EXPECT_EQ(0, item_set("a", "badblocks", "+2147483647-2147483648"));
+	EXPECT_EQ(0, item_set("a", "badblocks", "+4294967400-4294967401"));
+	EXPECT_EQ(0, item_set("a", "badblocks", "+8589934592-8589934592"));
+	EXPECT_EQ(0, item_set("a", "badblocks", "-0-8589934591"));
+	EXPECT_STREQ("8589934592 1", item_get("a", "badblocks"));
+	EXPECT_EQ(0, item_set("a", "badblocks", "-0-18014398509479935"));
+	EXPECT_STREQ("", item_get("a", "badblocks"));
+}
+
+/* What may change while the device is there has to go with the rest, too. */
+TEST_F_TIMEOUT(item, live_values, TIMEOUT)
+{
+	int log = log_begin();
+
+	ASSERT_LE(0, log);
+	ASSERT_EQ(0, item_on("a", "mode=bio faults=1"));
+	EXPECT_EQ(-EINVAL, item_set("a", "requeue_every", "2"));
+	EXPECT_EQ(-EINVAL, item_set("a", "timeout_every", "2"));
+	EXPECT_TRUE(log_has(log, "needs mode=mq"));
+	EXPECT_STREQ("0", item_get("a", "requeue_every"));
+	EXPECT_STREQ("0", item_get("a", "timeout_every"));
+	EXPECT_EQ(0, item_set("a", "fail_every", "2"));
+	EXPECT_STREQ("2", item_get("a", "fail_every"));
+	/* What it is like when the power is off. */
+	EXPECT_EQ(0, item_set("a", "power", "0"));
+	EXPECT_STREQ("2", item_get("a", "fail_every"));
+	EXPECT_STREQ("0", item_get("a", "requeue_every"));
+	EXPECT_EQ(0, item_set("a", "power", "1"));
+	close(log);
+}
+
+/* Who claims not to wait: see blknull.rst. */
+TEST_F_TIMEOUT(item, nowait, TIMEOUT)
+{
+	static const struct {
+		const char *attrs;
+		bool claims;
+	} cases[] = {
+		{ "mode=bio", true },
+		{ "mode=bio memory_backed=1", false },
+		{ "mode=bio faults=1", false },
+		{ "mode=mq", true },
+		{ "mode=mq memory_backed=1", true },
+		{ "mode=mq faults=1", true },
+	};
+	unsigned char *buf = aligned_alloc(4096, 4096);
+	int i, fd, ret;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ASSERT_EQ(0, item_on("a", cases[i].attrs));
+		fd = open(item_disk("a"), O_RDONLY | O_DIRECT | O_CLOEXEC);
+		ASSERT_LE(0, fd);
+		ret = read_page(fd, buf, 0, RWF_NOWAIT);
+		EXPECT_EQ(cases[i].claims, ret == 0 || ret == -EAGAIN) {
+			TH_LOG("%s: %d", cases[i].attrs, ret);
+		}
+		EXPECT_EQ(!cases[i].claims, ret == -EOPNOTSUPP);
+		close(fd);
+		ASSERT_EQ(0, item_remove("a"));
+	}
+	free(buf);
 }
 
 TEST_F_TIMEOUT(item, features, TIMEOUT)
@@ -862,6 +935,178 @@ TEST_F_TIMEOUT(item, zones, TIMEOUT)
 	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
 	free(buf);
 	free(back);
+}
+
+struct zone_writer {
+	pthread_barrier_t barrier;
+	unsigned char *buf;
+	int fd;
+};
+
+#define ZONE_RACES	1000
+
+/* Write to the start of zone 1 each time that the other one resets it. */
+static void *write_zone(void *arg)
+{
+	struct zone_writer *writer = arg;
+	int i;
+
+	for (i = 0; i < ZONE_RACES; i++) {
+		pthread_barrier_wait(&writer->barrier);
+		pwrite(writer->fd, writer->buf, 65536, MIB);
+		pthread_barrier_wait(&writer->barrier);
+	}
+	return NULL;
+}
+
+/* A zone that is empty holds nothing, however its reset met with a write. */
+TEST_F_TIMEOUT(item, reset_while_writing, TIMEOUT)
+{
+	int log = log_begin(), err, i, empty = 0, kept = 0;
+	struct zone_writer writer;
+	unsigned int written;
+	unsigned char *back;
+	pthread_t thread;
+
+	ASSERT_LE(0, log);
+	err = item_on("a", "mode=mq size_mb=16 zoned=1 zone_size_mb=1"
+		      " memory_backed=1");
+	if (err) {
+		EXPECT_EQ(-EINVAL, err);
+		EXPECT_TRUE(log_has(log, "zoned=1 is not supported"));
+		return;
+	}
+	writer.fd = open(item_disk("a"), O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, writer.fd);
+	writer.buf = aligned_alloc(4096, 65536);
+	back = aligned_alloc(4096, 65536);
+	memset(writer.buf, 7, 65536);
+	ASSERT_EQ(0, pthread_barrier_init(&writer.barrier, NULL, 2));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, write_zone, &writer));
+	for (i = 0; i < ZONE_RACES; i++) {
+		pthread_barrier_wait(&writer.barrier);
+		EXPECT_EQ(0, manage(writer.fd, BLKRESETZONE, 1));
+		pthread_barrier_wait(&writer.barrier);
+		if (zone_state(writer.fd, 1, &written) == BLK_ZONE_COND_EMPTY) {
+			empty++;
+			EXPECT_EQ(65536, pread(writer.fd, back, 65536, MIB));
+			kept += !all(back, 65536, 0);
+		}
+		EXPECT_EQ(0, manage(writer.fd, BLKRESETZONE, 1));
+		zone_state(writer.fd, 1, &written);
+	}
+	pthread_join(thread, NULL);
+	TH_LOG("%d of %d ended with an empty zone", empty, ZONE_RACES);
+	EXPECT_EQ(0, kept);
+	close(writer.fd);
+	close(log);
+	free(writer.buf);
+	free(back);
+}
+
+struct reporter {
+	struct blk_zone_report *report;
+	int fd;
+	int ret;
+};
+
+static void *report_zones(void *arg)
+{
+	struct reporter *reporter = arg;
+
+	reporter->ret = ioctl(reporter->fd, BLKREPORTZONE, reporter->report) ?
+			-errno : 0;
+	return NULL;
+}
+
+/*
+ * A device goes while its zones are reported: what the report looks at stays.
+ * The report waits for a page of its buffer, which is a page of another device
+ * that takes long to read.
+ */
+TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
+{
+	const unsigned int nr = 64, first = 8;
+	int log = log_begin(), err, slow, i;
+	struct reporter reporter;
+	pthread_t thread;
+	long delayed;
+	char *place;
+
+	ASSERT_LE(0, log);
+	err = item_on("a", "mode=mq size_mb=64 zoned=1 zone_size_mb=1");
+	if (err) {
+		EXPECT_EQ(-EINVAL, err);
+		EXPECT_TRUE(log_has(log, "zoned=1 is not supported"));
+		return;
+	}
+	ASSERT_EQ(0, item_on("b", "faults=1 delay_every=1"
+			     " delay_nsec=1000000000"));
+	reporter.fd = open(item_disk("a"), O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, reporter.fd);
+	slow = open(item_disk("b"), O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, slow);
+	place = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, place);
+	ASSERT_NE(MAP_FAILED, mmap(place + 4096, 4096, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_FIXED, slow, 0));
+	/* The head and some zones are on the page before. */
+	reporter.report = (void *)(place + 4096 - first * sizeof(struct blk_zone) -
+				   sizeof(*reporter.report));
+	reporter.report->nr_zones = nr;
+	delayed = item_counter("b", "delayed");
+	ASSERT_EQ(0, pthread_create(&thread, NULL, report_zones, &reporter));
+	while (item_counter("b", "delayed") == delayed)
+		usleep(1000);
+	EXPECT_EQ(0, item_set("a", "power", "0"));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, reporter.ret);
+	EXPECT_EQ(nr, reporter.report->nr_zones);
+	for (i = 0; i < nr; i++) {
+		EXPECT_EQ(i * 2048, reporter.report->zones[i].start);
+		EXPECT_EQ(BLK_ZONE_COND_EMPTY, reporter.report->zones[i].cond);
+	}
+	/* There is another one by the time that this one is closed. */
+	EXPECT_EQ(0, item_set("a", "power", "1"));
+	munmap(place, 8192);
+	close(reporter.fd);
+	close(slow);
+	close(log);
+}
+
+/* As many zones as there may be, and one more. */
+TEST_F_TIMEOUT(item, most_zones, TIMEOUT)
+{
+	struct blk_zone_range whole = { .nr_sectors = 1048576 * 2048ULL };
+	int log = log_begin(), err, fd;
+	unsigned int written;
+	void *buf = aligned_alloc(4096, 4096);
+
+	ASSERT_LE(0, log);
+	ASSERT_EQ(0, item_make("a"));
+	ASSERT_EQ(0, item_configure("a", "mode=mq zoned=1 zone_size_mb=1"
+				    " zone_max_open=1 size_mb=1048577"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	if (log_has(log, "zoned=1 is not supported"))
+		return;
+	ASSERT_EQ(0, item_set("a", "size_mb", "8796093022207"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	ASSERT_EQ(0, item_set("a", "size_mb", "1048576"));
+	err = item_set("a", "power", "1");
+	ASSERT_EQ(0, err);
+	fd = open(item_disk("a"), O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	memset(buf, 7, 4096);
+	EXPECT_EQ(4096, pwrite(fd, buf, 4096, 1048575 * MIB));
+	EXPECT_EQ(4096, pwrite(fd, buf, 4096, 1048574 * MIB));
+	EXPECT_EQ(BLK_ZONE_COND_CLOSED, zone_state(fd, 1048575, &written));
+	EXPECT_EQ(0, ioctl(fd, BLKRESETZONE, &whole));
+	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1048575, &written));
+	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1048574, &written));
+	close(fd);
+	close(log);
+	free(buf);
 }
 
 /* Parameters are lists, and what configfs starts from. */

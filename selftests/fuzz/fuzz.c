@@ -267,7 +267,7 @@ static const char *run_try(int fd, struct run_input *in)
 	else if (in->command == 2)
 		command = rng_next(&rng);
 	else if (in->command == 3)
-		command = _IOC(_IOC_READ | _IOC_WRITE, 0xb1,
+		command = _IOC(_IOC_READ | _IOC_WRITE, _IOC_TYPE(BIOGEN_RUN),
 			       rng_below(&rng, 4), rng_below(&rng, 512));
 
 	/* One that would take for ever is ended. */

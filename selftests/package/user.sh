@@ -59,9 +59,11 @@ for node in /dev/blknull0 /dev/blknull1 /dev/biogen0; do
 		says "root disk 660" stat -c "%U %G %a" $node
 done
 check "a loop on blknull" says "us/I/O" \
-	ioloop --filename=/dev/blknull0 --ioengine=libaio --rw=write --runtime=200ms
+	ioloop --filename=/dev/blknull0 --ioengine=libaio --direct=1 --rw=write \
+	--time_based --runtime=200ms
 check "a loop on biogen" says "us/I/O" \
-	ioloop --filename=/dev/biogen0 --ioengine=sync --rw=read --runtime=200ms
+	ioloop --filename=/dev/biogen0 --ioengine=sync --rw=read \
+	--time_based --runtime=200ms
 # All that host.rst and the README say of the running machine.
 while read -r line; do
 	check "$line" sh -c "$line"

@@ -51,6 +51,9 @@ enum biogen_wait {
 #define BIOGEN_MAX_ROUNDS	65536
 #define BIOGEN_MAX_REGION	65535
 
+/* Jobs of all runs on a device, for each possible CPU; more are -EBUSY. */
+#define BIOGEN_MAX_CPU_JOBS	4
+
 /* Bucket n of the histogram counts I/Os of 2^n to 2^(n+1) - 1 ns. */
 #define BIOGEN_BUCKETS		40
 
@@ -59,7 +62,8 @@ enum biogen_wait {
  * @ios: (out) I/Os completed
  * @ns: (out) nanoseconds from the first submission to the last completion
  * @cycles: (out) the same by the CPU's cycle counter, 0 where it has none
- * @ticks: (out) timer ticks that fell into the round: not 0 means disturbed
+ * @ticks: (out) interrupts of the timer and of devices that fell into the
+ *	round, on its CPU: not 0 means disturbed
  */
 struct biogen_round {
 	__u64 ios;
@@ -108,6 +112,7 @@ struct biogen_job {
  * @inject: (in) enum biogen_inject
  * @wait: (in) enum biogen_wait
  * @write_percent: (in) 0 to 100; other than 0 needs a file open for writing
+ *	and a device that is not read-only
  * @block_size: (in) bytes per I/O, a multiple of the logical block size
  * @depth: (in) I/Os in flight per CPU, 1 to BIOGEN_MAX_DEPTH
  * @batch: (in) I/Os per plug, 1 (no plug) to @depth
@@ -117,7 +122,8 @@ struct biogen_job {
  * @offset: (in) start of the area in bytes, a multiple of the logical block
  * @length: (in) length of the area, or 0: to the end of the device
  * @ios: (in) I/Os per round and job, or 0: as many as @duration_ns allows
- * @duration_ns: (in) when a round ends at the latest, or 0: only by @ios
+ * @duration_ns: (in) when a round ends at the latest, or 0: only by @ios; above
+ *	2^63 - 1, as that
  * @warmup_ios: (in) I/Os before the first round, not counted
  * @seed: (in) of the random numbers; job n uses @seed + n
  * @jobs: (in) address of an array of struct biogen_job
@@ -176,7 +182,8 @@ struct biogen_info {
 	__u64 reserved[4];
 };
 
-#define BIOGEN_RUN	_IOWR(0xb1, 0x01, struct biogen_run)
-#define BIOGEN_INFO	_IOR(0xb1, 0x02, struct biogen_info)
+/* BIOGEN_RUN needs CAP_SYS_ADMIN. */
+#define BIOGEN_RUN	_IOWR(0xbf, 0x01, struct biogen_run)
+#define BIOGEN_INFO	_IOR(0xbf, 0x02, struct biogen_info)
 
 #endif /* _UAPI_BIOGEN_H */

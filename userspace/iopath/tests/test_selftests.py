@@ -23,14 +23,16 @@ from cases import cases
 from linux_source import LinuxSource, compiler
 from two_cpus import START, TwoCpus
 
-from iopath import guest, process
+from iopath import process
 from iopath.build import build, source_digest
-from iopath.cache import digest_file
-from iopath.guest import GuestError, Image, Machine, Qemu, Record
+from iopath.cache import Cache, digest_file
+from iopath.guest import GuestError, Image, Record, Start
 from iopath.kernels import Tree
+from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.paths import guest_program, source_root
+from iopath.paths import source_root
 from iopath.plan import _uncompressed
+from iopath.states import States
 
 SELFTESTS = source_root() / "selftests"
 
@@ -44,7 +46,7 @@ DEBUG = {
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3 debug").replace("debian:", "").split()
 
 # What the tests let be chosen, given to the guest's programs in their environment.
-VARIABLES = [f"{name}={os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
+VARIABLES = [f"env {name} {os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
 
 PROGRAMS = (
     "modules.sh", "blknull_disk", "blknull_features", "blknull_churn",
@@ -53,14 +55,16 @@ PROGRAMS = (
 # These need a kernel that fails on demand, or says which code was reached.
 FAULT_PROGRAMS = ("fault_nth", "races", "fuzz")
 # First each engine and each kind of disk, then each on each.
-FIRST = ("brd_sync", "brd_fixed", "timer_uring", "polled", "block4k_aio", "bad_vector")
+FIRST = ("brd_sync", "brd_fixed", "timer_uring", "polled", "block4k_aio", "bad_vector", "slow")
+# Those on disks that somebody makes first, which test_stacked.py does.
+GIVEN = ("given_sync", "given_vector", "given_aio", "given_uring", "given_fixed")
 # What is run by another name than that of its program.
 COMMANDS = {
     "biogen_io": f"biogen_io {' '.join(f'-v {variant}' for variant in FIRST)}",
-    "biogen_io_rest": f"biogen_io {' '.join(f'-V {variant}' for variant in FIRST)}",
+    "biogen_io_rest": f"biogen_io {' '.join(f'-V {variant}' for variant in (*FIRST, *GIVEN))}",
 }
 # Where a kernel is so slow that a thousand rounds would take hours; unless RUNS is chosen.
-RUNS = {("debug-7.2", "blknull_churn"): ["RUNS=200"]}
+RUNS = {("debug-7.2", "blknull_churn"): ["env RUNS 200"]}
 # With these, "make check" does without the rest.
 QUICK = {
     *((kernel, program) for kernel in KERNELS for program in PROGRAMS[:2]),
@@ -222,7 +226,14 @@ SKIPS = {
     "no page cache of blocks that fail": None,
     "null_blk does not poll": ("5.10",),
     "memory is aligned to blocks": ("5.10",),
+    "no search for tasks that hang": ("kcsan",),
+    "no users": ("debug", "debug-7.2", "kcsan"),
 }
+
+
+def may_skip(kernel: Kernel, reason: str) -> bool:
+    """Whether a test may be skipped on *kernel* for this reason."""
+    return reason in SKIPS and kernel.name in (SKIPS[reason] or [kernel.name])
 
 
 def complaints(kernel: Kernel, console: str) -> list[str]:
@@ -244,7 +255,7 @@ def verdict(kernel: Kernel, program: str, records: Sequence[Record], console: st
     faults += [
         f"skipped {name}: {reason}"
         for name, reason in tap.skipped.items()
-        if reason not in SKIPS or kernel.name not in (SKIPS[reason] or [kernel.name])
+        if not may_skip(kernel, reason)
     ]
     if not tap.passed:
         faults.append("nothing passed")
@@ -265,14 +276,14 @@ def before_stale_code(console: str) -> str | None:
 
 
 def boot(
-    kernel: Kernel, machine: Machine, image: Image, log: Path
+    states: States, kernel: Kernel, machine: Machine, image: Image, log: Path
 ) -> tuple[list[Record], str, list[str]]:
     """Boot, again if it was QEMU alone that went wrong: the records, the console, and what kept the
     guest from its end."""
     for _ in range(3):
         faults = []
         try:
-            records, _ = guest.boot(Qemu.find(), machine, image, log)
+            records, _ = states.run(Qemu.find(), machine, image, log)
         except GuestError as error:
             records = error.records
             faults.append(str(error))
@@ -285,6 +296,7 @@ def boot(
 
 
 def run(
+    states: States,
     kernel: Kernel,
     program: str,
     programs: dict[str, bytes],
@@ -300,13 +312,14 @@ def run(
     name = command.split()[0]
     # Not every kernel here knows scripts.
     shell = "sh /bin/" if name.endswith(".sh") else ""
-    files = {"init": guest_program("init").read_bytes()}
-    files |= {f"bin/{file}": data for file, data in programs.items()}
+    files = {f"bin/{file}": data for file, data in programs.items()}
     modules = kernel.own | kernel.modules
     files |= {f"modules/{module}.ko": _uncompressed(path) for module, path in modules.items()}
     plan = [
         *(["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []),
-        START,
+        # Of two values, the later one counts.
+        *RUNS.get((kernel.name, name), []),
+        *VARIABLES,
         f"file {ONLINE}",
         *first,
         f"run {name} /bin/{shell}{command}",
@@ -315,11 +328,10 @@ def run(
         *(["run leaks /bin/leaks"] if kernel.finds_leaks else []),
         *(coverage.commands() if coverage else []),
     ]
-    # Of two values, the kernel takes the later one.
-    words = [TwoCpus.cmdline, *RUNS.get((kernel.name, name), []), *VARIABLES]
-    words += ["panic_on_warn=1"] if kernel.name != "kcsan" else []
+    words = [TwoCpus.cmdline, *(["panic_on_warn=1"] if kernel.name != "kcsan" else [])]
     machine = TwoCpus(cmdline=" ".join(words), time_limit=time_limit)
-    records, console, faults = boot(kernel, machine, Image(kernel.vmlinuz, plan, files), log)
+    image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
+    records, console, faults = boot(states, kernel, machine, image, log)
     faults += verdict(kernel, name, records, console)
     if coverage and not faults:
         coverage.add(program, records)
@@ -427,6 +439,7 @@ def limit_of(program: str) -> int:
 @pytest.mark.guest
 @pytest.mark.parametrize(("kernel", "program"), CASES, indirect=["kernel"], scope="module")
 def test_program(
+    states: States,
     kernel: Kernel,
     programs: dict[str, bytes],
     program: str,
@@ -436,7 +449,13 @@ def test_program(
     counted = coverage.setdefault(kernel.name, Coverage(kernel)) if kernel.instrumented else None
     limit = limit_of(program)
     faults = run(
-        kernel, program, programs, tmp_path / "console.log", coverage=counted, time_limit=limit
+        states,
+        kernel,
+        program,
+        programs,
+        tmp_path / "console.log",
+        coverage=counted,
+        time_limit=limit,
     )
     if faults:
         pytest.fail("\n".join(faults), pytrace=False)
@@ -479,11 +498,13 @@ PLANTED = [
     indirect=["kernel"],
     scope="module",
 )
-def test_planted(kernel: Kernel, programs: dict[str, bytes], fault: str, tmp_path: Path) -> None:
+def test_planted(
+    states: States, kernel: Kernel, programs: dict[str, bytes], fault: str, tmp_path: Path
+) -> None:
     log = tmp_path / "console.log"
     if fault in PLANTED_PROGRAM:
         limit = 30 if fault == "hang" else TwoCpus.time_limit
-        faults = run(kernel, f"misbehave {fault}", programs, log, time_limit=limit)
+        faults = run(states, kernel, f"misbehave {fault}", programs, log, time_limit=limit)
         wanted = PLANTED_PROGRAM[fault]
     else:
         folder = tmp_path / "planted"
@@ -493,7 +514,7 @@ def test_planted(kernel: Kernel, programs: dict[str, bytes], fault: str, tmp_pat
         modules = kernel.modules | {"planted": folder / "planted.ko"}
         first = [f"insmod /modules/planted.ko fault={fault}", "rmmod planted"]
         kernel = replace(kernel, modules=modules)
-        faults = run(kernel, "misbehave not", programs, log, first=first)
+        faults = run(states, kernel, "misbehave not", programs, log, first=first)
         wanted = PLANTED_MODULE[fault]
     assert any(wanted in line for line in faults), faults
 
@@ -622,16 +643,17 @@ def test_stale_code(
     left = list(consoles)
     log = tmp_path / "console.log"
 
-    def guest_boot(*args: object) -> tuple[list[Record], bytes]:
+    def carry_out(*args: object) -> tuple[list[Record], bytes]:
         log.write_text(left.pop(0))
         if "panic" in log.read_text():
             raise GuestError("the guest crashed", [])
         return [Record("program", 0, b"")], b""
 
-    monkeypatch.setattr(guest, "boot", guest_boot)
+    states = States(Cache(tmp_path))
+    monkeypatch.setattr(states, "run", carry_out)
     kernel = Kernel("6.12", tmp_path, {}, {})
     with warnings.catch_warnings(record=True, action="always") as said:
-        records, console, faults = boot(kernel, TwoCpus(), Image(tmp_path, []), log)
+        records, console, faults = boot(states, kernel, TwoCpus(), Image(Start(tmp_path), []), log)
     assert (len(consoles) - len(left), len(said)) == (boots, warned)
     for warning in said:
         assert re.search("no longer there: .*the guest crashed", str(warning.message))
