@@ -2,10 +2,12 @@
 /*
  * PID 1 of a measuring guest.
  *
- * It mounts the kernel's file systems, carries out the commands in /plan one
- * after the other, hands every command's output to the host and reboots, which
- * ends QEMU. The plan is a text file, one command a line, words separated by
- * single spaces:
+ * It mounts the kernel's file systems, carries out the commands in /start and
+ * stops the machine: the guest can be saved here, and what is measured is not
+ * in it yet. When the machine goes on, the host has put files into the channel,
+ * among them /plan. init unpacks them, carries out the commands in /plan, hands
+ * every command's output to the host and reboots, which ends QEMU. /start and
+ * /plan are text files, one command a line, words separated by single spaces:
  *
  *	insmod PATH [PARAMETERS...]	load a module
  *	rmmod NAME			unload a module
@@ -14,15 +16,21 @@
  *	mount TYPE PATH			mount a file system that needs no device
  *	mkdir PATH			make a folder
  *	write PATH TEXT			write into a file that is there
+ *	env NAME VALUE			give programs an environment variable
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
  *	file PATH			a file's content is the record
  *
  * The first command that fails ends the plan.
  *
- * Results leave through the memory of an ivshmem device, which the host has as
- * a file: no driver, no console and no copy is between the two. The memory
- * begins with struct channel; records follow, each a line "NAME STATUS LENGTH"
- * and LENGTH bytes. The host takes nothing for complete before state says so.
+ * The channel is the memory of an ivshmem device, which the host has as a file:
+ * no driver, no console and no copy is between the two. The memory begins with
+ * struct channel; records follow, each a line "NAME STATUS LENGTH" and LENGTH
+ * bytes. To the guest, a record is a file: its path, 0, and its content. From
+ * the guest, it is what a command left. The host takes nothing for complete
+ * before state says so.
+ *
+ * The machine is stopped by the device pvpanic-pci: the instruction that writes
+ * to it is the last one before the stop, so equal guests stop in equal states.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -43,6 +51,8 @@
 #include <unistd.h>
 
 #define IVSHMEM_ID	"0x1af41110"	/* PCI vendor and device */
+#define PVPANIC_ID	"0x1b360011"
+#define PVPANIC_STOP	1
 #define OUTPUT		"/output"	/* a running program's stdout */
 #define MAX_ARGS	64
 
@@ -50,6 +60,7 @@ enum state {
 	STATE_RUNNING = 1,
 	STATE_DONE = 2,		/* the whole plan was carried out */
 	STATE_FAILED = 3,	/* the last record says what failed */
+	STATE_STOPPED = 4,	/* /start was carried out; files are wanted */
 };
 
 struct channel {
@@ -139,14 +150,16 @@ static char *read_file(const char *path, size_t *len)
 	return data;
 }
 
-static void open_channel(void)
+/* Map a resource of the PCI device with that vendor and device. */
+static void *map_device(const char *id, const char *resource, size_t *size)
 {
 	const char *bus = "/sys/bus/pci/devices";
 	struct dirent *entry;
-	char path[512], id[32];
+	char path[512], found[32];
 	struct stat st;
 	size_t len;
 	char *text;
+	void *at;
 	DIR *dir;
 	int fd;
 
@@ -158,15 +171,15 @@ static void open_channel(void)
 		text = read_file(path, &len);
 		if (!text)
 			continue;
-		snprintf(id, sizeof(id), "%.6s", text);
+		snprintf(found, sizeof(found), "%.6s", text);
 		free(text);
 		snprintf(path, sizeof(path), "%s/%s/device", bus, entry->d_name);
 		text = read_file(path, &len);
 		if (!text)
 			continue;
-		snprintf(id + 6, sizeof(id) - 6, "%.4s", text + 2);
+		snprintf(found + 6, sizeof(found) - 6, "%.4s", text + 2);
 		free(text);
-		if (strcmp(id, IVSHMEM_ID))
+		if (strcmp(found, id))
 			continue;
 		/* Memory of a device decodes only once it is enabled. */
 		snprintf(path, sizeof(path), "%s/%s/enable", bus, entry->d_name);
@@ -174,23 +187,82 @@ static void open_channel(void)
 		if (fd < 0 || write(fd, "1", 1) != 1)
 			die(path);
 		close(fd);
-		snprintf(path, sizeof(path), "%s/%s/resource2", bus,
-			 entry->d_name);
+		snprintf(path, sizeof(path), "%s/%s/%s", bus, entry->d_name,
+			 resource);
+		closedir(dir);
 		fd = open(path, O_RDWR);
 		if (fd < 0 || fstat(fd, &st))
 			die(path);
-		channel = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE,
-			       MAP_SHARED, fd, 0);
-		if (channel == MAP_FAILED)
+		at = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  fd, 0);
+		if (at == MAP_FAILED)
 			die(path);
-		channel_size = st.st_size;
-		closedir(dir);
-		memcpy(channel->magic, "iopath 1", 8);
-		channel->state = STATE_RUNNING;
-		return;
+		close(fd);
+		*size = st.st_size;
+		return at;
 	}
 	errno = ENODEV;
-	die("ivshmem");
+	die(id);
+	return NULL;
+}
+
+static void open_channel(void)
+{
+	channel = map_device(IVSHMEM_ID, "resource2", &channel_size);
+	memcpy(channel->magic, "iopath 1", 8);
+	channel->state = STATE_RUNNING;
+}
+
+/* Stop the machine, until the host lets it go on with files in the channel. */
+static void stop_machine(void)
+{
+	uint8_t *panic;
+	size_t size;
+
+	panic = map_device(PVPANIC_ID, "resource0", &size);
+	__atomic_store_n(&channel->state, STATE_STOPPED, __ATOMIC_RELEASE);
+	__atomic_store_n(panic, PVPANIC_STOP, __ATOMIC_SEQ_CST);
+	munmap(panic, size);
+}
+
+static void make_folders(char *path)
+{
+	char *slash = path;
+
+	while ((slash = strchr(slash + 1, '/'))) {
+		*slash = 0;
+		if (mkdir(path, 0755) && errno != EEXIST)
+			die(path);
+		*slash = '/';
+	}
+}
+
+/* Unpack the files that the host has put into the channel, and empty it. */
+static void take_files(void)
+{
+	char *at = (char *)(channel + 1), *end = at + channel->length;
+	char path[256];
+	size_t len;
+	int fd, n;
+
+	while (at < end) {
+		if (sscanf(at, "%255s 0 %zu%n", path, &len, &n) != 2)
+			die("the files in the channel");
+		at += n + 1;
+		make_folders(path);
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+		if (fd < 0)
+			die(path);
+		for (; len; len -= n, at += n) {
+			n = write(fd, at, len);
+			if (n <= 0)
+				die(path);
+		}
+		close(fd);
+	}
+	channel->length = 0;
+	channel->records = 0;
+	channel->state = STATE_RUNNING;
 }
 
 static void insmod(const char *path, char **args)
@@ -352,6 +424,8 @@ static void carry_out(char *line)
 			fail("mkdir %s: %s", args[1], strerror(errno));
 	} else if (n == 3 && !strcmp(args[0], "write")) {
 		write_file(args[1], args[2]);
+	} else if (n == 3 && !strcmp(args[0], "env")) {
+		setenv(args[1], args[2], 1);
 	} else if (n == 2 && !strcmp(args[0], "file")) {
 		data = read_file(args[1], &len);
 		if (!data)
@@ -365,11 +439,21 @@ static void carry_out(char *line)
 	}
 }
 
-int main(void)
+static void carry_out_all(const char *path)
 {
 	char *plan, *line;
 	size_t len;
 
+	plan = read_file(path, &len);
+	if (!plan)
+		fail("%s: %s", path, strerror(errno));
+	while ((line = strsep(&plan, "\n")))
+		if (*line)
+			carry_out(line);
+}
+
+int main(void)
+{
 	mkdir("/proc", 0755);
 	mkdir("/sys", 0755);
 	mkdir("/dev", 0755);
@@ -378,11 +462,9 @@ int main(void)
 	    (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) && errno != EBUSY))
 		die("mount");
 	open_channel();
-	plan = read_file("/plan", &len);
-	if (!plan)
-		fail("/plan: %s", strerror(errno));
-	while ((line = strsep(&plan, "\n")))
-		if (*line)
-			carry_out(line);
+	carry_out_all("/start");
+	stop_machine();
+	take_files();
+	carry_out_all("/plan");
 	finish(STATE_DONE);
 }

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -161,6 +163,70 @@ static bool aligned(const struct device *dev, const struct options *o)
 	       !(o->bs / (o->split ? o->split : 1) % block);
 }
 
+#define LAY_OUT_CHUNK	(UINT64_C(1) << 20)
+
+/* Write all of a new file; 0 or a negated errno. */
+static int fill_file(int fd, uint64_t size)
+{
+	uint64_t done = 0, n;
+	char *chunk;
+	int err = 0;
+	ssize_t ret;
+
+	chunk = malloc(LAY_OUT_CHUNK);
+	if (!chunk)
+		return -ENOMEM;
+	/* What cannot be compressed; 256 bytes at a time are never short. */
+	for (n = 0; n < LAY_OUT_CHUNK && !err; n += 256)
+		if (getrandom(chunk + n, 256, 0) != 256)
+			err = -errno;
+	while (done < size && !err) {
+		n = size - done < LAY_OUT_CHUNK ? size - done : LAY_OUT_CHUNK;
+		ret = write(fd, chunk, n);
+		if (ret < 0)
+			err = -errno;
+		else
+			done += (uint64_t)ret;
+	}
+	free(chunk);
+	if (!err && fdatasync(fd))
+		err = -errno;
+	return err;
+}
+
+/*
+ * Make a file that is not there, as fio does. Not below /dev, where it would be
+ * a device that is missing.
+ */
+static bool lay_out(const char *name, const struct options *o, char *msg,
+		    size_t size)
+{
+	int fd, err;
+
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		snprintf(msg, size, "%s: cannot create it: %s", name,
+			 strerror(errno));
+		return false;
+	}
+	fprintf(stderr, "ioloop: %s: is not there; writing a file of %" PRIu64
+			" bytes\n", name, o->offset + o->size);
+	err = fill_file(fd, o->offset + o->size);
+	close(fd);
+	if (!err)
+		return true;
+	unlink(name);
+	snprintf(msg, size, "%s: cannot write it: %s", name, strerror(-err));
+	return false;
+}
+
+static bool makes_file(const char *name, const struct options *o)
+{
+	return o->size && o->engine != &engine_biogen &&
+	       strncmp(name, "/dev/", 5) && access(name, F_OK) &&
+	       errno == ENOENT;
+}
+
 /**
  * device_inspect() - find out what --filename names
  * @dev: to be filled in
@@ -180,6 +246,8 @@ bool device_inspect(struct device *dev, const char *name,
 
 	memset(dev, 0, sizeof(*dev));
 	dev->name = name;
+	if (makes_file(name, o) && !lay_out(name, o, msg, size))
+		return false;
 	fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
 		snprintf(msg, size, "%s: cannot open it: %s", name,

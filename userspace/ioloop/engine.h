@@ -226,7 +226,7 @@ struct job {
 /* For struct engine's flags */
 #define ENGINE_FILE	0x01	/* needs --filename */
 #define ENGINE_CACHED	0x02	/* works through the page cache only */
-#define ENGINE_INDIRECT	0x04	/* does so unless --direct=1 is given */
+#define ENGINE_WARM	0x04	/* --invalidate is 0 unless it is given */
 #define ENGINE_READS	0x08	/* cannot write */
 #define ENGINE_NO_LOCK	0x10	/* mlockall() would read the whole device */
 
@@ -236,8 +236,7 @@ typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
  * struct engine - one way of doing I/O
  * @name: as in --ioengine
  * @flags: ENGINE_*
- * @iodepth: what --iodepth is if not given
- * @max_iodepth: the most it may be
+ * @max_iodepth: the most that --iodepth may be
  * @setup: prepare everything, so that @run allocates nothing; false after
  *	job_error(); NULL if there is nothing to prepare
  * @before_round: what must be done before each round, untimed; may be NULL
@@ -254,7 +253,6 @@ typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
 struct engine {
 	const char *name;
 	unsigned int flags;
-	uint64_t iodepth;
 	uint64_t max_iodepth;
 
 	bool (*setup)(struct job *job);

@@ -167,7 +167,6 @@ static void biogen_rounds(struct job *job)
 const struct engine engine_biogen = {
 	.name = "biogen",
 	.flags = ENGINE_FILE,
-	.iodepth = 1,
 	.max_iodepth = BIOGEN_MAX_DEPTH,
 	.setup = biogen_setup,
 	.rounds = biogen_rounds,

@@ -41,7 +41,6 @@ static void calibrate_round(struct job *job, uint64_t nr, struct round *r)
 
 const struct engine engine_calibrate = {
 	.name = "calibrate",
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.round = calibrate_round,
 };

@@ -417,7 +417,6 @@ ENGINE_DEFINE_RUN(io_uring_loop)
 const struct engine engine_io_uring = {
 	.name = "io_uring",
 	.flags = ENGINE_FILE,
-	.iodepth = 32,
 	.max_iodepth = 32768,
 	.setup = io_uring_setup,
 	.run = ENGINE_RUN(io_uring_loop),

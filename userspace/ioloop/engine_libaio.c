@@ -341,7 +341,6 @@ ENGINE_DEFINE_RUN(libaio_split_loop)
 const struct engine engine_libaio = {
 	.name = "libaio",
 	.flags = ENGINE_FILE,
-	.iodepth = 100,
 	.max_iodepth = 65536,
 	.setup = libaio_setup,
 	.run = ENGINE_RUN(libaio_loop),
@@ -351,7 +350,6 @@ const struct engine engine_libaio = {
 const struct engine engine_libaio_split = {
 	.name = "libaio",
 	.flags = ENGINE_FILE,
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.setup = libaio_setup,
 	.run = ENGINE_RUN(libaio_split_loop),

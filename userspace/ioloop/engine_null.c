@@ -18,7 +18,6 @@ static uint64_t null_run(struct job *job, uint64_t nr)
 
 const struct engine engine_null = {
 	.name = "null",
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.run = { null_run },
 };

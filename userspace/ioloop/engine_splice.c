@@ -120,8 +120,7 @@ ENGINE_DEFINE_RUN(splice_loop)
 
 const struct engine engine_splice = {
 	.name = "splice",
-	.flags = ENGINE_FILE | ENGINE_INDIRECT | ENGINE_READS,
-	.iodepth = 1,
+	.flags = ENGINE_FILE | ENGINE_WARM | ENGINE_READS,
 	.max_iodepth = 1,
 	.setup = splice_setup,
 	.run = ENGINE_RUN(splice_loop),

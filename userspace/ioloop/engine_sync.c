@@ -53,7 +53,6 @@ ENGINE_DEFINE_RUN(sync_loop)
 const struct engine engine_sync = {
 	.name = "sync",
 	.flags = ENGINE_FILE,
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.run = ENGINE_RUN(sync_loop),
 };
@@ -61,7 +60,6 @@ const struct engine engine_sync = {
 const struct engine engine_buffered = {
 	.name = "buffered",
 	.flags = ENGINE_FILE | ENGINE_CACHED,
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.run = ENGINE_RUN(sync_loop),
 };

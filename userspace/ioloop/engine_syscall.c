@@ -20,7 +20,6 @@ static uint64_t syscall_run(struct job *job, uint64_t nr)
 
 const struct engine engine_syscall = {
 	.name = "syscall",
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.run = { syscall_run },
 };

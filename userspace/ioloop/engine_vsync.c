@@ -126,7 +126,6 @@ ENGINE_DEFINE_RUN(vsync_loop)
 const struct engine engine_vsync = {
 	.name = "vsync",
 	.flags = ENGINE_FILE,
-	.iodepth = 1,
 	.max_iodepth = 1,
 	.setup = vsync_setup,
 	.run = ENGINE_RUN(vsync_loop),

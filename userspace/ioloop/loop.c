@@ -35,7 +35,12 @@
 #include "options.h"
 #include "report.h"
 
-#define MAX_WARMUP_BYTES	1073741824ull
+/* What the warm-up reads at most to fill the page cache, or else to run. */
+#define MAX_FILL_BYTES		(1ull << 30)
+#define MAX_WARMUP_BYTES	(16ull << 20)
+
+/* Added to the number of a region: the sleep after its rounds. */
+#define DRAIN_REGION	0x4000u
 
 /* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
 static __thread char stat_text[128 << 10];
@@ -203,6 +208,28 @@ static void drop_cache(struct job *job)
 	posix_fadvise(job->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
+/*
+ * With --drain: sleep, so that the kernel does what it has put off. After I/Os
+ * that is a region of its own.
+ */
+static void drain(const struct job *job, bool mark)
+{
+	const struct timespec ts = {
+		.tv_sec = (time_t)(job->o->drain / 1000000000),
+		.tv_nsec = (long)(job->o->drain % 1000000000),
+	};
+
+	if (!job->o->drain)
+		return;
+	if (mark) {
+		iopath_mark_region((unsigned int)job->o->region | DRAIN_REGION);
+		iopath_mark_begin();
+	}
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	if (mark)
+		iopath_mark_end();
+}
+
 static void do_round(struct job *job, uint64_t nr, int stat_fd, struct round *r)
 {
 	int64_t intr;
@@ -225,6 +252,7 @@ static void do_round(struct job *job, uint64_t nr, int stat_fd, struct round *r)
 	r->ns = now_ns() - ns;
 	if (job->o->pmu)
 		pmu_disable();
+	drain(job, true);
 	r->interrupts = interrupts(stat_fd);
 	if (r->interrupts >= 0)
 		r->interrupts = intr >= 0 ? r->interrupts - intr : -1;
@@ -310,12 +338,15 @@ static void do_job(struct job *job, int stat_fd)
 		pmu_open(pmu_fds, res->pmu);
 	if (!tell_perf(job, "enable\n"))
 		goto pmu_read;
+	drain(job, false);
 	getrusage(RUSAGE_THREAD, &before);
 	res->start_ns = now_ns();
-	if (e->rounds)
+	if (e->rounds) {
 		e->rounds(job);
-	else
+		drain(job, true);
+	} else {
 		do_rounds(job, stat_fd);
+	}
 	res->end_ns = now_ns();
 	getrusage(RUSAGE_THREAD, &after);
 	tell_perf(job, "disable\n");
@@ -634,6 +665,7 @@ static void live_line(const struct report *r)
 {
 	static uint64_t last_ios, last_ns;
 	const uint64_t now = now_ns();
+	char all[16], rate[16];
 	uint64_t ios = 0;
 	unsigned int i;
 
@@ -641,9 +673,11 @@ static void live_line(const struct report *r)
 		ios += __atomic_load_n(&r->results[i].progress,
 				       __ATOMIC_RELAXED);
 	if (last_ns)
-		fprintf(stderr, "\r\033[K%llu I/Os, %.0f I/Os/s",
-			(unsigned long long)ios, (double)(ios - last_ios) *
-			1e9 / (double)(now - last_ns));
+		fprintf(stderr, "\r\033[K%s I/Os, %s IOPS",
+			short_number(all, sizeof(all), (double)ios),
+			short_number(rate, sizeof(rate),
+				     (double)(ios - last_ios) * 1e9 /
+				     (double)(now - last_ns)));
 	last_ios = ios;
 	last_ns = now;
 }
@@ -840,38 +874,46 @@ static bool inspect(struct device *devices, const struct options *o)
 	return ok;
 }
 
-/* I/Os for --loops; on devices of several sizes, those for the largest. */
+/*
+ * I/Os for --loops; on devices of several sizes, those for the largest. If I/Os
+ * are of several sizes, as many as move the whole on average.
+ */
 static uint64_t loop_ios(const struct options *o, const struct device *devices)
 {
-	uint64_t most = 0, blocks;
+	uint64_t most = o->nr_files ? 0 : o->size, mean = o->bs, sum = 0;
 	unsigned int i;
 
-	for (i = 0; i < o->nr_files; i++) {
-		blocks = (devices[i].end - devices[i].start) / o->bs;
-		if (blocks > most)
-			most = blocks;
-	}
-	return most * o->loops;
+	for (i = 0; i < o->nr_files; i++)
+		if (devices[i].end - devices[i].start > most)
+			most = devices[i].end - devices[i].start;
+	for (i = 0; i < o->nr_sizes; i++)
+		sum += o->sizes[i];
+	if (o->nr_sizes)
+		mean = sum / o->nr_sizes;
+	return (most > mean ? most / mean : 1) * o->loops;
 }
 
 /*
- * By default enough to have seen all code; through the page cache enough to
- * have it filled, unless the device is larger than a machine's memory may be.
+ * By default enough to have seen all code; where the page cache stays filled,
+ * enough to fill it, unless the device is larger than a machine's memory may be.
  */
 static uint64_t default_warmup(const struct options *o,
 			       const struct device *devices)
 {
+	const bool fill = !o->direct && !o->invalidate;
 	uint64_t n = 1000, blocks;
 	unsigned int i;
 
-	for (i = 0; !o->direct && !o->invalidate && i < o->nr_files; i++) {
+	for (i = 0; fill && i < o->nr_files; i++) {
 		blocks = (devices[i].end - devices[i].start) / o->bs;
-		if (blocks * o->bs <= MAX_WARMUP_BYTES && blocks > n)
+		if (blocks * o->bs <= MAX_FILL_BYTES && blocks > n)
 			n = blocks;
 	}
-	if (o->number_ios && o->number_ios < n && (o->direct || o->invalidate))
-		n = o->number_ios;
-	return n;
+	if (fill)
+		return n;
+	if ((!o->number_ios || o->loops) && n > MAX_WARMUP_BYTES / o->bs)
+		n = MAX_WARMUP_BYTES / o->bs ? MAX_WARMUP_BYTES / o->bs : 1;
+	return o->number_ios && o->number_ios < n ? o->number_ios : n;
 }
 
 static void plan_io(struct job *job)

@@ -15,7 +15,12 @@
 #define MAX_NODES	1024
 #define MAX_SIZES	4096
 
-enum rw { RW_READ, RW_WRITE, RW_MIXED, RW_RANDREAD, RW_RANDWRITE, RW_RANDMIXED };
+/* RW_READWRITE is RW_MIXED as soon as it has been read. */
+enum rw {
+	RW_READ, RW_WRITE, RW_MIXED, RW_RANDREAD, RW_RANDWRITE, RW_RANDMIXED,
+	RW_READWRITE
+};
+
 enum pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_FIXED };
 enum format { FORMAT_NORMAL, FORMAT_JSON };
 
@@ -34,17 +39,22 @@ enum format { FORMAT_NORMAL, FORMAT_JSON };
  * @engine: the engine that @ioengine is the number of
  */
 struct options {
+	char *name;
 	char *filename;
 	uint64_t ioengine;
 	uint64_t rw;
 	uint64_t rwmixread;
+	uint64_t randrepeat;
 	uint64_t randseed;
+	uint64_t norandommap;
 	uint64_t pattern;
 	uint64_t bs;
 	char *bsrange;
 	char *bssplit;
 	uint64_t iodepth;
 	uint64_t iodepth_batch;
+	uint64_t iodepth_batch_complete_min;
+	uint64_t iodepth_batch_complete_max;
 	uint64_t offset;
 	uint64_t size;
 	uint64_t direct;
@@ -64,23 +74,29 @@ struct options {
 	uint64_t optional;
 	uint64_t number_ios;
 	uint64_t runtime;
+	uint64_t time_based;
 	uint64_t rounds;
 	uint64_t warmup_ios;
+	uint64_t drain;
 	uint64_t numjobs;
 	uint64_t thread;
 	char *cpus_allowed;
+	uint64_t cpus_allowed_policy;
+	uint64_t stonewall;
 	uint64_t loops;
 	uint64_t rate_iops;
 	uint64_t rtprio;
 	uint64_t hugepages;
 	uint64_t numa_node;
 	uint64_t lat;
+	uint64_t gtod_reduce;
 	uint64_t pmu;
 	char *perf_control;
 	uint64_t live;
 	uint64_t region;
 	uint64_t allow_mounted;
 	uint64_t calibrate;
+	uint64_t group_reporting;
 	uint64_t output_format;
 	char *output;
 

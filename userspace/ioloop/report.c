@@ -341,6 +341,31 @@ void report_json(const struct report *r, FILE *out)
 		r->stopped_by, r->ok ? "true" : "false");
 }
 
+/**
+ * short_number() - write a number in at most 6 characters: 9876, 12.34k, 1.234M
+ * @s: where to
+ * @size: room there
+ * @n: the number
+ *
+ * Return: @s.
+ */
+const char *short_number(char *s, size_t size, double n)
+{
+	static const char units[] = " kMGTPE";
+	int unit = 0;
+
+	while (n >= 9999.5 || (unit && n >= 999.95)) {
+		n /= 1000;
+		unit++;
+	}
+	if (unit)
+		snprintf(s, size, "%.*f%c", n >= 99.995 ? 1 :
+			 n >= 9.9995 ? 2 : 3, n, units[unit]);
+	else
+		snprintf(s, size, "%.0f", n);
+	return s;
+}
+
 static int by_cost(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
@@ -379,14 +404,15 @@ static void normal_latency(const char *what, const struct latency *l,
 
 	if (!n)
 		return;
-	fprintf(out, "      %s ns:", what);
+	fprintf(out, "      %s us:", what);
 	if (l->sum)
-		fprintf(out, " mean %.0f,", (double)l->sum / (double)n * ns);
+		fprintf(out, " mean %.3f,",
+			(double)l->sum / (double)n * ns / 1e3);
 	for (i = 0; i < ARRAY_SIZE(percents); i++)
-		fprintf(out, "%s %g%% %.0f", i ? "," : "", percents[i],
-			percentile(l, n, percents[i]) * ns);
+		fprintf(out, "%s %g%% %.3f", i ? "," : "", percents[i],
+			percentile(l, n, percents[i]) * ns / 1e3);
 	if (l->sum)
-		fprintf(out, ", max %.0f", (double)l->max * ns);
+		fprintf(out, ", max %.3f", (double)l->max * ns / 1e3);
 	fputc('\n', out);
 }
 
@@ -401,8 +427,8 @@ static void normal_latencies(const struct job *job, const struct result *res,
 		snprintf(what, sizeof(what), "piece %" PRIu64, i + 1);
 		normal_latency(what, &res->pieces[i], ns, out);
 	}
-	fprintf(out, "      noting a latency takes %.1f ns\n",
-		res->latency_overhead * ns);
+	fprintf(out, "      noting a latency takes %.4f us\n",
+		res->latency_overhead * ns / 1e3);
 }
 
 /* What one line of the table adds up. */
@@ -448,17 +474,21 @@ static void print_line(const char *job, const char *cpu, const char *name,
 	const double ns = (double)(l->jobs > 1 ? l->end_ns - l->start_ns :
 						 l->ns);
 
-	fprintf(out, "%5s %4s %-20s %12" PRIu64 " %9.3f ", job, cpu, name,
-		l->ios, ns / 1e9);
+	char ios[16], iops[16];
+
+	fprintf(out, "%5s %4s %-20s %8s %8.*f ", job, cpu, name,
+		short_number(ios, sizeof(ios), (double)l->ios),
+		ns < 10e9 ? 6 : 3, ns / 1e9);
 	if (!l->ios || ns <= 0) {
-		fprintf(out, "%11s %10s %10s %9s %10s\n", "-", "-", "-", "-",
+		fprintf(out, "%8s %10s %9s %9s %10s\n", "-", "-", "-", "-",
 			"-");
 		return;
 	}
-	fprintf(out, "%11.0f %10.2f %10.2f %9.3f %10.1f\n",
-		(double)l->ios / ns * 1e9, (double)l->bytes / 1e6,
-		(double)l->bytes / ns * 1e3, (double)l->ns / (double)l->ios /
-		1e3, (double)l->tsc / (double)l->ios);
+	fprintf(out, "%8s %10.2f %9.2f %9.3f %10.1f\n",
+		short_number(iops, sizeof(iops), (double)l->ios / ns * 1e9),
+		(double)l->bytes / 1e6, (double)l->bytes / ns * 1e3,
+		(double)l->ns / (double)l->ios / 1e3,
+		(double)l->tsc / (double)l->ios);
 }
 
 static void normal_pmu(const struct result *res, FILE *out)
@@ -492,9 +522,22 @@ static void normal_flags(const struct job *job, FILE *out)
 	fputs(job->res->flags ? "\n" : " none\n", out);
 }
 
-static void normal_job(const struct job *job, FILE *out)
+/* What stands below the line of a job, or of all. */
+static void normal_details(const struct job *job, FILE *out)
 {
 	const struct result *res = job->res;
+
+	if (job->o->rounds > 1)
+		normal_rounds(res, out);
+	normal_flags(job, out);
+	if (res->latency && res->ios)
+		normal_latencies(job, res, ns_per_tick(res, add_up(res)), out);
+	if (job->o->pmu)
+		normal_pmu(res, out);
+}
+
+static void normal_job(const struct job *job, FILE *out)
+{
 	struct line l = { 0 };
 	char name[16], cpu[16];
 
@@ -502,13 +545,67 @@ static void normal_job(const struct job *job, FILE *out)
 	snprintf(name, sizeof(name), "%u", job->index);
 	snprintf(cpu, sizeof(cpu), job->cpu < 0 ? "-" : "%d", job->cpu);
 	print_line(name, cpu, job->dev ? job->dev->name : "-", &l, out);
-	if (job->o->rounds > 1)
-		normal_rounds(res, out);
-	normal_flags(job, out);
-	if (res->latency && l.tsc)
-		normal_latencies(job, res, ns_per_tick(res, add_up(res)), out);
-	if (job->o->pmu)
-		normal_pmu(res, out);
+	normal_details(job, out);
+}
+
+static void add_latencies(struct latency *sum, const struct latency *l)
+{
+	unsigned int i;
+
+	for (i = 0; i < LATENCY_BUCKETS; i++)
+		sum->buckets[i] += l->buckets[i];
+	sum->sum += l->sum;
+	if (l->max > sum->max)
+		sum->max = l->max;
+}
+
+static void add_pmu(struct pmu_count *sum, const struct pmu_count *c,
+		    unsigned int nr_jobs)
+{
+	int i;
+
+	for (i = 0; i < NR_PMU_EVENTS; i++) {
+		sum[i].value += c[i].value;
+		sum[i].percent += c[i].percent / nr_jobs;
+		if (!sum[i].errnum)
+			sum[i].errnum = c[i].errnum;
+	}
+}
+
+/* With --group_reporting: as if all jobs had been one. */
+static void normal_group(const struct report *r, FILE *out)
+{
+	const struct options *o = r->o;
+	const size_t nr_latencies = o->lat || o->split ? 1 + o->split : 0;
+	struct result sum = { .flags = r->results[0].flags };
+	struct job job = { .o = o, .res = &sum };
+	const struct result *res;
+	unsigned int i;
+	size_t j;
+
+	sum.rounds = calloc(r->nr_jobs, o->rounds * sizeof(*sum.rounds));
+	if (nr_latencies)
+		sum.latency = calloc(nr_latencies, sizeof(*sum.latency));
+	if (!sum.rounds || (nr_latencies && !sum.latency))
+		goto free_sum;
+	sum.pieces = sum.latency ? sum.latency + 1 : NULL;
+	for (i = 0; i < r->nr_jobs; i++) {
+		res = &r->results[i];
+		sum.ios += res->ios;
+		sum.flags &= res->flags;
+		sum.latency_is_ns = res->latency_is_ns;
+		sum.latency_overhead += res->latency_overhead / r->nr_jobs;
+		for (j = 0; j < nr_latencies; j++)
+			add_latencies(&sum.latency[j], &res->latency[j]);
+		add_pmu(sum.pmu, res->pmu, r->nr_jobs);
+		memcpy(sum.rounds + sum.nr_rounds, res->rounds,
+		       res->nr_rounds * sizeof(*sum.rounds));
+		sum.nr_rounds += res->nr_rounds;
+	}
+	normal_details(&job, out);
+free_sum:
+	free(sum.latency);
+	free(sum.rounds);
 }
 
 static void normal_devices(const struct report *r, FILE *out)
@@ -533,40 +630,39 @@ static void normal_devices(const struct report *r, FILE *out)
 void report_normal(const struct report *r, FILE *out)
 {
 	const struct options *o = r->o;
+	const bool group = o->group_reporting && r->nr_jobs > 1;
 	struct line total = { 0 };
 	unsigned int i;
 
-	fprintf(out, "ioloop %s: ", o->engine->name);
-	if (o->nr_files)
-		options_summary(o, out);
-	fprintf(out, "ended by %s\n", r->stopped_by);
-	fprintf(out, "%5s %4s %-20s %12s %9s %11s %10s %10s %9s %10s\n", "job",
-		"cpu", "device", "I/Os", "seconds", "I/Os/s", "MB", "MB/s",
+	fprintf(out, "%s: ", o->name ? o->name : "ioloop");
+	options_summary(o, out);
+	fprintf(out, "; ended by %s\n", r->stopped_by);
+	fprintf(out, "%5s %4s %-20s %8s %8s %8s %10s %9s %9s %10s\n", "job",
+		"cpu", "device", "I/Os", "seconds", "IOPS", "MB", "MB/s",
 		"us/I/O", "ticks/I/O");
 	for (i = 0; i < r->nr_jobs; i++) {
-		normal_job(&r->jobs[i], out);
+		if (!group)
+			normal_job(&r->jobs[i], out);
 		add_job(&total, &r->jobs[i]);
 	}
 	if (r->nr_jobs > 1) {
-		if (o->numjobs > 1)
+		if (o->numjobs > 1 && !group)
 			normal_devices(r, out);
 		print_line("total", "", "", &total, out);
-		fprintf(out, "The first job ended %.3f s before the last. ",
+		if (group)
+			normal_group(r, out);
+		fprintf(out, "The first job ended %.6f s before the last.\n",
 			(double)(total.end_ns - total.first_end_ns) / 1e9);
 	}
 	/* Both are counted in timer ticks: over a short time they say nothing. */
-	if (total.end_ns - total.start_ns < MIN_CPU_TIME_NS) {
-		if (r->nr_jobs > 1)
-			fputc('\n', out);
+	if (total.end_ns - total.start_ns < MIN_CPU_TIME_NS)
 		return;
-	}
 	if (total.ios)
-		fprintf(out, "Processor time per I/O: user %.3f us, system %.3f us. ",
+		fprintf(out, "Processor time per I/O: user %.3f us, system %.3f us.\n",
 			(double)total.cpu_ns[0] / (double)total.ios / 1e3,
 			(double)total.cpu_ns[1] / (double)total.ios / 1e3);
 	if (r->idle_percent >= 0)
-		fprintf(out, "Machine idle: %.1f %%.", r->idle_percent);
-	fputc('\n', out);
+		fprintf(out, "Machine idle: %.1f %%.\n", r->idle_percent);
 }
 
 /**

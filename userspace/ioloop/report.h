@@ -35,6 +35,7 @@ struct report {
 void report_json(const struct report *r, FILE *out);
 void report_normal(const struct report *r, FILE *out);
 void report_errors(const struct report *r, FILE *out);
+const char *short_number(char *s, size_t size, double n);
 void json_string(const char *s, FILE *out);
 
 #endif /* IOLOOP_REPORT_H */

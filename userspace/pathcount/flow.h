@@ -24,6 +24,10 @@
  * @kinds:	their kinds, enum insn_kind
  * @bytes:	their bytes, to tell code that changed in place
  * @recent:	the record that counted it last
+ * @falls_through: what is behind it may come next
+ * @flat_listed: is on the list of the flat round under way
+ * @flat:	executions in that round, by context
+ * @flat_next:	that list
  * @next:	in its bucket of all blocks
  */
 struct block {
@@ -40,6 +44,10 @@ struct block {
 	char *kinds;
 	uint8_t *bytes;
 	struct record *recent;
+	bool falls_through;
+	bool flat_listed;
+	int64_t *flat;
+	struct block *flat_next;
 	struct block *next;
 };
 

@@ -3,10 +3,12 @@
  * pathcount: a QEMU TCG plugin that counts every instruction a guest executes
  * between marker instructions.
  *
- * Until the first marker only the markers themselves are instrumented, so
- * that a guest boots at its usual speed. The first marker has all code
- * translated again, with counting. A block that holds a marker is always
- * instrumented whole: the rest of it runs before the switch takes effect.
+ * Until the first region only the markers themselves are instrumented, so
+ * that a guest boots at its usual speed. The number of the first region has all
+ * code translated again, with counting, and so has the number of a region that
+ * is counted in the other way, full (flow.c) or flat (flat.c). A block that
+ * holds a marker is always instrumented whole: the rest of it runs before the
+ * switch takes effect.
  *
  * Counting is exact although blocks are left in the middle by faults: the
  * guest's own code counts each instruction that begins, and each block, as it
@@ -20,6 +22,7 @@
 
 #include <iopath/marker.h>
 
+#include "flat.h"
 #include "flow.h"
 #include "plugin_api.h"
 #include "report.h"
@@ -46,8 +49,14 @@ int qemu_plugin_version = 1;
 
 static qemu_plugin_id_t plugin_id;
 static struct report_info info;
-static unsigned int region_number;
-static bool counting, begun;
+static unsigned int region_number, region_bits;
+static bool begun;
+
+/*
+ * How code is instrumented: markers only, all that flow.c needs, or what flat.c
+ * needs. It changes when the number of a region is known.
+ */
+static enum { MARKERS, FULL, FLAT } mode;
 static struct block *blocks[BLOCK_BUCKETS];
 static struct marker *markers;
 
@@ -90,6 +99,8 @@ static void block_cb(unsigned int vcpu, void *udata)
 
 	if (flow_active)
 		flow_step(block->addr, block);
+	else if (flat_active)
+		flat_step(block);
 }
 
 /*
@@ -150,6 +161,8 @@ static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, true))
 		flow_stack_saved(addr);
+	if (qemu_plugin_mem_is_store(meminfo))
+		flat_stack_saved(addr);
 }
 
 static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -158,6 +171,8 @@ static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, false))
 		flow_stack_loaded(addr);
+	if (!qemu_plugin_mem_is_store(meminfo))
+		flat_stack_loaded(addr);
 }
 
 static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
@@ -169,47 +184,90 @@ static void register_callbacks(qemu_plugin_id_t id)
 	qemu_plugin_register_atexit_cb(id, atexit_cb, NULL);
 }
 
+static bool is_flat(unsigned int region)
+{
+	return region >= info.flat;
+}
+
+/* Is the region not to be counted? */
+static bool is_left_out(unsigned int region)
+{
+	return region < info.first;
+}
+
+/* Have code instrumented for what comes, which takes effect soon. */
+static void prepare(unsigned int region)
+{
+	typeof(mode) wanted = is_flat(region) ? FLAT : FULL;
+
+	if (is_left_out(region) || mode == wanted)
+		return;
+	mode = wanted;
+	if (scoreboard)
+		insn_counter = qemu_plugin_scoreboard_find(scoreboard, 0);
+	qemu_plugin_reset(plugin_id, register_callbacks);
+}
+
+static void begin(struct marker *marker)
+{
+	begun = true;
+	/* A region that was given no number is the one before, or 0. */
+	prepare(region_number);
+	if (is_left_out(region_number))
+		return;
+	if (is_flat(region_number))
+		flat_begin(region_number, marker->after);
+	else
+		flow_begin(region_number, insn_counter, marker->after,
+			   info.lines);
+}
+
+static void end(void)
+{
+	if (flow_active)
+		flow_end();
+	else if (flat_active)
+		flat_end();
+	else if (!is_left_out(region_number))
+		info.faults[FAULT_NO_BEGIN]++;
+}
+
 static void marker_cb(unsigned int vcpu, void *udata)
 {
 	struct marker *marker = udata;
 
-	if (!counting) {
-		counting = true;
-		if (scoreboard)
-			insn_counter = qemu_plugin_scoreboard_find(scoreboard,
-								   0);
-		qemu_plugin_reset(plugin_id, register_callbacks);
-	}
 	if (flow_active)
 		flow_step(marker->pc, NULL);
+	else if (flat_active)
+		flat_marker(marker->pc);
 
 	switch (marker->op) {
 	case IOPATH_MARK_BIT0:
 	case IOPATH_MARK_BIT1:
 		region_number = (region_number << 1 | marker->op) &
 				(NR_REGIONS - 1);
+		if (++region_bits == IOPATH_MARK_BITS)
+			prepare(region_number);
 		break;
 	case IOPATH_MARK_RESET:
 		region_number = 0;
+		region_bits = 0;
 		break;
 	case IOPATH_MARK_BEGIN:
-		begun = true;
-		if (!flow_active) {
-			flow_begin(region_number, insn_counter,
-				   marker->after, info.lines);
+		if (!flow_active && !flat_active) {
+			begin(marker);
 			return;
 		}
 		info.faults[FAULT_NESTED]++;
 		break;
 	case IOPATH_MARK_END:
-		if (flow_active)
-			flow_end();
-		else
-			info.faults[FAULT_NO_BEGIN]++;
+		end();
 		break;
 	}
 	if (flow_active)
 		flow_resume(marker->after);
+	else if (flat_active)
+		flat_resume(marker->after);
 }
 
 /* Translation. */
@@ -316,7 +374,13 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 		pc += lens[i];
 	}
 	block->last_kind = insn.kind;
+	if (insn.kind == INSN_CALL || insn.kind == INSN_CALL_IND)
+		flat_note_call(pc);
 	block->target = insn.target;
+	block->falls_through = insn.kind == INSN_PLAIN ||
+			       insn.kind == INSN_LOCKED ||
+			       insn.kind == INSN_REP ||
+			       insn.kind == INSN_BRANCH;
 	block->accesses = insn.accesses;
 	block->next = *bucket;
 	*bucket = block;
@@ -350,9 +414,12 @@ static qemu_plugin_vcpu_mem_cb_t memory_cb(struct qemu_plugin_insn *insn,
 
 static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 {
+	qemu_plugin_vcpu_mem_cb_t cb = memory_cb(insn, kind);
+
+	if (mode == FLAT && cb != stack_saved_cb && cb != stack_loaded_cb)
+		return;
 	count_insn(insn);
-	qemu_plugin_register_vcpu_mem_cb(insn, memory_cb(insn, kind),
-					 QEMU_PLUGIN_CB_NO_REGS,
+	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, NULL);
 }
 
@@ -384,7 +451,7 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block *block;
 	uint64_t addr;
 
-	if (!counting && !has_marker(tb, nr))
+	if (mode == MARKERS && !has_marker(tb, nr))
 		return;
 	addr = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
 	block = instrument(tb, 0, nr, addr);
@@ -409,10 +476,13 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void atexit_cb(qemu_plugin_id_t id, void *udata)
 {
-	if (flow_active) {
+	if (flow_active || flat_active)
 		info.faults[FAULT_NO_END]++;
+	if (flow_active)
 		flow_abandon();
-	}
+	if (flat_active)
+		flat_abandon();
+	info.faults[FAULT_LOST] = flat_lost;
 	if (!begun)
 		info.faults[FAULT_NO_MARKER]++;
 	/* A guest that was not counted must not look like one that was. */
@@ -436,9 +506,25 @@ static bool parse_option(const char *arg, const char **out)
 			return true;
 		}
 	}
+	if (!strncmp(arg, "flat=", 5) && arg[5] >= '0' && arg[5] <= '9') {
+		unsigned long flat = strtoul(arg + 5, &end, 10);
+
+		if (!*end && flat < NR_REGIONS) {
+			info.flat = flat;
+			return true;
+		}
+	}
+	if (!strncmp(arg, "first=", 6) && arg[6] >= '0' && arg[6] <= '9') {
+		unsigned long first = strtoul(arg + 6, &end, 10);
+
+		if (!*end && first < NR_REGIONS) {
+			info.first = first;
+			return true;
+		}
+	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH and lines=ROUNDS (0 to 1000000)\n",
-		arg);
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), flat=REGION and first=REGION (0 to %d)\n",
+		arg, NR_REGIONS - 1);
 	return false;
 }
 
@@ -461,6 +547,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 	info.api_min = qemu->version.min;
 	info.api_cur = qemu->version.cur;
 	info.api_used = qemu_plugin_version;
+	info.flat = NR_REGIONS;
 	if (!qemu_plugin_scoreboard_new &&
 	    !qemu_plugin_register_vcpu_insn_exec_inline) {
 		fprintf(stderr,

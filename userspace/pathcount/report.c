@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flat.h"
 #include "flow.h"
 #include "report.h"
 
@@ -27,6 +28,7 @@ static const char *const fault_names[] = {
 	[FAULT_NO_BEGIN]  = "end_without_begin",
 	[FAULT_NO_END]	  = "region_not_ended",
 	[FAULT_NO_MARKER] = "no_begin",
+	[FAULT_LOST]	  = "not_followed",
 };
 
 static const char *const fault_texts[] = {
@@ -34,6 +36,7 @@ static const char *const fault_texts[] = {
 	[FAULT_NO_BEGIN]  = "END marker without a BEGIN before it",
 	[FAULT_NO_END]	  = "the guest ended inside a region: no END marker",
 	[FAULT_NO_MARKER] = "no BEGIN marker was executed: nothing was counted",
+	[FAULT_LOST]	  = "a flat region has more tasks or interrupts than can be followed",
 };
 
 static char *path, *tmp_path;
@@ -212,6 +215,64 @@ static void write_round(const struct round *round, unsigned int region,
 	fputs("}\n", out);
 }
 
+static int compare_rows(const void *a, const void *b)
+{
+	const struct flat_row *x = a, *y = b;
+
+	if (x->block->addr != y->block->addr)
+		return x->block->addr < y->block->addr ? -1 : 1;
+	if (x->block != y->block)
+		return x->block->id < y->block->id ? -1 : 1;
+	if (x->executed != y->executed)
+		return x->executed < y->executed ? -1 : 1;
+	return (int)x->context - (int)y->context;
+}
+
+/* Rows of the same are one in the output. */
+static unsigned int add_up(struct flat_row *rows, unsigned int nr)
+{
+	unsigned int i, kept = 0;
+
+	qsort(rows, nr, sizeof(*rows), compare_rows);
+	for (i = 0; i < nr; i++) {
+		if (kept && !compare_rows(&rows[kept - 1], &rows[i]))
+			rows[kept - 1].times += rows[i].times;
+		else
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+static void write_flat(struct flat_region *region, unsigned int number)
+{
+	const char *comma = "";
+	unsigned int i, nr;
+
+	for (i = 0; i < region->nr_rows; i++)
+		write_block(region->rows[i].block);
+	nr = add_up(region->rows, region->nr_rows);
+	fprintf(out, "{\"type\":\"flat\",\"region\":%u,\"rounds\":%u,"
+		"\"switches\":%u,\"entries\":[", number, region->rounds,
+		region->switches);
+	for (i = NR_BASE_CONTEXTS; i < flat_nr_contexts; i++) {
+		fprintf(out, "%s[%u,\"0x%" PRIx64 "\",%u]", comma, i,
+			flat_entry[i], region->entries[i]);
+		comma = ",";
+	}
+	fputs("],\"counts\":[", out);
+	comma = "";
+	for (i = 0; i < nr; i++) {
+		const struct flat_row *row = &region->rows[i];
+
+		if (!row->times)
+			continue;
+		fprintf(out, "%s[%d,%u,%u,%" PRId64 "]", comma, row->block->id,
+			row->executed, row->context, row->times);
+		comma = ",";
+	}
+	fputs("]}\n", out);
+}
+
 static void write_end(const struct report_info *info)
 {
 	const char *comma = "";
@@ -256,6 +317,9 @@ bool report_write(const struct report_info *info)
 		write_blocks(region->roots);
 		write_nodes(region->roots, i);
 	}
+	for (i = 0; i < NR_REGIONS; i++)
+		if (flat_regions[i])
+			write_flat(flat_regions[i], i);
 	write_end(info);
 	if (ferror(out) | fclose(out) || rename(tmp_path, path)) {
 		fprintf(stderr, "pathcount: cannot write %s: %s\n", path,

@@ -11,6 +11,7 @@ enum report_fault {
 	FAULT_NO_BEGIN,		/* END outside of a region */
 	FAULT_NO_END,		/* the guest ended inside a region */
 	FAULT_NO_MARKER,	/* no BEGIN was executed at all */
+	FAULT_LOST,		/* more tasks or entries than flat.c follows */
 	NR_FAULTS,
 };
 
@@ -20,6 +21,8 @@ enum report_fault {
  * @api_cur:	QEMU's own
  * @api_used:	the one that pathcount declared
  * @lines:	the option of this name
+ * @flat:	the first region that is counted flat
+ * @first:	those before this one are not counted
  * @faults:	how often each fault was seen
  */
 struct report_info {
@@ -27,6 +30,8 @@ struct report_info {
 	int api_cur;
 	int api_used;
 	unsigned int lines;
+	unsigned int flat;
+	unsigned int first;
 	unsigned int faults[NR_FAULTS];
 };
 

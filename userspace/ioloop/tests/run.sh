@@ -81,6 +81,28 @@ json() {
 	verdict $? "$name"
 }
 
+# begun PID: wait until it has a job, a process or a thread. Then it knows how
+# large its files are, and takes its signals.
+begun() {
+	local tries tasks
+
+	for ((tries = 0; tries < 600; tries++)); do
+		tasks=("/proc/$1/task/"*)
+		if [ ${#tasks[@]} -gt 1 ] || pgrep -P "$1" >/dev/null; then
+			return
+		fi
+		sleep 0.05
+	done
+}
+
+# direct ENGINE: 1 if it can bypass the page cache, which is what it is for
+direct() {
+	case $1 in
+	mmap | buffered | splice) echo 0 ;;
+	*) echo 1 ;;
+	esac
+}
+
 build() {
 	if ! make -s -C "$here" O="$dir/$1" "${@:2}" >"$dir/log" 2>&1; then
 		sed 's/^/# /' "$dir/log"
@@ -164,7 +186,7 @@ expect 1 "No such file" "output in no folder" --ioengine=null \
 expect 1 "No space left" "output on a full device" --ioengine=null \
 	--number_ios=1 --output=/dev/full
 expect 1 "read of 1000 bytes at offset 0: Invalid argument (errno 22)" \
-	"I/O that is not aligned" --filename="$file" --bs=1000 --number_ios=1
+	"I/O that is not aligned" --filename="$file" --bs=1000 --number_ios=1 --direct=1
 expect 1 "there is no processor 4095, there are 0" "processor that is not there" --ioengine=null \
 	--number_ios=1 --cpus_allowed=4095
 
@@ -180,7 +202,7 @@ for engine in sync vsync libaio io_uring; do
 		json 'job["ios"] == 400 and job["bytes"] == 400 * 4096 and
 		      len(job["rounds"]) == 2 and r["options"]["direct"]' \
 			"$engine $rw" --ioengine="$engine" --rw="$rw" \
-			--filename="$file" --number_ios=200 --rounds=2
+			--filename="$file" --number_ios=200 --rounds=2 --direct=1
 	done
 done
 for engine in mmap buffered; do
@@ -197,13 +219,14 @@ json 'job["ios"] == 400' "splice" --ioengine=splice --filename="$file" \
 json 'job["ios"] == 250' "a batch that is not full" --ioengine=libaio \
 	--filename="$file" --number_ios=250 --iodepth=100
 json 'job["ios"] == 250' "an io_uring batch that is not full" --rw=randrw \
-	--ioengine=io_uring --filename="$file" --number_ios=250 --iodepth=100
+	--ioengine=io_uring --filename="$file" --number_ios=250 --iodepth=100 \
+	--direct=1
 json 'job["flags"] == ["fixedbufs", "registerfiles"]' "io_uring, registered" \
 	--ioengine=io_uring --fixedbufs --registerfiles --filename="$file" \
-	--number_ios=100
+	--number_ios=100 --direct=1
 json '"hipri" not in job["flags"] or job["ios"] == 100' \
 	"io_uring, polled if possible" --ioengine=io_uring --hipri --optional \
-	--filename="$file" --number_ios=100
+	--filename="$file" --number_ios=100 --direct=1
 json 'job["ios"] == 100 and job["flags"] == ["sqthread_poll"]' \
 	"io_uring with a thread" --ioengine=io_uring --sqthread_poll \
 	--filename="$file" --number_ios=100
@@ -225,7 +248,7 @@ done
 json 'len(r["jobs"]) == 200 and
       all(j["start_ns"] and j["ios"] for j in r["jobs"])' \
 	"two hundred threads and a time" --thread --numjobs=200 --lat \
-	--filename="$file" --runtime=500ms
+	--filename="$file" --runtime=500ms --time_based
 json 'len(r["jobs"]) == 200 and all(j["ios"] == 10 for j in r["jobs"])' \
 	"two hundred processes" --numjobs=200 --filename="$file" \
 	--number_ios=10
@@ -235,8 +258,12 @@ json 'job["filename"].endswith("a:b")' "a colon in a name" \
 cp "$file" "$dir/"$'q"\xff\n'
 json 'job["ios"] == 10' "a name that is hard to write" \
 	--filename="$dir/"$'q"\xff\n' --number_ios=10
+json '6e8 <= job["end_ns"] - job["start_ns"] and
+      sum(i["ns"] for i in job["rounds"]) < 1e8' \
+	"a sleep after each round, which no round has in it" --drain=200ms \
+	--filename="$file" --number_ios=10 --rounds=3
 json 'r["stopped_by"] == "runtime" and job["ns"] < 2e9' "runtime" \
-	--filename="$file" --runtime=300ms
+	--filename="$file" --runtime=300ms --time_based
 
 # Sizes
 for engine in sync vsync libaio io_uring mmap buffered splice; do
@@ -247,14 +274,184 @@ for engine in sync vsync libaio io_uring mmap buffered splice; do
 	      38000 < job["bytes"] / 600 < 46000' \
 		"$engine, three sizes" --bssplit=4k/10:64k/50:16k --rw=$rw \
 		--ioengine="$engine" --filename="$file" --number_ios=300 \
-		--rounds=2
+		--rounds=2 --direct="$(direct "$engine")"
 	json '30000 < job["bytes"] / 600 < 40000 and
 	      job["bytes"] % 512 == 0' \
 		"$engine, a range of sizes" --bsrange=512-64k --ioengine=$engine \
-		--filename="$file" --number_ios=300 --rounds=2 --size=1m
+		--filename="$file" --number_ios=300 --rounds=2 --size=1m \
+		--direct="$(direct "$engine")"
 done
 json 'job["bytes"] == 300 * 8192' "a range of one size" --bsrange=8k-8k \
 	--pattern=fixed --filename="$file" --number_ios=300
+
+# Lines of fio
+
+# report EXPRESSION: it holds for r, the report in $dir/out
+report() {
+	[ "$status" = 0 ] && python3 - "$dir/out" "$1" 2>>"$dir/err" <<-'PYTHON'
+		import json, sys
+		r = json.load(open(sys.argv[1]))
+		o, job = r["options"], r["jobs"][0]
+		assert r["ok"] and eval("(" + sys.argv[2] + ")"), sys.argv[2]
+	PYTHON
+}
+
+json 'r["options"]["direct"] is False and r["options"]["iodepth"] == 1 and
+      r["options"]["invalidate"] and job["ios"] == 1024' \
+	"defaults are those of fio: one pass through the page cache" \
+	--filename="$file" --ioengine=libaio
+json 'r["stopped_by"] == "runtime" and job["ios"] > 1024' \
+	"a time, not a pass" --filename="$file" --time_based --runtime=300ms
+json 'r["stopped_by"] == "count" and job["ios"] == 1024' \
+	"a pass that is shorter than the time" --filename="$file" --runtime=60
+json 'job["ios"] == 25600 and r["options"]["ioengine"] == "null"' \
+	"null has a size, too" --ioengine=null --size=100M
+json '3.5e6 < job["bytes"] < 4.9e6' "a pass of several sizes" \
+	--filename="$file" --bssplit=4k/50:16k/50 --rw=randread
+words=(ioengine=psync ioengine=pvsync2 blocksize=4K bs=4kb bs=4096B bs=0x1000
+       readwrite=read readwrite=readwrite buffered=0 timeout=1h runtime=500msec
+       thread=1 direct=1 direct norandommap gtod_reduce=1 stonewall eta=never
+       group_reporting randrepeat=0 iodepth_batch_submit=1 allow_mounted_write=0
+       iodepth_batch_complete=1 iodepth_batch_complete_max=1)
+for word in "${words[@]}"; do
+	run --filename="$file" --number_ios=10 "--$word" --output-format=json
+	[ ! -s "$dir/err" ] &&
+		grep -q '"ios": 10, "bytes": 40960, "errors": 0' "$dir/out"
+	verdict $? "fio's --$word"
+done
+run -name=x -filename "$file" -size 1m -direct 1 -thread -iodepth=1 \
+	-readwrite=readwrite -rwmixwrite=30 --output-format=json
+report 'o["name"] == "x" and o["direct"] and o["thread"] and
+	o["rw"] == "rw" and o["rwmixread"] == 70 and job["ios"] == 256'
+verdict $? "one dash, and values behind blanks"
+seeds=$(for i in 1 2; do
+	"$ioloop" --ioengine=null --number_ios="$i" --randrepeat=0 \
+		--output-format=json | grep -o '"randseed": [0-9]*'
+done)
+[ "$(echo "$seeds" | sort -u | grep -c seed)" = 2 ]
+verdict $? "randrepeat=0 is another seed each time"
+expect 2 "is --iodepth meant" "two letters swapped" --iodpeth=4
+expect 2 "is --group_reporting meant" "a letter left out" --group-reportin
+expect 2 "is --readwrite meant" "a near match of another spelling" --readwrit=x
+expect 2 "no such option; --help" "nothing like it" --xyzzy=1
+expect 2 "reads no job files" "a job file" job.fio
+expect 2 "is a second job after 'a'" "two jobs" --name=a --name=b
+expect 2 "must be --iodepth=8" "a batch that is not the depth" --iodepth=8 \
+	--iodepth_batch_submit=2 --ioengine=libaio --filename="$file"
+expect 2 "must be 1" "a map of blocks" --norandommap=0 --filename="$file"
+expect 2 "must be one of split" "CPUs that are shared" \
+	--cpus_allowed_policy=shared --filename="$file"
+expect 2 "must be one of always never auto" "eta" --eta=sometimes
+expect 2 "must be from 1 to 99" "no reads" --rwmixwrite=100
+expect 2 "must be 0 or 1" "buffered=2" --buffered=2
+expect 2 "does not go with --gtod_reduce" "latencies without a clock" --lat \
+	--gtod_reduce=1 --filename="$file"
+expect 2 "at most 256 without --filename" "too many files" --name=a \
+	--numjobs=257
+expect 2 "must be at least --bs" "a size below a block" --ioengine=null \
+	--size=1k
+
+# What people read
+run --name=job --filename="$file" --numjobs=2 --thread --time_based \
+	--runtime=300ms --group_reporting --lat --output="$dir/report"
+[ "$status" = 0 ] && [ ! -s "$dir/out" ] && [ ! -s "$dir/err" ] &&
+	grep -q "^job: ioengine=sync, rw=read, bs=4k, iodepth=1, direct=0;" \
+		"$dir/report" && grep -q " IOPS .* us/I/O " "$dir/report" &&
+	grep -Eq "^total .*[0-9][kM] " "$dir/report" &&
+	[ "$(grep -c "latency us: mean" "$dir/report")" = 1 ] &&
+	! grep -q "^ *[01] " "$dir/report"
+verdict $? "a name, and all jobs in one line"
+
+# Files that fio makes
+expect 1 "cannot create it: No such" "a file in no folder" \
+	--filename="$dir/none/x" --size=1m
+expect 1 "cannot open it: No such" "a device that is not there" \
+	--filename=/dev/none --size=1m
+cd "$dir" || exit 1
+run --name=made/up --size=100k --numjobs=2 --output-format=json
+report 'len(r["jobs"]) == 2 and all(j["ios"] == 25 for j in r["jobs"]) and
+	job["filename"] == "made_up.0.0"' &&
+	[ "$(stat -c %s made_up.0.0 made_up.1.0 | tr '\n' ' ')" = \
+	  "102400 102400 " ] && [ "$(wc -l <err)" = 2 ] &&
+	[ "$(tr -d '\0' <made_up.0.0 | wc -c)" -gt 100000 ]
+verdict $? "files that are not there are made"
+rm -f made_up.*
+
+# calls PROGRAM ARGS...: which system calls do the I/O of this line, and how
+calls() {
+	strace -f -qq -o trace \
+		-e trace=openat,open,pread64,pwrite64,preadv2,io_submit "$@" \
+		--output=traced >/dev/null 2>>err
+	grep -o 'pread64\|pwrite64\|preadv2\|io_submit\|"[^"/]*", [^)]*O_DIRECT' \
+		trace | sed 's/.*O_DIRECT/O_DIRECT/' | sort -u
+}
+
+# The command line of fio's HOWTO, and jobs of its examples as command lines
+# (fio-*.fio, null.fio, tiobench-example.fio), each as it is, until Ctrl-C.
+# Then a shorter one, which fio runs as well: both do as many I/Os of as many
+# bytes by the same system calls.
+truncate -s 10G fio-{rand,seq}-{reads,read,write,RW}
+truncate -s 64m random-writers.{0,1,2,3}.0
+truncate -s 512m f{1,4}.{0,1,2,3}.0
+number=0
+while read -r -a line; do
+	number=$((number + 1))
+	"$ioloop" "${line[@]}" --output-format=json >out 2>err &
+	pid=$!
+	begun $pid
+	sleep 0.1
+	kill -INT $pid 2>>err
+	wait $pid
+	status=$?
+	report "'${line[0]}' == '--name=' + o['name'] and
+		all(j['ios'] for j in r['jobs'])"
+	verdict $? "line $number of fio runs"
+
+	short=("${line[@]}" --size=1m --time_based=0 --output-format=json)
+	run "${short[@]}"
+	fio "${short[@]}" --output=fio.json >>err 2>&1 &&
+		report '(lambda fio, null: sorted(
+			(j["ios"], null or j["bytes"]) for j in r["jobs"]
+		) == sorted(
+			(sum(j[d]["total_ios"] for d in ("read", "write")),
+			 null or sum(j[d]["io_bytes"] for d in ("read", "write")))
+			for j in fio["jobs"]
+		) and job["ios"])(json.load(open("fio.json")),
+				  o["ioengine"] == "null")'
+	verdict $? "line $number of fio means as many I/Os and bytes"
+	calls fio "${short[@]}" >fio.calls
+	calls "$ioloop" "${short[@]}" >ours.calls
+	diff fio.calls ours.calls >>err &&
+		{ [ -s ours.calls ] || [[ ${line[*]} == *null* ]]; }
+	verdict $? "line $number of fio means the same system calls"
+done <<'EOF'
+--name=random-writers --ioengine=libaio --iodepth=4 --rw=randwrite --bs=32k --direct=0 --size=64m --numjobs=4
+--name=fio-rand-read --filename=fio-rand-read --rw=randread --bs=4K --direct=0 --numjobs=1 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
+--name=fio-rand-write --filename=fio-rand-write --rw=randwrite --bs=4K --direct=0 --numjobs=4 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
+--name=fio-rand-RW --filename=fio-rand-RW --rw=randrw --rwmixread=60 --rwmixwrite=40 --bs=4K --direct=0 --numjobs=4 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
+--name=fio-seq-reads --filename=fio-seq-reads --rw=read --bs=256K --direct=1 --numjobs=1 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
+--name=fio-seq-write --filename=fio-seq-write --rw=write --bs=256K --direct=0 --numjobs=1 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
+--name=fio-seq-RW --filename=fio-seq-RW --rw=rw --rwmixread=60 --rwmixwrite=40 --bs=256K --direct=0 --numjobs=4 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
+--name=null --bs=4k --gtod_reduce=1 --ioengine=null --size=100g --rw=randread --norandommap
+--name=f1 --direct=1 --size=512m --bsrange=4k-4k --timeout=60 --numjobs=4 --rw=write
+--name=f4 --direct=1 --size=512m --bsrange=4k-4k --timeout=60 --numjobs=4 --stonewall --rw=randread
+EOF
+[ $number = 10 ]
+verdict $? "these were ten lines of fio"
+
+# batches PROGRAM: how many I/Os go down at a time, of eight batches of eight
+batches() {
+	calls "$1" --name=x --filename="$file" --size=256k --direct=1 \
+		--ioengine=libaio --iodepth=8 --iodepth_batch_submit=8 \
+		--iodepth_batch_complete_min=8 >/dev/null
+	grep -o 'io_submit([^,]*, [0-9]*' trace | grep -o '[0-9]*$' |
+		tail -n 8 | tr '\n' ' '
+}
+[ "$(batches fio)" = "8 8 8 8 8 8 8 8 " ] &&
+	[ "$(batches "$ioloop")" = "8 8 8 8 8 8 8 8 " ]
+verdict $? "batches are those of fio with its options for them"
+rm -f fio-* random-writers.* f[14].* fio.* ours.calls traced trace
+cd "$OLDPWD" || exit 1
 
 run --ioengine=null --number_ios=5 --output="$dir/report" \
 	--output-format=json --rounds=50
@@ -289,7 +486,7 @@ complete() {
 		 echo "${COMPREPLY[*]}"' \
 		bash "$here/ioloop.bash-completion" "$@" 2>>"$dir/err"
 }
-for option in ioengine rw pattern inject output-format; do
+for option in ioengine rw pattern inject cpus_allowed_policy output-format; do
 	run "--$option=none"
 	names=$(sed 's/.*must be one of //; s/ calibrate$//' "$dir/err")
 	complete "--$option" = >"$dir/out"
@@ -308,7 +505,8 @@ for engine in sync vsync libaio io_uring mmap buffered splice; do
 	      job["latency"]["percentiles_ns"]["99.99"] <=
 	      job["latency"]["max_ns"] and job["latency_overhead_ns"] > 0' \
 		"$engine with latencies" --lat --ioengine="$engine" \
-		--filename="$file" --number_ios=300 --rounds=2
+		--filename="$file" --number_ios=300 --rounds=2 \
+		--direct="$(direct "$engine")"
 done
 json 'job["ios"] == 100 and job["bytes"] == 100 << 16 and
       len(job["pieces"]) == 4 and
@@ -323,12 +521,13 @@ json 'job["ios"] == 250' "libaio without io_getevents" --ioengine=libaio \
 
 # Control and what is measured beside
 json 'job["ios"] == 2 * 1024' "two passes" --loops=2 --filename="$file"
-expect 2 "instead of --number_ios" "passes and a count" --loops=2 \
+expect 2 "neither --number_ios nor" "passes and a count" --loops=2 \
 	--number_ios=5 --filename="$file"
 json '1.5e9 < job["ns"] < 9e9' "a rate" --rate_iops=50 --number_ios=100 \
 	--filename="$file"
 json '100 < r["jobs"][0]["ios"] <= 1200' "a rate in a time" --runtime=1s \
-	--rate_iops=1000 --filename="$file" --ioengine=io_uring --iodepth=7
+	--rate_iops=1000 --filename="$file" --ioengine=io_uring --iodepth=7 \
+	--time_based
 expect 2 "does not go with calibrate" "a rate without I/O" --rate_iops=5 \
 	--calibrate --number_ios=5
 json 'len(job["pmu"]) == 7 and
@@ -338,7 +537,7 @@ json 'len(job["pmu"]) == 7 and
 json 'job["end_ns"] - job["start_ns"] >= job["ns"] and
       0 <= r["idle_percent"] <= 100 and
       job["user_ns"] + job["system_ns"] > 0' "processor time" \
-	--filename="$file" --runtime=500ms --direct=0
+	--filename="$file" --runtime=500ms --direct=0 --time_based
 expect 2 "not CTL,ACK" "one FIFO of two" --perf_control=x --ioengine=null
 expect 1 "perf_control: No such file" "no perf" --perf_control=/x,/y \
 	--filename="$file" --number_ios=1
@@ -372,22 +571,26 @@ written() {
 }
 for engine in sync vsync libaio io_uring buffered; do
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
-	run --filename="$file" --ioengine="$engine" --rw=write --offset=1m \
+	run --filename="$file" --ioengine="$engine" \
+		--direct="$(direct "$engine")" --rw=write --offset=1m \
 		--size=64k --number_ios=1000 --bs=8k
 	written 65536 1048576
 	verdict $? "$engine writes all of its area and nothing else"
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
-	run --filename="$file" --ioengine="$engine" --rw=randwrite \
+	run --filename="$file" --ioengine="$engine" \
+		--direct="$(direct "$engine")" --rw=randwrite \
 		--offset=1m --size=64k --number_ios=1000 --bs=8k
 	written 65536 1048576
 	verdict $? "$engine writes its area at random and nothing else"
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
-	run --filename="$file" --ioengine="$engine" --rw=randwrite \
+	run --filename="$file" --ioengine="$engine" \
+		--direct="$(direct "$engine")" --rw=randwrite \
 		--offset=1m --size=64k --number_ios=2000 --bsrange=4k-24k
 	written 65536 1048576
 	verdict $? "$engine writes blocks of all sizes and nothing else"
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
-	run --filename="$file" --ioengine="$engine" --rw=write --offset=64k \
+	run --filename="$file" --ioengine="$engine" \
+		--direct="$(direct "$engine")" --rw=write --offset=64k \
 		--pattern=fixed --number_ios=100
 	written 4096 65536
 	verdict $? "$engine writes one place and nothing else"
@@ -395,22 +598,8 @@ done
 
 # Ends in the middle
 
-# begun PID: wait until it has a job, a process or a thread. Then it knows how
-# large its files are, and takes its signals.
-begun() {
-	local tries tasks
-
-	for ((tries = 0; tries < 600; tries++)); do
-		tasks=("/proc/$1/task/"*)
-		if [ ${#tasks[@]} -gt 1 ] || pgrep -P "$1" >/dev/null; then
-			return
-		fi
-		sleep 0.05
-	done
-}
-
 for engine in sync libaio io_uring mmap splice; do
-	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
+	"$ioloop" --filename="$file" --ioengine="$engine" --time_based --runtime=20s \
 		--output-format=json >"$dir/out" 2>"$dir/err" &
 	pid=$!
 	begun $pid
@@ -419,7 +608,7 @@ for engine in sync libaio io_uring mmap splice; do
 		[ ! -s "$dir/err" ]
 	verdict $? "$engine: Ctrl-C ends it with a report"
 done
-"$ioloop" --filename="$file" --numjobs=20 --thread --runtime=20s \
+"$ioloop" --filename="$file" --numjobs=20 --thread --time_based --runtime=20s \
 	--output-format=json >"$dir/out" 2>"$dir/err" &
 pid=$!
 begun $pid
@@ -428,7 +617,7 @@ wait $pid && grep -q '"stopped_by": "signal"' "$dir/out" && [ ! -s "$dir/err" ]
 verdict $? "threads: Ctrl-C ends them with a report"
 for engine in sync vsync libaio io_uring buffered mmap splice; do
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
-	"$ioloop" --filename="$file" --ioengine="$engine" --runtime=20s \
+	"$ioloop" --filename="$file" --ioengine="$engine" --time_based --runtime=20s \
 		--output-format=json --invalidate=0 >"$dir/out" 2>"$dir/err" &
 	pid=$!
 	begun $pid
@@ -440,7 +629,7 @@ for engine in sync vsync libaio io_uring buffered mmap splice; do
 	verdict $? "$engine: a file that shrinks is an error"
 done
 dd if=/dev/zero of="$file" bs=64k count=64 status=none
-"$ioloop" --filename="$file" --runtime=20s >"$dir/out" 2>"$dir/err" &
+"$ioloop" --filename="$file" --time_based --runtime=20s >"$dir/out" 2>"$dir/err" &
 pid=$!
 begun $pid
 kill -KILL "$(pgrep -P $pid)"
@@ -455,6 +644,7 @@ inject() {
 	shift 4
 	strace -f -qq -o "$dir/trace" -e trace="${how%%:*}" -e inject="$how" \
 		"$ioloop" --filename="$file" --number_ios=300 --warmup_ios=0 \
+		--direct=1 \
 		--output-format=json "$@" >"$dir/out" 2>"$dir/err"
 	status=$?
 	if [ "$want" = 0 ]; then
@@ -488,7 +678,7 @@ if strace -qq -o /dev/null true 2>"$dir/err"; then
 	inject io_getevents:error=EINTR:$every 0 "" \
 		"libaio: EINTR from io_getevents" --ioengine=libaio --iodepth=10
 	inject splice:error=EINTR:$every 0 "" "splice: EINTR" \
-		--ioengine=splice
+		--ioengine=splice --direct=0
 	inject pwrite64:retval=1000:when=7 1 \
 		"write of 4096 bytes at offset [0-9]*: only 1000 bytes" \
 		"sync: a short write" --rw=write
@@ -512,15 +702,15 @@ if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
 	      r["devices"][0]["size"] == 4 << 20' "loop device" \
 		--filename="$dev" --number_ios=100 --rw=randrw
 	expect 1 "in multiples of 512" "block size below the device's" \
-		--filename="$dev" --bs=256 --number_ios=1
+		--filename="$dev" --bs=256 --number_ios=1 --direct=1
 	if grep -q 0 "/sys/block/${dev##*/}/queue/io_poll"; then
 		for engine in vsync io_uring; do
 			expect 1 "does not poll" "$engine: device without polls" \
 				--filename="$dev" --ioengine=$engine --hipri \
-				--number_ios=1
+				--number_ios=1 --direct=1
 			json 'job["flags"] == []' "$engine: optional polls" \
 				--filename="$dev" --ioengine=$engine --hipri \
-				--optional --number_ios=1
+				--optional --number_ios=1 --direct=1
 		done
 	else
 		skip "a device without polls" "loop devices poll here"
@@ -582,11 +772,12 @@ for target in "${targets[@]}"; do
 			json 'job["ios"] == 600' \
 				"$engine $more with sanitizers, ${target##*/}" \
 				--rw=$rw --ioengine=$engine --number_ios=300 \
-				--filename="$target" --rounds=2 $more
+				--filename="$target" --rounds=2 \
+				--direct="$(direct $engine)" $more
 		done
 	done
 done
-run --filename="$file" --bs=1000 --number_ios=1 --ioengine=libaio
+run --filename="$file" --bs=1000 --number_ios=1 --ioengine=libaio --direct=1
 [ "$status" = 1 ] && ! grep -q Sanitizer "$dir/err"
 verdict $? "an error with sanitizers"
 run --filename="$file" --number_ios=100 --rounds=3 --numjobs=2
@@ -598,7 +789,8 @@ if command -v valgrind >/dev/null; then
 				--trace-children=yes "$dir/plain/ioloop" \
 				--ioengine=$engine --filename="$target" --lat \
 				--bssplit=4k/50:16k/50 --number_ios=300 \
-				--rounds=2 >"$dir/out" 2>"$dir/err" &&
+				--direct="$(direct $engine)" --rounds=2 \
+				>"$dir/out" 2>"$dir/err" &&
 				[ ! -s "$dir/err" ]
 			verdict $? "$engine under valgrind, ${target##*/}"
 		done

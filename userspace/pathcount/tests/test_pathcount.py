@@ -56,6 +56,7 @@ class Output:
         self.nodes = collections.defaultdict(dict)
         self.contexts = collections.defaultdict(dict)
         self.median = {}
+        self.flat = {}
         self.types = []
         with path.open(encoding="ascii") as file:
             for line in file:
@@ -73,6 +74,8 @@ class Output:
                     self.nodes[item["region"]][item["node"]] = item
                 elif item["type"] == "context":
                     self.contexts[item["region"]][item["context"]] = item
+                elif item["type"] == "flat":
+                    self.flat[item["region"]] = item
                 elif item["type"] == "end":
                     self.end = item
 
@@ -84,6 +87,14 @@ class Output:
             for column in columns
             for _, executed, times, _, _ in node[column]
             if context in (None, node["context"])
+        )
+
+    def flat_total(self, region: int, user_of_the_task: bool = False) -> int:
+        """Instructions of a flat region; or the task's in user mode."""
+        return sum(
+            executed * times
+            for block, executed, context, times in self.flat[region]["counts"]
+            if not user_of_the_task or (not context and not is_kernel(self.blocks[block]["addr"]))
         )
 
     def kinds(self, region: int, column: str) -> collections.Counter[str]:
@@ -344,10 +355,61 @@ def check_lines(output: Output) -> list[str]:
     )
 
 
+def check_flat_user(output: Output) -> list[str]:
+    """Known code counts the same as in a call tree: exactly, but for one instruction more for each
+    fault in a repeated string instruction."""
+    faults = differs("regions", sorted(output.flat), sorted(EXPECTED))
+    for region, (body, user, rounds) in EXPECTED.items():
+        faults += differs(f"{body}: rounds", output.flat[region]["rounds"], rounds)
+        more = FAULTS[region] * rounds if body == "body_fault_rep" else 0
+        is_ = output.flat_total(region, user_of_the_task=True)
+        if not 0 <= is_ - user * rounds <= more:
+            faults.append(f"{body}: {is_}, should be {user * rounds}")
+    return faults
+
+
+def check_flat_clock(output: Output, ticks: dict[int, list[int]]) -> list[str]:
+    """The guest's clock says the same of all contexts together, but for a few instructions for each
+    interrupt or exception."""
+    faults = []
+    for region, (body, _, rounds) in EXPECTED.items():
+        entries = sum(times for _, _, times in output.flat[region]["entries"])
+        is_ = sum(ticks[region]) - output.flat_total(region)
+        if abs(is_ - UNCOUNTED * rounds) > 3 * entries:
+            faults.append(f"{body}: ticks {is_} over instructions, {entries} entries")
+    return faults
+
+
+def check_flat_entries(output: Output) -> list[str]:
+    """Each page fault is an entry; the tick, in long regions, is another."""
+    faults = []
+    found = {
+        region: {address: times for _, address, times in item["entries"] if times}
+        for region, item in output.flat.items()
+    }
+    ticks = set(found[5])
+    if not ticks:
+        faults.append("body_long: no tick")
+    for region, count in FAULTS.items():
+        others = {
+            address: times for address, times in found[region].items() if address not in ticks
+        }
+        faults += differs(EXPECTED[region][0], list(others.values()), [count * EXPECTED[region][2]])
+    if output.flat[11]["switches"] < 200 * EXPECTED[11][2]:
+        faults.append(f"body_pingpong: {output.flat[11]['switches']} switches")
+    return faults
+
+
 def check_end(output: Output, **counts: int) -> list[str]:
     faults = differs("first line", output.types[0], "pathcount")
     faults += differs("last line", output.types[-1], "end")
-    for name in ("nested_begin", "end_without_begin", "region_not_ended", "no_begin"):
+    for name in (
+        "nested_begin",
+        "end_without_begin",
+        "region_not_ended",
+        "no_begin",
+        "not_followed",
+    ):
         faults += differs(name, output.end[name], counts.get(name, 0))
     return faults + differs("errors", len(output.end["errors"]), len(counts))
 
@@ -558,6 +620,13 @@ def run(
     tap.check(check_switches(output), "tasks are told from each other")
     tap.check(check_retpoline(output, symbols), "a retpoline is followed")
 
+    qemu(args, work, "flat", f"{plugin},out={work}/flat.json,flat=1,first=1")
+    output = Output(work / "flat.json")
+    tap.check(check_end(output), "flat: the output is whole and without errors")
+    tap.check(check_flat_user(output), "flat: known code counts exactly")
+    tap.check(check_flat_clock(output, ticks), "flat: the guest's clock says the same")
+    tap.check(check_flat_entries(output), "flat: entries and switches are counted")
+
     # The kernel's mitigations bring retpolines and calls without return. To start with another
     # timer than the local APIC's takes half the time.
     qemu(
@@ -588,6 +657,10 @@ def run(
         refused(args, plugin, out + ",colour=red", "colour=red"), "an unknown option: refused"
     )
     tap.check(refused(args, plugin, out + ",lines=-1", "lines=-1"), "a bad value: refused")
+    tap.check(
+        refused(args, plugin, out + ",flat=65536", "flat=65536"),
+        "a region that there is not: refused",
+    )
     tap.check(
         refused(args, plugin, f",out={work}/none/x", "No such file"),
         "an output that cannot be written: refused",
