@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from iopath import process
-from iopath.cache import Cache, out_of_space
+from iopath.cache import DOWNLOADS, Cache, out_of_space
 from iopath.errors import IopathError
 
 # Every suite that has kernels, with the suites its packages' dependencies are found in.
@@ -146,8 +146,20 @@ class Apt:
             if Path(name).exists():
                 with Path(name).open(encoding="utf-8", errors="replace") as lines:
                     found += read_index(lines, suite)
+        # What is not signed as it should be, or not as the signed list says. apt goes on with older
+        # lists, if it has any.
+        refused = re.findall(
+            r"^W: .*?(GPG error: .*)|^E: (Failed to fetch \S+  Hash Sum mismatch)",
+            output,
+            re.MULTILINE,
+        )
+        reasons = [signature or digest for signature, digest in refused]
         if not found:
+            if reasons:
+                raise IopathError(f"cannot fetch the lists of kernel packages: {reasons[0]}")
             raise IopathError(f"the mirror has no kernel packages; see {self._log()}")
+        for reason in reasons:
+            self._warn(f"not taken: {reason}")
         expired = re.findall(r"Release file for \S+/dists/(\S+)/InRelease is expired", output)
         if expired:
             self._warn(f"left out, their lists have expired: {', '.join(sorted(expired))}")
@@ -160,7 +172,7 @@ class Apt:
         ]
         if failed:
             self._warn(f"left out, their lists could not be fetched: {', '.join(failed)}")
-        return found, not failed
+        return found, not failed and not reasons
 
     # Packages.
 
@@ -187,6 +199,8 @@ class Apt:
         apt verifies each against the signed lists. What is in the pool is not fetched again.
         """
         self._configure()
+        while not self._cache.use(DOWNLOADS):
+            process.check_stopped(after=0.1)
         command = ["install", "--download-only", "--yes", "--no-install-recommends"]
         if not closure:
             command = ["download"]
@@ -322,24 +336,23 @@ def find_mirrors() -> tuple[str, str]:
     main = os.environ.get("IOPATH_MIRROR", "")
     security = os.environ.get("IOPATH_SECURITY_MIRROR", "")
     targets = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)", "Created-By: Packages"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    suites = {*SUITES, "stable", "testing", "unstable", "oldstable"}
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(ORIGIN)|$(LABEL)",
+         "Created-By: Packages"],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    # Others have suites called "stable" and the like, too. The Release file says whose it is.
     for target in targets.splitlines():
-        uri, release = target.rsplit("|", 1)
-        base = release.split("-")[0].split("/")[0]
-        if base not in suites:
+        uri, origin, label = target.rsplit("|", 2)
+        if origin != "Debian":
             continue
-        if "-security" in release or "/updates" in release:
+        if label == "Debian-Security":
             security = security or uri
-        else:
+        elif label == "Debian":
             main = main or uri
     if not main:
         raise IopathError(
-            "no Debian mirror in this machine's apt configuration: set IOPATH_MIRROR to one"
+            "no Debian mirror among this machine's package lists: run apt-get update,"
+            " or set IOPATH_MIRROR to one"
         )
     return main, security or main.rstrip("/") + "-security"
 

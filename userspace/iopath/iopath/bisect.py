@@ -125,6 +125,7 @@ def tree(
 ) -> list[dict[str, Any]]:
     """Search the commits of the git tree *path* with git bisect, building each with *command* (a
     shell's); the results of the first bad commit and the one before."""
+    _check_top(path)
     if _git(path, "status", "--porcelain", "--untracked-files=no"):
         raise UsageError(f"{path} has uncommitted changes: commit or stash them first")
     if (path / _git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
@@ -154,7 +155,7 @@ def tree(
             _git(path, "checkout", "--quiet", "--detach", commit)
             ends.append(at_head())
         is_bad = search.judge(*ends)
-        output = _git(path, "bisect", "start", bad, good)
+        output = _bisect(path, "start", bad, good)
         while not (found := re.search(r"([0-9a-f]{40}) is the first bad commit", output)):
             if "There are only 'skip'ped commits left" in output:
                 commits = [
@@ -169,10 +170,7 @@ def tree(
             except IopathError as error:
                 say(f"skipped: {error}")
                 word = "skip"
-            output = _git(path, "bisect", word, check=False)
-            trouble = re.search(r"^(?:error|fatal): (.*)", output, re.MULTILINE)
-            if trouble:
-                raise IopathError(f"git bisect {word}: {trouble.group(1)}")
+            output = _bisect(path, word)
         first = found.group(1)
         _git(path, "bisect", "reset", "HEAD")
         parent = _git(path, "rev-parse", f"{first}^")
@@ -187,6 +185,33 @@ def tree(
         _git(path, "checkout", "--quiet", start, check=False)
 
 
+def _check_top(path: Path) -> None:
+    """Complain unless *path* is the top of a kernel's repository: git would take one that lies
+    above it, and check out that one's commits."""
+    try:
+        top = _git(path, "rev-parse", "--show-toplevel")
+    except IopathError as error:
+        raise UsageError(f"{path} is no git repository with a work tree") from error
+    if Path(top) != path.resolve():
+        raise UsageError(f"{path} is not the top of a git repository: that is {top}")
+    if not all((path / name).is_file() for name in ("Kbuild", "Kconfig", "Makefile")):
+        raise UsageError(f"{path} is not a kernel: it lacks Kbuild, Kconfig or Makefile")
+
+
+_SKIPPED = 2  # exit status of git bisect where only skipped commits are left
+
+
+def _bisect(path: Path, *words: str) -> str:
+    """What git bisect says. Raises IopathError where it cannot go on, such as with a merge base
+    that is bad; git's explanation may be several lines."""
+    done = _run_git(path, "bisect", *words)
+    if done.returncode not in (0, _SKIPPED):
+        lines = (done.stderr.strip() or done.stdout.strip() or "it failed").splitlines()
+        text = " ".join(line.strip().removeprefix("error: ") for line in lines)
+        raise IopathError(f"git bisect {words[0]}: {text}")
+    return done.stdout + done.stderr
+
+
 def _commit(path: Path, name: str) -> str:
     try:
         return _git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
@@ -195,14 +220,18 @@ def _commit(path: Path, name: str) -> str:
 
 
 def _git(path: Path, *words: str, check: bool = True) -> str:
-    done = subprocess.run(
+    done = _run_git(path, *words)
+    if check and done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise IopathError(f"git {words[0]}: {lines[0] if lines else 'it failed'}")
+    return done.stdout.strip()
+
+
+def _run_git(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [process.need("git", "git"), "-C", path, *words],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "LC_ALL": "C"},
     )
-    if check and done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise IopathError(f"git {words[0]}: {lines[0] if lines else 'it failed'}")
-    return (done.stdout if check else done.stdout + done.stderr).strip()

@@ -28,6 +28,8 @@ _TOOLS = (
 # The parts of a kernel's own modules that a guest may need.
 _MODULES = ("drivers/block", "fs/configfs")
 
+_TAR_FAILED = 2  # its exit status, also where a pattern matched nothing
+
 # Raised when an entry made by this file would come out different from the same inputs.
 _RECIPE = 1
 
@@ -112,10 +114,12 @@ def _unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
             "--keep-directory-symlink",
         ]
     )
+    plain = {**os.environ, "LC_ALL": "C"}
     with subprocess.Popen(
         [process.need("dpkg-deb", "dpkg"), "--fsys-tarfile", deb],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=plain,
     ) as source:
         tar = subprocess.run(
             [process.need("tar", "tar"), "-x", "--no-same-owner", "-C", folder, *select],
@@ -123,14 +127,20 @@ def _unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "LC_ALL": "C"},
+            env=plain,
         )
+        if source.stdout:
+            source.stdout.close()  # or else dpkg-deb would wait for us where tar died
         errors = (source.stderr.read() if source.stderr else b"").decode(errors="replace")
     complaints = [line for line in tar.stderr.splitlines() if "Not found in archive" not in line]
+    unmatched = len(complaints) < len(tar.stderr.splitlines())
     complaints = [line for line in complaints if "Exiting with failure status" not in line]
     if complaints:
         raise IopathError(f"cannot unpack {deb.name}: {complaints[0]}")
-    if source.returncode and not (only and "paste subprocess" in errors):
+    # That a pattern matched nothing is no failure, and tar says so with a status of its own.
+    if tar.returncode and not (tar.returncode == _TAR_FAILED and unmatched):
+        raise IopathError(f"cannot unpack {deb.name}: tar ended with status {tar.returncode}")
+    if source.returncode and not (only and "Broken pipe" in errors):
         raise IopathError(f"cannot unpack {deb.name}: {errors.strip().splitlines()[-1]}")
 
 
@@ -202,9 +212,13 @@ def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, s
     shutil.copyfile(headers / ".config", folder / "config")
 
 
-def debug_info(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Path:
-    """The kernel as an ELF file with its debug information."""
+def debug_info(
+    kernel: DebianKernel | Tree, built: Built, cache: Cache, apt: Apt, step: Step
+) -> Path:
+    """The kernel that was *built* and measured as an ELF file with its debug information."""
     if isinstance(kernel, Tree):
+        if digest_file(kernel.path / _IMAGE) != built.digests["vmlinuz"]:
+            raise IopathError(f"tree:{kernel.path} has changed meanwhile: measure it again")
         return kernel.path / "vmlinux"
 
     def make(folder: Path) -> None:
@@ -234,24 +248,66 @@ def debug_info(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) 
 # Kernels from a source tree.
 
 
+# Where a tree's image and configuration are in its cache entry.
+_IMAGE = "arch/x86/boot/bzImage"
+_KEPT = {_IMAGE: "vmlinuz", ".config": "config"}
+
+
 def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
+    step("reading the tree", 0.0)
     release = tree.release
-    inputs = {
-        name: digest_file(tree.path / name)
-        for name in ("arch/x86/boot/bzImage", ".config", "Module.symvers")
-    }
+    inputs = _tree_inputs(tree)
 
     def make(folder: Path) -> None:
         step("building modules", 0.5)
         source = str(folder / "src")
         _make_modules(folder, [process.need("make", "make")], str(tree.path), source, release)
+        # What is measured is what lies here, whatever becomes of the tree.
+        for name, kept in _KEPT.items():
+            shutil.copyfile(tree.path / name, folder / kept)
+        for module in _own_modules(tree):
+            target = folder / "lib" / module.relative_to(tree.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(module, target)
+        if _tree_inputs(tree) != inputs:
+            raise IopathError(f"tree:{tree.path} has changed meanwhile: wait until it is built")
 
     modules = _modules_entry(cache, {"tree": inputs}, make, step)
-    # Whatever our modules depend on is below fs.
+    own = modules / "lib"
     return _built(
-        release, "", f"tree {tree.path}", tree.image, tree.path / ".config", modules,
-        tree.path / "fs",
+        release, "", f"tree {tree.path}", modules / "vmlinuz", modules / "config", modules,
+        own if own.is_dir() else None,
     )  # fmt: skip
+
+
+def _own_modules(tree: Tree) -> list[Path]:
+    """The tree's modules that a guest may need."""
+    return sorted(path for part in _MODULES for path in (tree.path / part).rglob("*.ko"))
+
+
+def _tree_inputs(tree: Tree) -> dict[str, object]:
+    """All of a tree that takes part in a measurement: what runs, and what our modules are built
+    with and against."""
+    files = [*map(tree.path.joinpath, (*_KEPT, "Module.symvers")), *_own_modules(tree)]
+    compiler = Path(process.need("gcc", "gcc")).resolve()
+    tools = [tree.path / name for name in ("tools/objtool/objtool", "scripts/mod/modpost")]
+    return {
+        **{str(path.relative_to(tree.path)): digest_file(path) for path in files},
+        "compiler": [str(compiler), digest_file(compiler)],
+        "tools": [digest_file(path) for path in tools if path.is_file()],
+        "headers": _headers_digest(tree.path),
+    }
+
+
+def _headers_digest(tree: Path) -> str:
+    """One digest of the headers of a tree, without the two that only say when it was built."""
+    state = hashlib.sha256()
+    for part in ("include", "arch/x86/include"):
+        for path in sorted((tree / part).rglob("*.h")):
+            if path.name not in ("compile.h", "utsversion.h"):
+                state.update(f"{path.relative_to(tree)}\0{path.stat().st_size}\0".encode())
+                state.update(path.read_bytes())
+    return state.hexdigest()
 
 
 # The modules of this project.

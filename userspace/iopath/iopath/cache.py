@@ -6,6 +6,7 @@ per entry lets two processes that want the same one share the work. A manifest l
 that an entry which was damaged later is noticed and made again.
 """
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -17,12 +18,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from iopath import process
 from iopath.errors import IopathError
 
 # Below this total an entry's contents are read again at each use; above, sizes and times must do.
 _HASH_LIMIT = 128 << 20
+
+MANIFEST = "manifest.json"  # its time is that of the last use of the entry
+SIZE = "size"  # the bytes that the entry takes on the disk
+DOWNLOADS = "downloads"  # the name under which downloaded packages are used
+
+_RETRY = 0.1  # seconds until a lock that another holds is tried again
 
 # What says that a place cannot be written, rather than that the program is wrong.
 _UNWRITABLE = {
@@ -60,16 +68,44 @@ class Cache:
         self.root = root
         self._warn = warn
         self._verified: set[Path] = set()
+        self._held: dict[str, IO[str]] = {}
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock *name* against other processes and threads."""
+        """Hold the lock *name* against other processes and threads.
+
+        Raises process.Stopped if the program is ended while it waits: a thread that waits in the
+        kernel could not be.
+        """
         with out_of_space(f"cannot write the cache {self.root}"):
             (self.root / "locks").mkdir(parents=True, exist_ok=True)
             file = (self.root / "locks" / name).open("w")
         with file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            while not locked(file):
+                process.check_stopped(after=_RETRY)
             yield
+
+    def release(self) -> None:
+        """Let everything be removed that was held."""
+        while self._held:
+            self._held.popitem()[1].close()
+        self._verified.clear()
+
+    def use(self, name: str) -> bool:
+        """Hold *name* against prune.prune() until release() or the program's end; False if it is
+        being removed now."""
+        if name in self._held:
+            return True
+        try:
+            (self.root / "locks").mkdir(parents=True, exist_ok=True)
+            file = (self.root / "locks" / f"{name}.use").open("w")
+        except OSError:
+            return True  # where no lock can be written, nothing can be removed either
+        if not locked(file, fcntl.LOCK_SH):
+            file.close()
+            return False
+        self._held[name] = file
+        return True
 
     def path(self, kind: str, inputs: Mapping[str, Any]) -> Path:
         """Where the entry for *inputs* is, or would be."""
@@ -82,12 +118,16 @@ class Cache:
             return path
         if not path.exists():
             return None
+        if not self.use(f"{kind}-{path.name}"):
+            return None
         fault = _fault(path)
         if fault:
             if warn:
                 self._warn(f"cache entry {path} is damaged ({fault}): making it again")
             return None
         self._verified.add(path)
+        with contextlib.suppress(OSError):  # a cache that is only read has no time of last use
+            os.utime(path / MANIFEST)
         return path
 
     def entry(self, kind: str, inputs: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
@@ -96,10 +136,13 @@ class Cache:
         if found:
             return found
         path = self.path(kind, inputs)
-        with self.lock(f"{kind}-{path.name}"):
+        name = f"{kind}-{path.name}"
+        with self.lock(name):
             found = self._find(kind, inputs, warn=True)
             if found:
                 return found
+            while not self.use(name):
+                process.check_stopped(after=_RETRY)
             with out_of_space(f"cannot write the cache {self.root}"):
                 for leftover in path.parent.glob(f"{path.name}*"):
                     shutil.rmtree(leftover)
@@ -122,6 +165,15 @@ class Cache:
             manifest = _read_manifest(path)
             if manifest:
                 yield path, manifest["inputs"]
+
+
+def locked(file: IO[str], how: int = fcntl.LOCK_EX) -> bool:
+    """Lock a file if no one else holds it."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -147,12 +199,13 @@ def _write_manifest(folder: Path, inputs: Mapping[str, Any]) -> None:
     hashed = sum(path.lstat().st_size for path in paths) <= _HASH_LIMIT
     files = {str(path.relative_to(folder)): _mark(path, hashed=hashed) for path in paths}
     manifest = {"inputs": inputs, "made": int(time.time()), "hashed": hashed, "files": files}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / SIZE).write_text(str(sum(path.lstat().st_blocks * 512 for path in paths)))
+    (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
     try:
-        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest = json.loads((folder / MANIFEST).read_text())
     except (OSError, ValueError):
         return None
     whole = isinstance(manifest, dict) and {"inputs", "hashed", "files"} <= manifest.keys()

@@ -4,6 +4,7 @@
 Drawn without a display. Text stays text in an SVG, and the same result gives the same bytes.
 """
 
+import io
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+from iopath import files
 from iopath.errors import UsageError
 from iopath.profile import Layers
 from iopath.report import size_text
@@ -51,6 +53,7 @@ _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "iopath",
     "text.color": INK,
+    "text.parse_math": False,  # a "$" in a name is a "$"
     "xtick.color": INK,
     "ytick.color": INK,
 }
@@ -96,26 +99,27 @@ def rows(result: dict[str, Any]) -> list[Row]:
     return list(found.values())
 
 
-def looks(result: dict[str, Any]) -> dict[str, Look]:
-    """How each layer of a result is filled, in the order that they are stacked in.
+def looks(result: dict[str, Any], layers: Layers | None = None) -> dict[str, Look]:
+    """How each layer of a result is filled, in the order that they are stacked in, which is that of
+    *layers* or else of the package's own table.
 
-    A layer of the package's own table looks the same in every chart.
+    A layer of that table looks the same in every chart.
     """
     profiles = [record["profile"] for record in result["results"] if "profile" in record]
     used = dict.fromkeys(name for profile in profiles for name in profile["layers"])
-    known = [name for name in Layers().names if name != "other"]
+    known = [name for name in (layers or Layers()).names if name != "other"]
     names = [*known, *(name for name in used if name not in known and name != "other")]
     fills = (Look(colour, hatch) for hatch in itertools.cycle(_HATCHES) for colour in _PALETTE)
     found = {name: look for name, look in zip(names, fills, strict=False) if name in used}
     return found | ({"other": Look(OTHER)} if "other" in used else {})
 
 
-def ladder(result: dict[str, Any]) -> Figure:
+def ladder(result: dict[str, Any], layers: Layers | None = None) -> Figure:
     """What an I/O costs on every rung: a bar for each kernel, stacked by layer.
 
     Operations are side by side; block sizes are below each other, each with a scale of its own.
     """
-    table, fills = rows(result), looks(result)
+    table, fills = rows(result), looks(result, layers)
     kernels = [kernel["name"] for kernel in result["kernels"]]
     sizes = list(dict.fromkeys(row.size for row in table if row.size)) or [0]
     ops = list(dict.fromkeys(row.op for row in table if row.op != "none")) or ["none"]
@@ -311,7 +315,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 
-def write_svg(figure: Figure, to: Path | TextIO, background: str = "none") -> None:
+def write_svg(figure: Figure, to: TextIO, background: str = "none") -> None:
     """Write a chart as SVG; without a date, so that the same chart is the same text."""
     with matplotlib.rc_context(_STYLE):
         metadata = {"Date": None, "Creator": None}
@@ -320,14 +324,17 @@ def write_svg(figure: Figure, to: Path | TextIO, background: str = "none") -> No
 
 def save(figure: Figure, path: Path) -> None:
     """Write a chart to a file, as its suffix says: .svg or .png. The background is white."""
-    try:
-        match path.suffix.lower():
-            case ".svg":
-                write_svg(figure, path, "#ffffff")
-            case ".png":
-                with matplotlib.rc_context(_STYLE):
-                    figure.savefig(path, dpi=150, facecolor="#ffffff", metadata={"Software": None})
-            case _:
-                raise UsageError(f"{path}: charts are written as .svg or .png")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+    drawn = io.BytesIO()
+    match path.suffix.lower():
+        case ".svg":
+            text = io.StringIO()
+            write_svg(figure, text, "#ffffff")
+            drawn.write(text.getvalue().encode())
+        case ".png":
+            with matplotlib.rc_context(_STYLE):
+                figure.savefig(
+                    drawn, format="png", dpi=150, facecolor="#ffffff", metadata={"Software": None}
+                )
+        case _:
+            raise UsageError(f"{path}: charts are written as .svg or .png")
+    files.write(path, drawn.getvalue())

@@ -8,34 +8,41 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.filesize import decimal
 
 from iopath import (
     __version__,
     bisect,
     compare,
+    files,
     host,
+    noise,
     perf,
     profile,
+    prune,
     report,
     result,
     rungs,
     trace,
 )
 from iopath.build import image_inputs
-from iopath.cache import Cache, out_of_space
+from iopath.cache import Cache
 from iopath.errors import IopathError, Regressed, UsageError
-from iopath.guest import Machine
+from iopath.machine import Machine
 from iopath.measure import Session
 from iopath.paths import cache_root
 from iopath.plan import Run, Settings, make_runs
 from iopath.process import Stopped
 from iopath.profile import Layers
 from iopath.progress import Reporter
+
+CANNOT_TELL = 125  # exit status: git bisect run skips the commit
 
 _FILES = {
     "json": "the whole result, for compare and other programs",
@@ -69,6 +76,22 @@ def _number(low: int, high: int, unit: str) -> "type":
     return parse  # type: ignore[return-value]
 
 
+def _unit(units: Mapping[str, int], example: str) -> Callable[[str], int]:
+    """A parser of a number with one of *units*."""
+
+    def parse(text: str) -> int:
+        match = re.fullmatch(rf"(\d+)([{''.join(units)}])", text)
+        if not match:
+            raise argparse.ArgumentTypeError(f"invalid value '{text}': must be like {example}")
+        return int(match[1]) * units[match[2]]
+
+    return parse
+
+
+_bytes = _unit({"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}, "500M or 10G")
+_seconds = _unit({"m": 60, "h": 3600, "d": 86400}, "12h or 30d")
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one line."""
 
@@ -92,11 +115,23 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--update", action="store_true", help="fetch the lists of packages anew")
     listing.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
 
+    caching = commands.add_parser("cache", help="list what the cache holds, and remove from it")
+    caching.add_argument("--prune", action="store_true", help="remove what was not used for long")
+    caching.add_argument(
+        "--size", type=_bytes, metavar="SIZE",
+        help="with --prune: the longest unused, until the cache takes at most SIZE, e.g. 10G"
+        f" (default: {prune.LIMIT >> 30}G)",
+    )  # fmt: skip
+    caching.add_argument(
+        "--older", type=_seconds, metavar="AGE",
+        help="with --prune: instead, what was not used for AGE, e.g. 30d or 12h",
+    )  # fmt: skip
+
     measuring = commands.add_parser("measure", help="measure what an I/O costs on kernels")
     measuring.add_argument("kernels", nargs="+", metavar="KERNEL")
     measuring.add_argument(
         "--boots", default=1, type=_number(1, 100, "boots"), metavar="N",
-        help="boot each kernel N times, with other seeds and layouts (default: 1)",
+        help="boot each kernel N times, with other seeds (default: 1)",
     )  # fmt: skip
 
     profiling = commands.add_parser(
@@ -117,7 +152,10 @@ def _parser() -> argparse.ArgumentParser:
         help="exit with 1 if any rung takes more than that longer, with 125 if that cannot be told",
     )  # fmt: skip
     comparing.add_argument(
-        "--limits", metavar="FILE", type=Path, help='limits per rung, TOML: "dio.pread read" = 0.5'
+        "--limits",
+        metavar="FILE",
+        type=Path,
+        help='limits per rung and metric, TOML: "dio.pread read locked" = 0',
     )
     comparing.add_argument(
         "--anyway", action="store_true", help="compare files that differ in more than the kernel"
@@ -174,10 +212,10 @@ def _parser() -> argparse.ArgumentParser:
         help="also by inlined function and source line; takes the kernel's debug information",
     )  # fmt: skip
 
-    for command in (comparing, bisecting):
+    for command, boots in ((comparing, noise.FEWEST), (bisecting, 2)):
         command.add_argument(
-            "--boots", default=2, type=_number(1, 100, "boots"), metavar="N",
-            help="boot each kernel N times, with other seeds and layouts (default: 2)",
+            "--boots", default=boots, type=_number(1, 100, "boots"), metavar="N",
+            help="boot each kernel N times, with other seeds (default: %(default)s)",
         )  # fmt: skip
         command.add_argument(
             "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
@@ -249,16 +287,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write *text* to *path*: the whole of it or nothing."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with out_of_space(f"cannot write {path}"):
-            part.write_text(text)
-            part.rename(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    files.write(path, text.encode())
 
 
 def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
@@ -271,12 +300,25 @@ def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
     report.show_kernels(shown, cached, out)
 
 
+def _cache(session: Session, args: argparse.Namespace, out: Console) -> None:
+    root = session.cache.root
+    if not args.prune:
+        if args.size is not None or args.older is not None:
+            raise UsageError("--size and --older go with --prune")
+        prune.show(prune.stored(root), out)
+        return
+    size = prune.LIMIT if args.size is None and args.older is None else args.size
+    removed = prune.prune(root, size=size, age=args.older)
+    freed = sum(entry.size for entry in removed)
+    out.print(f"removed {len(removed)} entries, {decimal(freed)}", highlight=False)
+
+
 def _check_files(args: argparse.Namespace) -> None:
     """Complain about files that cannot be written before hours are spent."""
     for name in _FILES:
         path = getattr(args, name)
-        if path and not path.absolute().parent.is_dir():
-            raise UsageError(f"cannot write {path}: there is no such folder")
+        if path:
+            files.check(path)
         if path and name in ("svg", "png") and path.suffix != f".{name}":
             raise UsageError(f"--{name} {path}: the file's name must end in .{name}")
     if args.history and args.history.suffix not in (".svg", ".png"):
@@ -284,10 +326,14 @@ def _check_files(args: argparse.Namespace) -> None:
 
 
 def _write_files(
-    args: argparse.Namespace, measured: dict[str, Any], comparison: dict[str, Any] | None
+    args: argparse.Namespace,
+    measured: dict[str, Any],
+    comparison: dict[str, Any] | None,
+    layers: Layers | None = None,
 ) -> None:
     if args.json:
-        _write(args.json, json.dumps(measured, indent=1) + "\n")
+        compared = {"comparison": comparison} if comparison else {}
+        _write(args.json, json.dumps({**measured, **compared}, indent=1) + "\n")
     if args.folded:
         _write(args.folded, profile.fold_all(measured["results"]))
     if not (args.html or args.markdown or args.svg or args.png or args.history):
@@ -295,14 +341,13 @@ def _write_files(
     from iopath import charts, page  # what draws is slow to load
 
     if args.html:
-        _write(args.html, page.render(measured, comparison))
+        _write(args.html, page.render(measured, comparison, layers))
     if args.markdown:
         _write(args.markdown, page.markdown(measured, comparison))
-    with out_of_space("cannot write the charts"):
-        for path in filter(None, (args.svg, args.png)):
-            charts.save(charts.ladder(measured), path)
-        if args.history:
-            charts.save(charts.history(measured), args.history)
+    for path in filter(None, (args.svg, args.png)):
+        charts.save(charts.ladder(measured, layers), path)
+    if args.history:
+        charts.save(charts.history(measured), args.history)
 
 
 def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
@@ -388,8 +433,7 @@ def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> N
     runs = _host_runs(session, args)
     if len(runs) > 1 and not (args.rung and args.op):
         raise UsageError("profile host: takes long; choose with --rung and --op")
-    if not args.data.absolute().parent.is_dir():
-        raise UsageError(f"cannot write {args.data}: there is no such folder")
+    files.check(args.data)
     cpu = host.choose_cpu(args.on_cpu)
     layers = Layers(args.layers)
     host.check_devices(runs)
@@ -401,7 +445,7 @@ def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> N
         records.append(perf.record(run, cpu, data, layers))
     measured = host.result_of(cpu, records)
     result.validate(measured, "the result")
-    _write_files(args, measured, None)
+    _write_files(args, measured, None, layers)
     report.show_host_profile(measured, args.top, out)
 
 
@@ -434,15 +478,13 @@ def _scale_host(session: Session, args: argparse.Namespace, out: Console) -> Non
     if args.svg and args.svg.suffix != ".svg":
         raise UsageError(f"--svg {args.svg}: the file's name must end in .svg")
     for path in filter(None, (args.json, args.svg)):
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"cannot write {path}: there is no such folder")
+        files.check(path)
     with session.reporter.running(), session.reporter.job(host.NAME) as step:
         records = scaling.measure(sorted(os.sched_getaffinity(0)), args.op, args.bs, step)
     if args.json:
         _write(args.json, json.dumps(records, indent=1) + "\n")
     if args.svg:
-        with out_of_space(f"cannot write {args.svg}"):
-            charts.save(scaling.chart(records), args.svg)
+        charts.save(scaling.chart(records), args.svg)
     report.show_scaling(records, out)
 
 
@@ -472,24 +514,49 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
         _profile_host(session, args, out)
         return
     _need_counts(args)
+    layers = Layers(args.layers)
     measured = session.measure(args.kernels, _settings(args, profiled=True))
     result.validate(measured, "the result")
-    _write_files(args, measured, None)
+    _write_files(args, measured, None, layers)
     report.show_profile(measured, args.top, out)
+
+
+def _parts(session: Session, args: argparse.Namespace) -> list[tuple[str, dict[str, Any]]]:
+    """What is compared, in the order that it was named in: results, each with its file's name."""
+    named = {
+        name: _chosen(result.load(Path(name)), name, args)
+        for name in args.kernels
+        if name.endswith(".json")
+    }
+    names = [name for name in args.kernels if name not in named]
+    measured = None
+    if names:
+        measured = session.measure(names, _settings(args, boots=args.boots, profiled=True))
+        result.validate(measured, "the result")
+    return compare.in_order(args.kernels, named, measured)
+
+
+def _chosen(whole: dict[str, Any], file: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Of a file the results that --rung, --op and --bs choose."""
+    chosen = {rung.name for rung in rungs.select(args.rung)} if args.rung else None
+    records = [
+        record
+        for record in whole["results"]
+        if (chosen is None or record["rung"] in chosen)
+        and (not args.op or record["op"] in (*args.op, "none"))
+        and (not args.bs or record["block_size"] in (*args.bs, 0))
+    ]
+    if not records:
+        raise IopathError(f"{file} has no results of what --rung, --op and --bs choose")
+    return {**whole, "results": records}
 
 
 def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     _check_files(args)
     _need_counts(args)
     layers = Layers(args.layers)
-    limits = compare.read_limits(args.limits) if args.limits else {}
-    files = [name for name in args.kernels if name.endswith(".json")]
-    names = [name for name in args.kernels if name not in files]
-    parts = [(Path(name).name, result.load(Path(name))) for name in files]
-    if names:
-        measured = session.measure(names, _settings(args, boots=args.boots, profiled=True))
-        result.validate(measured, "the result")
-        parts.append(("measured now", measured))
+    limits = compare.read_limits(args.limits) if args.limits else []
+    parts = _parts(session, args)
     hardware = [name for name, part in parts if part["mode"] == "hardware"]
     if hardware and len(hardware) < len(parts):
         raise IopathError(
@@ -503,8 +570,6 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
             " (--anyway compares them all the same)"
         )
     whole = compare.merge(parts)
-    order = {name: at for at, name in enumerate(args.kernels)}
-    whole["kernels"].sort(key=lambda kernel: order.get(kernel["name"], -1))
     if hardware:
         _check_host_files(args)
         comparison = host.compare(whole)
@@ -512,14 +577,14 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
         _write_files(args, whole, comparison)
         report.show_host_comparison(whole, comparison, out)
     else:
+        compare.relayer(whole, layers)
         comparison = compare.compare(whole, layers)
         comparison["labels"] = [*differing, *comparison["labels"]]
-        _write_files(args, whole, comparison)
+        _write_files(args, whole, comparison, layers)
         report.show_header(whole, out)
         report.show_comparison(comparison, args.top, out)
     if args.fail_above is not None or limits:
-        above = float("inf") if args.fail_above is None else args.fail_above
-        found = compare.regressions(comparison, above, limits)
+        found = compare.regressions(comparison, args.fail_above, limits)
         if found:
             raise Regressed("; ".join(found))
 
@@ -543,7 +608,7 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
         ends = bisect.packages(search, kernels, say)
     whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
     comparison = compare.compare(whole, layers)
-    _write_files(args, whole, comparison)
+    _write_files(args, whole, comparison, layers)
     say(f"first bad: {whole['kernels'][1]['name']}")
     report.show_comparison(comparison, args.top, out)
 
@@ -556,6 +621,7 @@ def _debian_spec(name: str) -> str:
 
 _COMMANDS = {
     "kernels": _kernels,
+    "cache": _cache,
     "measure": _measure,
     "profile": _profile,
     "compare": _compare,
@@ -570,28 +636,57 @@ def _interrupted(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def _judges(argv: Sequence[str]) -> bool:
+    """Whether an exit status of 1 or 2 would be taken for a verdict. argparse knows an option by
+    any beginning of its name."""
+    words = [word.partition("=")[0] for word in argv]
+    return any(
+        len(word) > 2 and option.startswith(word)
+        for word in words
+        for option in ("--fail-above", "--limits")
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; its exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
     With --fail-above or --limits: 0 good, 1 regressed, 125 cannot be told."""
-    args = _parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    # For git bisect run: what could not be tested is not bad.
+    judging = _judges(argv)
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as exit_:
+        if judging and exit_.code == UsageError.status:
+            return CANNOT_TELL
+        raise
     width = None if sys.stdout.isatty() else 160
     out = Console(width=width, highlight=False)
     reporter = Reporter(Console(stderr=True), quiet=args.quiet)
     signal.signal(signal.SIGTERM, _interrupted)
     try:
         session = Session(Cache(cache_root(), reporter.warn), reporter)
-        _COMMANDS[args.command](session, args, out)
+        try:
+            _COMMANDS[args.command](session, args, out)
+        finally:
+            session.cache.release()
+            prune.keep_in_bounds(session.cache.root)
+    except Regressed as error:
+        print(f"iopath: {error}", file=sys.stderr)
+        return error.status
     except IopathError as error:
         print(f"iopath: {error}", file=sys.stderr)
-        # For git bisect run: what could not be tested is not bad.
-        judging = getattr(args, "fail_above", None) is not None or getattr(args, "limits", None)
-        return 125 if judging and not isinstance(error, Regressed) else error.status
+        return CANNOT_TELL if judging else error.status
     except (KeyboardInterrupt, Stopped):
         print("iopath: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        return 1
+        return CANNOT_TELL if judging else 1
+    except Exception:
+        if not judging:
+            raise
+        traceback.print_exc()
+        return CANNOT_TELL
     return 0
 
 

@@ -1,34 +1,48 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boot a kernel in a sealed guest, let it carry out a plan, and fetch what it recorded.
+"""Run a plan in a sealed guest, and fetch what it recorded.
 
 The guest is QEMU's software emulation of one CPU with -icount: its clock advances one nanosecond
 per instruction, so a duration measured inside is a number of instructions. It sees nothing of the
 host: no network, no disk, a fixed date and a fixed seed for its random numbers.
 
-The plan's commands and the layout of the result channel are described in userspace/guest/init.c.
+A guest boots, carries out the commands of its Start and stops. Here its state can be saved. Then it
+is given an Image, programs and a plan, and goes on. A guest that is resumed from a saved state is
+in the same state as one that has just booted, so both count the same.
+
+The plan's commands and the layout of the channel are described in userspace/guest/init.c.
 """
 
+import contextlib
 import errno
 import mmap
 import os
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from iopath import cpio, process
-from iopath.cache import digest_file, out_of_space
+from iopath.cache import out_of_space
 from iopath.errors import IopathError
+from iopath.machine import Machine, Qemu
+from iopath.paths import guest_program
+from iopath.qmp import Ended, Qmp, QmpError
+
+STATE = "state.zst"  # the name of a saved state in its folder
+_CONSOLE = "console.log"  # beside it, what its console said
 
 _CHANNEL = struct.Struct("<8sQII")  # magic, length, state, records
 _MAGIC = b"iopath 1"
 _CHANNEL_SIZE = 64 << 20
-_DONE = 2
+_DONE, _STOPPED = 2, 4
+_QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
 _NO_KVM = "--accel kvm: /dev/kvm is there, but no guest starts in it"
 _KVM_START = 15  # seconds until the guest must have said something
 
@@ -37,37 +51,19 @@ _TROUBLE = re.compile(
     re.MULTILINE,
 )
 
-
-@dataclass(frozen=True)
-class Machine:
-    """The guest's hardware: CPU model as QEMU names it, memory in MiB, kernel command line, and the
-    seed of all that is random in it."""
-
-    cpu: str = "max"
-    memory: int = 1024
-    cmdline: str = "nokaslr mitigations=off"
-    seed: int = 1
-    time_limit: int = 600  # seconds of real time that a boot may take
-    accel: str = "tcg"  # or kvm, where the clock is the host's
-
-    @property
-    def exact(self) -> bool:
-        """Whether the guest's clock counts instructions."""
-        return self.accel == "tcg"
-
-    def processors(self) -> list[str]:
-        """QEMU's options for the CPUs: one, whose clock counts its instructions."""
-        if not self.exact:
-            return ["-accel", self.accel, "-smp", "1"]
-        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"]
+QUIET = f"quiet {_QUIET_LIMIT}"  # the command that waits until background work has ceased
 
 
 class GuestError(IopathError):
     """A guest did not carry out its plan; *records* is what it recorded before."""
 
-    def __init__(self, text: str, records: "list[Record]") -> None:
+    def __init__(self, text: str, records: "list[Record] | None" = None) -> None:
         super().__init__(text)
-        self.records = records
+        self.records = records or []
+
+
+class StateError(IopathError):
+    """A machine's state cannot be saved, or a saved one cannot be loaded."""
 
 
 @dataclass
@@ -79,58 +75,52 @@ class Record:
     data: bytes
 
 
-@dataclass
-class Image:
-    """What the guest is booted from: the kernel, and the files of its initramfs by path."""
+@dataclass(frozen=True)
+class Start:
+    """What a guest is booted from, and the commands that it carries out before it stops.
+
+    *files*, by path, are those that an Image has no room for."""
 
     vmlinuz: Path
+    commands: tuple[str, ...] = (QUIET,)
+    files: dict[str, bytes] = field(default_factory=dict, hash=False)
+
+    def initramfs(self) -> bytes:
+        return cpio.archive(
+            [
+                cpio.char_device("dev/console", 5, 1),
+                cpio.file("init", guest_program("init").read_bytes(), 0o755),
+                cpio.file("start", _lines(self.commands)),
+                *(cpio.file(path, data, 0o755) for path, data in sorted(self.files.items())),
+            ]
+        )
+
+
+@dataclass
+class Image:
+    """What a guest is given when it has started: files by path, and the plan."""
+
+    start: Start
     plan: list[str]
     files: dict[str, bytes] = field(default_factory=dict)
 
-    def initramfs(self) -> bytes:
-        entries = [
-            cpio.char_device("dev/console", 5, 1),
-            cpio.file("plan", "\n".join(self.plan).encode() + b"\n"),
-            *(cpio.file(name, data, 0o755) for name, data in sorted(self.files.items())),
-        ]
-        return cpio.archive(entries)
+    def payload(self) -> bytes:
+        """All of it, as the guest reads it from the channel."""
+        parts = [*sorted(self.files.items()), ("plan", _lines(self.plan))]
+        return b"".join(b"/%s 0 %d\n%s" % (path.encode(), len(data), data) for path, data in parts)
 
 
-@dataclass(frozen=True)
-class Qemu:
-    """The emulator, its version ("7.2.22") and the digest of its program."""
-
-    path: str
-    version: str
-    digest: str
-
-    @classmethod
-    def find(cls) -> "Qemu":
-        path = process.need("qemu-system-x86_64", "qemu-system-x86")
-        text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-        match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
-        if not match:
-            complaint = (text.stderr or text.stdout).strip().splitlines()
-            raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
-        if int(match.group(1).split(".")[0]) < 7:
-            raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
-        return cls(path, match.group(1), digest_file(Path(path).resolve()))
+def _lines(commands: Sequence[str]) -> bytes:
+    return "".join(f"{command}\n" for command in commands).encode()
 
 
-def command(
-    qemu: Qemu,
-    machine: Machine,
-    vmlinuz: Path,
-    folder: Path,
-    plugin: Path | None = None,
-    lines: int = 0,
-) -> list[str]:
-    """The QEMU command line; *folder* holds the initramfs, the channel and the console's log, and
-    gets the counts of *plugin*."""
-    counting = ["-plugin", f"{plugin},out={folder}/counts,lines={lines}"] if plugin else []
+def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[str]:
+    """The QEMU command line of a machine that boots; *folder* holds the initramfs, the channel and
+    the console's log."""
     return [
         qemu.path,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        *qemu.sandbox,
         "-machine", "q35,usb=off,vmport=off",
         *machine.processors(),
         "-cpu", machine.cpu, "-m", f"{machine.memory}M",
@@ -138,76 +128,238 @@ def command(
         "-serial", f"file:{folder}/console.log",
         "-object", f"memory-backend-file,id=channel,size={_CHANNEL_SIZE},share=on,"
                    f"mem-path={folder}/channel",
-        "-device", "ivshmem-plain,memdev=channel",
+        # Only the master of a channel can be saved.
+        "-device", "ivshmem-plain,memdev=channel,master=on",
+        "-device", "pvpanic-pci", "-action", "panic=pause",
         "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
         # With a single CPU the kernel would turn locked instructions into plain ones.
         "-append", f"console=ttyS0 panic=-1 noreplace-smp {machine.cmdline}",
-        *counting,
     ]  # fmt: skip
 
 
-def boot(
+def inputs(qemu: Qemu, machine: Machine) -> dict[str, Any]:
+    """What of QEMU and the machine a guest's figures and its state depend on."""
+    words = command(qemu, machine, Path("vmlinuz"), Path("folder"))[1:]
+    return {"qemu": qemu.digest, "command": words, "machine": machine.inputs()}
+
+
+def save(qemu: Qemu, machine: Machine, start: Start, folder: Path, log: Path) -> None:
+    """Boot, and save the state of the guest that has started to the file STATE in *folder*.
+
+    *log* gets the console. Raises StateError if QEMU cannot save it."""
+    with _Guest(qemu, machine, start, log) as guest:
+        guest.wait_started()
+        guest.save(folder / STATE)
+
+
+def run(
     qemu: Qemu,
     machine: Machine,
     image: Image,
     log: Path,
     progress: Callable[[int], None] = lambda records: None,
     plugin: Path | None = None,
-    lines: int = 0,
+    options: str = "",
+    state: Path | None = None,
 ) -> tuple[list[Record], bytes]:
-    """Boot and wait for the end of the plan: its records, and what *plugin* counted,
-    cache lines in the first *lines* rounds of each region.
+    """Carry out a plan in a guest that boots, or is resumed from *state*: its records, and what
+    *plugin* counted, with *options* (Documentation/pathcount.rst).
 
     *log* gets the console; *progress* is told how many records there are. Raises GuestError that
-    names the log if the plan was not carried out."""
-    with (
-        out_of_space(f"cannot run a guest in {tempfile.gettempdir()}"),
-        tempfile.TemporaryDirectory(prefix="iopath-") as name,
-    ):
-        folder = Path(name)
-        (folder / "initramfs").write_bytes(image.initramfs())
-        with (folder / "channel").open("wb") as channel:
+    names the log if the plan was not carried out, and StateError if *state* cannot be loaded."""
+    with _Guest(qemu, machine, image.start, log, plugin, options, state) as guest:
+        guest.wait_started()
+        guest.hand_over(image)
+        return guest.wait_done(progress)
+
+
+class _Guest:
+    """A running machine; a context manager, which ends it."""
+
+    def __init__(
+        self,
+        qemu: Qemu,
+        machine: Machine,
+        start: Start,
+        log: Path,
+        plugin: Path | None = None,
+        options: str = "",
+        state: Path | None = None,
+    ) -> None:
+        self._qemu = qemu
+        self._machine = machine
+        self._start = start
+        self._log = log
+        self._plugin = plugin
+        self._options = options
+        self._state = state
+
+    def __enter__(self) -> "_Guest":
+        with contextlib.ExitStack() as stack:
+            where = tempfile.gettempdir()
+            stack.enter_context(out_of_space(f"cannot run a guest in {where}"))
+            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="iopath-")))
+            self._memory = self._make_channel(stack)
+            stack.callback(self._keep_console)
+            self._began = time.monotonic()
+            try:
+                self._child, self._qmp = self._start_qemu(stack)
+                self._qmp.execute("qmp_capabilities")
+            except (Ended, TimeoutError):
+                raise self._failure() from None
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> bool | None:
+        return self._stack.__exit__(*exception)
+
+    def _make_channel(self, stack: contextlib.ExitStack) -> mmap.mmap:
+        with (self._folder / "channel").open("w+b") as channel:
             # Not a hole: where there is no room for one, writing to mapped memory is deadly.
             os.posix_fallocate(channel.fileno(), 0, _CHANNEL_SIZE)
+            return stack.enter_context(mmap.mmap(channel.fileno(), 0))
 
-        def watch(memory: mmap.mmap, began: float) -> None:
-            magic, _, _, count = _CHANNEL.unpack_from(memory)
-            if machine.accel == "kvm" and magic != _MAGIC:
-                _check_kvm(folder / "qemu.log", time.monotonic() - began)
-            progress(count)
+    def _keep_console(self) -> None:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        said = [self._folder / "console.log"]
+        if self._state:
+            said.insert(0, self._state.with_name(_CONSOLE))
+        self._log.write_bytes(b"".join(path.read_bytes() for path in said if path.exists()))
 
-        try:
-            with (
-                (folder / "channel").open("rb") as file,
-                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory,
-            ):
-                status: int | None = None
-                began = time.monotonic()
-                try:
-                    status = process.run(
-                        command(qemu, machine, image.vmlinuz, folder, plugin, lines),
-                        output=folder / "qemu.log",
-                        timeout=machine.time_limit,
-                        poll=lambda: watch(memory, began),
+    def _start_qemu(self, stack: contextlib.ExitStack) -> tuple[subprocess.Popen, Qmp]:
+        (self._folder / "initramfs").write_bytes(self._start.initramfs())
+        ours, theirs = socket.socketpair()
+        stack.enter_context(ours)
+        words = command(self._qemu, self._machine, self._start.vmlinuz, self._folder)
+        words += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}"]
+        words += ["-mon", "chardev=qmp,mode=control"]
+        keep = [theirs.fileno()]
+        if self._plugin:
+            counts = self._folder / "counts"
+            parts = [str(self._plugin), f"out={counts}", self._options]
+            words += ["-plugin", ",".join(filter(None, parts))]
+        if self._state:
+            reader, writer = os.pipe()
+            words += ["-incoming", f"fd:{reader}"]
+            keep.append(reader)
+        with theirs:
+            child = stack.enter_context(
+                process.start(words, output=self._folder / "qemu.log", keep=keep)
+            )
+        if self._state:
+            os.close(reader)
+            with os.fdopen(writer) as state:
+                self._unpacker = stack.enter_context(
+                    process.start(
+                        [_zstd(), "-q", "-d", "-c", self._state],
+                        output=self._folder / "zstd.log",
+                        stdout=state,
                     )
-                except subprocess.TimeoutExpired:
-                    status = None
-                state, records = _read_channel(memory)
-        finally:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            console = folder / "console.log"
-            if console.exists():
-                shutil.copyfile(console, log)
+                )
+        return child, Qmp(ours, self._machine.time_limit)
+
+    def wait_started(self) -> None:
+        """Wait until the machine has stopped after its start, or is loaded."""
+        try:
+            if self._state:
+                while self._qmp.execute("query-status")["status"] == "inmigrate":
+                    # QEMU does not notice the end of a pipe that nothing came through.
+                    if self._unpacker.poll():
+                        raise StateError(process.last_line(self._folder / "zstd.log"))
+                    time.sleep(0.005)
             else:
-                log.write_bytes(b"")
-        complaint = process.last_line(folder / "qemu.log", "")
-        if state == _DONE:
-            counts = folder / "counts"
-            if plugin and not counts.exists():
-                raise IopathError(f"pathcount wrote nothing: {complaint or 'no complaint'}")
-            return records, counts.read_bytes() if plugin else b""
-    what = _diagnose(status, complaint, records, log, machine)
-    raise GuestError(f"{what} (console: {log})", records)
+                self._qmp.wait_for("STOP", self._check)
+        except TimeoutError:
+            raise self._failure() from None
+        except Ended:
+            if self._state:
+                raise StateError(self._complaint()) from None
+            raise self._failure() from None
+        if _CHANNEL.unpack_from(self._memory)[2] != _STOPPED:
+            if self._state:
+                raise StateError("it is not the state of a guest that has started")
+            raise self._failure()
+
+    def _check(self) -> None:
+        """Complain if a guest that has not said anything yet never will."""
+        if self._machine.accel == "kvm" and self._memory[: len(_MAGIC)] != _MAGIC:
+            _check_kvm(self._folder / "qemu.log", time.monotonic() - self._began)
+
+    def save(self, path: Path) -> None:
+        """Write the state of the stopped machine to *path*, compressed."""
+        raw = self._folder / "state"
+        try:
+            with raw.open("wb") as file:
+                self._qmp.execute("getfd", fdname="state", file=file.fileno())
+            self._qmp.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
+            self._qmp.execute("migrate", uri="fd:state")
+            while (status := self._qmp.execute("query-migrate"))["status"] != "completed":
+                if status["status"] in ("failed", "cancelled"):
+                    raise StateError(status.get("error-desc", "QEMU gives no reason"))
+                time.sleep(0.005)
+        except (Ended, TimeoutError):
+            raise StateError(self._complaint()) from None
+        except QmpError as error:
+            raise StateError(str(error)) from None
+        shutil.copyfile(self._folder / "console.log", path.with_name(_CONSOLE))
+        log = self._folder / "zstd.log"
+        if process.run([_zstd(), "-q", "-3", raw, "-o", path], output=log):
+            raise IopathError(f"cannot write {path}: {process.last_line(log)}")
+
+    def hand_over(self, image: Image) -> None:
+        """Give the stopped guest its files and its plan, and let it go on."""
+        data = image.payload()
+        room = _CHANNEL_SIZE - _CHANNEL.size
+        if len(data) > room:
+            raise IopathError(
+                f"the guest's files take {len(data) >> 20} MiB: at most {room >> 20} MiB fit"
+            )
+        self._memory[_CHANNEL.size : _CHANNEL.size + len(data)] = data
+        _CHANNEL.pack_into(self._memory, 0, _MAGIC, len(data), _STOPPED, 0)
+        try:
+            self._qmp.execute("cont")
+        except (Ended, TimeoutError):
+            raise self._failure() from None
+
+    def wait_done(self, progress: Callable[[int], None]) -> tuple[list[Record], bytes]:
+        """Wait for the end of the plan: the records, and what the plugin counted."""
+        try:
+            self._qmp.wait_end(lambda: self._progress(progress))
+        except TimeoutError:
+            raise self._failure() from None
+        self._child.wait()
+        state, records = _read_channel(self._memory)
+        if state != _DONE:
+            raise self._failure()
+        if not self._plugin:
+            return records, b""
+        counts = self._folder / "counts"
+        if not counts.exists():
+            raise IopathError(f"pathcount wrote nothing: {self._complaint()}")
+        return records, counts.read_bytes()
+
+    def _progress(self, progress: Callable[[int], None]) -> None:
+        _, _, state, records = _CHANNEL.unpack_from(self._memory)
+        progress(records if state != _STOPPED else 0)
+
+    def _complaint(self) -> str:
+        return process.last_line(self._folder / "qemu.log", "no complaint")
+
+    def _failure(self) -> GuestError:
+        """What has gone wrong in a guest that did not do its work."""
+        status = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # QEMU closes the connection a moment before it ends.
+            status = self._child.wait(0.5)
+        self._keep_console()
+        _, records = _read_channel(self._memory)
+        complaint = process.last_line(self._folder / "qemu.log", "")
+        what = _diagnose(status, complaint, records, self._log, self._machine)
+        return GuestError(f"{what} (console: {self._log})", records)
+
+
+def _zstd() -> str:
+    return process.need("zstd", "zstd")
 
 
 def need_kvm() -> None:
@@ -232,7 +384,7 @@ def _check_kvm(log: Path, seconds: float) -> None:
 
 def _read_channel(memory: mmap.mmap) -> tuple[int, list[Record]]:
     magic, length, state, _ = _CHANNEL.unpack_from(memory)
-    if magic != _MAGIC:
+    if magic != _MAGIC or state == _STOPPED:
         return 0, []
     records = []
     at, end = _CHANNEL.size, _CHANNEL.size + length

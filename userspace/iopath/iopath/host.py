@@ -24,7 +24,7 @@ from iopath import __version__, process, result
 from iopath.cache import digest_file
 from iopath.errors import IopathError, UsageError
 from iopath.paths import guest_program
-from iopath.plan import Run
+from iopath.plan import NOISE_PASSES, Run
 from iopath.rungs import BIOGEN
 
 NAME = "host"
@@ -45,7 +45,7 @@ _CHECKING = ("KASAN", "PROVE_LOCKING", "LOCKDEP", "KCSAN", "DEBUG_KMEMLEAK", "DE
 
 # struct biogen_info and the command that fills it (kernel/include/uapi/biogen.h).
 _INFO = struct.Struct("=IIQII32x")
-_BIOGEN_INFO = 2 << 30 | _INFO.size << 16 | 0xB1 << 8 | 2
+_BIOGEN_INFO = 2 << 30 | _INFO.size << 16 | 0xBF << 8 | 2
 _WRITE, _COHERENT = 1, 2
 
 Step = Callable[[str, float], None]
@@ -217,7 +217,10 @@ def timed(run: Run, cpu: int, seconds: int) -> list[str]:
     """The same for a time, with the report for people."""
     words = command(run, cpu, ios=0, rounds=1)
     counted = ("--number_ios=", "--output-format=")
-    return [word for word in words if not word.startswith(counted)] + [f"--runtime={seconds}"]
+    return [word for word in words if not word.startswith(counted)] + [
+        "--time_based",
+        f"--runtime={seconds}",
+    ]
 
 
 def run_loop(words: Sequence[str], title: str) -> dict[str, Any]:
@@ -323,7 +326,7 @@ def measure(
             warn(f"left out: {error}")
     if not series:
         raise IopathError("nothing is left to measure")
-    _take(series, 2 * _FEWEST, "measuring the noise", step)
+    _take(series, NOISE_PASSES, "measuring the noise", step)
     noise = [one.samples for one in series]
     _take(series, passes, "measuring", step)
     whole["results"] = [
@@ -386,8 +389,33 @@ def record(
     absent: Mapping[str, str],
 ) -> dict[str, Any]:
     """The figures of a run from its *samples*, and their noise from the *first* ones."""
-    noise = _between_halves(first)
-    figures = {}
+    return _record(run, [first], [samples], absent, {})
+
+
+def record_boots(
+    run: Run,
+    first: Sequence[Sequence[Mapping[str, float]]],
+    samples: Sequence[Sequence[Mapping[str, float]]],
+    absent: Mapping[str, str],
+) -> dict[str, Any]:
+    """The same of a guest that was booted several times, with the median of each boot."""
+    boots = {
+        name: [round(statistics.median(one[name] for one in part), 4) for part in samples]
+        for name in samples[0][0]
+    }
+    return _record(run, first, samples, absent, boots)
+
+
+def _record(
+    run: Run,
+    first: Sequence[Sequence[Mapping[str, float]]],
+    parts: Sequence[Sequence[Mapping[str, float]]],
+    absent: Mapping[str, str],
+    boots: Mapping[str, list[float]],
+) -> dict[str, Any]:
+    noises = [_between_halves(part) for part in first]
+    samples = [sample for part in parts for sample in part]
+    figures: dict[str, dict[str, Any]] = {}
     for name in samples[0]:
         values = [sample[name] for sample in samples]
         low, high = interval(values)
@@ -395,8 +423,10 @@ def record(
             "median": round(statistics.median(values), 4),
             "low": round(low, 4),
             "high": round(high, 4),
-            "noise": round(noise[name], 4),
+            "noise": round(max(noise[name] for noise in noises), 4),
         }
+        if boots:
+            figures[name]["boots"] = boots[name]
     return {
         "rung": run.rung.name,
         "op": run.op,
@@ -434,15 +464,20 @@ def incomparable(results: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """How a figure differs, and whether that is beyond the noise: the intervals do not overlap, and
-    the same measured twice does not differ as much."""
+    the same measured twice does not differ as much. Boots of a guest differ by more than the
+    samples of one boot do, so there a single boot of either is no verdict."""
     change = after["median"] - before["median"]
+    boots = [figure["boots"] for figure in (before, after) if "boots" in figure]
     noise = max(
         before["noise"] + after["noise"],
         *((figure["high"] - figure["low"]) / 2 for figure in (before, after)),
+        sum(max(part) - min(part) for part in boots),
     )
     apart = before["high"] < after["low"] or after["high"] < before["low"]
     verdict = "same"
-    if apart and abs(change) > noise:
+    if any(len(part) < 2 for part in boots):
+        verdict = "unknown"
+    elif apart and abs(change) > noise:
         verdict = "longer" if change > 0 else "shorter"
     return {
         "difference": change,

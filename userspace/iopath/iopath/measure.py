@@ -11,18 +11,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from iopath import __version__, guest, host, inline, process, profile, result
+from iopath import __version__, guest, host, inline, longrun, noise, process, profile, result
 from iopath.apt import Apt
 from iopath.build import Built, build, debug_info, source_digest
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
-from iopath.guest import Image, Machine, Qemu
+from iopath.guest import Image
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
+from iopath.machine import Machine, Qemu
 from iopath.paths import guest_program
 from iopath.plan import (
     EXTRA_RECORDS,
+    FLAT,
     KALLSYMS,
     LINE_ROUNDS,
+    LINES,
+    NOISE_PASSES,
     TIMED,
     TIMED_ROUNDS,
     Run,
@@ -32,6 +36,7 @@ from iopath.plan import (
 )
 from iopath.profile import Layers, Profile, Symbols
 from iopath.progress import Reporter, Step
+from iopath.states import States
 
 
 class Session:
@@ -42,6 +47,7 @@ class Session:
         self.reporter = reporter
         self.apt = Apt(cache, reporter.warn)
         self._kernels: list[DebianKernel] | None = None
+        self._states = States(cache, reporter.warn)
         self._cpus = threading.BoundedSemaphore(guest.cpu_count())
 
     def debian_kernels(self, *, update: bool = False) -> list[DebianKernel]:
@@ -106,6 +112,11 @@ class Session:
                 process.stop_all()
                 pool.shutdown(cancel_futures=True)
                 raise
+        for _, records in measured:
+            for record in records:
+                for text in noise.findings(record):
+                    kernel, rung = record["kernel"]["name"], profile.title(record)
+                    self.reporter.warn(f"{kernel}: {rung}: {text}")
         return {
             "schema": result.SCHEMA,
             "program": f"iopath {__version__}",
@@ -155,29 +166,36 @@ class Session:
             built = build(kernel, self.cache, self.apt, step)
             image = make_image(built, runs, settings)
             log = self.cache.root / "logs" / f"{built.release}-kvm.log"
-            step("booting", 0.0)
-            recorded, _ = guest.boot(
-                qemu, settings.machine, image, log,
-                lambda done: step("measuring", min(1.0, done / len(image.plan))),
-            )  # fmt: skip
-        texts = {part.name: part.data.decode(errors="replace") for part in recorded}
+            boots = []
+            for machine in settings.machines():
+                step("booting", 0.0)
+                recorded, _ = guest.run(
+                    qemu, machine, image, log,
+                    lambda done: step("measuring", min(1.0, done / len(image.plan))),
+                )  # fmt: skip
+                boots.append({part.name: part.data.decode(errors="replace") for part in recorded})
         records = []
         for run in runs:
             found = [
-                host.sample(run, json.loads(texts[f"run.{run.region}.{number}"]))
-                for number in range(settings.passes)
+                [
+                    host.sample(run, json.loads(texts[f"run.{run.region}.{number}"]))
+                    for number in range(NOISE_PASSES + settings.passes)
+                ]
+                for texts in boots
             ]
-            samples = [one for one, _ in found]
+            samples = [[one for one, _ in boot] for boot in found]
+            first = [boot[:NOISE_PASSES] for boot in samples]
+            own = [boot[NOISE_PASSES:] for boot in samples]
             records.append(
                 {
                     "kernel": {"name": name, "release": built.release},
-                    **host.record(run, samples, samples, found[0][1]),
+                    **host.record_boots(run, first, own, found[0][0][1]),
                     "rounds": TIMED_ROUNDS,
                     "ios_per_round": TIMED * run.ios,
                     "command": run.rung.command(run.op, run.block_size, run.region),
                 }
             )
-        return result.describe(name, built, texts, settings), records
+        return result.describe(name, built, boots[0], settings), records
 
     def _measure_one(
         self,
@@ -191,73 +209,117 @@ class Session:
             step("looking in the cache", 0.0)
             built = build(kernel, self.cache, self.apt, step)
             image = make_image(built, runs, settings)
+            machines = settings.machines()
+
+            def boot(number: int, *, full: bool) -> Path:
+                return self._boot(built, image, machines[number], qemu, len(runs), step, full=full)
+
             with ThreadPoolExecutor(settings.boots) as pool:
                 jobs = [
-                    pool.submit(self._boot, built, image, machine, settings, qemu, len(runs), step)
-                    for machine in settings.machines()
+                    pool.submit(boot, number, full=settings.profile and not number)
+                    for number in range(settings.boots)
                 ]
                 boots = [job.result() for job in jobs]
-            profiles = {}
+            step("reading the counts", 1.0)
+            records = [_records(entry) for entry in boots]
+            longs = [self._long_runs(entry, runs, settings) for entry in boots]
+            results = [
+                result.figure(
+                    name, built.release, run,
+                    [texts[f"run.{run.region}"] for texts in records],
+                    [long[str(run.region)] for long in longs],
+                )
+                for run in runs
+            ]  # fmt: skip
             if settings.profile:
-                step("reading the profile", 1.0)
                 debug = None
                 if settings.inline:
-                    debug = debug_info(kernel, self.cache, self.apt, step)
-                profiles = self._profile(boots[0], runs, settings, debug)
-        records = [json.loads((boot / "records.json").read_text()) for boot in boots]
-        for texts in records:
-            result.check_calibration(json.loads(texts["calibrate"]))
-        description = result.describe(name, built, records[0], settings)
-        results = []
-        for run in runs:
-            outputs = [json.loads(texts[f"run.{run.region}"]) for texts in records]
-            record = result.figure(name, built.release, run, outputs)
-            if settings.profile:
-                record["profile"] = profiles[str(run.region)]
-            results.append(record)
-        return description, results
+                    debug = debug_info(kernel, built, self.cache, self.apt, step)
+                # The profile is of the boot that the figure is of: of the first, for most rungs.
+                profiles = {
+                    number: self._profile(boot(number, full=True), runs, settings, debug)
+                    for number in {record["profile_boot"] for record in results}
+                }
+                for run, record in zip(runs, results, strict=True):
+                    number = record["profile_boot"]
+                    record["profile"] = profiles[number][str(run.region)]
+                    record["profile"]["long_run"] = longs[number][str(run.region)]["functions"]
+                    record["profile"]["lines_noise"] = profile.lines_noise(
+                        record["profile"].pop("code_lines_noise"),
+                        [long[str(run.region)]["lines"] for long in longs],
+                    )
+        return result.describe(name, built, records[0], settings), results
 
     def _boot(
         self,
         built: Built,
         image: Image,
         machine: Machine,
-        settings: Settings,
         qemu: Qemu,
         runs: int,
         step: Step,
+        *,
+        full: bool,
     ) -> Path:
-        """The cache entry with the records of booting *image*."""
-        plugin = guest_program("pathcount.so") if settings.profile else None
+        """The cache entry with the records of booting *image*; with what a profile takes if *full*,
+        which changes no figure."""
+        plugin = guest_program("pathcount.so")
+        options = f"lines={LINE_ROUNDS},flat={FLAT}" + ("" if full else f",first={LINES}")
         inputs = {
-            "qemu": qemu.digest,
-            "machine": {k: v for k, v in vars(machine).items() if k != "accel"} | {"time_limit": 0},
+            **guest.inputs(qemu, machine),
             "digests": built.digests,
-            "initramfs": _sha256(image.initramfs()),
-            "plugin": digest_file(plugin) if plugin else "",
+            "start": _sha256(image.start.initramfs()),
+            "image": _sha256(image.payload()),
+            "plugin": digest_file(plugin),
+            "options": options,
         }
         log = self.cache.root / "logs" / f"{built.release}-{digest_of(inputs)[:8]}.log"
 
         def make(folder: Path) -> None:
             with self._cpus:
                 step("booting", 0.0)
-                records, counts = guest.boot(
+                records, counts = self._states.run(
                     qemu, machine, image, log,
-                    lambda done: step("measuring", min(1.0, done / (runs + EXTRA_RECORDS))),
-                    plugin, LINE_ROUNDS,
+                    lambda done: step("measuring", min(1.0, done / (4 * runs + EXTRA_RECORDS))),
+                    plugin, options,
                 )  # fmt: skip
             texts = {record.name: record.data.decode(errors="replace") for record in records}
-            if plugin:
-                symbols = [
-                    line
-                    for line in texts.pop(KALLSYMS).splitlines(keepends=True)
-                    if line.split(" ", 2)[1] in "tTwW"
-                ]
-                _pack(folder / "kallsyms.gz", "".join(symbols).encode())
-                _pack(folder / "counts.gz", counts)
+            symbols = [
+                line
+                for line in texts.pop(KALLSYMS).splitlines(keepends=True)
+                if line.split(" ", 2)[1] in "tTwW"
+            ]
+            _pack(folder / "kallsyms.gz", "".join(symbols).encode())
+            _pack(folder / "counts.gz", counts)
             (folder / "records.json").write_text(json.dumps(texts))
 
         return self.cache.entry("result", inputs, make)
+
+    def _long_runs(
+        self, boot: Path, runs: Sequence[Run], settings: Settings
+    ) -> dict[str, dict[str, Any]]:
+        """The figures of a boot's long runs, and its cache lines, by region."""
+        layers = Layers(settings.layers)
+        inputs = {
+            "boot": boot.name,
+            "layers": layers.digest,
+            "code": [digest_file(Path(module.__file__)) for module in (longrun, profile)],
+            "ios": {str(run.region): (run.long_ios, run.rung.batch) for run in runs},
+        }
+
+        def make(folder: Path) -> None:
+            found, symbols = _read(boot, layers)
+            records = _records(boot)
+            longs = longrun.LongRuns(found, symbols, layers)
+            figures = {
+                str(run.region): longs.figures(run, result.clock(records[f"long.{run.region}"]))
+                | {"lines": found.lines(run.lines_region, run.rung.batch)}
+                for run in runs
+            }
+            (folder / "long.json").write_text(json.dumps(figures))
+
+        entry = self.cache.entry("long", inputs, make)
+        return json.loads((entry / "long.json").read_text())
 
     def _profile(
         self, boot: Path, runs: Sequence[Run], settings: Settings, debug: Path | None
@@ -273,15 +335,13 @@ class Session:
         }
 
         def make(folder: Path) -> None:
-            program = subprocess.run(
-                [process.need("nm", "binutils"), guest_program("ioloop")],
-                capture_output=True, text=True, check=False,
-            ).stdout  # fmt: skip
-            symbols = Symbols(_unpack(boot / "kallsyms.gz"), program)
-            found = Profile(_unpack(boot / "counts.gz").splitlines(), symbols, layers)
+            found, symbols = _read(boot, layers)
             regions = {
                 str(run.region): found.region(run.region, run.ios)
-                | {"lines": found.lines(run.lines_region, run.rung.batch)}
+                | {
+                    "lines": found.lines(run.lines_region, run.rung.batch),
+                    "code_lines_noise": found.code_lines_noise(run.lines_region, run.rung.batch),
+                }
                 for run in runs
             }
             if debug:
@@ -293,6 +353,26 @@ class Session:
 
         entry = self.cache.entry("profile", inputs, make)
         return json.loads((entry / "profile.json").read_text())
+
+
+def _records(boot: Path) -> dict[str, Any]:
+    """What a boot recorded: ioloop's reports, and the texts of files."""
+    texts = json.loads((boot / "records.json").read_text())
+    for name, text in texts.items():
+        if name.startswith(("run.", "long.", "calibrate")):
+            texts[name] = json.loads(text)
+    result.check_calibration(texts["calibrate"])
+    return texts
+
+
+def _read(boot: Path, layers: Layers) -> tuple[Profile, Symbols]:
+    """What the plugin counted in a boot, and the functions of its kernel."""
+    program = subprocess.run(
+        [process.need("nm", "binutils"), guest_program("ioloop")],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    symbols = Symbols(_unpack(boot / "kallsyms.gz"), program)
+    return Profile(_unpack(boot / "counts.gz").splitlines(), symbols, layers), symbols
 
 
 def _pack(path: Path, data: bytes) -> None:

@@ -16,9 +16,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from iopath import charts
+from iopath import charts, compare
 from iopath.profile import Layers, Symbol
-from iopath.report import facts, host_facts
+from iopath.report import (
+    change_text,
+    facts,
+    host_facts,
+    is_telling,
+    metric_text,
+    noise_text,
+    verdict_text,
+)
+from iopath.result import matters
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 100  # columns of a text
@@ -30,8 +39,14 @@ _COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "br
 _SAMPLED = ("ns", "samples")
 
 
-def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
-    """One self-contained HTML page: of an exact result, or of a machine's profile."""
+def render(
+    result: dict[str, Any], comparison: dict[str, Any] | None, layers: Layers | None = None
+) -> str:
+    """One self-contained HTML page: of an exact result, or of a machine's profile.
+
+    *layers* is the table that the result's functions are sorted by, iopath's own if there is none.
+    """
+    layers = layers or Layers()
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -42,11 +57,12 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters["count"] = _count
     environment.filters["change"] = _change
-    environment.filters["difference"] = _difference
+    environment.filters["difference"] = change_text
     kernels = result["kernels"]
     rows = charts.rows(result)
     names = [kernel["name"] for kernel in kernels]
-    options = sorted({name for kernel in kernels for name in kernel["config"]})
+    options = {name for kernel in kernels for name in kernel["config"] if matters(name)}
+    options |= compare.options(kernels).keys()
     profiled = any("profile" in record for record in result["results"])
     exact = result["mode"] == "exact"
     return environment.get_template("page.html").render(
@@ -54,7 +70,8 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
         kernels=kernels,
         facts=facts(result) if exact else host_facts(result),
         options=[
-            (name, [kernel["config"].get(name, "") for kernel in kernels]) for name in options
+            (name, [kernel["config"].get(name, "") for kernel in kernels])
+            for name in sorted(options)
         ],
         labels=comparison["labels"] if comparison else [],
         unknown=_unknown(comparison),
@@ -64,10 +81,10 @@ def render(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
             for index, row in enumerate(rows)
             if exact
         ],
-        ladder=_inline(charts.ladder(result), "ladder") if exact else "",
+        ladder=_inline(charts.ladder(result, layers), "ladder") if exact else "",
         history=_inline(charts.history(result), "history") if len(kernels) > 2 else "",
         profiled=profiled,
-        data=_data(result, rows, comparison) if profiled else None,
+        data=_data(result, rows, comparison, layers) if profiled else None,
         css=_source("page.css"),
         script=_source("page.js"),
     )
@@ -117,7 +134,7 @@ def _cell(
     }
     found = _differences(row, comparison).get(kernel)
     if found:
-        return cell | {key: found[key] for key in ("difference", "percent", "verdict")}
+        return cell | {key: found[key] for key in ("difference", "percent", "verdict", "moved")}
     if comparison is None and first and kernel != base:
         before = first["instructions_per_io"]
         cell["difference"] = record["instructions_per_io"] - before
@@ -129,18 +146,13 @@ def _count(value: float) -> str:
     return f"{value:,.2f}"
 
 
-def _difference(cell: dict[str, Any]) -> str:
-    percent = "" if cell["percent"] is None else f" ({cell['percent']:+.2f} %)"
-    return f"{cell['difference']:+,.2f}{percent}"
-
-
 def _change(cell: dict[str, Any] | None) -> str:
     """How a cell differs, if it does beyond the noise; with a question mark if nobody can tell."""
     if cell is None or cell["difference"] is None:
         return ""
     if cell["verdict"] == "same":
-        return "same"
-    return _difference(cell) + ("?" if cell["verdict"] == "unknown" else "")
+        return verdict_text(cell)
+    return change_text(cell) + ("?" if cell["verdict"] == "unknown" else "")
 
 
 def _inline(figure: Figure, name: str) -> Markup:
@@ -162,11 +174,14 @@ def _inline(figure: Figure, name: str) -> Markup:
 
 
 def _data(
-    result: dict[str, Any], rows: Sequence[charts.Row], comparison: dict[str, Any] | None
+    result: dict[str, Any],
+    rows: Sequence[charts.Row],
+    comparison: dict[str, Any] | None,
+    layers: Layers,
 ) -> dict[str, Any]:
     """The profiles, as compact as they go: functions are numbers into one list of names."""
     kernels = [kernel["name"] for kernel in result["kernels"]]
-    looks = charts.looks(result)
+    looks = charts.looks(result, layers)
     order = [*looks, *([] if "other" in looks else ["other"])]
     counts = _COUNTS if result["mode"] == "exact" else _SAMPLED
     names = _Names(order, counts)
@@ -214,6 +229,7 @@ def _data(
         "counts": counts,
         "names": names.texts,
         "canonical": names.canonical,
+        "renamed": _renamed(result, names, layers),
         "layerOf": names.layers,
         "layers": [
             [name, _background(looks.get(name, other)), looks.get(name, other).ink]
@@ -221,6 +237,23 @@ def _data(
         ],
         "rungs": rungs,
     }
+
+
+def _renamed(result: dict[str, Any], names: "_Names", layers: Layers) -> list[Any]:
+    """For each two kernels the functions with another name in the other one: pairs of numbers, of
+    the name and of the newer name."""
+    executed = compare.executed_names(result)
+    return [
+        [
+            sorted(
+                [names.number(name), names.number(newest)]
+                for name, newest in layers.renamed(before, after).items()
+                if name != newest
+            )
+            for after in executed.values()
+        ]
+        for before in executed.values()
+    ]
 
 
 def _background(look: charts.Look) -> str:
@@ -232,8 +265,8 @@ def _background(look: charts.Look) -> str:
 
 
 class _Names:
-    """Numbers for functions; each has a text, a layer, and the number of the name under which it is
-    compared between kernels."""
+    """Numbers for functions; each has a text, a layer, and the number of its name without what
+    compilers add to it."""
 
     def __init__(self, layers: Sequence[str], counts: Sequence[str]) -> None:
         self.texts: list[str] = []
@@ -242,7 +275,6 @@ class _Names:
         self._numbers: dict[str, int] = {}
         self._counts = counts
         self._order = {name: number for number, name in enumerate(layers)}
-        self._table = Layers()
 
     def number(self, text: str, layer: str = "other") -> int:
         if text not in self._numbers:
@@ -252,7 +284,7 @@ class _Names:
             self.layers.append(self._order.get(layer, self._order["other"]))
             self.canonical.append(number)
             name, _, module = text.partition(" ")
-            plain = f"{self._table.canonical(name)} {module}".rstrip()
+            plain = f"{Layers.plain(name)} {module}".rstrip()
             if plain != text:
                 self.canonical[number] = self.number(plain, layer)
         return self._numbers[text]
@@ -308,7 +340,7 @@ def _start(rows: Sequence[charts.Row], comparison: dict[str, Any] | None) -> int
         (abs(found["percent"] or 0), -index)
         for index, row in enumerate(rows)
         for found in _differences(row, comparison).values()
-        if found["verdict"] != "same" and found["functions"]
+        if (found["verdict"] != "same" or found["moved"]) and found["functions"]
     ]
     if changed:
         return -max(changed)[1]
@@ -345,7 +377,7 @@ def markdown(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     if others:
         lines += ["", f"### Change against {base}"]
         if _unknown(comparison):
-            lines += ["", "? may be noise: that takes two boots or more to tell"]
+            lines += ["", "? may be noise: that takes four boots or more to tell"]
         changes = [
             [kernel, *(_change(cells[index, kernel]) or "-" for index in range(len(rows)))]
             for kernel in others
@@ -353,15 +385,24 @@ def markdown(result: dict[str, Any], comparison: dict[str, Any] | None) -> str:
         lines += _tables(first, changes)
     for row in rows:
         for kernel, found in _differences(row, comparison).items():
-            if found["verdict"] != "same" and found["functions"]:
+            if is_telling(found) or (found["verdict"] == "unknown" and found["functions"]):
                 lines += ["", f"### {row.title}: {base} to {kernel}", ""]
-                lines += [f"{_difference(found)}, {found['verdict']} (noise {found['noise']:.2f})"]
+                noise = f"(noise {noise_text(found)})"
+                lines += [f"{change_text(found)}, {verdict_text(found)} {noise}"]
+                lines += _wrap(_metrics(found))
                 lines += _attribution(found)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _figure(cell: dict[str, Any] | None) -> str:
     return _count(cell["instructions"]) if cell else "-"
+
+
+def _metrics(found: dict[str, Any]) -> str:
+    """What else differs, on one line; nothing if nothing does."""
+    texts = ((name, metric_text(name, part)) for name, part in found["metrics"].items())
+    differing = [f"{name} {text}" for name, text in texts if text]
+    return f"Besides: {', '.join(differing)}." if differing else ""
 
 
 def _attribution(found: dict[str, Any]) -> list[str]:

@@ -11,8 +11,9 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from iopath.errors import IopathError
 
@@ -42,15 +43,58 @@ def stop_all() -> None:
         _kill(child)
 
 
-def check_stopped() -> None:
-    """Raise Stopped after stop_all: for long work between two programs."""
-    if _stopping.is_set():
+def check_stopped(after: float = 0.0) -> None:
+    """Raise Stopped after stop_all, or else return *after* so many seconds: for long work between
+    two programs, and for waiting."""
+    if _stopping.wait(after):
         raise Stopped
 
 
 def _kill(child: subprocess.Popen) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def start(
+    command: Sequence[str | Path],
+    *,
+    output: Path,
+    stdout: IO | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    keep: Sequence[int] = (),
+) -> Iterator[subprocess.Popen]:
+    """Start *command* with standard error in the file *output*, standard output in the same or in
+    *stdout*, and the file descriptors *keep* open; it is killed at the end of the block.
+
+    Raises Stopped if stop_all was called before or during the block.
+    """
+    argv = [need("setpriv", "util-linux"), "--pdeathsig", "KILL", *map(str, command)]
+    with output.open("ab") as log:
+        with _lock:
+            if _stopping.is_set():
+                raise Stopped
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout or log,
+                stderr=log,
+                cwd=cwd,
+                env=None if env is None else {**os.environ, **env},
+                pass_fds=keep,
+                start_new_session=True,
+            )
+            _running.add(child)
+        try:
+            yield child
+        finally:
+            _kill(child)
+            child.wait()
+            with _lock:
+                _running.discard(child)
+    if _stopping.is_set():
+        raise Stopped
 
 
 def run(
@@ -67,41 +111,17 @@ def run(
     *poll* is called four times a second meanwhile. Raises subprocess.TimeoutExpired after *timeout*
     seconds and Stopped after stop_all; the child is dead by then.
     """
-    argv = [need("setpriv", "util-linux"), "--pdeathsig", "KILL", *map(str, command)]
-    with output.open("ab") as log:
-        with _lock:
-            if _stopping.is_set():
-                raise Stopped
-            child = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=cwd,
-                env=None if env is None else {**os.environ, **env},
-                start_new_session=True,
-            )
-            _running.add(child)
-        try:
-            waited = 0.0
-            while True:
-                try:
-                    status = child.wait(0.25)
-                    break
-                except subprocess.TimeoutExpired:
-                    waited += 0.25
-                    if poll:
-                        poll()
-                    if timeout is not None and waited >= timeout:
-                        raise subprocess.TimeoutExpired(argv, timeout) from None
-        finally:
-            _kill(child)
-            child.wait()
-            with _lock:
-                _running.discard(child)
-    if _stopping.is_set():
-        raise Stopped
-    return status
+    with start(command, output=output, cwd=cwd, env=env) as child:
+        waited = 0.0
+        while True:
+            try:
+                return child.wait(0.25)
+            except subprocess.TimeoutExpired:
+                waited += 0.25
+                if poll:
+                    poll()
+                if timeout is not None and waited >= timeout:
+                    raise
 
 
 def last_line(path: Path, default: str = "it said nothing") -> str:

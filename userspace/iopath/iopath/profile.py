@@ -10,10 +10,12 @@ import bisect
 import fnmatch
 import hashlib
 import json
+import math
 import re
+import statistics
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,9 +117,7 @@ class Layers:
             self.digest = hashlib.sha256(text.encode()).hexdigest()
             table = tomllib.loads(text)
             layers = [(layer["name"], layer["functions"]) for layer in table["layer"]]
-            self._aliases = {
-                old: new["name"] for new in table.get("alias", []) for old in new["once"]
-            }
+            self._aliases = [(new["name"], *new["once"]) for new in table.get("alias", [])]
             self._patterns = [
                 (name, re.compile("|".join(map(fnmatch.translate, patterns))))
                 for name, patterns in layers
@@ -138,11 +138,49 @@ class Layers:
             )
         return self._known[symbol]
 
-    def canonical(self, name: str) -> str:
-        """The name under which a function is compared between kernels: without the suffixes that
-        compilers add, and the newest of the names that it has had."""
-        plain = _SUFFIX.sub("", name)
-        return self._aliases.get(plain, plain)
+    @staticmethod
+    def plain(name: str) -> str:
+        """The name of a function without the suffixes that compilers add."""
+        return _SUFFIX.sub("", name)
+
+    def renamed(self, before: Set[str], after: Set[str]) -> dict[str, str]:
+        """Which functions of two kernels have another name in the other kernel, each with the newer
+        name. *before* and *after* are the plain names that each kernel executes.
+
+        An alias is applied only if each kernel has exactly one of its names. A kernel that has two
+        of them has two functions.
+        """
+        found = {}
+        for names in self._aliases:
+            old, new = (set(names) & kernel for kernel in (before, after))
+            if len(old) == len(new) == 1 and old != new:
+                newest = next(name for name in names if name in old | new)
+                found |= dict.fromkeys(old | new, newest)
+        return found
+
+
+# Cache lines.
+
+_ALIGNMENT = 16  # bytes: where a function may begin
+_LINE = 64 // _ALIGNMENT
+
+
+def _line_variance(executed: set[int]) -> float:
+    """How much the number of lines that a function takes varies with where it begins; *executed*
+    are the pieces of _ALIGNMENT bytes that it executes."""
+    counts = [len({(piece + shift) // _LINE for piece in executed}) for shift in range(_LINE)]
+    return statistics.pvariance(counts)
+
+
+def lines_noise(code_kernel: float, boots: Sequence[dict[str, float]]) -> dict[str, float]:
+    """How far counts of lines may be off: the kernel's code by its layout, data by three times what
+    *boots* differ by. Of one boot, nothing is known of data. The program is the same file."""
+    noise = {"code_user": 0.0, "code_kernel": code_kernel}
+    if len(boots) > 1:
+        for name in ("data_user", "data_kernel"):
+            counts = [lines[name] for lines in boots]
+            noise[name] = round(3 * (max(counts) - min(counts)), 4)
+    return noise
 
 
 # Counts.
@@ -197,6 +235,15 @@ class Region:
     nodes: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
+@dataclass
+class Flat:
+    """What the plugin counted flat between the markers of one region."""
+
+    entries: dict[int, tuple[int, int]]  # by context: where it was entered, and how often
+    counts: list[tuple[int, int, int, int]]  # block, executed, context, times
+    switches: int  # to another task
+
+
 class Profile:
     """The plugin's output of one boot, resolved to functions."""
 
@@ -206,6 +253,7 @@ class Profile:
         self._blocks: dict[int, _Block] = {}
         self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts]]] = {}
         self.regions: dict[int, Region] = {}
+        self.flats: dict[int, Flat] = {}
         complete = False
         for line in lines:
             try:
@@ -226,6 +274,12 @@ class Profile:
                 self.regions[record["region"]].rounds.append(record)
             elif kind == "node":
                 self.regions[record["region"]].nodes[record["node"]] = record
+            elif kind == "flat":
+                entries = {
+                    context: (int(address, 16), times)
+                    for context, address, times in record["entries"]
+                }
+                self.flats[record["region"]] = Flat(entries, record["counts"], record["switches"])
             elif kind == "end":
                 complete = True
                 if record["errors"]:
@@ -308,6 +362,14 @@ class Profile:
             ],
         }
 
+    def flat_counts(self, region: Flat) -> dict[int, dict[Symbol, float]]:
+        """The instructions of a flat region by context and function."""
+        found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
+        for block, executed, context, times in region.counts:
+            for symbol, counts in self._resolve(block, executed):
+                found[context][symbol] += counts.instructions * times
+        return found
+
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:
         """How often each instruction of a region was executed per I/O, in its median round."""
         counts: dict[int, float] = defaultdict(float)
@@ -319,13 +381,39 @@ class Profile:
 
     def lines(self, number: int, ios_per_round: int) -> dict[str, float]:
         """Distinct cache lines touched per I/O in a region: the fewest of its quiet rounds."""
+        fewest = min(self._line_rounds(number), key=lambda lines: sum(lines.values()))
+        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
+
+    def code_lines_noise(self, number: int, ios_per_round: int) -> float:
+        """How far the count of the kernel's code lines may be off, per I/O.
+
+        Another build of the same functions may lie differently: how many lines a function takes
+        depends on where in a line it begins. Each function may begin at any multiple of its
+        alignment; the noise is four standard deviations of the sum, which is not exceeded by
+        chance.
+        """
+        variance = sum(map(_line_variance, self._executed(number).values()))
+        return round(4 * math.sqrt(variance) / ios_per_round, 4)
+
+    def _line_rounds(self, number: int) -> list[dict[str, int]]:
         region = self.regions.get(number)
         rounds = region.rounds if region else []
         counted = [part["lines"] for part in rounds if part["quiet"] and "lines" in part]
         if not counted:
             raise IopathError(f"no round of region {number} counted its cache lines")
-        fewest = min(counted, key=lambda lines: sum(lines.values()))
-        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
+        return counted
+
+    def _executed(self, number: int) -> dict[Symbol, set[int]]:
+        """The addresses that each function of the kernel executes in a region's median round, as
+        far as they tell lines apart."""
+        found: dict[Symbol, set[int]] = defaultdict(set)
+        for node in self.regions[number].nodes.values():
+            for block, executed, *_ in node["median"]:
+                part = self._blocks[block]
+                for address, symbol in zip(part.addresses[:executed], part.symbols, strict=False):
+                    if address >= KERNEL:
+                        found[symbol].add(address // _ALIGNMENT)
+        return found
 
     def _path(
         self, region: Region, number: int, paths: dict[int, tuple[str, ...]]

@@ -32,7 +32,11 @@ class Reporter:
         if self._quiet or not self.console.is_terminal:
             yield
             return
-        columns = (TextColumn("{task.description}"), BarColumn(30), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(30),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=self.console, transient=True) as bars:
             self._bars = bars
             try:

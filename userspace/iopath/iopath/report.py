@@ -13,7 +13,7 @@ from iopath.kernels import DebianKernel
 from iopath.profile import title
 
 # The options of a kernel that a reader asks for first.
-_TELLING = ("PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_RT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY", "HZ")
+_PREEMPT = ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY")
 _MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAULT_ON")
 
 
@@ -23,6 +23,34 @@ def size_text(size: int) -> str:
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"
     return f"{size} B"
+
+
+class _Plain(Table):
+    """A table whose strings are text: brackets in names are no markup."""
+
+    def add_column(self, header: str = "", **options: Any) -> None:  # noqa: ANN401
+        super().add_column(Text(header), **options)
+
+    def add_row(self, *cells: str | Text, **options: Any) -> None:  # noqa: ANN401
+        texts = (Text(cell) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*texts, **options)
+
+
+def _table(*titles: str) -> _Plain:
+    table = _Plain(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for text in titles:
+        table.add_column(text)
+    return table
+
+
+def _grid(rows: Iterable[tuple[str, str]]) -> _Plain:
+    """Names and texts side by side."""
+    grid = _Plain(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in rows:
+        grid.add_row(name, text)
+    return grid
 
 
 def show(result: dict[str, Any], console: Console) -> None:
@@ -63,18 +91,13 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _header(result: dict[str, Any]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text in facts(result):
-        grid.add_row(name, text)
-    return grid
+    return _grid(facts(result))
 
 
 def _kernel_text(kernel: dict[str, Any]) -> str:
     """A kernel's release, origin, compiler and telling options."""
     config = kernel["config"]
-    preempt = [name for name in _TELLING[:-1] if config.get(name) == "y"]
+    preempt = [name for name in _PREEMPT if config.get(name) == "y"]
     options = [preempt[0] if preempt else "PREEMPT_NONE", f"HZ={config.get('HZ', '?')}"]
     options += [name for name in _MORE if config.get(name) == "y"]
     return (
@@ -84,18 +107,20 @@ def _kernel_text(kernel: dict[str, Any]) -> str:
 
 
 def ladder(result: dict[str, Any]) -> Table:
-    """The figures: rows are rungs, columns are kernels, changes are against the first kernel."""
+    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. Of
+    a single kernel those of the long run, too."""
     names = [kernel["name"] for kernel in result["kernels"]]
     several = len({row["block_size"] for row in result["results"] if row["block_size"]}) > 1
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    table.add_column("rung")
-    table.add_column("op")
+    table = _table("rung", "op")
     table.add_column("size", justify="right")
     for index, name in enumerate(names):
         table.add_column(name, justify="right")
         table.add_column("spread", justify="right", style="dim")
         if index:
             table.add_column("change", justify="right")
+    if len(names) == 1:
+        table.add_column("mean", justify="right")
+        table.add_column("with deferred work", justify="right")
     rows: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
     for record in result["results"]:
         key = (record["rung"], record["op"], record["block_size"])
@@ -112,6 +137,9 @@ def ladder(result: dict[str, Any]) -> Table:
             cells.append(f"{figure['spread']:.2f}" if figure else "")
             if index:
                 cells.append(_change(first, figure))
+        if len(names) == 1:
+            long_run = ("mean", "with_deferred")
+            cells += [f"{first[name]:,.2f}" if name in (first or ()) else "-" for name in long_run]
         table.add_row(*cells)
     return table
 
@@ -131,11 +159,14 @@ def show_profile(measured: dict[str, Any], top: int, console: Console) -> None:
     for record in measured["results"]:
         profile = record["profile"]
         total = profile["instructions"]
+        size = f" {size_text(record['block_size'])}" if record["block_size"] else ""
         console.print(
-            f"\n[bold]{record['kernel']['name']} {title(record)}[/bold]"
-            f" {size_text(record['block_size']) if record['block_size'] else ''}"
-            f"  {total:,.2f} instructions per I/O ({profile['kernel']:,.2f} in the kernel),"
-            f" by the guest's clock {record['instructions_per_io']:,.2f}"
+            Text.assemble(
+                "\n",
+                (f"{record['kernel']['name']} {title(record)}", "bold"),
+                f"{size}  {total:,.2f} instructions per I/O ({profile['kernel']:,.2f} in the"
+                f" kernel), by the guest's clock {record['instructions_per_io']:,.2f}",
+            )
         )
         console.print(_layer_table(profile["layers"], total))
         console.print(_function_table(profile, top))
@@ -164,7 +195,7 @@ def _function_table(profile: dict[str, Any], top: int) -> Table:
     for function in functions[:top]:
         module = f" [{function['module']}]" if function["module"] else ""
         cells = [f"{function[name]:,.2f}" for name in _COUNTS]
-        table.add_row(Text(function["name"] + module), function["layer"], *cells)
+        table.add_row(function["name"] + module, function["layer"], *cells)
     rest = functions[top:]
     if rest:
         cells = [f"{sum(function[name] for function in rest):,.2f}" for name in _COUNTS]
@@ -184,7 +215,7 @@ def _inlined_table(source: list[dict[str, Any]], top: int) -> Table:
     table = _table("function", "inlined there")
     table.add_column("instructions", justify="right")
     for function, parts in list(inlined.items())[:top]:
-        table.add_row(Text(function), "", f"{sum(parts.values()):,.2f}", style="bold")
+        table.add_row(function, "", f"{sum(parts.values()):,.2f}", style="bold")
         for name, count in sorted(parts.items(), key=lambda part: -part[1]):
             table.add_row("", name or "(its own)", f"{count:,.2f}")
     return table
@@ -199,14 +230,7 @@ def _line_table(source: list[dict[str, Any]], top: int) -> Table:
     table = _table("line", "function")
     table.add_column("instructions", justify="right")
     for (line, function), count in sorted(lines.items(), key=lambda part: -part[1])[:top]:
-        table.add_row(Text(line), Text(function), f"{count:,.2f}")
-    return table
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for text in titles:
-        table.add_column(text)
+        table.add_row(line, function, f"{count:,.2f}")
     return table
 
 
@@ -245,28 +269,117 @@ def show_comparison(comparison: dict[str, Any], top: int, console: Console) -> N
             change = rung["differences"].get(name)
             cells.append(f"{figures[name]['instructions']:,.2f}" if name in figures else "-")
             if change:
-                cells.append(f"{change['difference']:+,.2f} ({change['percent']:+.2f} %)")
-                cells += [f"{change['noise']:.2f}", _VERDICT[change["verdict"]]]
+                cells.append(change_text(change))
+                cells += [noise_text(change), _coloured(change)]
             else:
                 cells += ["", "", ""]
         table.add_row(*cells)
     console.print(table)
+    for name in comparison["others"]:
+        _show_metrics(comparison, name, console)
     for rung in comparison["rungs"]:
         for name, change in rung["differences"].items():
-            if change["verdict"] in ("longer", "shorter") and change["functions"]:
-                console.print(
-                    f"[bold]{title(rung)}[/bold]: {base} to {name},"
-                    f" {change['difference']:+,.2f} instructions per I/O"
-                )
+            if is_telling(change):
+                heading = f": {base} to {name}, {change['difference']:+,.2f} instructions per I/O"
+                console.print(Text.assemble((title(rung), "bold"), heading))
                 console.print(_attribution(change, top))
+            for text in change["findings"]:
+                console.print(Text.assemble((title(rung), "bold"), f": {name}: {text}"))
+            _show_long_run(title(rung), f"{base} to {name}", change, top, console)
 
 
-_VERDICT = {
-    "same": "same",
-    "longer": "[red]longer[/red]",
-    "shorter": "[green]shorter[/green]",
-    "unknown": "unknown",
-}
+def _show_long_run(
+    rung: str, names: str, change: dict[str, Any], top: int, console: Console
+) -> None:
+    """Print what the median of short rounds does not see, and the functions that account for it."""
+    for figure, part in change["metrics"].items():
+        if not part.get("telling"):
+            continue
+        heading = f": {names}, {figure}, {part['difference']:+,.2f} instructions per I/O"
+        console.print(Text.assemble((rung, "bold"), heading))
+        table = _table("function")
+        table.add_column("difference", justify="right")
+        for row in part["functions"][:top]:
+            table.add_row(row["name"], f"{row['difference']:+,.2f}")
+        console.print(table)
+
+
+def noise_text(change: dict[str, Any]) -> str:
+    return "?" if change["noise"] is None else f"{change['noise']:.2f}"
+
+
+def is_telling(change: dict[str, Any]) -> bool:
+    """Whether a difference has functions to show: it is beyond the noise, or they cancel."""
+    changed = change["verdict"] in ("longer", "shorter")
+    return bool(change["functions"]) and (changed or change["moved"])
+
+
+def verdict_text(change: dict[str, Any]) -> str:
+    """The verdict on a difference, and whether its functions say more than their sum."""
+    if change["verdict"] == "same" and change.get("moved"):
+        return "same in sum"
+    return change["verdict"]
+
+
+def _show_metrics(comparison: dict[str, Any], name: str, console: Console) -> None:
+    """Print what a kernel differs by besides instructions, beyond the noise."""
+    rows = []
+    for rung in comparison["rungs"]:
+        found = rung["differences"].get(name, {}).get("metrics", {})
+        cells = [metric_text(metric, part) for metric, part in found.items()]
+        # Of cache lines, what is within the noise is worth a look only beside something else.
+        if any(
+            cell and found[metric]["verdict"] != "same"
+            for metric, cell in zip(found, cells, strict=True)
+        ):
+            rows.append((rung, cells))
+            metrics = list(found)
+    if not rows:
+        return
+    names = f"{comparison['base']} to {name}"
+    console.print(Text.assemble((names, "bold"), ": what else differs per I/O"))
+    table = _table("rung", "size")
+    for metric in metrics:
+        table.add_column(metric, justify="right")
+    for rung, cells in rows:
+        size = size_text(rung["block_size"]) if rung["block_size"] else ""
+        table.add_row(title(rung), size, *cells)
+    console.print(table)
+
+
+def metric_text(metric: str, change: dict[str, Any]) -> str:
+    """By how much a metric differs; nothing if that is within the noise. Cache lines are shown with
+    their noise even then, a difference of unknown noise with a question mark."""
+    if not change["difference"]:
+        return ""
+    if not change.get("telling", True) and change["verdict"] != "unknown":
+        return ""
+    text = f"{change['difference']:+,.2f}"
+    if change["verdict"] == "unknown":
+        return f"{text}?"
+    if metric.endswith("lines"):
+        return f"{text} ±{change['noise']:.2f}"
+    return "" if change["verdict"] == "same" else text
+
+
+def change_text(change: dict[str, Any]) -> str:
+    percent = "" if change["percent"] is None else f" ({change['percent']:+.2f} %)"
+    return f"{change['difference']:+,.2f}{percent}"
+
+
+def _coloured(change: dict[str, Any]) -> Text:
+    colour = {"longer": "red", "shorter": "green"}.get(change["verdict"], "")
+    return Text(verdict_text(change), style=colour)
+
+
+# What of a function is named beside its instructions.
+_NAMED = ("locked", "indirect", "reads", "writes")
+
+
+def _note(row: dict[str, Any]) -> str:
+    counts = row["counts"]
+    parts = [f"{name} {counts[name]:+,.2f}" for name in _NAMED if name in counts]
+    return "; ".join(filter(None, [row["note"], ", ".join(parts)]))
 
 
 def _attribution(change: dict[str, Any], top: int) -> Table:
@@ -274,10 +387,11 @@ def _attribution(change: dict[str, Any], top: int) -> Table:
     for name in ("before", "after", "difference"):
         table.add_column(name, justify="right")
     table.add_column("")
-    for row in change["functions"][:top]:
+    rows = change["functions"]
+    for row in rows[:top]:
         cells = [f"{row['before']:,.2f}", f"{row['after']:,.2f}", f"{row['difference']:+,.2f}"]
-        table.add_row(Text(row["name"]), row["layer"], *cells, row["note"])
-    rest = change["functions"][top:]
+        table.add_row(row["name"], row["layer"], *cells, _note(row))
+    rest = rows[top:]
     if rest:
         total = sum(row["difference"] for row in rest)
         table.add_row(f"{len(rest)} more functions", "", "", "", f"{total:+,.2f}", style="dim")
@@ -288,8 +402,8 @@ def _attribution(change: dict[str, Any], top: int) -> Table:
     table.add_section()
     table.add_row("all", "", "", "", f"{change['difference']:+,.2f}", style="bold")
     layers = [row for row in change["layers"] if abs(row["difference"]) >= 0.005]
-    table.caption = "layers: " + ", ".join(
-        f"{row['layer']} {row['difference']:+,.2f}" for row in layers
+    table.caption = Text(
+        "layers: " + ", ".join(f"{row['layer']} {row['difference']:+,.2f}" for row in layers)
     )
     table.caption_justify = "left"
     return table
@@ -329,12 +443,7 @@ def host_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _host_header(result: dict[str, Any]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text in host_facts(result):
-        grid.add_row(name, Text(text))
-    return grid
+    return _grid(host_facts(result))
 
 
 _COUNTED = ("cycles", "instructions", "instructions_kernel", "cache_misses", "branch_misses")
@@ -393,8 +502,8 @@ def show_host_comparison(
                 change = times if unit == "ns" else rung["counted"].get(name, {}).get(unit)
                 cells.append(f"{figure['median']:,.2f}" if figure else "-")
                 if change:
-                    cells.append(f"{change['difference']:+,.2f} ({change['percent']:+.2f} %)")
-                    cells += [f"{change['noise']:.2f}", _VERDICT[change["verdict"]]]
+                    cells.append(change_text(change))
+                    cells += [f"{change['noise']:.2f}", _coloured(change)]
                 else:
                     cells += ["", "", ""]
             table.add_row(*cells)
@@ -407,8 +516,12 @@ def show_host_profile(result: dict[str, Any], top: int, console: Console) -> Non
     for record in result["results"]:
         profile = record["profile"]
         console.print(
-            f"\n[bold]{title(record)}[/bold]: {profile['ns']:,.2f} ns per I/O, by"
-            f" {profile['samples']:,} samples of {profile['event']} in {profile['data']}"
+            Text.assemble(
+                "\n",
+                (title(record), "bold"),
+                f": {profile['ns']:,.2f} ns per I/O, by {profile['samples']:,} samples of"
+                f" {profile['event']} in {profile['data']}",
+            )
         )
         if profile["event"] != "cycles":
             console.print(
@@ -427,7 +540,7 @@ def show_host_profile(result: dict[str, Any], top: int, console: Console) -> Non
         for row in rows[:top]:
             module = f" [{row['module']}]" if row["module"] else ""
             functions.add_row(
-                Text(row["name"] + module), row["layer"], f"{row['ns']:,.2f}",
+                row["name"] + module, row["layer"], f"{row['ns']:,.2f}",
                 f"{100 * row['ns'] / profile['ns']:.1f} %", str(row["samples"]),
             )  # fmt: skip
         if rows[top:]:

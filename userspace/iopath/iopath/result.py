@@ -16,22 +16,29 @@ from iopath.plan import CLOCKSOURCE, Run, Settings
 
 SCHEMA = 1
 
-# What of a kernel's configuration lengthens or shortens an I/O's path.
-_OPTIONS = re.compile(
-    r"CONFIG_(PREEMPT\w*|HZ|NO_HZ\w*|CPU_MITIGATIONS|SPECULATION_MITIGATIONS|(?:MITIGATION_)?"
-    r"(?:RETPOLINE|RETHUNK|PAGE_TABLE_ISOLATION|CALL_DEPTH_TRACKING|SRSO)|X86_KERNEL_IBT|CFI_CLANG|CFI"
+# What of a kernel's configuration is known to lengthen or shorten an I/O's path.
+_MATTERS = re.compile(
+    r"(?:PREEMPT\w*|HZ|NO_HZ\w*|CPU_MITIGATIONS|SPECULATION_MITIGATIONS|"
+    r"RETPOLINE|RETHUNK|PAGE_TABLE_ISOLATION|CALL_DEPTH_TRACKING|SRSO|X86_KERNEL_IBT|CFI_CLANG|CFI"
     r"|BLK_CGROUP\w*|BLK_DEV_IO_TRACE|BLK_WBT|BUFFER_HEAD|FUNCTION_TRACER|HARDENED_USERCOPY"
     r"|INIT_ON_(?:ALLOC|FREE)_DEFAULT_ON|FORTIFY_SOURCE|RANDSTRUCT\w*|STACKPROTECTOR\w*|LSM"
     r"|DEBUG_LIST|LIST_HARDENED|SLUB_DEBUG|KASAN|LOCKDEP|PROVE_LOCKING|SECURITY|MEMCG"
-    r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)=(.*)"
+    r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)"
 )
+# What a configuration finds out of the compiler and the other tools, what each architecture can do,
+# and the kernel's own name.
+_PROBES = re.compile(
+    r"(?:CC|GCC|CLANG|AS|LLD|PAHOLE|RUSTC?|BINDGEN|TOOLS|HAS|HAVE|ARCH_HAS|ARCH_HAVE|ARCH_WANTS?"
+    r"|ARCH_SUPPORTS|ARCH_USES?)_\w+|LD_(?!DEAD)\w+|\w+_VERSION|\w+_VERSION_TEXT|BUILD_SALT"
+)
+_OPTION = re.compile(r"(?:# )?CONFIG_(?:MITIGATION_)?(\w+)(?:=(.*)| is not set)")
 _OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
 
 
 def _calm(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rounds of a run, and those of them that no interrupt came into."""
+    """The rounds of a run, and those of them that no interrupt came into, as far as is known."""
     rounds = [part for job in record["jobs"] for part in job["rounds"]]
-    return rounds, [part for part in rounds if not part["interrupts"]]
+    return rounds, [part for part in rounds if part["interrupts"] == 0]
 
 
 def check_calibration(record: dict[str, Any]) -> None:
@@ -46,11 +53,24 @@ def check_calibration(record: dict[str, Any]) -> None:
         )
 
 
-def figure(name: str, release: str, run: Run, outputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The record of one rung from ioloop's outputs, one for each boot.
+def clock(record: dict[str, Any]) -> int:
+    """How long the rounds of a run took by the guest's clock."""
+    return sum(part["tsc"] for part in _calm(record)[0])
+
+
+def figure(
+    name: str,
+    release: str,
+    run: Run,
+    outputs: Sequence[dict[str, Any]],
+    longs: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """The record of one rung from ioloop's outputs and the figures of the long runs, of each one
+    for each boot.
 
     A boot's figure is the median over the rounds that no interrupt came into, its spread their
-    largest less their smallest; the rung's figure is the median over the boots.
+    largest less their smallest; the rung's figure is the median over the boots, of an even number
+    the lower of the middle two, so that it is the figure of a boot.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for output in outputs:
@@ -65,15 +85,23 @@ def figure(name: str, release: str, run: Run, outputs: Sequence[dict[str, Any]])
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [part["tsc"] / part["ios"] for part in rounds]
+    middle = statistics.median_low(figures)
+    means, deferred = ([long[name] for long in longs] for name in ("mean", "with_deferred"))
     return {
         "kernel": {"name": name, "release": release},
         "rung": run.rung.name,
         "op": run.op,
         "block_size": run.block_size,
-        "instructions_per_io": round(statistics.median(figures), 4),
+        "instructions_per_io": round(middle, 4),
         "spread": round(max(spreads), 4),
         "boots": [round(figure, 4) for figure in figures],
         "boot_spread": round(max(figures) - min(figures), 4),
+        "profile_boot": figures.index(middle),
+        "mean": statistics.median_low(means),
+        "mean_boots": means,
+        "with_deferred": statistics.median_low(deferred),
+        "with_deferred_boots": deferred,
+        "long_run_ios": run.long_ios,
         "mean_with_interrupts": round(statistics.fmean(whole), 4),
         "rounds": len(whole),
         "rounds_with_interrupts": interrupted,
@@ -115,12 +143,18 @@ def compiler(banner: str) -> str:
 
 
 def options(config: str) -> dict[str, str]:
-    """What of a kernel's configuration lengthens or shortens an I/O's path."""
-    return {
-        match.group(1).removeprefix("MITIGATION_"): match.group(2).strip('"')
-        for match in map(_OPTIONS.match, config.splitlines())
-        if match
-    }
+    """A kernel's configuration, but for what it finds out of the tools that compile it."""
+    found = {}
+    for match in filter(None, map(_OPTION.fullmatch, config.splitlines())):
+        name, value = match.groups()
+        if matters(name) or not _PROBES.fullmatch(name):
+            found[name] = "n" if value is None else value.strip('"')
+    return found
+
+
+def matters(option: str) -> bool:
+    """Whether an option is known to lengthen or shorten an I/O's path."""
+    return _MATTERS.fullmatch(option) is not None
 
 
 def _modinfo(path: Path) -> dict[str, str]:

@@ -16,6 +16,7 @@ NULL_BLK = "/dev/nullb0"  # the kernel's own null device, which takes requests, 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
 # see none, and many, so that their median is the path itself.
 ROUNDS = 60
+LONG = 120  # rounds' I/Os in the one long run that also counts what comes seldom or later
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _CACHED = "--size=1m"  # as much of the device as is read into the page cache beforehand
@@ -45,6 +46,10 @@ class Rung:
         """How many I/Os make a round."""
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
         return -(-few // self.batch) * self.batch if self.device else 10 * _IOS
+
+    def long_ios(self, block_size: int) -> int:
+        """How many I/Os make the long run."""
+        return LONG * self.ios(block_size) // (1 if self.device else 10)
 
     def command(
         self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = ROUNDS

@@ -36,7 +36,7 @@ def measure(
         step("measuring", number / len(plans))
         words = [
             str(guest_program("ioloop")), *words, f"--rw={op}", f"--bs={block_size}",
-            "--pattern=fixed", f"--runtime={_RUNTIME}", "--output-format=json",
+            "--pattern=fixed", "--time_based", f"--runtime={_RUNTIME}", "--output-format=json",
         ]  # fmt: skip
         title = f"{name}, {sharing}, {count} CPUs"
         rates = [_rate(host.run_loop(words, title)) for _ in range(_ROUNDS)]

@@ -79,6 +79,14 @@ def _write(name: str, text: str) -> None:
         raise IopathError(f"cannot write {text!r} to {path}: {error.strerror}") from error
 
 
+def _read(name: str) -> str:
+    path = _TRACEFS / name
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise IopathError(f"cannot read {path}: {error.strerror}") from error
+
+
 @contextlib.contextmanager
 def _tracing(function: str) -> Iterator[list[str]]:
     """Have ftrace ready for calls of *function*, and leave it as it was. Yields the files that take
@@ -93,10 +101,7 @@ def _tracing(function: str) -> Iterator[list[str]]:
     using = (_TRACEFS / "current_tracer").read_text().strip()
     if using != "nop":
         raise IopathError(f"ftrace is in use: {using} is the current tracer")
-    on, forked, irqs = (
-        (_TRACEFS / name).read_text().strip()
-        for name in ("tracing_on", "options/function-fork", "options/funcgraph-irqs")
-    )
+    before = {name: _read(name) for name in _CHANGED}
     try:
         _write("tracing_on", "0")
         _write("options/function-fork", "1")  # ioloop's job is a process of its own
@@ -105,9 +110,28 @@ def _tracing(function: str) -> Iterator[list[str]]:
         _write("current_tracer", "function_graph")
         yield [str(_TRACEFS / "set_ftrace_pid"), str(_TRACEFS / "tracing_on")]
     finally:
-        for name, text in (
-            ("tracing_on", "0"), ("current_tracer", "nop"), ("set_graph_function", ""),
-            ("set_ftrace_pid", ""), ("trace", ""), ("options/function-fork", forked),
-            ("options/funcgraph-irqs", irqs), ("tracing_on", on),
-        ):  # fmt: skip
+        _restore(before)
+
+
+# What is changed, in the order that it is put back in: tracing is off meanwhile.
+_CHANGED = (
+    "current_tracer", "set_graph_function", "set_ftrace_pid", "options/function-fork",
+    "options/funcgraph-irqs", "tracing_on",
+)  # fmt: skip
+
+
+def _restore(before: dict[str, str]) -> None:
+    """Put everything back, also where something cannot be: what that was is said at the end."""
+    # Of lists, what says that they are empty begins so.
+    texts = {
+        name: "" if text.startswith(("#", "no pid")) else text.strip()
+        for name, text in before.items()
+    }
+    failures = []
+    for name, text in (("tracing_on", "0"), ("trace", ""), *texts.items()):
+        try:
             _write(name, text)
+        except IopathError as error:
+            failures.append(str(error))
+    if failures:
+        raise IopathError(f"ftrace is not as it was: {'; '.join(failures)}")

@@ -18,6 +18,7 @@ from iopath.cache import Cache
 from iopath.measure import Session
 from iopath.paths import cache_root, source_root
 from iopath.progress import Reporter
+from iopath.states import States
 
 RECORDED = Path(__file__).parent / "packages"
 IOPATH = source_root() / "build/bin/iopath"
@@ -162,6 +163,12 @@ def session() -> Session:
     from rich.console import Console
 
     return Session(Cache(cache_root()), Reporter(Console(stderr=True), quiet=True))
+
+
+@pytest.fixture(scope="session")
+def states(session: Session) -> States:
+    """The saved states in the user's own cache."""
+    return States(session.cache, session.reporter.warn)
 
 
 def build_into(session: Session, name: str, root: Path) -> None:

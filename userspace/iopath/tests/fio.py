@@ -2,72 +2,18 @@
 """fio as Debian packages it, for a guest: the program with all of its libraries, and t/io_uring,
 which the package leaves out, from the package's source. All of it cached."""
 
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
+from guest_files import SUITE, package
+
 from iopath import process
-from iopath.build import _unpack
 from iopath.errors import IopathError
 from iopath.measure import Session
-
-SUITE = "bookworm"
-_LIBRARIES = "lib/x86_64-linux-gnu"
-_LOADER = "lib64/ld-linux-x86-64.so.2"
 
 
 def program(session: Session) -> tuple[str, dict[str, bytes]]:
     """fio's version, and its files for a guest, by their paths there."""
-    apt = session.apt
-    debs = apt.closure(["fio"], SUITE)
-    version = next(deb.split("_")[1] for deb in debs if deb.startswith("fio_"))
-
-    def make(folder: Path) -> None:
-        apt.download(["fio"], SUITE, closure=True, progress=lambda part: None)
-        root = folder / "root"
-        for name in ("bin", "lib", "lib64", "sbin"):
-            (root / "usr" / name).mkdir(parents=True)
-            (root / name).symlink_to(f"usr/{name}")
-        for deb in debs:
-            _unpack(apt.deb(deb), root)
-        (folder / "files" / _LIBRARIES).mkdir(parents=True)
-        (folder / "files/lib64").mkdir()
-        (folder / "files/bin").mkdir()
-        shutil.copyfile(root / "usr/bin/fio", folder / "files/bin/fio")
-        shutil.copyfile(root / _LIBRARIES / "ld-linux-x86-64.so.2", folder / "files" / _LOADER)
-        for library in _needed(root, root / "usr/bin/fio"):
-            shutil.copyfile(library, folder / "files" / _LIBRARIES / library.name)
-        shutil.rmtree(root)
-
-    entry = session.cache.entry("fio", {"debs": debs}, make) / "files"
-    files = {
-        str(path.relative_to(entry)): path.read_bytes()
-        for path in entry.rglob("*")
-        if path.is_file()
-    }
-    return version, files
-
-
-def _needed(root: Path, program: Path) -> list[Path]:
-    """All libraries that *program* is linked with, those that they are included."""
-    known: dict[str, Path] = {}
-    left = [program]
-    while left:
-        text = subprocess.run(
-            [process.need("readelf", "binutils"), "-d", left.pop()],
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-        for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
-            if name in known:
-                continue
-            places = [root / _LIBRARIES / name, *(root / _LIBRARIES).glob(f"*/{name}")]
-            found = next((place for place in places if place.exists()), None)
-            if found is None:
-                raise IopathError(f"no package of fio's has {name}")
-            known[name] = found
-            left.append(found)
-    return list(known.values())
+    return package(session, "fio", "fio")
 
 
 def t_io_uring(session: Session, version: str) -> bytes:

@@ -78,7 +78,7 @@ def test_what_a_killed_make_left_is_swept_away(cache: Cache) -> None:
     part.mkdir(parents=True)
     (part / "stale").touch()
     assert sorted(p.name for p in cache.entry("kind", INPUTS, fill).iterdir()) == [
-        "link", "manifest.json", "sub",
+        "link", "manifest.json", "size", "sub",
     ]  # fmt: skip
     assert not parts(cache)
 

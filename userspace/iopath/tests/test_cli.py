@@ -3,12 +3,20 @@
 
 import json
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from conftest import IOPATH, Command
+from test_charts import a_record, a_result
 
+from iopath import charts, files
+from iopath.apt import Package
+from iopath.build import image_inputs
+from iopath.cache import Cache
+from iopath.kernels import list_debian, select
 from iopath.paths import source_root
 
 
@@ -122,6 +130,102 @@ def test_closed_pipe_is_no_traceback(listed: Command) -> None:
     assert "Traceback" not in said
     assert process.wait() in (0, 1)
     process.stdout = None
+
+
+# Files to write.
+
+
+def test_a_link_is_followed(listed: Command, tmp_path: Path) -> None:
+    target, link = tmp_path / "folder/target.json", tmp_path / "link.json"
+    target.parent.mkdir()
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    assert listed.run("kernels", "--json", link).returncode == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.glob("*/.*")) + list(tmp_path.glob(".*")) == []
+
+
+def test_a_link_to_nothing_makes_its_target(listed: Command, tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to("new.json")
+    assert listed.run("kernels", "--json", tmp_path / "link.json").returncode == 0
+    assert json.loads((tmp_path / "new.json").read_text())
+
+
+def test_a_device_stays_a_device() -> None:
+    """As root, a rename would put a file in the place of /dev/null."""
+    files.write(Path("/dev/null"), b"x")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_what_is_not_a_regular_file_is_written_in_place(listed: Command, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    process = listed.start("kernels", "--json", fifo)
+    assert json.loads(fifo.read_text())
+    assert process.communicate(timeout=60)[1] == ""
+    assert fifo.is_fifo()
+    done = listed.run("kernels", "--json", "/dev/stdout")
+    text = done.stdout[: done.stdout.rindex("]") + 1]
+    assert json.loads(text)
+    assert done.returncode == 0
+
+
+def test_a_chart_is_written_like_any_other_file(tmp_path: Path) -> None:
+    figure = charts.ladder(a_result([a_record("a", "x", "read", 512)]))
+    for suffix in (".svg", ".png"):
+        (tmp_path / f"link{suffix}").symlink_to(f"target{suffix}")
+        charts.save(figure, tmp_path / f"link{suffix}")
+        assert (tmp_path / f"link{suffix}").is_symlink()
+        assert (tmp_path / f"target{suffix}").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("", "it is a folder"), ("none/x", "there is no such folder"), ("link", "it is a link into")],
+)
+def test_what_cannot_be_written_is_said_at_once(
+    listed: Command, tmp_path: Path, name: str, complaint: str
+) -> None:
+    (tmp_path / "link").symlink_to("none/x")
+    said = listed.fails("measure", "debian:6.1", "--json", tmp_path / name, status=2)
+    assert said.startswith(f"iopath: cannot write {tmp_path / name}: {complaint}")
+
+
+# Ctrl-C.
+
+
+def test_interrupted_while_it_starts(listed: Command) -> None:
+    listed.env["PYTHONPROFILEIMPORTTIME"] = "1"
+    process = listed.start("kernels")
+    for line in iter(process.stderr.readline, ""):
+        if line.endswith("iopath.errors\n"):
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    said = [line for line in err.splitlines() if not line.startswith("import time:")]
+    assert (process.returncode, said) == (130, ["iopath: interrupted"])
+
+
+def test_interrupted_while_another_has_the_lock(listed: Command, recorded: list[Package]) -> None:
+    kernel, _ = select("6.1", list_debian(recorded))
+    cache = Cache(listed.cache)
+    name = f"image-{cache.path('image', image_inputs(kernel)).name}"
+    with cache.lock(name):
+        process = listed.start("measure", "debian:6.1", "--quiet")
+        fds = Path(f"/proc/{process.pid}/fd")
+        lock = str(listed.cache / "locks" / name)
+        for _ in range(200):
+            if any(os.path.realpath(fd) == lock for fd in fds.iterdir()):
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("it does not wait for the lock")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (130, "iopath: interrupted\n")
 
 
 COMPLETION = """

@@ -135,7 +135,7 @@ def test_json_is_written_whole_or_not_at_all(known: Command, tmp_path: Path) -> 
     (tmp_path / "out").mkdir()
     (tmp_path / "out/json").mkdir()
     said = known.fails("measure", KERNEL, *QUICK, "--json", tmp_path / "out/json", status=2)
-    assert said.endswith("Is a directory")
+    assert said.endswith("it is a folder")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["json"]
 
 

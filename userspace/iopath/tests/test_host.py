@@ -13,9 +13,9 @@ from test_page import Parsed, browse, rebuild
 
 from iopath import host, page, perf, result, rungs, scaling, trace
 from iopath.errors import IopathError
-from iopath.guest import Machine
+from iopath.machine import Machine
 from iopath.measure import Session
-from iopath.plan import Settings
+from iopath.plan import Run, Settings
 from iopath.profile import Layers
 
 
@@ -56,6 +56,32 @@ def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str
     found = host.difference(before, after)
     assert found["verdict"] == verdict
     assert found["difference"] == after["median"] - before["median"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ([100.0], [103.0], "unknown"),
+        ([100.0, 100.0], [103.0], "unknown"),
+        ([100.0, 100.5], [103.0, 103.5], "longer"),
+        ([100.0, 102.0], [103.0, 105.0], "same"),  # boots of each differ by as much
+    ],
+)
+def test_boots_of_guests_are_noise(before: list[float], after: list[float], verdict: str) -> None:
+    figures = (figure(100, 0.1) | {"boots": before}, figure(103, 0.1) | {"boots": after})
+    assert host.difference(*figures)["verdict"] == verdict  # type: ignore[arg-type]
+
+
+def test_the_noise_is_of_samples_of_its_own() -> None:
+    """Of the noisiest boot; what the figures are made of does not tell it."""
+    run = Run(1, rungs.select(["syscall"])[0], "none", 0)
+    steady = [{"ns": 50.0}] * 12
+    noisy = [{"ns": 50.0}, {"ns": 53.0}] * 6
+    low, high = ([{"ns": ns}] * 6 for ns in (100.0, 102.0))
+    found = host.record_boots(run, [steady, noisy], [low, high], {})
+    assert found["figures"]["ns"]["boots"] == [100.0, 102.0]
+    assert found["figures"]["ns"]["noise"] == 3.0
+    assert (found["figures"]["ns"]["median"], found["samples"]) == (101.0, 12)
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +197,11 @@ def test_time_in_a_guest(session: Session) -> None:
     """What KVM's guests do, in one whose clock is the host's; noisy, but all there."""
     machine = Machine(accel="tcg,thread=single")
     runs = rungs.select(["syscall", "gen.sync", "dio.pread"])
-    measured = session.measure([KERNEL], Settings(runs, ["read"], machine=machine, passes=6))
+    settings = Settings(runs, ["read"], machine=machine, passes=6, boots=2)
+    measured = session.measure([KERNEL], settings)
     result.validate(measured, "the result")
-    assert [record["samples"] for record in measured["results"]] == [6, 6, 6]
+    assert [record["samples"] for record in measured["results"]] == [12, 12, 12]
+    assert [len(record["figures"]["ns"]["boots"]) for record in measured["results"]] == [2, 2, 2]
     assert all(record["figures"]["ns"]["median"] > 0 for record in measured["results"])
 
 
@@ -287,3 +315,57 @@ def test_scaling_chart() -> None:
     rates, costs = scaling.chart(records).axes
     assert [list(line.get_ydata()) for line in rates.lines] == [[1, 2], [1, 2]]
     assert costs.get_ylim()[0] == 0
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Files like ftrace's, in use by somebody else; what they say."""
+    texts = {
+        "current_tracer": "nop", "available_tracers": "function_graph nop",
+        "set_graph_function": "vfs_read\nvfs_write", "set_ftrace_pid": "17",
+        "options/function-fork": "0", "options/funcgraph-irqs": "1", "tracing_on": "1",
+        "trace": "",
+    }  # fmt: skip
+    (tmp_path / "options").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(trace, "_TRACEFS", tmp_path)
+    return texts
+
+
+def now(folder: Path, texts: dict[str, str]) -> dict[str, str]:
+    return {name: (folder / name).read_text() for name in texts if (folder / name).is_file()}
+
+
+def test_ftrace_is_left_as_it_was(tracefs: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="what happens meanwhile"), trace._tracing("vfs_read"):
+        found = now(tmp_path, tracefs)
+        assert (found["current_tracer"], found["set_graph_function"]) == (
+            "function_graph", "vfs_read",
+        )  # fmt: skip
+        (tmp_path / "set_ftrace_pid").write_text("4711")
+        raise ValueError("what happens meanwhile")
+    assert now(tmp_path, tracefs) == tracefs
+
+
+def test_lists_that_were_empty_are_again(tracefs: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "set_graph_function").write_text("#### all functions enabled ####\n")
+    (tmp_path / "set_ftrace_pid").write_text("no pid\n")
+    with trace._tracing("vfs_read"):
+        pass
+    assert now(tmp_path, tracefs) == {**tracefs, "set_graph_function": "", "set_ftrace_pid": ""}
+
+
+@pytest.mark.parametrize("broken", ["set_graph_function", "options/function-fork", "trace"])
+def test_one_failure_does_not_keep_the_rest_from_being_restored(
+    tracefs: dict[str, str], tmp_path: Path, broken: str
+) -> None:
+    with (
+        pytest.raises(IopathError, match=rf"ftrace is not as it was: cannot write .*{broken}"),
+        trace._tracing("vfs_read"),
+    ):
+        (tmp_path / broken).unlink()
+        (tmp_path / broken).mkdir()
+    assert now(tmp_path, tracefs) == {
+        name: text for name, text in tracefs.items() if name != broken
+    }

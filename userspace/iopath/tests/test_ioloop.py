@@ -14,13 +14,15 @@ import fio
 import pytest
 from conftest import FAST_START, KERNEL
 
-from iopath import guest, process
+from iopath import process
 from iopath.build import Built, build
-from iopath.guest import Image, Machine, Qemu
+from iopath.guest import QUIET, Image, Start
+from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.paths import guest_program
 from iopath.plan import KALLSYMS, _uncompressed, _with_dependencies
 from iopath.profile import Symbols
+from iopath.states import States
 
 pytestmark = pytest.mark.guest
 
@@ -89,7 +91,7 @@ class Plan:
             self._add(
                 ("ioloop", name, rw, *more, batches),
                 "/bin/ioloop --region=REGION --output-format=json --cpus_allowed=0",
-                f"--filename={DEVICE} --ioengine={name} --rw={rw} --iodepth={depth}",
+                f"--filename={DEVICE} --direct=1 --ioengine={name} --rw={rw} --iodepth={depth}",
                 f"--number_ios={batches * depth} --rounds={ROUNDS}",
                 *more,
             )
@@ -149,6 +151,7 @@ def built(session: Session) -> Built:
 
 
 def boot(
+    states: States,
     built: Built,
     modules: Sequence[Path],
     commands: Sequence[str],
@@ -156,26 +159,24 @@ def boot(
     log: Path,
     plugin: Path | None = None,
 ) -> tuple[dict[str, str], bytes]:
-    """Carry out *commands* in a guest with *modules*: what they printed, and what was counted."""
-    files = files | {
-        "init": guest_program("init").read_bytes(),
-        "bin/ioloop": guest_program("ioloop").read_bytes(),
-    }
+    """Carry out *commands* with *modules* in a guest that starts with *files*: what they printed,
+    and what was counted."""
+    ours = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     plan = []
     for path in modules:
         name = path.name.split(".")[0]
-        files[f"modules/{name}.ko"] = _uncompressed(path)
+        ours[f"modules/{name}.ko"] = _uncompressed(path)
         plan.append(f"insmod /modules/{name}.ko{PARAMETERS.get(name, '')}")
-    image = Image(built.vmlinuz, [*plan, "quiet 300", *commands], files)
+    image = Image(Start(built.vmlinuz, files=files), [*plan, QUIET, *commands], ours)
     machine = Machine(cmdline=FAST_START, time_limit=1800)
-    records, counts = guest.boot(Qemu.find(), machine, image, log, plugin=plugin)
+    records, counts = states.run(Qemu.find(), machine, image, log, plugin=plugin)
     texts = {record.name: record.data.decode(errors="replace") for record in records}
     return texts, counts
 
 
 @pytest.fixture(scope="module")
 def regions(
-    session: Session, built: Built, tmp_path_factory: pytest.TempPathFactory
+    states: States, session: Session, built: Built, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple, Region]:
     """ioloop, fio and t/io_uring in one guest."""
     folder = tmp_path_factory.mktemp("ioloop")
@@ -190,6 +191,7 @@ def regions(
     plan.add_ioloop("io_uring", "randread", *FIXED)
     plan.add_t_io_uring()
     said, counts = boot(
+        states,
         built,
         _with_dependencies("blknull", built),
         [*plan.commands, f"file {KALLSYMS}"],
@@ -258,7 +260,7 @@ FLAGS = ("--fixedbufs", "--registerfiles", "--single_issuer", "--defer_taskrun")
     ],
 )
 def test_generator_and_flags(
-    session: Session, kernel: str, known: list[str], tmp_path: Path
+    states: States, session: Session, kernel: str, known: list[str], tmp_path: Path
 ) -> None:
     """The generator's latencies are all there; of io_uring's flags what the kernel takes."""
     built = build(session.find(kernel), session.cache, session.apt, lambda what, part: None)
@@ -266,10 +268,12 @@ def test_generator_and_flags(
     words = "--number_ios=300 --rounds=3 --cpus_allowed=0 --output-format=json"
     commands = [
         f"run generator /bin/ioloop --filename=/dev/biogen0 --ioengine=biogen --lat {words}",
-        f"run flags /bin/ioloop --filename=/dev/blknull1 --ioengine=io_uring --optional {words} "
-        + " ".join(FLAGS),
+        f"run flags /bin/ioloop --filename=/dev/blknull1 --ioengine=io_uring --iodepth=32 "
+        f"--direct=1 --optional {words} " + " ".join(FLAGS),
     ]
-    said, _ = boot(built, list(dict.fromkeys(modules)), commands, {}, tmp_path / "console.log")
+    said, _ = boot(
+        states, built, list(dict.fromkeys(modules)), commands, {}, tmp_path / "console.log"
+    )
     (job,) = json.loads(said["generator"])["jobs"]
     assert (job["ios"], job["bytes"]) == (900, 900 * 4096)
     assert job["latency_overhead_ns"] > 0
@@ -287,7 +291,9 @@ FILE_ENGINES = ("sync", "vsync", "libaio", "io_uring", "mmap", "buffered", "spli
 
 
 @pytest.fixture(scope="module")
-def vanished(built: Built, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def vanished(
+    states: States, built: Built, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
     """What each engine says when its disk vanishes."""
     folder = tmp_path_factory.mktemp("vanished")
     assert built.own_modules
@@ -297,10 +303,11 @@ def vanished(built: Built, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         words = f"--filename=/dev/nullb0 --size=4m --ioengine={engine} --output-format=json"
         # What is in the page cache, or mapped, does not need the disk.
         again = " --invalidate --number_ios=1024 --rounds=1000000"
-        words += again if engine in ("mmap", "buffered", "splice") else " --runtime=100s"
+        cached = engine in ("mmap", "buffered", "splice")
+        words += again if cached else " --direct=1 --time_based --runtime=100s"
         commands.append(f"run {engine} /bin/vanish /bin/ioloop {words}")
     programs = {"bin/vanish": _compile("vanish", folder)}
-    return boot(built, modules, commands, programs, folder / "console.log")[0]
+    return boot(states, built, modules, commands, programs, folder / "console.log")[0]
 
 
 @pytest.mark.parametrize("engine", FILE_ENGINES)

@@ -31,12 +31,12 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "a read dirties the pages", "biogen/bio.c",
-        "return bio_op(&io->bio) == REQ_OP_READ;", "return false;",
+        "if (dirty && unlikely(!PageDirty(page)))", "if (false)",
         "blknull_features -t dirties",
     ),
     Mutant(
         "coherent with the page cache", "biogen/bio.c",
-        "return bg->coherent && unlikely(", "return false && (",
+        "return unlikely(READ_ONCE(*bg->nr_cached));", "return false;",
         "biogen_io -v brd_sync -t coherent",
     ),
     Mutant(
@@ -51,7 +51,7 @@ MUTANTS = [
     ),
     Mutant(
         "memory is aligned as the device wants it", "biogen/bio.c",
-        "if (unlikely(addr & biogen_dma_mask(bg)))\n\t\t\tgoto reexpand;", "",
+        "if (unlikely(addr & biogen_dma_mask(bg)))\n\t\t\treturn -EINVAL;", "",
         "biogen_io -v block4k_sync -t edges",
     ),
     Mutant(

@@ -134,7 +134,7 @@ def test_what_may_be_noise_is_marked() -> None:
         record["boots"] = record["boots"][:1]
     parsed = Parsed(page.render(result, compared(result)))
     assert parsed.rows[2][-1] == "+25.50 (+4.24 %)?"
-    assert "two boots or more" in parsed.text
+    assert "four boots or more" in parsed.text
     assert "+25.50 (+4.24 %)?" in page.markdown(result, compared(result))
 
 

@@ -5,6 +5,7 @@ import copy
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from iopath import report
 from iopath.errors import IopathError, UsageError
-from iopath.guest import Machine
+from iopath.machine import Machine
 from iopath.plan import Run, Settings
 from iopath.result import SCHEMA, check_calibration, load, validate
 from iopath.result import figure as make_figure
@@ -23,14 +24,19 @@ PREAD = select(["dio.pread"])[0]
 RUN = Run(1, PREAD, "read", 4096)
 
 
-def record(*rounds: tuple[int, int]) -> dict[str, Any]:
+def record(*rounds: tuple[int, int | None]) -> dict[str, Any]:
     """What ioloop prints of rounds of (instructions, interrupts), as far as it counts here."""
     parts = [{"tsc": tsc, "ios": 100, "interrupts": interrupts} for tsc, interrupts in rounds]
     return {"jobs": [{"rounds": parts}]}
 
 
-def figure(*rounds: tuple[int, int]) -> dict[str, Any]:
-    return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [record(*rounds)])
+def long_run(mean: float = 10.0, later: float = 0.0) -> dict[str, Any]:
+    """The figures of a boot's long run."""
+    return {"mean": mean, "with_deferred": mean + later, "functions": []}
+
+
+def figure(*rounds: tuple[int, int | None]) -> dict[str, Any]:
+    return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [record(*rounds)], [long_run()])
 
 
 def test_median_of_calm_rounds() -> None:
@@ -41,6 +47,12 @@ def test_median_of_calm_rounds() -> None:
     assert found["mean_with_interrupts"] == pytest.approx(12114 / 500)
 
 
+def test_a_round_of_unknown_interrupts_is_not_calm() -> None:
+    found = figure((1000, 0), (9000, None), (9000, None))
+    assert found["instructions_per_io"] == 10
+    assert found["rounds_with_interrupts"] == 2
+
+
 def test_median_of_an_even_number_lies_between() -> None:
     assert figure((1000, 0), (1001, 0), (1003, 0), (1004, 0))["instructions_per_io"] == 10.02
 
@@ -48,24 +60,36 @@ def test_median_of_an_even_number_lies_between() -> None:
 def test_rounds_of_all_jobs_count() -> None:
     both = record((1000, 0))
     both["jobs"] += record((3000, 0))["jobs"]
-    assert make_figure("a", "b", RUN, [both])["instructions_per_io"] == 20
+    assert make_figure("a", "b", RUN, [both], [long_run()])["instructions_per_io"] == 20
 
 
 def test_median_of_boots() -> None:
     boots = [record((1000, 0), (1002, 0)), record((1500, 0)), record((1100, 0), (1, 1))]
-    found = make_figure("a", "b", RUN, boots)
+    longs = [long_run(12.5, 1), long_run(11.5, 3), long_run(13.5, 0)]
+    found = make_figure("a", "b", RUN, boots, longs)
     assert found["instructions_per_io"] == 11
     assert found["boots"] == [10.01, 15, 11]
+    assert found["profile_boot"] == 2
+    assert (found["mean"], found["with_deferred"]) == (12.5, 13.5)
+    assert found["mean_boots"] == [12.5, 11.5, 13.5]
+    assert found["with_deferred_boots"] == [13.5, 14.5, 13.5]
+    assert found["long_run_ios"] == 12000
     assert (found["boot_spread"], found["spread"]) == (4.99, 0.02)
     assert (found["rounds"], found["rounds_with_interrupts"]) == (5, 1)
 
 
-def test_boots_differ_in_seed_and_layout() -> None:
+def test_the_figure_is_that_of_a_boot() -> None:
+    """So that it has a profile: of an even number the lower of the middle two."""
+    boots = [record((count, 0)) for count in (1300, 1000, 1100, 1200)]
+    found = make_figure("a", "b", RUN, boots, [long_run()] * 4)
+    assert (found["instructions_per_io"], found["profile_boot"]) == (11, 2)
+
+
+def test_boots_differ_in_the_seed_alone() -> None:
     asked = Machine(cmdline="nokaslr mitigations=off", seed=5)
     machines = Settings(RUNGS, machine=asked, boots=3).machines()
-    assert machines[0] == asked
     assert [machine.seed for machine in machines] == [5, 6, 7]
-    assert [machine.cmdline for machine in machines[1:]] == ["mitigations=off"] * 2
+    assert [replace(machine, seed=5) for machine in machines] == [asked] * 3
 
 
 @pytest.mark.parametrize("calm", [0, 1])
@@ -116,7 +140,11 @@ def result() -> dict[str, Any]:
     for owner, counts in zip(kernels, [(1000, 2000), (1200, 1500)], strict=True):
         for op, count in zip(("read", "write"), counts, strict=True):
             run = Run(1, PREAD, op, 4096)
-            results.append(make_figure(owner["name"], owner["release"], run, [record((count, 0))]))
+            results.append(
+                make_figure(
+                    owner["name"], owner["release"], run, [record((count, 0))], [long_run()]
+                )
+            )
     return {
         "schema": SCHEMA,
         "program": "iopath 0.1.0",
@@ -194,6 +222,17 @@ def test_table(result: dict[str, Any]) -> None:
     assert "rung op size debian:6.1 spread debian:7.2 spread change" in lines
     assert "dio.pread read 4 KiB 10.00 0.00 12.00 0.00 +2.00 (+20.0 %)" in lines
     assert "write 4 KiB 20.00 0.00 15.00 0.00 -5.00 (-25.0 %)" in lines
+
+
+def test_one_kernel_has_its_long_run_beside_the_median(result: dict[str, Any]) -> None:
+    del result["kernels"][1], result["results"][2:]
+    result["results"][0] |= {"mean": 60.0, "with_deferred": 1210.5}
+    for name in ("mean", "with_deferred"):
+        del result["results"][1][name]
+    lines = shown(result)
+    assert "rung op size debian:6.1 spread mean with deferred work" in lines
+    assert "dio.pread read 4 KiB 10.00 0.00 60.00 1,210.50" in lines
+    assert "write 4 KiB 20.00 0.00 - -" in lines
 
 
 def test_change_is_against_the_first_kernel(result: dict[str, Any]) -> None:

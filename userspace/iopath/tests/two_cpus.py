@@ -10,7 +10,7 @@ one CPU, which has the clock that it will stay with; the other one comes by STAR
 
 from dataclasses import dataclass
 
-from iopath.guest import Machine
+from iopath.machine import Machine
 
 START = "write /sys/devices/system/cpu/cpu1/online 1"
 

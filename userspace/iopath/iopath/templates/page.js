@@ -182,12 +182,19 @@ function layerTable(profile, find) {
 		(box, cell, at) => at === 0 && swatch(box, cell));
 }
 
+// By what a function is compared between two kernels: its name without what compilers add to it, and
+// where that is another in each of them, the newer one.
+function comparedBy(before, after) {
+	const renamed = new Map(before < 0 ? [] : data.renamed[before][after]);
+	return (name) => renamed.get(data.canonical[name]) ?? data.canonical[name];
+}
+
 // Differences that no comparison was made of: joined by the names that functions are compared by.
-function joined(before, after) {
+function joined(before, after, keyOf) {
 	const rows = new Map();
 	const add = (profile, at) => {
 		for (const [name, instructions] of profile.functions) {
-			const key = data.canonical[name];
+			const key = keyOf(name);
 			const row = rows.get(key) ?? { names: ["", ""], counts: [0, 0], layer: "" };
 			row.names[at] = data.names[name];
 			row.counts[at] += instructions;
@@ -211,7 +218,7 @@ function joined(before, after) {
 
 function difference(rung, before, after) {
 	const given = before === data.base && rung.differences[after];
-	return given || joined(rung.profiles[before], rung.profiles[after]);
+	return given || joined(rung.profiles[before], rung.profiles[after], comparedBy(before, after));
 }
 
 // Rows that are the same in both may be missing; the sums are those of the profiles.
@@ -237,13 +244,13 @@ function differenceTable(rows, titles, before, after, unattributed, find) {
 // Flame graphs. A node has its function, its own instructions before and after (those of the one
 // kernel, if there is but one, are "after"), and its children.
 
-function merge(root, profile, at) {
+function merge(root, profile, at, keyOf) {
 	const path = [root];
 	const flat = profile.stacks;
 	for (let i = 0; i < flat.length; i += 3) {
 		const [depth, name, own] = flat.slice(i, i + 3);
 		const parent = path[depth];
-		const key = data.canonical[name];
+		const key = keyOf(name);
 		let node = parent.children.get(key);
 		if (!node) {
 			node = { name, own: [0, 0], children: new Map() };
@@ -312,10 +319,11 @@ function differenceLook(node, most) {
 
 function flame(before, after, at) {
 	const differs = before !== null;
+	const keyOf = comparedBy(at.against, at.kernel);
 	const root = { name: -1, own: [0, 0], children: new Map() };
 	if (differs)
-		merge(root, before, 0);
-	merge(root, after, 1);
+		merge(root, before, 0, keyOf);
+	merge(root, after, 1, keyOf);
 	const nodes = finish(root);
 	const zoomed = nodes[at.zoom] ?? root;
 	const most = Math.max(...nodes.map((node) => Math.abs(node.own[1] - node.own[0])));

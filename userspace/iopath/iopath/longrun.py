@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What I/Os cost in a long run: on average, and with the work that they leave to be done later.
+
+A figure is the median of short rounds. It does not see what comes less often than once in a round,
+nor what an interrupt, another task or a callback does for the I/O afterwards. So each rung also has
+one long run, with a sleep behind it until all that was put off is done. The plugin counts it flat:
+how often each function was executed in which context (Documentation/pathcount.rst).
+
+Besides the I/Os a guest has work of its own. Timer ticks are as many as the run is long; what one
+takes is known from a loop that does nothing. What the start and the end of a program leave to be
+done is known from a run of a single batch. Both are subtracted.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from iopath.errors import IopathError
+from iopath.plan import DRAIN, LONG, Run
+from iopath.profile import Flat, Layers, Profile, Symbol, Symbols
+
+_TASK = 0  # the plugin's context of the task that the run is of
+_OVERHEAD = 64  # instructions between two readings of the clock that are not the loop
+_PER_INTERRUPT = 8  # instructions that a flat count may be off for each interrupt
+_LEAST = 0.0005  # instructions per I/O of a function that is listed
+
+_Counts = dict[Symbol, float]
+
+
+class LongRuns:
+    """The long runs of one boot."""
+
+    def __init__(self, found: Profile, symbols: Symbols, layers: Layers) -> None:
+        self._found = found
+        self._symbols = symbols
+        self._layers = layers
+        empty = self._region(LONG)
+        ticks = self._ticks(empty)
+        _, beside = self._split(empty)
+        self._tick = {symbol: count / ticks for symbol, count in beside.items()} if ticks else {}
+
+    def figures(self, run: Run, clock: int) -> dict[str, Any]:
+        """The figures of *run* in this boot: its mean, that with deferred work, and both by
+        function. *clock* is how long the run took by the guest's clock, to check the count."""
+        region = self._region(run.long_region)
+        path, beside = self._split(region)
+        self._check(run, region, sum(path.values()) + sum(beside.values()), clock)
+        later: _Counts = defaultdict(float)
+        _add(later, beside, 1)
+        _add(later, self._tick, -self._ticks(region))
+        _add(later, self._whole(run.long_region | DRAIN), 1)
+        single = self._region(run.idle_region)
+        _add(later, self._split(single)[1], -1)
+        _add(later, self._tick, self._ticks(single))
+        _add(later, self._whole(run.idle_region | DRAIN), -1)
+        ios = run.long_ios
+        mean = sum(path.values()) / ios
+        rows = [
+            {
+                "name": symbol.name,
+                "module": symbol.module,
+                "layer": self._layers.of(symbol),
+                "mean": round(path.get(symbol, 0) / ios, 4),
+                "deferred": round(later.get(symbol, 0) / ios, 4),
+            }
+            for symbol in {**path, **later}
+        ]
+        rows = [row for row in rows if max(abs(row["mean"]), abs(row["deferred"])) > _LEAST]
+        rows.sort(key=lambda row: (-row["mean"] - row["deferred"], row["name"], row["module"]))
+        return {
+            "mean": round(mean, 4),
+            "with_deferred": round(mean + sum(later.values()) / ios, 4),
+            "functions": rows,
+        }
+
+    def _region(self, number: int) -> Flat:
+        region = self._found.flats.get(number)
+        if region is None:
+            raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
+        return region
+
+    def _is_exception(self, context: int, region: Flat) -> bool:
+        """Whether a context is that of an exception: a page fault is the task's own doing."""
+        address = region.entries[context][0]
+        return self._symbols.find(address).name.startswith(("asm_exc_", "exc_"))
+
+    def _ticks(self, region: Flat) -> int:
+        """The interrupts of a region."""
+        return sum(
+            times
+            for context, (_, times) in region.entries.items()
+            if not self._is_exception(context, region)
+        )
+
+    def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
+        """The instructions of a region by function: the path's, and all others."""
+        path: _Counts = defaultdict(float)
+        beside: _Counts = defaultdict(float)
+        own = {_TASK} | {
+            context for context in region.entries if self._is_exception(context, region)
+        }
+        for context, counts in self._found.flat_counts(region).items():
+            _add(path if context in own else beside, counts, 1)
+        return path, beside
+
+    def _whole(self, number: int) -> _Counts:
+        path, beside = self._split(self._region(number))
+        _add(path, beside, 1)
+        return path
+
+    def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
+        """The plugin and the guest's clock count the same instructions, or neither is believed. A
+        guest that waits is idle, where its clock goes on and nothing is counted."""
+        off = _OVERHEAD + _PER_INTERRUPT * self._ticks(region)
+        if counted - clock > off or (clock - counted > off and not region.switches):
+            raise IopathError(
+                f"{run.title}: the long run took {clock} instructions by the guest's clock, but"
+                f" {counted:.0f} were counted: pathcount is wrong"
+            )
+
+
+def _add(to: _Counts, counts: _Counts, times: float) -> None:
+    for symbol, count in counts.items():
+        to[symbol] = to.get(symbol, 0) + count * times

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine of a guest: its hardware, and the emulator that it runs in."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iopath import process
+from iopath.cache import digest_file, digest_of
+from iopath.errors import IopathError
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The guest's hardware: CPU model as QEMU names it, memory in MiB, kernel command line, and the
+    seed of all that is random in it."""
+
+    cpu: str = "max"
+    memory: int = 1024
+    cmdline: str = "nokaslr mitigations=off"
+    seed: int = 1
+    time_limit: int = 600  # seconds of real time that a boot may take
+    accel: str = "tcg"  # or kvm, where the clock is the host's
+
+    @property
+    def exact(self) -> bool:
+        """Whether the guest's clock counts instructions."""
+        return self.accel == "tcg"
+
+    def inputs(self) -> dict[str, Any]:
+        """What of it a guest's figures and its state depend on."""
+        return {name: value for name, value in vars(self).items() if name != "time_limit"}
+
+    def processors(self) -> list[str]:
+        """QEMU's options for the CPUs: one, whose clock counts its instructions."""
+        if not self.exact:
+            return ["-accel", self.accel, "-smp", "1"]
+        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"]
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """The emulator, its version ("7.2.22"), and a digest of its program, accelerator and firmware.
+
+    *sandbox* are its options that forbid it system calls, if it was built with them.
+    """
+
+    path: str
+    version: str
+    digest: str
+    sandbox: tuple[str, ...] = ()
+
+    @classmethod
+    def find(cls) -> "Qemu":
+        path = process.need("qemu-system-x86_64", "qemu-system-x86")
+        text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
+        if not match:
+            complaint = (text.stderr or text.stdout).strip().splitlines()
+            raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
+        if int(match.group(1).split(".")[0]) < 7:
+            raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
+        tried = subprocess.run(
+            [path, *_SANDBOX, "-machine", "help"], capture_output=True, check=False
+        )
+        sandbox = () if tried.returncode else _SANDBOX
+        return cls(path, match.group(1), _digest(path), sandbox)
+
+
+# A guest's kernel is a stranger's: QEMU needs no program, no other user and no scheduler.
+_SANDBOX = (
+    "-sandbox",
+    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+)
+
+# What QEMU loads for our guests besides its program.
+_FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin")
+_ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
+
+
+def _digest(path: str) -> str:
+    """One digest of QEMU's program, its accelerator (a library of its own at some distributors) and
+    its firmware."""
+    program = Path(path).resolve()
+    found = subprocess.run([path, "-L", "help"], capture_output=True, text=True, check=False)
+    parts = {"program": digest_file(program)}
+    for folder in map(Path, reversed(found.stdout.splitlines())):  # the first one wins
+        for name in _FIRMWARE:
+            if (folder / name).is_file():
+                parts[name] = digest_file(folder / name)
+    for pattern in _ACCELERATORS:
+        for library in program.parent.parent.glob(f"{pattern}/accel-tcg-x86_64.so"):
+            parts[library.name] = digest_file(library)
+    return digest_of(parts)

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A second opinion: a QEMU plugin that counts the kernel's instructions between
+ * two addresses of a program, one by one. Of pathcount it shares nothing but the
+ * declarations of QEMU's functions.
+ * Options: begin=ADDRESS, end=ADDRESS, out=PATH. It writes a count per line.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin_api.h"
+
+PLUGIN_EXPORT int qemu_plugin_version = 1;
+
+static uint64_t begin, end, count, self;
+static int counting;
+static FILE *out;
+
+/* QEMU looks at the version after this. */
+__attribute__((constructor)) static void choose_version(void)
+{
+	if (qemu_plugin_read_memory_vaddr)
+		qemu_plugin_version = 4;
+	else if (qemu_plugin_scoreboard_new)
+		qemu_plugin_version = 2;
+}
+
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+
+static void again(qemu_plugin_id_t id)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+}
+
+static void add(unsigned int vcpu, void *data)
+{
+	count++;
+}
+
+static void on_begin(unsigned int vcpu, void *data)
+{
+	if (!counting)
+		qemu_plugin_reset(self, again);
+	counting = 1;
+	count = 0;
+}
+
+static void on_end(unsigned int vcpu, void *data)
+{
+	fprintf(out, "%llu\n", (unsigned long long)count);
+	fflush(out);
+}
+
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t i;
+
+	for (i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint64_t pc = qemu_plugin_insn_vaddr(insn);
+
+		if (pc == begin)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, 0, NULL);
+		else if (pc == end)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, 0, NULL);
+		else if (counting && pc >> 63)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, add, 0, NULL);
+	}
+}
+
+PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
+				      int argc, char **argv)
+{
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "begin=", 6))
+			begin = strtoull(argv[i] + 6, NULL, 0);
+		else if (!strncmp(argv[i], "end=", 4))
+			end = strtoull(argv[i] + 4, NULL, 0);
+		else if (!strncmp(argv[i], "out=", 4))
+			out = fopen(argv[i] + 4, "w");
+	}
+	self = id;
+	again(id);
+	return begin && end && out ? 0 : -1;
+}

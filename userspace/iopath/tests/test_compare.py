@@ -1,0 +1,692 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What compare says of results, and when its gates open: on results that are made up here."""
+
+import copy
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command
+from rich.console import Console
+from test_charts import COUNTS, a_record, a_result
+
+from iopath import charts, page, report
+from iopath.compare import (
+    compare,
+    in_order,
+    incomparable,
+    labels,
+    merge,
+    read_limits,
+    regressions,
+    relayer,
+)
+from iopath.errors import IopathError, UsageError
+from iopath.profile import Layers, Profile, Symbol, Symbols, lines_noise
+from iopath.result import options
+
+Row = tuple[str, str, dict[str, float]]  # a function: its name, its layer and its counts
+
+
+def profiled(kernel: str, functions: list[Row], **lines: float) -> dict[str, Any]:
+    """A record of dio.pread whose profile has these functions."""
+    stacks = [((name,), layer, counts["instructions"]) for name, layer, counts in functions]
+    record = a_record(kernel, "dio.pread", "read", 4096, stacks)
+    profile = record["profile"]
+    for row, (_, _, counts) in zip(profile["functions"], functions, strict=True):
+        row.update(counts)
+    for name in COUNTS:
+        profile[name] = sum(row[name] for row in profile["functions"])
+    profile["lines"].update(lines)
+    profile["lines_noise"] = {**dict.fromkeys(profile["lines"], 0.0), "code_kernel": 10.0}
+    return record
+
+
+def row(name: str, instructions: float, layer: str = "block core", **counts: float) -> Row:
+    return name, layer, {"instructions": instructions, **counts}
+
+
+PLAIN = [row("one", 500.0, locked=2.0), row("two", 600.0, reads=30.0), row("three", 300.0)]
+
+
+def two(after: list[Row], before: list[Row] = PLAIN, **lines: float) -> dict[str, Any]:
+    return a_result([profiled("old", before), profiled("new", after, **lines)])
+
+
+def compared(whole: dict[str, Any]) -> dict[str, Any]:
+    return compare(whole, Layers())
+
+
+def change(whole: dict[str, Any]) -> dict[str, Any]:
+    return compared(whole)["rungs"][0]["differences"]["new"]
+
+
+def shown(whole: dict[str, Any]) -> list[str]:
+    """What compare prints, a single space between words."""
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    report.show_comparison(compared(whole), 15, console)
+    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+
+
+# What costs is seen in the text.
+
+
+def test_a_locked_increment_is_seen() -> None:
+    """One instruction more, which costs twenty: total, metric and function say so."""
+    whole = two([row("one", 501.0, locked=3.0), *PLAIN[1:]])
+    lines = shown(whole)
+    assert (
+        "rung size mean with deferred work locked indirect reads writes calls branches faults"
+        " switches code lines" in (lines[lines.index("old to new: what else differs per I/O") + 2])
+    )
+    assert "dio.pread read 4 KiB +1.00" in lines
+    assert "one block core 500.00 501.00 +1.00 locked +1.00" in lines
+    assert change(whole)["metrics"]["locked"] == {
+        "before": 2.0, "after": 3.0, "difference": 1.0, "percent": 50.0, "noise": 0.0,
+        "verdict": "more",
+    }  # fmt: skip
+
+
+def test_a_locked_instruction_instead_of_a_plain_one_is_seen() -> None:
+    lines = shown(two([row("one", 500.0, locked=3.0), *PLAIN[1:]]))
+    assert any(line.endswith("+0.00 (+0.00 %) 0.00 same in sum") for line in lines)
+    assert "one block core 500.00 500.00 +0.00 locked +1.00" in lines
+
+
+def test_changes_that_cancel_are_seen() -> None:
+    whole = two([row("one", 900.0, locked=2.0), row("two", 300.0, reads=30.0), row("three", 200.0)])
+    lines = shown(whole)
+    assert any(line.endswith("+0.00 (+0.00 %) 0.00 same in sum") for line in lines)
+    for line in ("one block core 500.00 900.00 +400.00", "two block core 600.00 300.00 -300.00",
+                 "three block core 300.00 200.00 -100.00"):  # fmt: skip
+        assert line in lines
+    assert "all +0.00" in lines
+    text = page.markdown(whole, compared(whole))
+    assert "| one      | 500.00 | 900.00 |    +400.00 |      |" in text.splitlines()
+    assert "same in sum" in page.render(whole, compared(whole))
+
+
+def test_a_cache_line_more_is_seen() -> None:
+    whole = two(PLAIN, data_kernel=61.0)
+    assert "dio.pread read 4 KiB +1.00 ±0.00" in shown(whole)
+    assert "data lines +1.00 ±0.00" in page.markdown(
+        two([row("one", 501.0, locked=2.0), *PLAIN[1:]], data_kernel=61.0),
+        compared(two([row("one", 501.0, locked=2.0), *PLAIN[1:]], data_kernel=61.0)),
+    )
+
+
+def test_code_lines_carry_the_noise_of_their_layout() -> None:
+    """Each side's may be off by 10: 14 is nothing, 15 is."""
+    for lines, verdict in ((104.5, "same"), (105.5, "more"), (76.5, "same"), (75.5, "fewer")):
+        found = change(two(PLAIN, code_kernel=lines))["metrics"]["code lines"]
+        assert (found["verdict"], round(found["noise"], 2)) == (verdict, 14.14)
+
+
+def test_lines_of_unknown_noise_have_no_verdict() -> None:
+    whole = two(PLAIN, data_kernel=61.0)
+    del whole["results"][0]["profile"]["lines_noise"]
+    assert change(whole)["metrics"]["data lines"]["verdict"] == "unknown"
+    assert "dio.pread read 4 KiB +1.00?" in shown(whole)
+
+
+def test_where_nothing_differs_nothing_is_listed() -> None:
+    lines = shown(two(PLAIN))
+    assert not any("what else differs" in line or "instructions per I/O" in line for line in lines)
+    assert any(line.endswith("+0.00 (+0.00 %) 0.00 same") for line in lines)
+
+
+def test_metrics_within_the_noise_of_the_instructions_are_the_same() -> None:
+    whole = two([row("one", 501.0, locked=3.0), *PLAIN[1:]])
+    for record in whole["results"]:
+        figure = record["instructions_per_io"]
+        record["boots"] = [figure, figure + 1.5, figure, figure]
+    found = change(whole)
+    assert (found["verdict"], found["metrics"]["locked"]["verdict"]) == ("same", "same")
+    assert not found["moved"]
+
+
+def test_without_a_second_boot_metrics_have_no_verdict() -> None:
+    whole = two([row("one", 501.0, locked=3.0), *PLAIN[1:]])
+    record = whole["results"][0]
+    for boots in ("boots", "mean_boots", "with_deferred_boots"):
+        record[boots] = record[boots][:3]
+    assert {part["verdict"] for part in change(whole)["metrics"].values()} == {"unknown"}
+
+
+def test_lines_within_their_noise_are_shown_beside_something_else() -> None:
+    after = [row("one", 501.0, locked=3.0), *PLAIN[1:]]
+    assert "dio.pread read 4 KiB +1.00 +2.00 ±14.14" in shown(two(after, code_kernel=92.5))
+    assert not any("what else differs" in line for line in shown(two(PLAIN, code_kernel=92.5)))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("ios_per_round", 200, "ios_per_round '100' and '200'"),
+        ("batch", 32, "batch '1' and '32'"),
+        ("long_run_ios", 1200, "long_run_ios '12000' and '1200'"),
+        ("command", ["/bin/ioloop", "--hipri"], "command '' and '--hipri'"),
+    ],
+)
+def test_rungs_that_were_run_differently_are_not_compared(
+    listed: Command, tmp_path: Path, field: str, value: object, said: str
+) -> None:
+    paths = [tmp_path / "old.json", tmp_path / "new.json"]
+    for path in paths:
+        whole = a_result([profiled(path.stem, PLAIN)])
+        if path.stem == "new":
+            whole["results"][0][field] = value
+        path.write_text(json.dumps(whole))
+    assert listed.fails("compare", *paths) == (
+        "iopath: these differ in more than the kernel: dio.pread read of 4096 bytes:"
+        f" {said} (old.json, new.json) (--anyway compares them all the same)"
+    )
+    assert listed.run("compare", *paths, "--anyway").returncode == 0
+
+
+def test_the_number_of_a_region_is_no_difference() -> None:
+    one, other = (a_result([profiled(name, PLAIN)]) for name in ("old", "new"))
+    one["results"][0]["command"] = ["/bin/ioloop", "--region=1"]
+    other["results"][0]["command"] = ["/bin/ioloop", "--region=7"]
+    assert incomparable([("old.json", one), ("new.json", other)]) == []
+
+
+# What the median of short rounds does not show.
+
+
+def long_run(
+    whole: dict[str, Any], kernel: str, mean: float, later: float, functions: dict[str, float]
+) -> None:
+    """Give the long run of a kernel other figures than its median."""
+    (record,) = (r for r in whole["results"] if r["kernel"]["name"] == kernel)
+    record["mean"] = record["instructions_per_io"] + mean
+    record["with_deferred"] = record["mean"] + later
+    for name in ("mean", "with_deferred"):
+        record[f"{name}_boots"] = [record[name]] * len(record["boots"])
+    record["profile"]["long_run"] = [
+        {"name": name, "module": "", "layer": "other", "mean": count if mean else 0,
+         "deferred": 0 if mean else count}
+        for name, count in functions.items()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mean", "later", "figure"), [(50.0, 0.0, "mean"), (0.0, 1150.0, "with deferred work")]
+)
+def test_what_comes_seldom_or_later_is_seen_and_fails_the_gate(
+    mean: float, later: float, figure: str
+) -> None:
+    whole = two(PLAIN)
+    long_run(whole, "old", 0, 0, {})
+    long_run(whole, "new", mean, later, {"rare": mean + later})
+    found = change(whole)
+    assert found["verdict"] == "same"
+    assert found["metrics"][figure]["verdict"] == "more"
+    assert bool(found["findings"]) == bool(mean)
+    lines = shown(whole)
+    added = f"+{mean + later:,.2f}"
+    assert f"dio.pread read: old to new, {figure}, {added} instructions per I/O" in lines
+    assert f"rare {added}" in lines
+    said = regressions(compared(whole), 1, [])
+    assert any(text.startswith(f"dio.pread read {figure}: new has ") for text in said)
+    assert regressions(compared(whole), 100, []) == []
+
+
+def test_a_long_run_that_says_what_the_median_says_is_not_repeated() -> None:
+    whole = two([row("one", 540.0, locked=2.0), *PLAIN[1:]])
+    found = change(whole)
+    assert found["metrics"]["mean"]["verdict"] == "more"
+    assert not found["metrics"]["mean"]["telling"]
+    assert len(regressions(compared(whole), 1, [])) == 1
+    assert not any(" mean" in line for line in shown(whole) if line.startswith("dio.pread"))
+
+
+def test_a_gate_does_not_pass_without_a_long_run() -> None:
+    whole = two(PLAIN)
+    for name in ("mean", "mean_boots", "with_deferred", "with_deferred_boots"):
+        del whole["results"][0][name]
+    with pytest.raises(IopathError, match=r"dio\.pread read mean: the results have no long run"):
+        regressions(compared(whole), 1, [])
+
+
+def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
+    """A function of 64 bytes lies in one line or in two, by where it begins: in 1, 2, 2 or 2, which
+    varies by 3/16. One that fits in 16 bytes is always in one line."""
+    start = 0xFFFFFFFF81000000
+    symbols = Symbols(f"{start:x} T large\n{start + 64:x} T small\n")
+    output = [
+        {"type": "pathcount", "format": 1},
+        {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [16] * 4, "kinds": "...."},
+        {"type": "block", "block": 2, "addr": f"{start + 64:x}", "lens": [8], "kinds": "."},
+        {"type": "region", "region": 1, "median_round": 0},
+        *({"type": "node", "region": 1, "node": number, "parent": None, "addr": "0",
+           "median": [[number, 4, 1, 0, 0]]} for number in (1, 2)),
+        {"type": "end", "errors": []},
+    ]  # fmt: skip
+    found = Profile(map(json.dumps, output), symbols, Layers())
+    assert found.code_lines_noise(1, 1) == pytest.approx(4 * (3 / 16) ** 0.5, abs=1e-4)
+    assert found.code_lines_noise(1, 10) == pytest.approx(0.4 * (3 / 16) ** 0.5, abs=1e-4)
+
+
+def test_the_noise_of_data_lines_is_what_boots_differ_by() -> None:
+    boots = [{"data_user": 2.0, "data_kernel": count} for count in (105.0, 103.0, 104.0)]
+    assert lines_noise(9.0, boots) == {
+        "code_user": 0.0, "code_kernel": 9.0, "data_user": 0.0, "data_kernel": 6.0,
+    }  # fmt: skip
+    assert lines_noise(9.0, boots[:1]) == {"code_user": 0.0, "code_kernel": 9.0}
+    whole = two(PLAIN, data_kernel=61.0)
+    for record in whole["results"]:
+        record["profile"]["lines_noise"] = lines_noise(9.0, boots[:1])
+    assert change(whole)["metrics"]["data lines"]["verdict"] == "unknown"
+
+
+# Functions with another name.
+
+
+def functions(whole: dict[str, Any]) -> dict[str, tuple[float, str, str]]:
+    return {r["name"]: (r["difference"], r["note"], r["layer"]) for r in change(whole)["functions"]}
+
+
+def test_an_alias_joins_a_function_with_its_older_name() -> None:
+    found = functions(
+        two([row("gup_fast_fallback", 367.0)], [row("internal_get_user_pages_fast", 400.0)])
+    )
+    assert found == {"gup_fast_fallback": (-33.0, "was internal_get_user_pages_fast", "block core")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"submit_bio_wait": 20}, {"submit_bio_wait": 10, "bio_await": 36}),
+        ({"__fdget": 9, "__fget_light": 28}, {"fdget": 30}),
+        ({"submit_bio_noacct": 50, "submit_bio_checks": 70}, {"submit_bio_noacct": 99}),
+    ],
+)
+def test_functions_side_by_side_are_not_joined(
+    before: Mapping[str, float], after: Mapping[str, float]
+) -> None:
+    sides = [[row(name, count) for name, count in side.items()] for side in (after, before)]
+    found = functions(two(*sides))
+    assert {name: part[0] for name, part in found.items()} == {
+        name: after.get(name, 0) - before.get(name, 0) for name in before | after
+    }
+
+
+def test_functions_that_are_side_by_side_on_another_rung_are_not_joined() -> None:
+    """A kernel has both, even where a rung executes only one of them."""
+    whole = two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])
+    assert list(functions(whole)) == ["bio_await"]
+    other = profiled("new", [row("submit_bio_wait", 10.0), row("bio_await", 36.0)])
+    whole["results"].append({**other, "rung": "gen.sync"})
+    assert list(functions(whole)) == ["bio_await", "submit_bio_wait"]
+    data = json.loads(
+        re.search(r'id="data">(.*?)</script>', page.render(whole, compared(whole))).group(1)
+    )
+    assert data["renamed"] == [[[], []], [[], []]]
+
+
+def test_the_page_joins_by_the_same_names() -> None:
+    whole = two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])
+    data = json.loads(
+        re.search(r'id="data">(.*?)</script>', page.render(whole, compared(whole))).group(1)
+    )
+    pair = [data["names"].index(name) for name in ("submit_bio_wait", "bio_await")]
+    assert data["renamed"] == [[[], [pair]], [[pair], []]]
+
+
+def test_a_function_with_another_name_keeps_its_layer() -> None:
+    counts = {"reads": 7.0, "locked": 1.0}
+    before = [row("vfs_read", 122.0, "VFS"), row("blkdev_go", 44.0, "block device file", **counts)]
+    after = [row("vfs_read", 122.0, "VFS"), row("odd_name", 44.0, "other", **counts)]
+    found = change(two(after, before))
+    assert functions(two(after, before)) == {
+        "odd_name": (0.0, "blkdev_go before?", "block device file")
+    }
+    assert not found["moved"]
+    assert [part for part in found["layers"] if part["difference"]] == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [row("odd", 45.0, "other")],  # another count
+        [row("odd", 44.0, "other", reads=1.0)],
+        [row("odd", 44.0, "VFS")],  # known to be something else
+        [row("odd", 44.0, "other"), row("odder", 44.0, "other")],  # which one?
+    ],
+)
+def test_what_may_be_another_function_is_not_offered(after: list[Row]) -> None:
+    found = functions(two(after, [row("blkdev_go", 44.0, "block device file")]))
+    assert {note for _, note, _ in found.values()} == {"new", "gone"}
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("ktime_get", "time"), ("read_tsc", "time"), ("call_rcu", "locks and RCU"),
+        ("__call_rcu_common.constprop.0", "locks and RCU"), ("schedule", "scheduling"),
+        ("ktime_get_coarse_real_ts64", "VFS"),
+    ],
+)  # fmt: skip
+def test_layers(name: str, layer: str) -> None:
+    assert Layers().of(Symbol(name)) == layer
+
+
+TABLE = """
+[[layer]]
+name = "mine"
+functions = ["t*"]
+"""
+
+
+def test_a_table_of_layers_reaches_file_results_charts_and_page(tmp_path: Path) -> None:
+    (tmp_path / "layers.toml").write_text(TABLE)
+    layers = Layers(tmp_path / "layers.toml")
+    whole = two(PLAIN)
+    relayer(whole, layers)
+    assert whole["results"][1]["profile"]["layers"] == {"mine": 900.0, "other": 500.0}
+    text = page.render(whole, compare(whole, layers), layers)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
+    assert [name for name, *_ in data["layers"]] == ["mine", "other"]
+    assert {
+        data["names"][number]: data["layers"][data["layerOf"][number]][0] for number in range(3)
+    } == {"one": "other", "two": "mine", "three": "mine"}
+    assert ">mine<" in text
+
+
+# The configuration.
+
+
+def configured(*configs: str) -> list[str]:
+    kernels = [
+        {"name": f"k{number}", "config": options(text), "compiler": "gcc", "modules": {}}
+        for number, text in enumerate(configs)
+    ]
+    return list(labels(kernels))
+
+
+def test_every_option_is_a_label() -> None:
+    same = "CONFIG_HZ=250\n# CONFIG_SLUB_TINY is not set\n"
+    assert configured(same, same) == []
+    assert configured(
+        f"{same}CONFIG_SLAB_FREELIST_HARDENED=y\nCONFIG_PREEMPT_RT=y\n",
+        f"{same}# CONFIG_SLAB_FREELIST_HARDENED is not set\n# CONFIG_PREEMPT_RT is not set\n",
+    ) == ["options: PREEMPT_RT y/n", "other options: SLAB_FREELIST_HARDENED y/n"]
+
+
+def test_options_that_a_kernel_does_not_have() -> None:
+    assert configured("CONFIG_NEW=y\n", "# CONFIG_OLD is not set\n") == [
+        "options that not all of them have: NEW y/-"
+    ]
+    many = "".join(f"CONFIG_NEW{number}=y\n" for number in range(500))
+    assert configured(many, "") == ["options that not all of them have: 500 (--json lists them)"]
+
+
+def test_probes_of_the_toolchain_are_no_options() -> None:
+    probes = (
+        "CC_HAS_KASAN=y", "CC_VERSION_TEXT=\"gcc\"", "GCC_VERSION=120200", "LD_VERSION=1",
+        "AS_AVX512=y", "PAHOLE_VERSION=124", "RUSTC_VERSION=0", "HAS_IOMEM=y",
+        "ARCH_HAS_X=y", "HAVE_KPROBES=y", "BUILD_SALT=\"6.1\"",
+    )  # fmt: skip
+    assert configured("".join(f"CONFIG_{probe}\n" for probe in probes), "") == []
+    assert configured("CONFIG_CC_OPTIMIZE_FOR_SIZE=y\n", "") == [
+        "options: CC_OPTIMIZE_FOR_SIZE y/-"
+    ]
+
+
+def test_modules_are_counted() -> None:
+    one = "CONFIG_A=m\n# CONFIG_B is not set\nCONFIG_C=m\n"
+    assert configured(one, "# CONFIG_A is not set\nCONFIG_B=m\nCONFIG_C=y\n") == [
+        "other options: C m/y",
+        "options of modules: 2 (--json lists them)",
+    ]
+
+
+def test_a_mitigation_is_known_by_both_of_its_names() -> None:
+    assert configured("CONFIG_RETPOLINE=y\n", "CONFIG_MITIGATION_RETPOLINE=y\n") == []
+
+
+def test_the_heading_of_a_real_time_kernel_says_so() -> None:
+    whole = two(PLAIN)
+    whole["kernels"][1]["config"] |= {"PREEMPT_RT": "y", "PREEMPT_DYNAMIC": "y"}
+    texts = dict(report.facts(whole))
+    assert "; PREEMPT_RT, HZ=250" in texts["new"]
+    assert "; PREEMPT, HZ=250" in texts["old"]
+
+
+# Gates.
+
+
+def limits(tmp_path: Path, text: str) -> list[Any]:
+    (tmp_path / "limits.toml").write_text(text)
+    return read_limits(tmp_path / "limits.toml")
+
+
+LOCKED = [row("one", 501.0, locked=3.0), *PLAIN[1:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"dio.pread" = 0', ["dio.pread read: new takes 0.07 % more than old, 0 % is allowed"]),
+        ('"dio.pread" = 0\n"dio.pread read" = 1', []),
+        ('"dio.pread read" = 1\n"dio.pread" = 0', []),
+        ('"dio.pread read locked" = 10',
+         ["dio.pread read locked: new has 50.00 % more than old, 10 % is allowed"]),
+        ('"dio.pread locked" = 50', []),
+        ('"dio.pread read data lines" = 0', []),
+    ],
+)  # fmt: skip
+def test_limits(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert regressions(compared(two(LOCKED)), None, limits(tmp_path, text)) == found
+
+
+def test_more_than_nothing_is_beyond_any_limit(tmp_path: Path) -> None:
+    after = [row("one", 500.0, locked=2.0, indirect=1.0), *PLAIN[1:]]
+    assert regressions(
+        compared(two(after)), None, limits(tmp_path, '"dio.pread indirect" = 1000')
+    ) == ["dio.pread read indirect: new has 1.00 more than old, 1000 % is allowed"]
+
+
+def test_a_limit_of_its_own_goes_before_the_general_one(tmp_path: Path) -> None:
+    worse = compared(two(LOCKED))
+    assert len(regressions(worse, 0, [])) == 1
+    assert regressions(worse, 0, limits(tmp_path, '"dio.pread" = 1')) == []
+    assert regressions(worse, 1, []) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('"dio.prad read" = 1', r"'dio.prad read': no rung is called 'dio.prad'"),
+        ('"dio.pread raed" = 1', "'raed' is neither an operation .* nor a metric"),
+        ('"dio.pread read lockd" = 1', "'lockd' is neither"),
+        ('"" = 1', "no rung is called ''"),
+        ('"dio.pread" = -1', "dio.pread is not a number of per cent"),
+        ('"dio.pread" = true', "dio.pread is not a number of per cent"),
+        ('"dio.pread" = nan', "dio.pread is not a number of per cent"),
+        ('"dio.pread" = {read = 1}', "dio.pread is not a number of per cent"),
+        ("", "has no limits"),
+        ("=", "is not a table of limits"),
+    ],
+)
+def test_bad_limits(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        limits(tmp_path, text)
+
+
+def without(which: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    whole = two(PLAIN)
+    whole["results"] += [
+        {**copy.deepcopy(record), "op": "write"} for record in copy.deepcopy(whole["results"])
+    ]
+    whole["results"] = [record for record in whole["results"] if not which(record)]
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("which", "complaint"),
+    [
+        (lambda r: r["op"] == "read" and r["kernel"]["name"] == "new",
+         "cannot judge dio.pread read: new has no result of it"),
+        (lambda r: r["op"] == "read" and r["kernel"]["name"] == "old",
+         "cannot judge dio.pread read: old has no result of it"),
+        (lambda r: (r["op"] == "read") == (r["kernel"]["name"] == "old"), "cannot judge"),
+        (lambda r: True, "cannot judge: there is no result to compare"),
+    ],
+)  # fmt: skip
+def test_a_gate_does_not_pass_on_missing_data(
+    which: Callable[[dict[str, Any]], bool], complaint: str
+) -> None:
+    with pytest.raises(IopathError, match=complaint):
+        regressions(compared(without(which)), 1000, [])
+
+
+def test_a_limit_judges_its_rung_alone(tmp_path: Path) -> None:
+    missing = compared(without(lambda r: r["op"] == "read" and r["kernel"]["name"] == "new"))
+    assert regressions(missing, None, limits(tmp_path, '"dio.pread write" = 0')) == []
+    with pytest.raises(IopathError, match=r"cannot judge dio\.pread read: new has no result"):
+        regressions(missing, None, limits(tmp_path, '"dio.pread" = 0'))
+    with pytest.raises(IopathError, match="cannot judge syscall: no result is of that rung"):
+        regressions(missing, None, limits(tmp_path, '"syscall" = 0'))
+
+
+def test_a_metric_without_a_profile_cannot_be_judged(tmp_path: Path) -> None:
+    whole = two(PLAIN)
+    del whole["results"][1]["profile"]
+    with pytest.raises(IopathError, match=r"dio\.pread read locked: the results have no profile"):
+        regressions(compared(whole), None, limits(tmp_path, '"dio.pread locked" = 0'))
+
+
+# The command, on files.
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Results of one kernel each: old, and new, which takes more."""
+    paths = {}
+    for name, rows in (("old", PLAIN), ("new", LOCKED)):
+        records = [
+            profiled(name, rows),
+            {**profiled(name, rows), "op": "write"},
+            {**profiled(name, PLAIN), "rung": "raw.pread"},
+        ]
+        paths[name] = tmp_path / f"{name}.json"
+        paths[name].write_text(json.dumps(a_result(records)))
+    return paths
+
+
+def test_the_first_named_is_the_base(listed: Command, files: dict[str, Path]) -> None:
+    assert listed.run("compare", files["old"], files["new"], "--fail-above", "0").returncode == 1
+    done = listed.run("compare", files["new"], files["old"], "--fail-above", "0")
+    assert done.returncode == 0, done.stderr
+    assert "new to old: what else differs per I/O" in done.stdout
+
+
+def test_json_has_the_verdicts(listed: Command, files: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    assert listed.run("compare", files["old"], files["new"], "--json", out).returncode == 0
+    found = json.loads(out.read_text())["comparison"]
+    differences = [rung["differences"]["new"] for rung in found["rungs"]]
+    assert [part["verdict"] for part in differences] == ["longer", "longer", "same"]
+    assert [part["metrics"]["locked"]["verdict"] for part in differences] == [
+        "more",
+        "more",
+        "same",
+    ]
+    # It is a result file like any other.
+    again = listed.run("compare", out, "--json", out, "--quiet")
+    assert (again.returncode, json.loads(out.read_text())["comparison"]) == (0, found)
+
+
+@pytest.mark.parametrize(
+    ("args", "status"),
+    [
+        (["--fail-above", "1"], 0),
+        (["--fail-above", "0"], 1),
+        (["--fail-above", "0", "--rung", "raw.*"], 0),
+        (["--fail-above", "x"], 125),
+        (["--fail-above=-1"], 125),
+        (["--fail-above", "1", "--bs", "x"], 125),
+        (["--fail-ab", "1", "--bs", "x"], 125),
+        (["--limits", "/nonexistent"], 125),
+        (["--limits", "/nonexistent", "--top", "x"], 125),
+        (["--fail-above", "1", "--nonsense"], 125),
+        (["--fail-above", "1", "--html", "/nonexistent/x"], 125),
+        (["--fail-above", "1", "--rung", "syscall"], 125),
+        (["--fail-above", "1", "--rung", "raw"], 125),
+        (["--fail-above", "1", "/nonexistent.json"], 125),
+        (["--top", "x"], 2),
+    ],
+)
+def test_exit_status(listed: Command, files: dict[str, Path], args: list[str], status: int) -> None:
+    done = listed.run("compare", files["old"], files["new"], *args, "--quiet")
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("end", ["old", "new"])
+def test_half_of_the_records(listed: Command, files: dict[str, Path], end: str) -> None:
+    whole = json.loads(files[end].read_text())
+    del whole["results"][1:]
+    files[end].write_text(json.dumps(whole))
+    done = listed.run("compare", files["old"], files["new"], "--fail-above", "10", "--quiet")
+    assert done.returncode == 125
+    assert f"iopath: cannot judge dio.pread write: {end} has no result of it" in done.stderr
+
+
+def test_rungs_that_have_nothing_in_common(listed: Command, files: dict[str, Path]) -> None:
+    whole = json.loads(files["new"].read_text())
+    for record in whole["results"]:
+        record["rung"] = record["rung"].replace("pread", "preadv")
+    files["new"].write_text(json.dumps(whole))
+    done = listed.run("compare", files["old"], files["new"], "--fail-above", "10", "--quiet")
+    assert (done.returncode, "cannot judge dio.pread read" in done.stderr) == (125, True)
+
+
+def test_a_limit_for_what_is_not_there(
+    listed: Command, files: dict[str, Path], tmp_path: Path
+) -> None:
+    for text in ('"dio.aio.1 read" = 1', '"dio.praed" = 1'):
+        (tmp_path / "limits.toml").write_text(text)
+        done = listed.run(
+            "compare", files["old"], files["new"], "--limits", tmp_path / "limits.toml", "--quiet"
+        )
+        assert done.returncode == 125, done.stderr
+
+
+# Names are text.
+
+
+def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
+    names = ("tree:/[bold]a[/b]", "tree:/$x_1$ and $y^")
+    whole = a_result([profiled(names[0], PLAIN), profiled(names[1], LOCKED)])
+    whole["results"][1]["profile"]["functions"][0]["layer"] = "[red]"
+    console = Console(file=io.StringIO(), width=400, highlight=False)
+    report.show(whole, console)
+    report.show_comparison(compared(whole), 15, console)
+    report.show_profile(whole, 5, console)
+    text = console.file.getvalue()
+    assert all(text.count(name) >= 4 for name in names)
+    assert "[red]" in text
+    for draw, path in ((charts.ladder, "ladder.svg"), (charts.history, "history.svg")):
+        charts.save(draw(whole), tmp_path / path)
+        drawn = (tmp_path / path).read_text()
+        assert all(f">{name}<" in drawn for name in names), path
+
+
+def test_kernels_that_are_measured_and_files_keep_their_order() -> None:
+    """What is named first is what the others are compared with, file or not."""
+    measured = a_result([a_record(name, "x", "read", 512) for name in ("tree:b", "debian:a")])
+    files = {"dir/c.json": a_result([a_record("c", "x", "read", 512)])}
+    for names in (["tree:b", "dir/c.json", "debian:a"], ["dir/c.json", "debian:a", "tree:b"],
+                  ["debian:a", "tree:b", "dir/c.json"]):  # fmt: skip
+        whole = merge(in_order(names, files, measured))
+        found = [kernel["name"] for kernel in whole["kernels"]]
+        assert found == [name if ":" in name else "c" for name in names]
+        assert [record["kernel"]["name"] for record in whole["results"]] == found
+        assert compared(whole)["base"] == found[0]

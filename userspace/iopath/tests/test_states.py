@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Saved states: a resumed guest counts what one that booted counts, and a figure does not depend on
+what else was measured. Where a state is no good, the guest boots."""
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cases import cases
+from conftest import KERNEL, Command
+
+from iopath import guest
+from iopath.build import Built, build
+from iopath.cache import Cache
+from iopath.machine import Qemu
+from iopath.measure import Session
+from iopath.plan import Image, Run, Settings, make_image, make_runs
+from iopath.result import figure
+from iopath.rungs import select
+from iopath.states import States
+
+pytestmark = pytest.mark.guest
+
+KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
+
+
+@pytest.fixture(scope="module")
+def built(request: pytest.FixtureRequest, session: Session) -> Built:
+    kernel = session.find(request.param)
+    return build(kernel, session.cache, session.apt, lambda what, part: None)
+
+
+# Of a guest without the plugin nothing is known of these.
+LONG_RUNS = ("run background ", "run idle.", "run long.")
+NO_LONG_RUN = {"mean": 0.0, "with_deferred": 0.0}
+
+
+def plan_of(built: Built, settings: Settings) -> tuple[list[Run], Image]:
+    runs, _ = make_runs(settings)
+    image = make_image(built, runs, settings)
+    image.plan = [command for command in image.plan if not command.startswith(LONG_RUNS)]
+    return runs, image
+
+
+def texts_of(records: Sequence[guest.Record]) -> dict[str, str]:
+    return {record.name: record.data.decode() for record in records}
+
+
+def figures_of(texts: dict[str, str], runs: Sequence[Run]) -> dict[str, float]:
+    """Instructions per I/O by the title of the run."""
+    found = {}
+    for run in runs:
+        record = figure("", "", run, [json.loads(texts[f"run.{run.region}"])], [NO_LONG_RUN])
+        found[run.title] = record["instructions_per_io"]
+    return found
+
+
+@pytest.mark.parametrize("built", cases(KERNELS, quick=[KERNEL]), indirect=True, scope="module")
+def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None:
+    """Every figure of a resumed guest is the same, to the last digit, as of one that booted and
+    went on; and two guests that are resumed record the same bytes."""
+    settings = Settings(rungs=select(()))
+    runs, image = plan_of(built, settings)
+    qemu, log = Qemu.find(), tmp_path / "console.log"
+    state = states.prepare(qemu, settings.machine, image.start, log)
+    booted, resumed, again = (
+        texts_of(guest.run(qemu, settings.machine, image, log, state=given)[0])
+        for given in (None, state, state)
+    )
+    assert again == resumed
+    assert figures_of(resumed, runs) == figures_of(booted, runs)
+
+
+def figures(states: States, built: Built, settings: Settings, log: Path) -> dict[str, float]:
+    runs, image = plan_of(built, settings)
+    return figures_of(texts_of(states.run(Qemu.find(), settings.machine, image, log)[0]), runs)
+
+
+@pytest.mark.parametrize(
+    ("built", "alone"),
+    cases(
+        [(kernel, some) for kernel in ("debian:6.1", "debian:7.2") for some in ("some", "all")],
+        quick=[("debian:6.1", "some"), ("debian:7.2", "some")],
+    ),
+    indirect=["built"],
+    scope="module",
+)
+def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> None:
+    """A rung has the same figure in the ladder, in the ladder from its end, and alone."""
+    log = tmp_path / "console.log"
+    ladder = Settings(rungs=select(()))
+    wanted = figures(states, built, ladder, log)
+    back = replace(ladder, rungs=ladder.rungs[::-1], ops=ladder.ops[::-1])
+    others = [figures(states, built, back, log)]
+    single = ladder.rungs if alone == "all" else select(["raw.aio.100", "dio.pread", "buf.*"])
+    others += [figures(states, built, replace(ladder, rungs=[rung]), log) for rung in single]
+    assert others[0].keys() == wanted.keys()
+    differ = {
+        title: (wanted[title], count)
+        for found in others
+        for title, count in found.items()
+        if abs(count - wanted[title]) > 0.01
+    }
+    assert differ == {}
+
+
+SHORT = ("--rung", "syscall")
+
+
+def test_bad_state(ready: Command, tmp_path: Path) -> None:
+    """A state that cannot be loaded is said to be, on one line, and the guest boots: the figure is
+    the same."""
+    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    assert ready.run("measure", KERNEL, *SHORT, "--json", first).returncode == 0
+    (entry,) = (ready.cache / "state").iterdir()
+    inputs = json.loads((entry / "manifest.json").read_text())["inputs"]
+    for path in (entry, ready.cache / "result"):
+        shutil.rmtree(path)
+    cache = Cache(ready.cache)
+    cache.entry("state", inputs, lambda folder: bool((folder / guest.STATE).write_bytes(b"0")))
+    done = ready.run("measure", KERNEL, *SHORT, "--quiet", "--json", again)
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
+    assert "cannot load the guest's state" in done.stderr
+    counts = [
+        [record["instructions_per_io"] for record in json.loads(path.read_text())["results"]]
+        for path in (first, again)
+    ]
+    assert counts[0] == counts[1] != []
+    ready.left_nothing()
+
+
+@pytest.mark.parametrize("what", ["booting", "saving"])
+def test_killed(what: str, ready: Command) -> None:
+    """If iopath is killed, no half-made state is taken for a whole one."""
+    running = ready.start("measure", KERNEL, *SHORT)
+    part = None
+    while running.poll() is None and part is None:
+        part = next(
+            (ready.cache / "state").glob("*.part/*" if what == "saving" else "*.part"), None
+        )
+        time.sleep(0.01)
+    assert part, running.communicate()
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    assert list((ready.cache / "state").glob("*/manifest.json")) == []
+    done = ready.run("measure", KERNEL, *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert [path.suffix for path in (ready.cache / "state").iterdir()] == [""]
