@@ -24,12 +24,14 @@ from iopath import guest
 from iopath.build import Built, build
 from iopath.cache import Cache
 from iopath.errors import IopathError
-from iopath.guest import Image, Machine, Qemu
+from iopath.guest import QUIET, Image, Start
+from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.paths import cache_root, guest_program
 from iopath.plan import Settings, _uncompressed, _with_dependencies
 from iopath.progress import Reporter
 from iopath.rungs import select
+from iopath.states import States
 
 KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
 
@@ -64,19 +66,15 @@ PLACES = (("block", NULL.block()[0]), ("raw", NULL.raw()[0]))
 MODES = {
     "basic": "--ioengine=buffered --invalidate",
     "nocopy": "--ioengine=splice --invalidate",
-    "direct": "--ioengine=sync",
-    "raw": "--ioengine=sync",
+    "direct": "--ioengine=sync --direct=1",
+    "raw": "--ioengine=sync --direct=1",
     "mmap": "--ioengine=mmap --invalidate",
 }
 SIZE_MB = 32
 BLOCKS = SIZE_MB << 7  # of 8 KiB: all of a device
 INSTANCES = (1, 100, 200, 400)
 INSTANCES_MS = 50
-DIRECTIONS = {
-    "read": "sequential read",
-    "randread": "random read",
-    "randwrite": "random write",
-}
+DIRECTIONS = {"read": "sequential read", "randread": "random read", "randwrite": "random write"}
 PIECES = (1, 2, 4, 8)
 
 # Of the mails that are named in background: what was measured then.
@@ -148,7 +146,7 @@ def commands(*, all_of_them: bool) -> list[str]:
     def add(name: str, words: str) -> None:
         runs.append((name, words))
 
-    fixed = "--pattern=fixed --cpus_allowed=0 --rounds=30"
+    fixed = "--direct=1 --pattern=fixed --cpus_allowed=0 --rounds=30"
     for place, device in PLACES:
         add(f"chen.sync.{place}", f"--filename={device} {fixed} --number_ios=100")
         add(
@@ -160,7 +158,7 @@ def commands(*, all_of_them: bool) -> list[str]:
             names = ":".join(disks.raw() if mode == "raw" else disks.block())
             add(f"dale.{kind}.{mode}", f"--filename={names} --bs=8k --number_ios={BLOCKS} {words}")
         for pieces in PIECES:
-            words = f"--ioengine=libaio --bs=256k --split={pieces} --number_ios=100"
+            words = f"--direct=1 --ioengine=libaio --bs=256k --split={pieces} --number_ios=100"
             words += f" --filename={disks.block()[0]} --cpus_allowed=0"
             add(f"lawson.{kind}.{pieces}", words)
             add(f"lawson.{kind}.fifo.{pieces}", f"{words} --rtprio=50")
@@ -172,14 +170,14 @@ def commands(*, all_of_them: bool) -> list[str]:
                 for number in INSTANCES:
                     add(
                         f"shapiro.{place}.{rw}.{number}",
-                        f"--filename={device} --rw={rw} --numjobs={number}"
-                        f" --runtime={INSTANCES_MS}ms --warmup_ios=10",
+                        f"--filename={device} --direct=1 --rw={rw} --numjobs={number}"
+                        f" --time_based --runtime={INSTANCES_MS}ms --warmup_ios=10",
                     )
     lines = []
     for name, words in runs:
         lines.append(f"run {name} /bin/ioloop {words} --output-format=json")
     names = ":".join(LATE.block())
-    words = f"--filename={names} --bs=8k --number_ios={BLOCKS} --ioengine=sync"
+    words = f"--filename={names} --bs=8k --number_ios={BLOCKS} --direct=1"
     return [*lines, f"run verbatim /bin/ioloop {words}"]
 
 
@@ -192,10 +190,7 @@ def configure(name: str, attributes: dict[str, object]) -> list[str]:
 
 def image(built: Built, plan: Sequence[str]) -> Image:
     """A guest with disks of all kinds."""
-    files = {
-        "init": guest_program("init").read_bytes(),
-        "bin/ioloop": guest_program("ioloop").read_bytes(),
-    }
+    files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     parameters = {"blknull": f" nr_devices={2 * DEVICES} size_mb={SIZE_MB}"}
     lines = []
     for module in ("blknull", "biogen"):
@@ -205,19 +200,14 @@ def image(built: Built, plan: Sequence[str]) -> Image:
                 files[f"modules/{name}.ko"] = _uncompressed(path)
                 lines.append(f"insmod /modules/{name}.ko{parameters.get(name, '')}")
     lines.append(f"mount configfs {CONFIG}")
-    late = {
-        "mode": "mq",
-        "completion": "timer",
-        "completion_nsec": LATENCY_NS,
-        "size_mb": SIZE_MB,
-    }
+    late = {"mode": "mq", "completion": "timer", "completion_nsec": LATENCY_NS, "size_mb": SIZE_MB}
     for number in range(LATE.blknull, LATE.blknull + 2 * DEVICES):
         lines += configure(f"blknull/{number}", late | {"index": number})
     for disks in KINDS.values():
         for device in disks.bound():
             name = f"biogen/{Path(device).name}"
             lines += configure(name, {"device": device, "write": 1})
-    return Image(built.vmlinuz, [*lines, "file /proc/version", "quiet 300", *plan], files)
+    return Image(Start(built.vmlinuz), [*lines, "file /proc/version", QUIET, *plan], files)
 
 
 def carry_out(session: Session, name: str, *, all_of_them: bool) -> Outcome:
@@ -226,7 +216,8 @@ def carry_out(session: Session, name: str, *, all_of_them: bool) -> Outcome:
     plan = commands(all_of_them=all_of_them)
     log = session.cache.root / "logs" / f"ancestors-{built.release}.log"
     machine = Machine(memory=2048, time_limit=3600)
-    records, _ = guest.boot(Qemu.find(), machine, image(built, plan), log)
+    states = States(session.cache, session.reporter.warn)
+    records, _ = states.run(Qemu.find(), machine, image(built, plan), log)
     texts = {record.name: record.data.decode(errors="replace") for record in records}
     runs = {
         line.split(" ")[1]: Run(json.loads(texts[line.split(" ")[1]]))
