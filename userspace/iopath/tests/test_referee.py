@@ -50,6 +50,7 @@ def count(session: Session, kernel: str, folder: Path) -> list[float]:
         [
             Qemu.find().path, "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35",
             "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max", "-m", "1024",
+            "-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm",
             "-serial", f"file:{folder}/console", "-kernel", built.vmlinuz,
             "-initrd", folder / "initramfs", "-plugin", plugin, "-append",
             "console=ttyS0 panic=-1 noreplace-smp nokaslr mitigations=off noapictimer",
