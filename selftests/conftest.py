@@ -6,10 +6,10 @@ import sys
 import pytest
 from rich.console import Console
 
-from iopath.cache import Cache
+from iopath.cache import Cache, cache_root
 from iopath.measure import Session
-from iopath.paths import cache_root, source_root
 from iopath.progress import Reporter
+from iopath.sources import source_root
 
 sys.path.append(str(source_root() / "userspace/iopath/tests"))  # cases.py, linux_source.py
 

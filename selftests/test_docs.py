@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from iopath import cli
-from iopath.paths import guest_program, source_root
+from iopath.programs import guest_program
+from iopath.sources import source_root
 
 ROOT = source_root()
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]

@@ -14,11 +14,11 @@ import pytest
 from cases import cases
 
 from iopath import __version__
-from iopath.build import _build_root, _sources
+from iopath.build import _build_root
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.process import need
+from iopath.sources import module_sources, source_root
 
 ROOT = source_root()
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3").replace("debian:", "").split()
@@ -66,7 +66,7 @@ def test_installed_programs(installed: Path, tmp_path: Path) -> None:
     said = run(sys.executable, launch, "--version", cwd=tmp_path, env=OUTSIDE)
     assert said == f"iopath {__version__}\n"
     said = run(
-        sys.executable, "-c", "from iopath.paths import *; print(guest_program('pathcount.so'))",
+        sys.executable, "-c", "from iopath.programs import *; print(guest_program('pathcount.so'))",
         cwd=tmp_path, env=OUTSIDE | {"PYTHONPATH": str(launch.parent)},
     )  # fmt: skip
     assert Path(said.strip()).is_relative_to(installed)
@@ -81,7 +81,7 @@ def test_installed_pages(installed: Path) -> None:
 
 def test_installed_sources_are_whole(installed: Path) -> None:
     """The same files as in the sources, in the programs' copy and in DKMS's."""
-    wanted = {path.relative_to(ROOT) for path in _sources()}
+    wanted = {path.relative_to(ROOT) for path in module_sources()}
     copies = ("usr/lib/iopath/iopath/source", f"usr/src/iopath-{__version__}")
     for copy in copies:
         found = {p.relative_to(installed / copy) for p in (installed / copy).rglob("*")}
@@ -132,7 +132,8 @@ def test_wheel_has_the_sources(tmp_path: Path) -> None:
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
         ROOT / "userspace/iopath")  # fmt: skip
     said = run(
-        python, "-c", "from iopath.paths import *; print(source_root(), guest_program('ioloop'))",
+        python, "-c",
+        "from iopath.programs import *; print(source_root(), guest_program('ioloop'))",
         cwd=tmp_path, env=OUTSIDE | {"IOPATH_CACHE": str(tmp_path / "cache")},
     )  # fmt: skip
     source, program = map(Path, said.split())

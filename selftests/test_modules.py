@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from cases import cases
 
-from iopath.build import _build_root, _sources, build
+from iopath.build import _build_root, build
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.process import need
+from iopath.sources import module_sources, source_root
 
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3").replace("debian:", "").split()
 MODULES = {path.parent.name for path in (source_root() / "kernel").glob("*/Kbuild")}
@@ -64,7 +64,7 @@ def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
     kernel = session.find(f"debian:{series}")
     assert isinstance(kernel, DebianKernel)
     root = _build_root(kernel, session.cache, session.apt, quiet)
-    for path in _sources():
+    for path in module_sources():
         target = tmp_path / path.relative_to(source_root())
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

@@ -16,8 +16,8 @@ from iopath import process
 from iopath.apt import find_mirrors
 from iopath.cache import digest_file
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.process import need
+from iopath.sources import source_root
 
 ROOT = source_root()
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}

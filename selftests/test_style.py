@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """How the sources are written: every file that git knows (or would), by the tool for its kind."""
 
+import ast
+import graphlib
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,8 @@ from linux_source import LinuxSource
 
 from iopath.cache import Cache, digest_file
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.process import need
+from iopath.sources import source_root
 
 ROOT = source_root()
 
@@ -126,7 +129,45 @@ def test_licence(path: Path) -> None:
     assert "SPDX-License-Identifier: GPL-2.0" in head
 
 
+PACKAGE = {path: (ROOT / path).read_text() for path in SOURCES if "iopath/iopath" in str(path)}
+
+
+def import_circle(modules: Mapping[str, str]) -> list[str]:
+    """A circle of imports among *modules*, source texts by name; imports inside functions count."""
+    graph: dict[str, set[str]] = {}
+    for name, text in modules.items():
+        imported = graph.setdefault(name, set())
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module == "iopath":
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.removeprefix("iopath."))
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.removeprefix("iopath.") for alias in node.names}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_import_circle() -> None:
+    modules = {path.stem: text for path, text in PACKAGE.items() if path.suffix == ".py"}
+    assert len(modules) > 20
+    assert import_circle(modules) == []
+
+
 # Whether the tools find anything at all.
+
+
+def test_planted_import_circle() -> None:
+    modules = {
+        "a": "import os\nfrom iopath.b import x\n",
+        "b": "def f():\n    from iopath import c\n",
+        "c": "import iopath.a\n",
+    }
+    assert set(import_circle(modules)) == {"a", "b", "c"}
+    assert import_circle(modules | {"c": "import os\n"}) == []
 
 
 def test_planted_checkpatch(checkpatch: Path, tmp_path: Path) -> None:

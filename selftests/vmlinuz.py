@@ -6,9 +6,8 @@ import sys
 from rich.console import Console
 
 from iopath.build import build
-from iopath.cache import Cache
+from iopath.cache import Cache, cache_root
 from iopath.measure import Session
-from iopath.paths import cache_root
 from iopath.progress import Reporter
 
 session = Session(Cache(cache_root()), Reporter(Console(stderr=True)))

@@ -22,13 +22,13 @@ from rich.console import Console
 
 from iopath import guest
 from iopath.build import Built, build
-from iopath.cache import Cache
+from iopath.cache import Cache, cache_root
 from iopath.errors import IopathError
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.paths import cache_root, guest_program
 from iopath.plan import Settings, _uncompressed, _with_dependencies
+from iopath.programs import guest_program
 from iopath.progress import Reporter
 from iopath.rungs import select
 from iopath.states import States

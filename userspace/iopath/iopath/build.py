@@ -15,7 +15,7 @@ from iopath.apt import Apt
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError
 from iopath.kernels import DebianKernel, Tree
-from iopath.paths import source_root
+from iopath.sources import copy_sources, source_digest
 
 Step = Callable[[str, float], None]  # what is being done, and how much of it is (0 to 1)
 
@@ -311,38 +311,6 @@ def _headers_digest(tree: Path) -> str:
 
 
 # The modules of this project.
-
-
-def source_digest() -> str:
-    """One digest of everything that the modules are built from."""
-    state = hashlib.sha256()
-    root = source_root()
-    for path in _sources():
-        state.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
-        state.update(path.read_bytes())
-    return state.hexdigest()
-
-
-def _sources() -> list[Path]:
-    """The modules' sources: no build products that lie beside them."""
-    root = source_root()
-    wanted = [
-        path
-        for path in (root / "kernel").rglob("*")
-        if path.is_file()
-        and not path.name.startswith(".")
-        and (path.suffix in (".c", ".h") or path.name == "Kbuild")
-        and not path.name.endswith(".mod.c")
-    ]
-    return sorted([root / "Kbuild", *wanted])
-
-
-def copy_sources(folder: Path) -> None:
-    """Copy what the modules are built from to *folder*, where it may be built."""
-    for path in _sources():
-        target = folder / path.relative_to(source_root())
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
 
 
 def _modules_entry(

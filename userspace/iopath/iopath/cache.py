@@ -39,6 +39,15 @@ _UNWRITABLE = {
 }  # fmt: skip
 
 
+def cache_root() -> Path:
+    """The user's cache: IOPATH_CACHE, or iopath below the XDG cache folder."""
+    given = os.environ.get("IOPATH_CACHE")
+    if given:
+        return Path(given).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "iopath"
+
+
 def digest_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,7 +18,7 @@ from rich.filesize import decimal
 
 from iopath import (
     __version__,
-    bisect,
+    bisection,
     compare,
     files,
     host,
@@ -32,11 +32,10 @@ from iopath import (
     trace,
 )
 from iopath.build import image_inputs
-from iopath.cache import Cache
+from iopath.cache import Cache, cache_root
 from iopath.errors import IopathError, Regressed, UsageError
 from iopath.machine import Machine
 from iopath.measure import Session
-from iopath.paths import cache_root
 from iopath.plan import Run, Settings, make_runs
 from iopath.process import Stopped
 from iopath.profile import Layers
@@ -597,15 +596,15 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
     def say(text: str) -> None:
         out.print(text, markup=False, soft_wrap=True)
 
-    search = bisect.Search(session, _settings(args, boots=args.boots), say)
+    search = bisection.Search(session, _settings(args, boots=args.boots), say)
     if args.tree:
         tree = args.tree.absolute()
-        ends = bisect.tree(search, tree, args.good, args.bad, args.build, session.cache, say)
+        ends = bisection.tree(search, tree, args.good, args.bad, args.build, session.cache, say)
     else:
         specs = [_debian_spec(name) for name in (args.good, args.bad)]
-        kernels = bisect.between(*specs, session.debian_kernels())
+        kernels = bisection.between(*specs, session.debian_kernels())
         say(f"{len(kernels)} kernels from {kernels[0].release} to {kernels[-1].release}")
-        ends = bisect.packages(search, kernels, say)
+        ends = bisection.packages(search, kernels, say)
     whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
     comparison = compare.compare(whole, layers)
     _write_files(args, whole, comparison, layers)

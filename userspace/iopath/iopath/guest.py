@@ -32,7 +32,7 @@ from iopath import cpio, process
 from iopath.cache import out_of_space
 from iopath.errors import IopathError
 from iopath.machine import Machine, Qemu
-from iopath.paths import guest_program
+from iopath.programs import guest_program
 from iopath.qmp import Ended, Qmp, QmpError
 
 STATE = "state.zst"  # the name of a saved state in its folder

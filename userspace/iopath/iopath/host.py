@@ -23,8 +23,8 @@ from typing import Any
 from iopath import __version__, process, result
 from iopath.cache import digest_file
 from iopath.errors import IopathError, UsageError
-from iopath.paths import guest_program
 from iopath.plan import NOISE_PASSES, Run
+from iopath.programs import guest_program
 from iopath.rungs import BIOGEN
 
 NAME = "host"

@@ -13,13 +13,12 @@ from typing import Any
 
 from iopath import __version__, guest, host, inline, longrun, noise, process, profile, result
 from iopath.apt import Apt
-from iopath.build import Built, build, debug_info, source_digest
+from iopath.build import Built, build, debug_info
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Image
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
 from iopath.machine import Machine, Qemu
-from iopath.paths import guest_program
 from iopath.plan import (
     EXTRA_RECORDS,
     FLAT,
@@ -35,7 +34,9 @@ from iopath.plan import (
     make_runs,
 )
 from iopath.profile import Layers, Profile, Symbols
+from iopath.programs import guest_program
 from iopath.progress import Reporter, Step
+from iopath.sources import source_digest
 from iopath.states import States
 
 

@@ -12,7 +12,7 @@ from iopath.build import Built
 from iopath.errors import IopathError
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine
-from iopath.paths import guest_program
+from iopath.programs import guest_program
 from iopath.rungs import BIOGEN, MQ, NULL_BLK, OPS, Rung
 
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from iopath import host
 from iopath.errors import UsageError
-from iopath.paths import guest_program
+from iopath.programs import guest_program
 
 _ROUNDS = 5
 _RUNTIME = "500ms"

@@ -14,10 +14,10 @@ import pytest
 
 from iopath.apt import SUITES, Package, read_index
 from iopath.build import build
-from iopath.cache import Cache
+from iopath.cache import Cache, cache_root
 from iopath.measure import Session
-from iopath.paths import cache_root, source_root
 from iopath.progress import Reporter
+from iopath.sources import source_root
 from iopath.states import States
 
 RECORDED = Path(__file__).parent / "packages"

@@ -8,11 +8,10 @@ from debian.debian_support import Version
 
 from iopath import process
 from iopath.apt import UNRELEASED
-from iopath.build import copy_sources, source_digest
 from iopath.cache import digest_file
 from iopath.errors import IopathError
 from iopath.measure import Session
-from iopath.paths import source_root
+from iopath.sources import copy_sources, source_digest, source_root
 
 FRAGMENTS = source_root() / "selftests/config"
 

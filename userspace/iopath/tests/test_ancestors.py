@@ -10,7 +10,7 @@ import pytest
 from conftest import KERNEL
 
 from iopath.measure import Session
-from iopath.paths import source_root
+from iopath.sources import source_root
 
 pytestmark = pytest.mark.guest
 

@@ -17,7 +17,7 @@ from iopath.apt import Package
 from iopath.build import image_inputs
 from iopath.cache import Cache
 from iopath.kernels import list_debian, select
-from iopath.paths import source_root
+from iopath.sources import source_root
 
 
 @pytest.mark.parametrize(

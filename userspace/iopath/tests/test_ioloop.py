@@ -19,9 +19,9 @@ from iopath.build import Built, build
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.paths import guest_program
 from iopath.plan import KALLSYMS, _uncompressed, _with_dependencies
 from iopath.profile import Symbols
+from iopath.programs import guest_program
 from iopath.states import States
 
 pytestmark = pytest.mark.guest

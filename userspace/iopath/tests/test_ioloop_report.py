@@ -8,7 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from iopath.paths import guest_program, source_root
+from iopath.programs import guest_program
+from iopath.sources import source_root
 
 SCHEMA = json.loads((source_root() / "userspace/ioloop/report.schema.json").read_text())
 

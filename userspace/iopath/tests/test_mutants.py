@@ -10,7 +10,7 @@ from test_selftests import Kernel, kernel, programs, run, source
 
 from iopath.build import build
 from iopath.measure import Session
-from iopath.paths import source_root
+from iopath.sources import source_root
 
 __all__ = ["kernel", "programs", "source"]
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import Command
 from linux_source import BUILD, LinuxSource
 
-from iopath import bisect, compare, kernels, process, result, rungs
+from iopath import bisection, compare, kernels, process, result, rungs
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.measure import Session
@@ -393,10 +393,10 @@ class Figures:
         return {"kernels": [{"name": name}], "results": [record]}
 
 
-def search(figure: Callable[[str], float | None]) -> tuple[bisect.Search, Figures, list[str]]:
+def search(figure: Callable[[str], float | None]) -> tuple[bisection.Search, Figures, list[str]]:
     session, said = Figures(figure), []
     settings = Settings(rungs=rungs.select(["dio.pread"]), ops=["read"])
-    return bisect.Search(session, settings, said.append), session, said  # type: ignore[arg-type]
+    return bisection.Search(session, settings, said.append), session, said  # type: ignore[arg-type]
 
 
 def found(ends: list[dict[str, Any]]) -> list[str]:
@@ -411,7 +411,7 @@ PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]
 def test_bisect_packages(first_bad: int, by: float) -> None:
     """Each place is found, with few kernels measured, whether the path grew or shrank."""
     looked, session, _ = search(lambda name: 2000 + by * (int(name.rsplit(".", 1)[1]) >= first_bad))
-    ends = bisect.packages(looked, PACKAGES, print)
+    ends = bisection.packages(looked, PACKAGES, print)
     assert found(ends) == [f"debian:6.12.{number}" for number in (first_bad - 1, first_bad)]
     assert len(session.measured) <= 2 + 3
     assert len(set(session.measured)) == len(session.measured)
@@ -419,7 +419,7 @@ def test_bisect_packages(first_bad: int, by: float) -> None:
 
 def test_bisect_packages_backwards() -> None:
     looked, _, _ = search(lambda name: 2007.0 if name >= "debian:6.12.3" else 2000.0)
-    ends = bisect.packages(looked, PACKAGES[::-1], print)
+    ends = bisection.packages(looked, PACKAGES[::-1], print)
     assert found(ends) == ["debian:6.12.3", "debian:6.12.2"]
 
 
@@ -438,7 +438,7 @@ def test_bisect_packages_skips(skipped: set[int], ends: tuple[int, int], left: s
         return None if number in skipped else 2000.0 + 7 * (number >= 6)
 
     looked, session, said = search(figure)
-    assert found(bisect.packages(looked, PACKAGES, said.append)) == [
+    assert found(bisection.packages(looked, PACKAGES, said.append)) == [
         f"debian:6.12.{number}" for number in ends
     ]
     for number in skipped & {int(name.rsplit(".", 1)[1]) for name in session.measured}:
@@ -452,7 +452,7 @@ def test_bisect_packages_skips(skipped: set[int], ends: tuple[int, int], left: s
 def test_bisect_ends_that_agree() -> None:
     looked, session, _ = search(lambda name: 2000.0)
     with pytest.raises(IopathError, match=r"both ends take the same: 2,000.00 and 2,000.00"):
-        bisect.packages(looked, PACKAGES, print)
+        bisection.packages(looked, PACKAGES, print)
     assert len(session.measured) == 2
 
 
@@ -472,7 +472,7 @@ def history(tmp_path: Path) -> Path:
 
 def bisect_tree(folder: Path, good: str, bad: str, cache: Path) -> tuple[list[str], list[str]]:
     looked, _, said = search(lambda name: float((folder / "figure").read_text().split()[0]))
-    ends = bisect.tree(
+    ends = bisection.tree(
         looked, folder, good, bad, "! grep -q broken figure", Cache(cache), said.append
     )
     subjects = [git(folder, "log", "-1", "--format=%s", name) for name in found(ends)]

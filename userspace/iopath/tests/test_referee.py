@@ -12,9 +12,9 @@ from iopath import cpio
 from iopath.build import build
 from iopath.machine import Qemu
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.plan import Settings, _uncompressed, _with_dependencies
 from iopath.rungs import select
+from iopath.sources import source_root
 
 HERE = Path(__file__).parent / "referee"
 READS = 100  # in a round of referee/init.c

@@ -24,14 +24,14 @@ from linux_source import LinuxSource, compiler
 from two_cpus import START, TwoCpus
 
 from iopath import process
-from iopath.build import build, source_digest
+from iopath.build import build
 from iopath.cache import Cache, digest_file
 from iopath.guest import GuestError, Image, Record, Start
 from iopath.kernels import Tree
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.plan import _uncompressed
+from iopath.sources import source_digest, source_root
 from iopath.states import States
 
 SELFTESTS = source_root() / "selftests"

@@ -34,8 +34,8 @@ from iopath.cache import digest_file
 from iopath.guest import Image, Start
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
-from iopath.paths import source_root
 from iopath.plan import _uncompressed
+from iopath.sources import source_root
 from iopath.states import States
 
 __all__ = ["kernel", "programs", "source"]

@@ -1,27 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where things are: the project's sources, what is built from them, and the user's cache."""
+"""The programs of the guest and the plugin, built from the project's sources."""
 
 import functools
-import os
 from pathlib import Path
 
 from iopath import __version__, process
-from iopath.cache import Cache, digest_file
+from iopath.cache import Cache, cache_root, digest_file
 from iopath.errors import IopathError
-
-
-def source_root() -> Path:
-    """The project's sources: IOPATH_SOURCE, the checkout that this package lies in, or the copy
-    that an installed package has of what guests need."""
-    given = os.environ.get("IOPATH_SOURCE")
-    package = Path(__file__).resolve().parent
-    places = [Path(given)] if given else [package.parents[2], package / "source"]
-    for root in places:
-        if (root / "kernel" / "blknull").is_dir():
-            return root
-    raise IopathError(
-        f"{places[0]} is not iopath's source tree: set IOPATH_SOURCE to a checkout of the project"
-    )
+from iopath.sources import source_root
 
 
 def guest_program(name: str) -> Path:
@@ -57,12 +43,3 @@ def _programs() -> Path:
                 raise IopathError(f"cannot build {folder.name}: {process.last_line(log)}")
 
     return Cache(cache_root()).entry("programs", inputs, make)
-
-
-def cache_root() -> Path:
-    """The user's cache: IOPATH_CACHE, or iopath below the XDG cache folder."""
-    given = os.environ.get("IOPATH_CACHE")
-    if given:
-        return Path(given).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache").absolute() / "iopath"
