@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from iopath import process
+from iopath.arch import ARCH
 from iopath.cache import DOWNLOADS, Cache, out_of_space
 from iopath.errors import IopathError
 
@@ -317,8 +318,8 @@ class Apt:
             f'Dir::Etc::main "{here}/parts/none";',
             f'Dir::Etc::parts "{here}/parts";',
             f'Dir::Log "{here}";',
-            'APT::Architecture "amd64";',
-            'APT::Architectures { "amd64"; };',
+            f'APT::Architecture "{ARCH.debian}";',
+            f'APT::Architectures {{ "{ARCH.debian}"; }};',
             'APT::Get::List-Cleanup "false";',
             'APT::Sandbox::User "";',
             'Acquire::Languages "none";',

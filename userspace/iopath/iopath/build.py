@@ -12,6 +12,7 @@ from pathlib import Path
 
 from iopath import process
 from iopath.apt import Apt
+from iopath.arch import ARCH
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError
 from iopath.kernels import DebianKernel, Tree
@@ -97,7 +98,7 @@ def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> B
 
 def _deb_of(apt: Apt, package: str) -> Path:
     name, version = package.split("=", 1)
-    return apt.deb(f"{name}_{version.replace(':', '%3a')}_amd64.deb")
+    return apt.deb(f"{name}_{version.replace(':', '%3a')}_{ARCH.debian}.deb")
 
 
 def _unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
@@ -217,7 +218,7 @@ def debug_info(
 ) -> Path:
     """The kernel that was *built* and measured as an ELF file with its debug information."""
     if isinstance(kernel, Tree):
-        if digest_file(kernel.path / _IMAGE) != built.digests["vmlinuz"]:
+        if digest_file(kernel.path / ARCH.image) != built.digests["vmlinuz"]:
             raise IopathError(f"tree:{kernel.path} has changed meanwhile: measure it again")
         return kernel.path / "vmlinux"
 
@@ -249,8 +250,7 @@ def debug_info(
 
 
 # Where a tree's image and configuration are in its cache entry.
-_IMAGE = "arch/x86/boot/bzImage"
-_KEPT = {_IMAGE: "vmlinuz", ".config": "config"}
+_KEPT = {ARCH.image: "vmlinuz", ".config": "config"}
 
 
 def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
@@ -302,7 +302,7 @@ def _tree_inputs(tree: Tree) -> dict[str, object]:
 def _headers_digest(tree: Path) -> str:
     """One digest of the headers of a tree, without the two that only say when it was built."""
     state = hashlib.sha256()
-    for part in ("include", "arch/x86/include"):
+    for part in ("include", f"arch/{ARCH.source}/include"):
         for path in sorted((tree / part).rglob("*.h")):
             if path.name not in ("compile.h", "utsversion.h"):
                 state.update(f"{path.relative_to(tree)}\0{path.stat().st_size}\0".encode())

@@ -31,6 +31,7 @@ from iopath import (
     rungs,
     trace,
 )
+from iopath.arch import ARCH
 from iopath.build import image_inputs
 from iopath.cache import Cache, cache_root
 from iopath.errors import IopathError, Regressed, UsageError
@@ -169,7 +170,8 @@ def _parser() -> argparse.ArgumentParser:
         "--tree", metavar="PATH", type=Path, help="search the commits of this git tree of a kernel"
     )
     bisecting.add_argument(
-        "--build", default=f"make -s olddefconfig && make -s -j{os.cpu_count()} bzImage modules",
+        "--build",
+        default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {ARCH.target} modules",
         metavar="COMMAND", help="what builds the tree (default: %(default)s)",
     )  # fmt: skip
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import cpio, process
+from iopath.arch import ARCH
 from iopath.cache import out_of_space
 from iopath.errors import IopathError
 from iopath.machine import Machine, Qemu
@@ -121,7 +122,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         qemu.path,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         *qemu.sandbox,
-        "-machine", "q35,usb=off,vmport=off",
+        "-machine", ARCH.machine,
         *machine.processors(),
         "-cpu", machine.cpu, "-m", f"{machine.memory}M",
         "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
@@ -132,8 +133,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         "-device", "ivshmem-plain,memdev=channel,master=on",
         "-device", "pvpanic-pci", "-action", "panic=pause",
         "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
-        # With a single CPU the kernel would turn locked instructions into plain ones.
-        "-append", f"console=ttyS0 panic=-1 noreplace-smp {machine.cmdline}",
+        "-append", f"{ARCH.cmdline} {machine.cmdline}",
     ]  # fmt: skip
 
 

@@ -16,15 +16,16 @@ from pathlib import Path
 from debian.debian_support import Version
 
 from iopath.apt import KERNEL_PACKAGE, SUITES, UNRELEASED, Package
+from iopath.arch import ARCH
 from iopath.errors import IopathError, UsageError
 
 _FLAVOURS = ("rt", "cloud")
-_IMAGE = re.compile(r"linux-(?:image|binary(?:-unsigned)?)-(\d.*-amd64)(?:-unsigned)?$")
+_IMAGE = re.compile(rf"linux-(?:image|binary(?:-unsigned)?)-(\d.*-{ARCH.debian})(?:-unsigned)?$")
 _SERIES = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-(rt|cloud))?$")
 # What a kernel from a tree must have built in: to run programs from an initramfs, to hand out their
 # results, to load the project's modules and to name functions.
 NEEDED = (
-    "X86_64", "MODULES", "BINFMT_ELF", "BLK_DEV_INITRD", "SERIAL_8250_CONSOLE", "DEVTMPFS",
+    *ARCH.options, "MODULES", "BINFMT_ELF", "BLK_DEV_INITRD", "DEVTMPFS",
     "PROC_FS", "SYSFS", "PCI", "BLOCK", "KALLSYMS",
 )  # fmt: skip
 _RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
@@ -50,7 +51,7 @@ class DebianKernel:
 
     @property
     def flavour(self) -> str:
-        match = re.search(rf"-({'|'.join(_FLAVOURS)})-amd64$", self.release)
+        match = re.search(rf"-({'|'.join(_FLAVOURS)})-{ARCH.debian}$", self.release)
         return match.group(1) if match else ""
 
     @property
@@ -71,7 +72,7 @@ class Tree:
 
     @property
     def image(self) -> Path:
-        return self.path / "arch/x86/boot/bzImage"
+        return self.path / ARCH.image
 
 
 class _Suite:
@@ -184,7 +185,7 @@ def _describe(release: str, version: str, suite: str, around: _Suite) -> DebianK
 
 
 def _common(release: str) -> str:
-    return re.sub(r"-(?:rt-|cloud-)?amd64$", "", release)
+    return re.sub(rf"-(?:rt-|cloud-)?{ARCH.debian}$", "", release)
 
 
 def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, list[DebianKernel]]:
@@ -201,7 +202,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
         prefix = re.compile(re.escape(number) + r"(?![0-9])")
         matching = [k for k in kernels if prefix.match(k.upstream) and k.flavour == flavour]
     else:
-        matching = [k for k in kernels if k.release in (spec, f"{spec}-amd64")]
+        matching = [k for k in kernels if k.release in (spec, f"{spec}-{ARCH.debian}")]
     if not matching:
         raise UsageError(
             f"debian:{spec}: no such kernel; there are {', '.join(series_of(kernels))}"

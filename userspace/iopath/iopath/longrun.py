@@ -14,6 +14,7 @@ done is known from a run of a single batch. Both are subtracted.
 from collections import defaultdict
 from typing import Any
 
+from iopath.arch import ARCH
 from iopath.errors import IopathError
 from iopath.plan import DRAIN, LONG, Run
 from iopath.profile import Flat, Layers, Profile, Symbol, Symbols
@@ -81,7 +82,7 @@ class LongRuns:
     def _is_exception(self, context: int, region: Flat) -> bool:
         """Whether a context is that of an exception: a page fault is the task's own doing."""
         address = region.entries[context][0]
-        return self._symbols.find(address).name.startswith(("asm_exc_", "exc_"))
+        return self._symbols.find(address).name.startswith(ARCH.exceptions)
 
     def _ticks(self, region: Flat) -> int:
         """The interrupts of a region."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import process
+from iopath.arch import ARCH
 from iopath.cache import digest_file, digest_of
 from iopath.errors import IopathError
 
@@ -17,7 +18,7 @@ class Machine:
     """The guest's hardware: CPU model as QEMU names it, memory in MiB, kernel command line, and the
     seed of all that is random in it."""
 
-    cpu: str = "max"
+    cpu: str = ARCH.cpu
     memory: int = 1024
     cmdline: str = "nokaslr mitigations=off"
     seed: int = 1
@@ -54,7 +55,7 @@ class Qemu:
 
     @classmethod
     def find(cls) -> "Qemu":
-        path = process.need("qemu-system-x86_64", "qemu-system-x86")
+        path = process.need(ARCH.qemu, ARCH.qemu_package)
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
         match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
         if not match:
@@ -75,8 +76,6 @@ _SANDBOX = (
     "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 )
 
-# What QEMU loads for our guests besides its program.
-_FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin")
 _ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
 
 
@@ -87,10 +86,10 @@ def _digest(path: str) -> str:
     found = subprocess.run([path, "-L", "help"], capture_output=True, text=True, check=False)
     parts = {"program": digest_file(program)}
     for folder in map(Path, reversed(found.stdout.splitlines())):  # the first one wins
-        for name in _FIRMWARE:
+        for name in ARCH.firmware:
             if (folder / name).is_file():
                 parts[name] = digest_file(folder / name)
     for pattern in _ACCELERATORS:
-        for library in program.parent.parent.glob(f"{pattern}/accel-tcg-x86_64.so"):
+        for library in program.parent.parent.glob(f"{pattern}/accel-tcg-{ARCH.name}.so"):
             parts[library.name] = digest_file(library)
     return digest_of(parts)

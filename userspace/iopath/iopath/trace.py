@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from iopath import host, process
+from iopath.arch import ARCH
 from iopath.errors import IopathError, UsageError
 from iopath.plan import Run
 
@@ -33,7 +34,7 @@ def trace(run: Run, cpu: int) -> list[str]:
         raise UsageError(
             f"{run.rung.name}: no system call of its own does its I/O: nothing to trace"
         )
-    call = f"__x64_sys_{_CALLS[engine][run.op == 'write']}"
+    call = f"{ARCH.syscall_prefix}{_CALLS[engine][run.op == 'write']}"
     words = host.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
     with _tracing(call) as start, tempfile.TemporaryDirectory(prefix="iopath-") as name:
         log = Path(name, "log")

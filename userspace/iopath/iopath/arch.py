@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Everything in the package that depends on the architecture of a guest, as a table.
+
+Outside of the package, the system calls and the cycle counter are in userspace/ioloop/arch.h, the
+marker in kernel/include/iopath/marker.h and the plugin's decoder in userspace/pathcount/x86.c.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Arch:
+    """An architecture, by the name that QEMU has for it."""
+
+    name: str
+
+    # The emulator.
+    qemu: str  # its program
+    qemu_package: str  # the Debian package that has it
+    machine: str  # its machine type, with options
+    cpu: str  # its CPU model, unless --cpu says otherwise
+    firmware: tuple[str, ...]  # files that QEMU loads for our guests besides its program
+    cmdline: str  # what the kernel's command line begins with
+
+    # The kernel.
+    source: str  # its folder below arch/ in the source tree
+    image: str  # the file that boots, in a built tree
+    target: str  # the make target that builds it
+    options: tuple[str, ...]  # configuration options that must be built in
+    syscall_prefix: str  # what the functions of system calls begin with
+    exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with
+
+    # Debian's packages.
+    debian: str
+
+
+X86_64 = Arch(
+    name="x86_64",
+    qemu="qemu-system-x86_64",
+    qemu_package="qemu-system-x86",
+    machine="q35,usb=off,vmport=off",
+    cpu="max",
+    firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"),
+    # With a single CPU the kernel would turn locked instructions into plain ones.
+    cmdline="console=ttyS0 panic=-1 noreplace-smp",
+    source="x86",
+    image="arch/x86/boot/bzImage",
+    target="bzImage",
+    options=("X86_64", "SERIAL_8250_CONSOLE"),
+    syscall_prefix="__x64_sys_",
+    exceptions=("asm_exc_", "exc_"),
+    debian="amd64",
+)
+
+ARCH = X86_64  # of all guests
