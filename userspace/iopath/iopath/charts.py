@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from iopath import files
 from iopath.errors import UsageError
-from iopath.profile import Layers
+from iopath.layers import Layers
 from iopath.report import size_text
 
 # Of text and axes; nothing else is drawn in it, so that a page can make it follow its theme.

@@ -20,26 +20,29 @@ from iopath import (
     __version__,
     bisection,
     compare,
+    devices,
     files,
+    ftrace,
+    hardware,
     host,
+    loop,
     noise,
     perf,
-    profile,
     prune,
     report,
     result,
     rungs,
-    trace,
+    survey,
 )
 from iopath.arch import ARCH
 from iopath.build import image_inputs
 from iopath.cache import Cache, cache_root
 from iopath.errors import IopathError, Regressed, UsageError
+from iopath.layers import Layers
 from iopath.machine import Machine
 from iopath.measure import Session
 from iopath.plan import Run, Settings, make_runs
 from iopath.process import Stopped
-from iopath.profile import Layers
 from iopath.progress import Reporter
 
 CANNOT_TELL = 125  # exit status: git bisect run skips the commit
@@ -336,7 +339,7 @@ def _write_files(
         compared = {"comparison": comparison} if comparison else {}
         _write(args.json, json.dumps({**measured, **compared}, indent=1) + "\n")
     if args.folded:
-        _write(args.folded, profile.fold_all(measured["results"]))
+        _write(args.folded, result.fold_all(measured["results"]))
     if not (args.html or args.markdown or args.svg or args.png or args.history):
         return
     from iopath import charts, page  # what draws is slow to load
@@ -371,7 +374,7 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
 
 def _on_host(args: argparse.Namespace) -> bool:
     """Whether the running kernel is asked for, and nothing that only guests have."""
-    if host.NAME not in args.kernels:
+    if survey.NAME not in args.kernels:
         return False
     if len(args.kernels) > 1:
         raise UsageError("host: measured by itself; compare its result file with another's")
@@ -414,8 +417,8 @@ def _measure_host(session: Session, args: argparse.Namespace, out: Console) -> N
     _check_host_files(args)
     if args.folded:
         raise UsageError("--folded: measure knows no functions; profile does")
-    cpu = host.choose_cpu(args.on_cpu)
-    with session.reporter.running(), session.reporter.job(host.NAME) as step:
+    cpu = survey.choose_cpu(args.on_cpu)
+    with session.reporter.running(), session.reporter.job(survey.NAME) as step:
         measured = host.measure(
             _host_runs(session, args),
             cpu,
@@ -435,9 +438,9 @@ def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> N
     if len(runs) > 1 and not (args.rung and args.op):
         raise UsageError("profile host: takes long; choose with --rung and --op")
     files.check(args.data)
-    cpu = host.choose_cpu(args.on_cpu)
+    cpu = survey.choose_cpu(args.on_cpu)
     layers = Layers(args.layers)
-    host.check_devices(runs)
+    devices.check(runs)
     records = []
     for run in runs:
         data = args.data
@@ -452,10 +455,10 @@ def _profile_host(session: Session, args: argparse.Namespace, out: Console) -> N
 
 def _run_host(session: Session, args: argparse.Namespace, out: Console) -> None:
     runs = _host_runs(session, args)
-    cpu = host.choose_cpu(args.on_cpu)
-    host.check_devices(runs)
+    cpu = survey.choose_cpu(args.on_cpu)
+    devices.check(runs)
     for run in runs:
-        words = host.timed(run, cpu, args.seconds)
+        words = loop.timed(run, cpu, args.seconds)
         out.print(f"$ {' '.join(words)}", markup=False, soft_wrap=True)
         status = subprocess.run(words, check=False).returncode
         if status:
@@ -464,13 +467,13 @@ def _run_host(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _trace_host(session: Session, args: argparse.Namespace, out: Console) -> None:
     runs = _host_runs(session, args)
-    cpu = host.choose_cpu(args.on_cpu)
+    cpu = survey.choose_cpu(args.on_cpu)
     if not args.rung:
         raise UsageError("trace: of which rung? --rung dio.pread, for one")
-    host.check_devices(runs)
+    devices.check(runs)
     for run in runs:
         out.print(f"{run.rung.name} {run.op}, microseconds with ftrace's own share:", style="bold")
-        out.print("\n".join(trace.trace(run, cpu)), markup=False, soft_wrap=True)
+        out.print("\n".join(ftrace.trace(run, cpu)), markup=False, soft_wrap=True)
 
 
 def _scale_host(session: Session, args: argparse.Namespace, out: Console) -> None:
@@ -480,7 +483,7 @@ def _scale_host(session: Session, args: argparse.Namespace, out: Console) -> Non
         raise UsageError(f"--svg {args.svg}: the file's name must end in .svg")
     for path in filter(None, (args.json, args.svg)):
         files.check(path)
-    with session.reporter.running(), session.reporter.job(host.NAME) as step:
+    with session.reporter.running(), session.reporter.job(survey.NAME) as step:
         records = scaling.measure(sorted(os.sched_getaffinity(0)), args.op, args.bs, step)
     if args.json:
         _write(args.json, json.dumps(records, indent=1) + "\n")
@@ -558,22 +561,22 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     layers = Layers(args.layers)
     limits = compare.read_limits(args.limits) if args.limits else []
     parts = _parts(session, args)
-    hardware = [name for name, part in parts if part["mode"] == "hardware"]
-    if hardware and len(hardware) < len(parts):
+    timed = [name for name, part in parts if part["mode"] == "hardware"]
+    if timed and len(timed) < len(parts):
         raise IopathError(
-            f"{hardware[0]} is of time on a machine, another of instructions in a guest:"
+            f"{timed[0]} is of time on a machine, another of instructions in a guest:"
             " these cannot be compared"
         )
-    differing = host.incomparable(parts) if hardware else compare.incomparable(parts)
+    differing = hardware.incomparable(parts) if timed else compare.incomparable(parts)
     if differing and not args.anyway:
         raise IopathError(
             f"these differ in more than the kernel: {'; '.join(differing)}"
             " (--anyway compares them all the same)"
         )
     whole = compare.merge(parts)
-    if hardware:
+    if timed:
         _check_host_files(args)
-        comparison = host.compare(whole)
+        comparison = hardware.compare(whole)
         comparison["labels"] = [*differing, *compare.labels(whole["kernels"])]
         _write_files(args, whole, comparison)
         report.show_host_comparison(whole, comparison, out)

@@ -11,9 +11,10 @@ from typing import Any
 
 from iopath import noise
 from iopath.errors import IopathError, UsageError
-from iopath.profile import Layers, Symbol, title
-from iopath.result import matters
+from iopath.layers import Layers
+from iopath.result import matters, title
 from iopath.rungs import OPS, RUNGS
+from iopath.symbols import Symbol, plain
 
 # Instructions per I/O below which two figures are the same.
 RESOLUTION = noise.RESOLUTION["instructions_per_io"]
@@ -217,7 +218,7 @@ def executed_names(result: Mapping[str, Any]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {kernel["name"]: set() for kernel in result["kernels"]}
     for record in result["results"]:
         for function in record.get("profile", {}).get("functions", ()):
-            found[record["kernel"]["name"]].add(Layers.plain(function["name"]))
+            found[record["kernel"]["name"]].add(plain(function["name"]))
     return found
 
 
@@ -326,7 +327,7 @@ def _long_run_functions(
         counts: dict[_Function, float] = defaultdict(float)
         for row in record.get("profile", {}).get("long_run", ()):
             count = row["mean"] + (row["deferred"] if figure == "with_deferred" else 0)
-            counts[Layers.plain(row["name"]), row["module"]] += count
+            counts[plain(row["name"]), row["module"]] += count
         sides.append(counts)
     rows = [
         {
@@ -401,8 +402,8 @@ def _attribute(
         layer: dict[_Function, str] = {}
         largest: dict[_Function, float] = defaultdict(float)
         for function in record["profile"]["functions"]:
-            plain = Layers.plain(function["name"])
-            key = (renamed.get(plain, plain), function["module"])
+            name = plain(function["name"])
+            key = (renamed.get(name, name), function["module"])
             for name in _COUNTS:
                 counts[key][name] += function[name]
             if function["instructions"] >= largest[key]:
@@ -427,7 +428,7 @@ def _attribute(
             note = "gone"
         elif key in pairs:
             note = f"{old} before?"
-        elif Layers.plain(old) != Layers.plain(new):
+        elif plain(old) != plain(new):
             note = f"was {old}"
         a, b = sides[0].get(key, nothing), sides[1].get(newer, nothing)
         layer = layer_of[1].get(newer, layer_of[0].get(key, ""))

@@ -14,7 +14,7 @@ from typing import Any
 
 from iopath import process
 from iopath.errors import IopathError
-from iopath.profile import KERNEL, Symbols
+from iopath.symbols import KERNEL, Symbols
 
 # Where a distribution or a tree was built, in front of the path within the kernel's source.
 _PREFIX = re.compile(r"^(?:.*/linux-[^/]+/)?(?:debian/build/[^/]+/|\./)?")

@@ -16,8 +16,10 @@ from typing import Any
 
 from iopath.arch import ARCH
 from iopath.errors import IopathError
+from iopath.layers import Layers
+from iopath.pathcount import BootProfile, Flat
 from iopath.plan import DRAIN, LONG, Run
-from iopath.profile import Flat, Layers, Profile, Symbol, Symbols
+from iopath.symbols import Symbol, Symbols
 
 _TASK = 0  # the plugin's context of the task that the run is of
 _OVERHEAD = 64  # instructions between two readings of the clock that are not the loop
@@ -30,7 +32,7 @@ _Counts = dict[Symbol, float]
 class LongRuns:
     """The long runs of one boot."""
 
-    def __init__(self, found: Profile, symbols: Symbols, layers: Layers) -> None:
+    def __init__(self, found: BootProfile, symbols: Symbols, layers: Layers) -> None:
         self._found = found
         self._symbols = symbols
         self._layers = layers

@@ -9,16 +9,32 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from iopath import __version__, guest, host, inline, longrun, noise, process, profile, result
+from iopath import (
+    __version__,
+    guest,
+    host,
+    inline,
+    longrun,
+    noise,
+    pathcount,
+    process,
+    result,
+    samples,
+    survey,
+    symbols,
+)
 from iopath.apt import Apt
 from iopath.build import Built, build, debug_info
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, UsageError
 from iopath.guest import Image
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
+from iopath.layers import Layers
 from iopath.machine import Machine, Qemu
+from iopath.pathcount import BootProfile
 from iopath.plan import (
     EXTRA_RECORDS,
     FLAT,
@@ -33,11 +49,11 @@ from iopath.plan import (
     make_image,
     make_runs,
 )
-from iopath.profile import Layers, Profile, Symbols
 from iopath.programs import guest_program
 from iopath.progress import Reporter, Step
 from iopath.sources import source_digest
 from iopath.states import States
+from iopath.symbols import Symbols
 
 
 class Session:
@@ -116,7 +132,7 @@ class Session:
         for _, records in measured:
             for record in records:
                 for text in noise.findings(record):
-                    kernel, rung = record["kernel"]["name"], profile.title(record)
+                    kernel, rung = record["kernel"]["name"], result.title(record)
                     self.reporter.warn(f"{kernel}: {rung}: {text}")
         return {
             "schema": result.SCHEMA,
@@ -146,7 +162,7 @@ class Session:
         """Measure time in guests that run on the processor itself, one after the other."""
         if settings.machine.accel == "kvm":
             guest.need_kvm()
-        whole = host.result_of(host.choose_cpu(None), [])
+        whole = host.result_of(survey.choose_cpu(None), [])
         whole["kernels"] = []
         with self.reporter.running():
             for name, kernel in zip(names, kernels, strict=True):
@@ -179,18 +195,18 @@ class Session:
         for run in runs:
             found = [
                 [
-                    host.sample(run, json.loads(texts[f"run.{run.region}.{number}"]))
+                    samples.sample(run, json.loads(texts[f"run.{run.region}.{number}"]))
                     for number in range(NOISE_PASSES + settings.passes)
                 ]
                 for texts in boots
             ]
-            samples = [[one for one, _ in boot] for boot in found]
-            first = [boot[:NOISE_PASSES] for boot in samples]
-            own = [boot[NOISE_PASSES:] for boot in samples]
+            taken = [[one for one, _ in boot] for boot in found]
+            first = [boot[:NOISE_PASSES] for boot in taken]
+            own = [boot[NOISE_PASSES:] for boot in taken]
             records.append(
                 {
                     "kernel": {"name": name, "release": built.release},
-                    **host.record_boots(run, first, own, found[0][0][1]),
+                    **samples.record_boots(run, first, own, found[0][0][1]),
                     "rounds": TIMED_ROUNDS,
                     "ios_per_round": TIMED * run.ios,
                     "command": run.rung.command(run.op, run.block_size, run.region),
@@ -245,7 +261,7 @@ class Session:
                     number = record["profile_boot"]
                     record["profile"] = profiles[number][str(run.region)]
                     record["profile"]["long_run"] = longs[number][str(run.region)]["functions"]
-                    record["profile"]["lines_noise"] = profile.lines_noise(
+                    record["profile"]["lines_noise"] = pathcount.lines_noise(
                         record["profile"].pop("code_lines_noise"),
                         [long[str(run.region)]["lines"] for long in longs],
                     )
@@ -304,7 +320,7 @@ class Session:
         inputs = {
             "boot": boot.name,
             "layers": layers.digest,
-            "code": [digest_file(Path(module.__file__)) for module in (longrun, profile)],
+            "code": _code(longrun),
             "ios": {str(run.region): (run.long_ios, run.rung.batch) for run in runs},
         }
 
@@ -330,7 +346,7 @@ class Session:
         inputs = {
             "boot": boot.name,
             "layers": layers.digest,
-            "code": [digest_file(Path(module.__file__)) for module in (inline, profile)],
+            "code": _code(inline),
             "debug": str(debug or ""),
             "ios": {str(run.region): run.ios for run in runs},
         }
@@ -356,6 +372,11 @@ class Session:
         return json.loads((entry / "profile.json").read_text())
 
 
+def _code(module: ModuleType) -> list[str]:
+    """The digests of the code that counts are read by."""
+    return [digest_file(Path(part.__file__ or "")) for part in (module, pathcount, symbols)]
+
+
 def _records(boot: Path) -> dict[str, Any]:
     """What a boot recorded: ioloop's reports, and the texts of files."""
     texts = json.loads((boot / "records.json").read_text())
@@ -366,14 +387,14 @@ def _records(boot: Path) -> dict[str, Any]:
     return texts
 
 
-def _read(boot: Path, layers: Layers) -> tuple[Profile, Symbols]:
+def _read(boot: Path, layers: Layers) -> tuple[BootProfile, Symbols]:
     """What the plugin counted in a boot, and the functions of its kernel."""
     program = subprocess.run(
         [process.need("nm", "binutils"), guest_program("ioloop")],
         capture_output=True, text=True, check=False,
     ).stdout  # fmt: skip
     symbols = Symbols(_unpack(boot / "kallsyms.gz"), program)
-    return Profile(_unpack(boot / "counts.gz").splitlines(), symbols, layers), symbols
+    return BootProfile(_unpack(boot / "counts.gz").splitlines(), symbols, layers), symbols
 
 
 def _pack(path: Path, data: bytes) -> None:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from iopath import charts, compare
-from iopath.profile import Layers, Symbol
+from iopath.layers import Layers
 from iopath.report import (
     change_text,
     facts,
@@ -28,6 +28,7 @@ from iopath.report import (
     verdict_text,
 )
 from iopath.result import matters
+from iopath.symbols import Symbol, plain
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 100  # columns of a text
@@ -284,9 +285,9 @@ class _Names:
             self.layers.append(self._order.get(layer, self._order["other"]))
             self.canonical.append(number)
             name, _, module = text.partition(" ")
-            plain = f"{Layers.plain(name)} {module}".rstrip()
-            if plain != text:
-                self.canonical[number] = self.number(plain, layer)
+            canonical = f"{plain(name)} {module}".rstrip()
+            if canonical != text:
+                self.canonical[number] = self.number(canonical, layer)
         return self._numbers[text]
 
     def profile(self, profile: dict[str, Any]) -> dict[str, Any]:

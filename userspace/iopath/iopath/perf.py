@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from iopath import host, process
+from iopath import loop, process
 from iopath.errors import IopathError
+from iopath.layers import Layers
 from iopath.plan import Run
-from iopath.profile import Layers, Symbol
+from iopath.symbols import Symbol
 
 _FREQUENCY = 2999  # samples a second; not a multiple of the timer's
 _SECONDS = 3
@@ -33,20 +34,20 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
         folder = Path(name)
         for fifo in ("ctl", "ack"):
             os.mkfifo(folder / fifo)
-        loop = [
-            *host.timed(run, cpu, _SECONDS), "--output-format=json", f"--output={folder}/report",
+        words = [
+            *loop.timed(run, cpu, _SECONDS), "--output-format=json", f"--output={folder}/report",
             f"--perf_control={folder}/ctl,{folder}/ack",
         ]  # fmt: skip
         # taskset: perf learns a task's name where that is set, but before 6.7 on this CPU alone.
         sampling = [
             perf, "record", "-q", "-e", event, "-F", str(_FREQUENCY), "-g", "-C", str(cpu),
             "-D", "-1", f"--control=fifo:{folder}/ctl,{folder}/ack", "-o", str(data), "--",
-            process.need("taskset", "util-linux"), "-c", str(cpu), *loop,
+            process.need("taskset", "util-linux"), "-c", str(cpu), *words,
         ]  # fmt: skip
         log = folder / "log"
         if process.run(sampling, output=log) or not (folder / "report").exists():
             raise IopathError(f"perf cannot record {title}: {_complaint(log)}")
-        report = host.read_report(folder / "report")
+        report = loop.read_report(folder / "report")
     ns = sum(part["ns"] for part in report["jobs"][0]["rounds"]) / report["jobs"][0]["ios"]
     script = subprocess.run(
         [perf, "script", "-i", data, "-F", "comm,period,ip,sym,dso"],
@@ -61,7 +62,7 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
         "rung": run.rung.name,
         "op": run.op,
         "block_size": run.block_size,
-        "command": loop,
+        "command": words,
         "profile": {"event": event, "data": str(data), **_profile(stacks, ns, layers)},
     }
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iopath.kernels import DebianKernel
-from iopath.profile import title
+from iopath.result import title
 
 # The options of a kernel that a reader asks for first.
 _PREEMPT = ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY")

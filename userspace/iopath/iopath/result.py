@@ -195,3 +195,18 @@ def validate(result: object, what: str) -> None:
     except jsonschema.ValidationError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         raise IopathError(f"{what} is not a result file: at {place}: {error.message}") from error
+
+
+def fold_all(results: Sequence[dict[str, Any]]) -> str:
+    """The stacks of profiled results as flame graph tools read them, a line each:
+    "KERNEL;RUNG;a;b COUNT". Counts are whole numbers there, so these are of 1000 I/Os."""
+    return "".join(
+        f"{record['kernel']['name']};{title(record)};{stack} {round(count * 1000)}\n"
+        for record in results
+        for stack, count in record["profile"]["stacks"]
+    )
+
+
+def title(record: dict[str, Any]) -> str:
+    """A result's rung and operation, e.g. "dio.pread read"."""
+    return record["rung"] if record["op"] == "none" else f"{record['rung']} {record['op']}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from iopath import host
+from iopath import loop
 from iopath.errors import UsageError
 from iopath.programs import guest_program
 
@@ -39,7 +39,7 @@ def measure(
             "--pattern=fixed", "--time_based", f"--runtime={_RUNTIME}", "--output-format=json",
         ]  # fmt: skip
         title = f"{name}, {sharing}, {count} CPUs"
-        rates = [_rate(host.run_loop(words, title)) for _ in range(_ROUNDS)]
+        rates = [_rate(loop.run(words, title)) for _ in range(_ROUNDS)]
         rate = statistics.median(rates)
         records.append(
             {

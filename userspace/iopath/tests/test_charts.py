@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from iopath import charts
 from iopath.errors import UsageError
-from iopath.profile import Layers
+from iopath.layers import Layers
 
 COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
 DIGEST = "0123456789abcdef" * 4

@@ -26,8 +26,10 @@ from iopath.compare import (
     relayer,
 )
 from iopath.errors import IopathError, UsageError
-from iopath.profile import Layers, Profile, Symbol, Symbols, lines_noise
+from iopath.layers import Layers
+from iopath.pathcount import BootProfile, lines_noise
 from iopath.result import options
+from iopath.symbols import Symbol, Symbols
 
 Row = tuple[str, str, dict[str, float]]  # a function: its name, its layer and its counts
 
@@ -267,7 +269,7 @@ def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
            "median": [[number, 4, 1, 0, 0]]} for number in (1, 2)),
         {"type": "end", "errors": []},
     ]  # fmt: skip
-    found = Profile(map(json.dumps, output), symbols, Layers())
+    found = BootProfile(map(json.dumps, output), symbols, Layers())
     assert found.code_lines_noise(1, 1) == pytest.approx(4 * (3 / 16) ** 0.5, abs=1e-4)
     assert found.code_lines_noise(1, 10) == pytest.approx(0.4 * (3 / 16) ** 0.5, abs=1e-4)
 

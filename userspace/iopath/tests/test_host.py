@@ -11,22 +11,33 @@ import pytest
 from conftest import KERNEL, Command
 from test_page import Parsed, browse, rebuild
 
-from iopath import host, page, perf, result, rungs, scaling, trace
+from iopath import (
+    ftrace,
+    hardware,
+    host,
+    page,
+    perf,
+    result,
+    rungs,
+    samples,
+    scaling,
+    survey,
+)
 from iopath.errors import IopathError
+from iopath.layers import Layers
 from iopath.machine import Machine
 from iopath.measure import Session
 from iopath.plan import Run, Settings
-from iopath.profile import Layers
 
 
 @pytest.mark.parametrize(("count", "ranks"), [(6, (0, 5)), (20, (5, 14)), (40, (13, 26))])
 def test_interval_is_of_the_known_ranks(count: int, ranks: tuple[int, int]) -> None:
-    assert host.interval([float(value) for value in range(count)]) == ranks
+    assert samples.interval([float(value) for value in range(count)]) == ranks
 
 
 def test_interval_of_too_few() -> None:
     with pytest.raises(ValueError, match="too few"):
-        host.interval([1.0] * 5)
+        samples.interval([1.0] * 5)
 
 
 def test_interval_covers_the_median() -> None:
@@ -34,7 +45,7 @@ def test_interval_covers_the_median() -> None:
     source = random.Random(1)
     covered = 0
     for _ in range(400):
-        low, high = host.interval([source.expovariate(1) for _ in range(20)])
+        low, high = samples.interval([source.expovariate(1) for _ in range(20)])
         covered += low <= 0.6931 <= high
     assert covered >= 375
 
@@ -53,7 +64,7 @@ def figure(median: float, half: float, noise: float = 0.0) -> dict[str, float]:
     ],
 )
 def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str) -> None:
-    found = host.difference(before, after)
+    found = hardware.difference(before, after)
     assert found["verdict"] == verdict
     assert found["difference"] == after["median"] - before["median"]
 
@@ -69,7 +80,7 @@ def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str
 )
 def test_boots_of_guests_are_noise(before: list[float], after: list[float], verdict: str) -> None:
     figures = (figure(100, 0.1) | {"boots": before}, figure(103, 0.1) | {"boots": after})
-    assert host.difference(*figures)["verdict"] == verdict  # type: ignore[arg-type]
+    assert hardware.difference(*figures)["verdict"] == verdict  # type: ignore[arg-type]
 
 
 def test_the_noise_is_of_samples_of_its_own() -> None:
@@ -78,7 +89,7 @@ def test_the_noise_is_of_samples_of_its_own() -> None:
     steady = [{"ns": 50.0}] * 12
     noisy = [{"ns": 50.0}, {"ns": 53.0}] * 6
     low, high = ([{"ns": ns}] * 6 for ns in (100.0, 102.0))
-    found = host.record_boots(run, [steady, noisy], [low, high], {})
+    found = samples.record_boots(run, [steady, noisy], [low, high], {})
     assert found["figures"]["ns"]["boots"] == [100.0, 102.0]
     assert found["figures"]["ns"]["noise"] == 3.0
     assert (found["figures"]["ns"]["median"], found["samples"]) == (101.0, 12)
@@ -106,7 +117,7 @@ def test_result(measured: dict[str, Any]) -> None:
         ns = record["figures"]["ns"]
         assert ns["low"] <= ns["median"] <= ns["high"]
         # A counter has a figure, or a reason: never a zero that was not counted.
-        assert record["figures"].keys() | record["absent"].keys() == {"ns", *host.COUNTERS}
+        assert record["figures"].keys() | record["absent"].keys() == {"ns", *samples.COUNTERS}
         assert not record["figures"].keys() & record["absent"].keys()
 
 
@@ -170,7 +181,7 @@ def test_devices_that_are_not_there(listed: Command) -> None:
 
 
 def test_survey_reads_this_machine() -> None:
-    machine = host.survey(0)
+    machine = survey.survey(0)
     assert machine["cpu_model"]
     assert machine["cpus"] >= 1
 
@@ -292,7 +303,7 @@ TREE = """\
 
 
 def test_the_last_whole_call_is_shown() -> None:
-    lines = trace.last_call(TREE.splitlines(), "__x64_sys_pread64")
+    lines = ftrace.last_call(TREE.splitlines(), "__x64_sys_pread64")
     assert [line.split("|", 1)[1] for line in lines] == [
         "  __x64_sys_pread64() {", "    vfs_read() {", "      rw_verify_area();", "    }", "  }",
     ]  # fmt: skip
@@ -300,7 +311,7 @@ def test_the_last_whole_call_is_shown() -> None:
 
 def test_no_whole_call() -> None:
     with pytest.raises(IopathError, match="saw no whole call of vfs_read"):
-        trace.last_call(TREE.splitlines(), "vfs_read")
+        ftrace.last_call(TREE.splitlines(), "vfs_read")
 
 
 # Scaling.
@@ -329,7 +340,7 @@ def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     (tmp_path / "options").mkdir()
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(trace, "_TRACEFS", tmp_path)
+    monkeypatch.setattr(ftrace, "_TRACEFS", tmp_path)
     return texts
 
 
@@ -338,7 +349,7 @@ def now(folder: Path, texts: dict[str, str]) -> dict[str, str]:
 
 
 def test_ftrace_is_left_as_it_was(tracefs: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="what happens meanwhile"), trace._tracing("vfs_read"):
+    with pytest.raises(ValueError, match="what happens meanwhile"), ftrace._tracing("vfs_read"):
         found = now(tmp_path, tracefs)
         assert (found["current_tracer"], found["set_graph_function"]) == (
             "function_graph", "vfs_read",
@@ -351,7 +362,7 @@ def test_ftrace_is_left_as_it_was(tracefs: dict[str, str], tmp_path: Path) -> No
 def test_lists_that_were_empty_are_again(tracefs: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "set_graph_function").write_text("#### all functions enabled ####\n")
     (tmp_path / "set_ftrace_pid").write_text("no pid\n")
-    with trace._tracing("vfs_read"):
+    with ftrace._tracing("vfs_read"):
         pass
     assert now(tmp_path, tracefs) == {**tracefs, "set_graph_function": "", "set_ftrace_pid": ""}
 
@@ -362,7 +373,7 @@ def test_one_failure_does_not_keep_the_rest_from_being_restored(
 ) -> None:
     with (
         pytest.raises(IopathError, match=rf"ftrace is not as it was: cannot write .*{broken}"),
-        trace._tracing("vfs_read"),
+        ftrace._tracing("vfs_read"),
     ):
         (tmp_path / broken).unlink()
         (tmp_path / broken).mkdir()

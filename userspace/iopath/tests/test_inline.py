@@ -8,7 +8,7 @@ import pytest
 
 from iopath.errors import IopathError
 from iopath.inline import Lines, break_down
-from iopath.profile import Symbols
+from iopath.symbols import Symbols
 
 SOURCE = """\
 static inline __attribute__((always_inline)) void inlined(void)

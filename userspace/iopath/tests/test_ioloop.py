@@ -20,9 +20,9 @@ from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.plan import KALLSYMS, _uncompressed, _with_dependencies
-from iopath.profile import Symbols
 from iopath.programs import guest_program
 from iopath.states import States
+from iopath.symbols import Symbols
 
 pytestmark = pytest.mark.guest
 

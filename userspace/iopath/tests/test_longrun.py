@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from iopath.errors import IopathError
+from iopath.layers import Layers
 from iopath.longrun import LongRuns
+from iopath.pathcount import BootProfile
 from iopath.plan import DRAIN, LONG, Run
-from iopath.profile import Layers, Profile, Symbols
 from iopath.rungs import select
+from iopath.symbols import Symbols
 
 RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
 IOS = RUN.long_ios
@@ -59,7 +61,7 @@ def figures(long: dict[str, Any], drained: Rows, clock: int) -> dict[str, Any]:
         {"type": "end", "errors": []},
     ]  # fmt: skip
     known = Symbols(symbols)
-    found = Profile(map(json.dumps, lines), known, Layers())
+    found = BootProfile(map(json.dumps, lines), known, Layers())
     return LongRuns(found, known, Layers()).figures(RUN, clock)
 
 

@@ -15,8 +15,8 @@ from test_charts import COUNTS, STACKS, Stack, a_record, a_result
 
 from iopath import page
 from iopath.compare import compare
+from iopath.layers import Layers
 from iopath.process import need
-from iopath.profile import Layers
 from iopath.result import validate
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"

@@ -20,9 +20,9 @@ from linux_source import BUILD, LinuxSource
 from iopath import bisection, compare, kernels, process, result, rungs
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
+from iopath.layers import Layers
 from iopath.measure import Session
 from iopath.plan import Settings
-from iopath.profile import Layers
 
 guest = pytest.mark.guest
 

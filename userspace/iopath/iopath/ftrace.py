@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from iopath import host, process
+from iopath import loop, process
 from iopath.arch import ARCH
 from iopath.errors import IopathError, UsageError
 from iopath.plan import Run
@@ -35,7 +35,7 @@ def trace(run: Run, cpu: int) -> list[str]:
             f"{run.rung.name}: no system call of its own does its I/O: nothing to trace"
         )
     call = f"{ARCH.syscall_prefix}{_CALLS[engine][run.op == 'write']}"
-    words = host.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
+    words = loop.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
     with _tracing(call) as start, tempfile.TemporaryDirectory(prefix="iopath-") as name:
         log = Path(name, "log")
         # The shell becomes ioloop, and so has its number.

@@ -6,25 +6,19 @@ What is shown is the round of median length among those that no interrupt came i
 the figure of a rung is, too. So every count is one of the path itself, and all add up to it.
 """
 
-import bisect
-import fnmatch
-import hashlib
 import json
 import math
-import re
 import statistics
-import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError
+from iopath.layers import Layers
+from iopath.symbols import KERNEL, Symbol, Symbols
 
 FORMAT = 1  # of the plugin's output
-
-KERNEL = 1 << 63  # addresses from here on are the kernel's
 
 # What an instruction's kind, as the plugin writes it, counts as.
 EVENTS = {
@@ -34,130 +28,6 @@ EVENTS = {
     "branches": "b",
 }
 _ROLES = {letter: [name for name, kinds in EVENTS.items() if letter in kinds] for letter in "LcCJb"}
-
-# Names that mark a place rather than a function.
-_NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqentry_text_start)$")
-_SUFFIX = re.compile(r"\.(isra|part|constprop|cold|llvm|lto_priv)(\.\d+)*")
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A function: its name, and the module it is in ("" for the kernel, "user" for the program)."""
-
-    name: str
-    module: str = ""
-
-    @property
-    def text(self) -> str:
-        return f"{self.name} [{self.module}]" if self.module else self.name
-
-
-class Symbols:
-    """The functions of a guest, by address."""
-
-    def __init__(self, kallsyms: str, program: str = "") -> None:
-        """*kallsyms* is the guest's /proc/kallsyms, *program* the output of nm for the program."""
-        found: dict[int, tuple[tuple, Symbol]] = {}
-        for line in kallsyms.splitlines():
-            fields = line.split()
-            if len(fields) < 3 or fields[1] not in "tTwW":
-                continue
-            module = fields[3].strip("[]") if len(fields) > 3 else ""
-            _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], module))
-        for line in program.splitlines():
-            fields = line.split()
-            if len(fields) == 3 and fields[1] in "tTwWi":
-                _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], "user"))
-        if not any(address >= KERNEL for address in found):
-            raise IopathError(
-                "the guest's /proc/kallsyms names no function: its kernel lacks CONFIG_KALLSYMS_ALL"
-                " or kptr_restrict hides the addresses"
-            )
-        self._addresses = sorted(found)
-        self._symbols = [found[address][1] for address in self._addresses]
-
-    @property
-    def text_start(self) -> int:
-        """Where the kernel's code begins in this guest."""
-        return next(address for address in self._addresses if address >= KERNEL)
-
-    def find(self, address: int) -> Symbol:
-        """The function that *address* lies in."""
-        at = bisect.bisect_right(self._addresses, address) - 1
-        if at >= 0 and (self._addresses[at] >= KERNEL) == (address >= KERNEL):
-            return self._symbols[at]
-        return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
-
-
-def _offer(found: dict[int, tuple[tuple, Symbol]], address: int, kind: str, symbol: Symbol) -> None:
-    """Of several names for one address keep the one that people know."""
-    name = symbol.name
-    rank = (
-        _NO_FUNCTION.match(name) is not None,
-        name.startswith(("__pfx_", "__cfi_", "__pi_")),
-        kind not in "TWi",
-        len(name) - len(name.lstrip("_")),
-        len(name),
-        name,
-    )
-    if address not in found or rank < found[address][0]:
-        found[address] = (rank, symbol)
-
-
-# Layers.
-
-
-class Layers:
-    """Which layer a function belongs to, as a table says: the first pattern that matches."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        path = path or Path(__file__).parent / "layers.toml"
-        try:
-            text = path.read_text()
-            self.digest = hashlib.sha256(text.encode()).hexdigest()
-            table = tomllib.loads(text)
-            layers = [(layer["name"], layer["functions"]) for layer in table["layer"]]
-            self._aliases = [(new["name"], *new["once"]) for new in table.get("alias", [])]
-            self._patterns = [
-                (name, re.compile("|".join(map(fnmatch.translate, patterns))))
-                for name, patterns in layers
-            ]
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-            raise UsageError(f"{path} is not a table of layers: {error}") from error
-        self.names = [*dict.fromkeys(name for name, _ in layers), "other"]
-        self._known: dict[Symbol, str] = {}
-
-    def of(self, symbol: Symbol) -> str:
-        """The layer of a function; "other" if the table does not know it."""
-        if symbol not in self._known:
-            text = f"{_SUFFIX.sub('', symbol.name)} [{symbol.module}]".removesuffix(" []")
-            self._known[symbol] = next(
-                (name for name, pattern in self._patterns if pattern.match(text)), "other"
-            )
-        return self._known[symbol]
-
-    @staticmethod
-    def plain(name: str) -> str:
-        """The name of a function without the suffixes that compilers add."""
-        return _SUFFIX.sub("", name)
-
-    def renamed(self, before: Set[str], after: Set[str]) -> dict[str, str]:
-        """Which functions of two kernels have another name in the other kernel, each with the newer
-        name. *before* and *after* are the plain names that each kernel executes.
-
-        An alias is applied only if each kernel has exactly one of its names. A kernel that has two
-        of them has two functions.
-        """
-        found = {}
-        for names in self._aliases:
-            old, new = (set(names) & kernel for kernel in (before, after))
-            if len(old) == len(new) == 1 and old != new:
-                newest = next(name for name in names if name in old | new)
-                found |= dict.fromkeys(old | new, newest)
-        return found
-
 
 # Cache lines.
 
@@ -244,7 +114,7 @@ class Flat:
     switches: int  # to another task
 
 
-class Profile:
+class BootProfile:
     """The plugin's output of one boot, resolved to functions."""
 
     def __init__(self, lines: Iterable[str], symbols: Symbols, layers: Layers) -> None:
@@ -435,18 +305,3 @@ class Profile:
             path = (*path, self._symbols.find(int(node["addr"], 16)).text)
             paths[link] = path
         return paths[number]
-
-
-def fold_all(results: Sequence[dict[str, Any]]) -> str:
-    """The stacks of profiled results as flame graph tools read them, a line each:
-    "KERNEL;RUNG;a;b COUNT". Counts are whole numbers there, so these are of 1000 I/Os."""
-    return "".join(
-        f"{record['kernel']['name']};{title(record)};{stack} {round(count * 1000)}\n"
-        for record in results
-        for stack, count in record["profile"]["stacks"]
-    )
-
-
-def title(record: dict[str, Any]) -> str:
-    """A result's rung and operation, e.g. "dio.pread read"."""
-    return record["rung"] if record["op"] == "none" else f"{record['rung']} {record['op']}"

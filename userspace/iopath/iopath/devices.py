@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Check the devices of the running machine before they are measured."""
+
+import fcntl
+import os
+import stat
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+from iopath.errors import UsageError
+from iopath.plan import Run
+from iopath.rungs import BIOGEN
+
+# struct biogen_info and the command that fills it (kernel/include/uapi/biogen.h).
+_INFO = struct.Struct("=IIQII32x")
+_BIOGEN_INFO = 2 << 30 | _INFO.size << 16 | 0xBF << 8 | 2
+_WRITE = 1
+
+
+def check(runs: Sequence[Run]) -> None:
+    """Whether the devices of *runs* are there, and are ours: what is on others would be lost."""
+    for device in dict.fromkeys(run.rung.device for run in runs if run.rung.device):
+        writing = any(run.op == "write" for run in runs if run.rung.device == device)
+        try:
+            mode = Path(device).stat().st_mode
+        except OSError:
+            raise UsageError(
+                f"{device} is not there: load the modules with `make load`, or with `modprobe"
+                " blknull nr_devices=2 zero_fill=1,0; modprobe biogen device=/dev/blknull1 write=1`"
+            ) from None
+        if not os.access(device, os.R_OK | (os.W_OK if writing else 0)):
+            raise UsageError(f"{device} may not be opened: be root, or of the group disk")
+        if device == BIOGEN:
+            _check_biogen(writing)
+        elif not stat.S_ISBLK(mode):
+            raise UsageError(f"{device} is not a block device")
+
+
+def _check_biogen(writing: bool) -> None:
+    try:
+        with Path(BIOGEN).open("rb", buffering=0) as file:
+            answer = fcntl.ioctl(file, _BIOGEN_INFO, bytes(_INFO.size))
+    except OSError as error:
+        raise UsageError(f"{BIOGEN}: {error.strerror}") from error
+    _, flags, _, _, number = _INFO.unpack(answer)
+    target = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
+    if not target.startswith("blknull"):
+        raise UsageError(f"{BIOGEN} is on {target}, not on a blknull device: what is there is lost")
+    if writing and not flags & _WRITE:
+        raise UsageError(f"{BIOGEN} is read-only: load biogen with write=1, or add --op read")
