@@ -990,11 +990,12 @@ static __always_inline blk_opf_t biogen_iocb_opf(struct kiocb *iocb)
 	return opf;
 }
 
-/* Submit what is in @bv from @skip on; it is checked. */
+/* Submit what is in the @nr_vecs of @bv from @skip on; it is checked. */
 static __always_inline ssize_t
 biogen_submit_bvecs(struct biogen_device *bg, struct kiocb *iocb,
-		    const struct bio_vec *bv, unsigned int skip,
-		    unsigned int bytes, loff_t pos, blk_opf_t opf)
+		    const struct bio_vec *bv, unsigned short nr_vecs,
+		    unsigned int skip, unsigned int bytes, loff_t pos,
+		    blk_opf_t opf)
 {
 	struct biogen_io *io;
 
@@ -1011,9 +1012,9 @@ biogen_submit_bvecs(struct biogen_device *bg, struct kiocb *iocb,
 	io = biogen_io_get(bg);
 	if (unlikely(!io))
 		return -ENOMEM;
-	/* As a clone, it says nothing of how long its table is. */
-	biogen_io_prepare(io, (struct bio_vec *)bv, 0, skip, bytes, pos, opf,
-			  BIT(BIO_CLONED));
+	/* The table is the caller's, as that of a clone is. */
+	biogen_io_prepare(io, (struct bio_vec *)bv, nr_vecs, skip, bytes, pos,
+			  opf, BIT(BIO_CLONED));
 	io->bio.bi_ioprio = iocb->ki_ioprio;
 	return biogen_submit_one(bg, io, iocb, pos, bytes, op_is_write(opf),
 				 BIOGEN_CALLERS_PAGES);
@@ -1032,7 +1033,8 @@ static noinline ssize_t biogen_rw_bvecs(struct biogen_device *bg,
 
 	if (!biogen_bvecs_aligned(bg, bv, skip, bytes))
 		return -EINVAL;
-	ret = biogen_submit_bvecs(bg, iocb, bv, skip, bytes, pos, opf);
+	ret = biogen_submit_bvecs(bg, iocb, bv, iter->nr_segs, skip, bytes,
+				  pos, opf);
 	if (ret > 0) {
 		iocb->ki_pos = pos + ret;
 		iov_iter_advance(iter, ret);
@@ -1059,7 +1061,7 @@ static __always_inline ssize_t biogen_rw_bvec(struct biogen_device *bg,
 		return biogen_rw_bvecs(bg, iocb, iter, bytes, opf);
 	if (unlikely((bv->bv_offset + skip) & biogen_dma_mask(bg)))
 		return -EINVAL;
-	ret = biogen_submit_bvecs(bg, iocb, bv, skip, bytes, pos, opf);
+	ret = biogen_submit_bvecs(bg, iocb, bv, 1, skip, bytes, pos, opf);
 	if (likely(ret > 0)) {
 		iocb->ki_pos += ret;
 		/* Of a single segment, something may be left. */
