@@ -11,6 +11,7 @@ from test_selftests import Kernel, kernel, programs, run, source
 from iopath.build import build
 from iopath.measure import Session
 from iopath.sources import source_root
+from iopath.states import States
 
 __all__ = ["kernel", "programs", "source"]
 
@@ -37,27 +38,27 @@ MUTANTS = [
     Mutant(
         "coherent with the page cache", "biogen/bio.c",
         "return unlikely(READ_ONCE(*bg->nr_cached));", "return false;",
-        "biogen_io -v brd_sync -t coherent",
+        "biogen_io -r io.brd_sync.coherent",
     ),
     Mutant(
         "ENOSPC behind the end", "biogen/bio.c",
         "return op_is_write(opf) ? -ENOSPC : 0;", "return 0;",
-        "biogen_io -v brd_sync -t edges",
+        "biogen_io -r io.brd_sync.edges",
     ),
     Mutant(
         "short at the end", "biogen/bio.c",
         "count = size - pos;\n", "return -EINVAL;\n",
-        "biogen_io -v brd_sync -t edges",
+        "biogen_io -r io.brd_sync.edges",
     ),
     Mutant(
         "memory is aligned as the device wants it", "biogen/bio.c",
         "if (unlikely(addr & biogen_dma_mask(bg)))\n\t\t\treturn -EINVAL;", "",
-        "biogen_io -v block4k_sync -t edges",
+        "biogen_io -r io.block4k_aio.edges",
     ),
     Mutant(
         "an I/O error is returned", "biogen/bio.c",
         "return err ? err : (ssize_t)bytes;", "return bytes;",
-        "biogen_io -v bad_sync -t bad_block",
+        "biogen_io -r io.bad_sync.bad_block",
     ),
     Mutant(
         "attributes do not change while power is on", "biogen/configfs.c",
@@ -102,6 +103,7 @@ MUTANTS = [
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.promise.replace(" ", "_"))
 def test_mutant(
     mutant: Mutant,
+    states: States,
     kernel: Kernel,
     programs: dict[str, bytes],
     session: Session,
@@ -121,13 +123,15 @@ def test_mutant(
         patch.setenv("IOPATH_SOURCE", str(root))
         built = build(found, session.cache, session.apt, lambda what, part: None)
     broken = replace(kernel, modules=built.modules)
-    faults = run(broken, mutant.test, programs, tmp_path / "console.log", time_limit=300)
+    faults = run(states, broken, mutant.test, programs, tmp_path / "console.log", time_limit=300)
     assert faults, f"no test notices that it is broken: {mutant.promise}"
 
 
 @pytest.mark.guest
 @pytest.mark.parametrize("kernel", [SERIES], indirect=True, scope="module")
 @pytest.mark.parametrize("test", sorted({mutant.test for mutant in MUTANTS}))
-def test_unbroken(test: str, kernel: Kernel, programs: dict[str, bytes], tmp_path: Path) -> None:
+def test_unbroken(
+    test: str, states: States, kernel: Kernel, programs: dict[str, bytes], tmp_path: Path
+) -> None:
     """The same tests pass if nothing is broken."""
-    assert run(kernel, test, programs, tmp_path / "console.log") == []
+    assert run(states, kernel, test, programs, tmp_path / "console.log") == []
