@@ -12,7 +12,9 @@
 #include <linux/uio.h>
 
 #include "biogen.h"
+#include "compat/file.h"
 #include "gen.h"
+#include "rw.h"
 
 static int biogen_open(struct inode *inode, struct file *file)
 {

@@ -20,8 +20,8 @@
 #include <iopath/marker.h>
 
 #include "gen.h"
-#include "io.h"
 #include "stats.h"
+#include "submit.h"
 
 /* Unplugged I/Os between two looks at the clock and at whether to stop. */
 #define BIOGEN_CHECK_IOS	64

@@ -10,6 +10,8 @@
 #include <linux/slab.h>
 
 #include "biogen.h"
+#include "compat/file.h"
+#include "io.h"
 
 #define BIOGEN_MAX_DEVICES	256
 
@@ -115,13 +117,16 @@ static int __init biogen_init(void)
 {
 	int err;
 
-	err = biogen_bio_init();
+	err = biogen_io_caches_create();
 	if (err)
 		return err;
+	err = biogen_workqueue_create();
+	if (err)
+		goto destroy_caches;
 	err = alloc_chrdev_region(&biogen_devt, 0, BIOGEN_MAX_DEVICES,
 				  KBUILD_MODNAME);
 	if (err)
-		goto exit_bio;
+		goto destroy_workqueue;
 	biogen_class = compat_class_create(KBUILD_MODNAME);
 	if (IS_ERR(biogen_class)) {
 		err = PTR_ERR(biogen_class);
@@ -148,8 +153,10 @@ destroy_class:
 	class_destroy(biogen_class);
 unregister_region:
 	unregister_chrdev_region(biogen_devt, BIOGEN_MAX_DEVICES);
-exit_bio:
-	biogen_bio_exit();
+destroy_workqueue:
+	biogen_workqueue_destroy();
+destroy_caches:
+	biogen_io_caches_destroy();
 	return err;
 }
 
@@ -161,7 +168,8 @@ static void __exit biogen_exit(void)
 	class_destroy(biogen_class);
 	unregister_chrdev_region(biogen_devt, BIOGEN_MAX_DEVICES);
 	ida_destroy(&biogen_ida);
-	biogen_bio_exit();
+	biogen_workqueue_destroy();
+	biogen_io_caches_destroy();
 }
 
 module_init(biogen_init);

@@ -11,7 +11,7 @@
 
 #include "blknull.h"
 #include "counters.h"
-#include "disk.h"
+#include "compat/disk.h"
 #include "fill.h"
 
 /*

@@ -17,7 +17,7 @@
 #include <linux/xarray.h>
 
 #include "config.h"
-#include "zoned.h"
+#include "compat/zoned.h"
 
 struct blknull_counters;
 struct blknull_tags;

@@ -15,7 +15,7 @@
 #include <linux/string.h>
 
 #include "blknull.h"
-#include "disk.h"
+#include "compat/disk.h"
 
 static const char *const blknull_choices_mode[] = { "bio", "mq", NULL };
 

@@ -13,7 +13,7 @@
 #include <linux/string.h>
 
 #include "blknull.h"
-#include "disk.h"
+#include "compat/disk.h"
 
 /**
  * struct blknull_item - a directory

@@ -9,7 +9,7 @@
 #include <linux/blk_types.h>
 #include <linux/percpu.h>
 
-#include "bio.h"
+#include "compat/bio.h"
 #include "blknull.h"
 
 /* Each is a file in /sys/block/blknull<index>/counters. */

@@ -13,7 +13,7 @@
 #include <linux/xarray.h>
 
 #include "blknull.h"
-#include "pages.h"
+#include "compat/pages.h"
 
 #define BLKNULL_BLOCK_SECTORS	(PAGE_SIZE >> SECTOR_SHIFT)
 

@@ -11,7 +11,7 @@
 
 #include "blknull.h"
 #include "counters.h"
-#include "disk.h"
+#include "compat/disk.h"
 
 /* Largest discard or write-zeroes: what fits into a bio's 32 bits of bytes. */
 #define BLKNULL_MAX_DATALESS	(UINT_MAX >> SECTOR_SHIFT)

@@ -7,7 +7,7 @@
 
 #include "blknull.h"
 #include "counters.h"
-#include "disk.h"
+#include "compat/disk.h"
 
 /* In the order of the attribute's choices in config.c. */
 static const blk_status_t blknull_fail_statuses[] = {

@@ -8,7 +8,7 @@
 #include <linux/bio.h>
 #include <linux/mm.h>
 
-#include "pages.h"
+#include "compat/pages.h"
 
 /*
  * A read needs no filling if it goes into pages that a program owns already:

@@ -9,7 +9,7 @@
 #include <linux/module.h>
 
 #include "blknull.h"
-#include "disk.h"
+#include "compat/disk.h"
 
 #define BLKNULL_MAX_DEVICES	1024
 

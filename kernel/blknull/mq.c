@@ -16,9 +16,9 @@
 
 #include "blknull.h"
 #include "counters.h"
-#include "disk.h"
+#include "compat/disk.h"
 #include "fill.h"
-#include "mq.h"
+#include "compat/mq.h"
 
 /**
  * struct blknull_tags - requests, of one device or shared

@@ -15,8 +15,8 @@
 #include <linux/spinlock.h>
 
 #include "blknull.h"
-#include "disk.h"
-#include "zoned.h"
+#include "compat/disk.h"
+#include "compat/zoned.h"
 
 /* 256 TiB in zones of 256 MiB. */
 #define BLKNULL_MAX_ZONES	1048576

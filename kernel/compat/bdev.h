@@ -10,7 +10,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 
-#include "version.h"
+#include "compat/version.h"
 
 /*
  * A block device is held by a file since 6.9 (f3a608827d1f "bdev: open block

@@ -9,7 +9,7 @@
 #include <linux/blkdev.h>
 #include <linux/blk-cgroup.h>
 
-#include "version.h"
+#include "compat/version.h"
 
 /*
  * The flags of an operation have a type of their own since 6.0 (342a72a33407

@@ -12,8 +12,8 @@
 #include <linux/blkdev.h>
 #include <linux/err.h>
 
-#include "mq.h"
-#include "version.h"
+#include "compat/mq.h"
+#include "compat/version.h"
 
 /*
  * submit_bio() in block_device_operations returns nothing since 5.16

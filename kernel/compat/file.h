@@ -10,7 +10,7 @@
 #include <linux/fs.h>
 #include <linux/uio.h>
 
-#include "version.h"
+#include "compat/version.h"
 
 /*
  * open(2) asks FMODE_CAN_ODIRECT whether O_DIRECT is to be had since 6.0

@@ -10,7 +10,7 @@
 #include <linux/blkdev.h>
 #include <linux/hrtimer.h>
 
-#include "version.h"
+#include "compat/version.h"
 
 /*
  * Requests are always merged since 6.14 (9377b95cda73 "block: remove

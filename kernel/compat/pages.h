@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 
-#include "version.h"
+#include "compat/version.h"
 
 /*
  * Whether a page is anonymous memory, in the fewest instructions. The bit of

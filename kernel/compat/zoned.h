@@ -9,7 +9,7 @@
 
 #include <linux/blkdev.h>
 
-#include "version.h"
+#include "compat/version.h"
 
 #if !COMPAT_KERNEL_BEFORE(6, 11) && IS_ENABLED(CONFIG_BLK_DEV_ZONED)
 #define COMPAT_ZONED

@@ -10,8 +10,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "bdev.h"
-#include "disk.h"
+#include "compat/bdev.h"
+#include "compat/disk.h"
 
 #define REDIRECT_MAX	4
 /* Data is this far from where the caller says, in sectors. */

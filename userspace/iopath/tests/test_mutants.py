@@ -31,32 +31,32 @@ class Mutant:
 
 MUTANTS = [
     Mutant(
-        "a read dirties the pages", "biogen/bio.c",
+        "a read dirties the pages", "biogen/pin.h",
         "if (dirty && unlikely(!PageDirty(page)))", "if (false)",
         "blknull_features -t dirties",
     ),
     Mutant(
-        "coherent with the page cache", "biogen/bio.c",
+        "coherent with the page cache", "biogen/cache.h",
         "return unlikely(READ_ONCE(*bg->nr_cached));", "return false;",
         "biogen_io -r io.brd_sync.coherent",
     ),
     Mutant(
-        "ENOSPC behind the end", "biogen/bio.c",
+        "ENOSPC behind the end", "biogen/check.h",
         "return op_is_write(opf) ? -ENOSPC : 0;", "return 0;",
         "biogen_io -r io.brd_sync.edges",
     ),
     Mutant(
-        "short at the end", "biogen/bio.c",
+        "short at the end", "biogen/check.h",
         "count = size - pos;\n", "return -EINVAL;\n",
         "biogen_io -r io.brd_sync.edges",
     ),
     Mutant(
-        "memory is aligned as the device wants it", "biogen/bio.c",
+        "memory is aligned as the device wants it", "biogen/rw.c",
         "if (unlikely(addr & biogen_dma_mask(bg)))\n\t\t\treturn -EINVAL;", "",
         "biogen_io -r io.block4k_aio.edges",
     ),
     Mutant(
-        "an I/O error is returned", "biogen/bio.c",
+        "an I/O error is returned", "biogen/rw.c",
         "return err ? err : (ssize_t)bytes;", "return bytes;",
         "biogen_io -r io.bad_sync.bad_block",
     ),

@@ -190,7 +190,7 @@ def test_planted(
     root = tmp_path / "source"
     shutil.copytree(source_root() / "kernel", root / "kernel")
     shutil.copyfile(source_root() / "Kbuild", root / "Kbuild")
-    path = root / "kernel/biogen/io.h"
+    path = root / "kernel/biogen/submit.h"
     text = path.read_text()
     for test in TESTS_OF_A_BIO:
         assert text.count(test) == 1

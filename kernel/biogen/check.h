@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Checks of a request against the target: range, alignment, limits. Inline
+ * where they run for every I/O.
+ */
+#ifndef BIOGEN_CHECK_H
+#define BIOGEN_CHECK_H
+
+#include <linux/blkdev.h>
+#include <linux/uio.h>
+
+#include "biogen.h"
+#include "compat/file.h"
+
+bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
+		      unsigned int skip, loff_t pos, unsigned int bytes);
+
+/* Bits that must be clear in position and length. */
+static __always_inline unsigned int biogen_block_mask(struct biogen_device *bg)
+{
+	return bg->target.queue->limits.logical_block_size - 1;
+}
+
+/* Bits that must be clear in the address of a buffer. */
+static __always_inline unsigned int biogen_dma_mask(struct biogen_device *bg)
+{
+	return compat_queue_dma_mask(bg->target.queue);
+}
+
+/**
+ * biogen_check_range() - check a request against the size of the target
+ * @bg: the device
+ * @pos: position on the device
+ * @count: length of the request
+ * @opf: REQ_OP_READ or REQ_OP_WRITE, with flags
+ *
+ * The rules are those of a block device.
+ *
+ * Return: the number of bytes to transfer, which may be 0, or an error.
+ */
+static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
+						  loff_t pos, size_t count,
+						  blk_opf_t opf)
+{
+	loff_t size = compat_bdev_nr_bytes(bg->target.bdev);
+
+	if (op_is_write(opf)) {
+		if (unlikely(bdev_read_only(bg->target.bdev)))
+			return -EPERM;
+		if (unlikely(!count))
+			return 0;
+	}
+	if (unlikely(pos + count > size)) {
+		if (pos >= size)
+			return op_is_write(opf) ? -ENOSPC : 0;
+		count = size - pos;
+	}
+	return count;
+}
+
+/* True if address and length of each segment of @iter suit the device. */
+static inline bool biogen_iter_aligned(struct biogen_device *bg,
+				       const struct iov_iter *iter)
+{
+	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
+	size_t left = iov_iter_count(iter), skip = iter->iov_offset;
+	const struct iovec *iov;
+	size_t len;
+
+	if (compat_iter_is_ubuf(iter))
+		return !(((unsigned long)compat_iter_ubuf(iter) + skip) & dma);
+	for (iov = compat_iter_iov(iter); left; left -= len, iov++, skip = 0) {
+		len = min_t(size_t, left, iov->iov_len - skip);
+		if ((((unsigned long)iov->iov_base + skip) & dma) ||
+		    (len & block))
+			return false;
+	}
+	return true;
+}
+
+/* The same for @left bytes of pages, from @skip of the first segment on. */
+static inline bool biogen_bvecs_aligned(struct biogen_device *bg,
+					const struct bio_vec *bv, size_t skip,
+					size_t left)
+{
+	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
+	size_t len;
+
+	for (; left; left -= len, bv++, skip = 0) {
+		len = min_t(size_t, left, bv->bv_len - skip);
+		if (((bv->bv_offset + skip) & dma) || (len & block))
+			return false;
+	}
+	return true;
+}
+
+#endif /* BIOGEN_CHECK_H */

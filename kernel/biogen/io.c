@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a struct biogen_io: allocate, keep for the next I/O, free.
+ */
+#include <linux/bio.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+#include "io.h"
+
+/* Number of unused bios that a CPU keeps besides the first one. */
+#define BIOGEN_MAX_SPARE	127
+
+static struct kmem_cache *biogen_small_cache;
+static struct kmem_cache *biogen_large_cache;
+
+/**
+ * biogen_io_alloc() - allocate a struct biogen_io
+ * @bg: the device
+ * @large: with BIOGEN_LARGE_VECS segments
+ *
+ * Return: a bio that is not initialised yet, or NULL.
+ */
+struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large)
+{
+	struct biogen_io *io;
+
+	io = kmem_cache_alloc(large ? biogen_large_cache : biogen_small_cache,
+			      GFP_KERNEL);
+	if (!io)
+		return NULL;
+	memset(io, 0, sizeof(*io));
+	io->bg = bg;
+	io->max_vecs = large ? BIOGEN_LARGE_VECS : BIOGEN_SMALL_VECS;
+	biogen_request_init(&io->own);
+	return io;
+}
+
+/**
+ * biogen_io_free() - free a struct biogen_io
+ * @io: not in flight, without pages
+ */
+void biogen_io_free(struct biogen_io *io)
+{
+	biogen_io_put_css(io);
+	bio_uninit(&io->bio);
+	kmem_cache_free(io->max_vecs == BIOGEN_LARGE_VECS ?
+			biogen_large_cache : biogen_small_cache, io);
+}
+
+/**
+ * biogen_io_put_submitter() - drop the submitter's count on a bio
+ * @io: submitted, and not ended by biogen_io_submit()
+ *
+ * biogen_end_io() is called once, now or later, and owns @io from here on. The
+ * bio is initialised again before its next use.
+ */
+void biogen_io_put_submitter(struct biogen_io *io)
+{
+	biogen_io_put_css(io);
+	bio_endio(&io->bio);
+}
+
+/**
+ * biogen_io_get_spare() - get a small bio when the CPU's first one is in use
+ * @bg: the device
+ *
+ * Return: a bio without pages, or NULL.
+ */
+struct biogen_io *biogen_io_get_spare(struct biogen_device *bg)
+{
+	struct biogen_idle *idle;
+	struct biogen_io *io;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	idle = this_cpu_ptr(bg->idle);
+	io = idle->spare;
+	if (io) {
+		idle->spare = io->next;
+		idle->nr_spare--;
+	}
+	local_irq_restore(flags);
+	return io ?: biogen_io_alloc(bg, false);
+}
+
+/**
+ * biogen_io_put_spare() - return a small bio when the CPU already has one
+ * @bg: the device
+ * @io: the bio
+ */
+void biogen_io_put_spare(struct biogen_device *bg, struct biogen_io *io)
+{
+	struct biogen_idle *idle;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	idle = this_cpu_ptr(bg->idle);
+	if (idle->nr_spare < BIOGEN_MAX_SPARE) {
+		io->next = idle->spare;
+		idle->spare = io;
+		idle->nr_spare++;
+		io = NULL;
+	}
+	local_irq_restore(flags);
+	if (io)
+		biogen_io_free(io);
+}
+
+/**
+ * biogen_idle_create() - allocate the per-CPU lists of unused bios
+ * @bg: the device
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int biogen_idle_create(struct biogen_device *bg)
+{
+	bg->idle = alloc_percpu(struct biogen_idle);
+	return bg->idle ? 0 : -ENOMEM;
+}
+
+/**
+ * biogen_idle_destroy() - free the lists and the bios on them
+ * @bg: the device; has no bio in flight
+ */
+void biogen_idle_destroy(struct biogen_device *bg)
+{
+	struct biogen_io *io, *next;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct biogen_idle *idle = per_cpu_ptr(bg->idle, cpu);
+
+		if (idle->io)
+			biogen_io_free(idle->io);
+		for (io = idle->spare; io; io = next) {
+			next = io->next;
+			biogen_io_free(io);
+		}
+	}
+	free_percpu(bg->idle);
+}
+
+/* RCU-safe by type: a bio may be polled while it ends. */
+static struct kmem_cache *biogen_io_cache_create(const char *name,
+						 unsigned int vecs)
+{
+	return kmem_cache_create(name, sizeof(struct biogen_io) +
+				 vecs * sizeof(struct bio_vec), 0,
+				 SLAB_HWCACHE_ALIGN | SLAB_TYPESAFE_BY_RCU,
+				 NULL);
+}
+
+/**
+ * biogen_io_caches_create() - create the slab caches of all devices
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int biogen_io_caches_create(void)
+{
+	biogen_small_cache = biogen_io_cache_create("biogen_small",
+						    BIOGEN_SMALL_VECS);
+	if (!biogen_small_cache)
+		return -ENOMEM;
+	biogen_large_cache = biogen_io_cache_create("biogen_large",
+						    BIOGEN_LARGE_VECS);
+	if (!biogen_large_cache) {
+		kmem_cache_destroy(biogen_small_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * biogen_io_caches_destroy() - destroy the slab caches; no device is left
+ */
+void biogen_io_caches_destroy(void)
+{
+	kmem_cache_destroy(biogen_large_cache);
+	kmem_cache_destroy(biogen_small_cache);
+}
