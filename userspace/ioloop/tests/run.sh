@@ -410,7 +410,7 @@ while read -r -a line; do
 		good=$?
 		[ $good = 0 ] && break
 	done
-	verdict $good "line $number of fio runs"
+	verdict "$good" "line $number of fio runs"
 
 	short=("${line[@]}" --size=1m --time_based=0 --output-format=json)
 	run "${short[@]}"
