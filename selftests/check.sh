@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Run every part of the tests and end with one line, "N passed, N failed".
 #
+#	T=quick		what to run before each commit
 #	T=PART		only the parts whose names contain PART
 #	T=PART/TEST	of a part that pytest runs, only the tests that TEST (pytest -k) selects
 #	T=TEST		one that is no part: of the selftests, those that TEST selects
@@ -72,7 +73,23 @@ parts() {
 	part pathcount pathcount_on debian:6.1
 	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
 }
-parts
+
+# The unit tests, the style, and one look at each piece in a guest.
+quick() {
+	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests
+	part selftests env KERNEL=7.2 "${pytest[@]}" -m guest -k 'blknull_disk or biogen_file' \
+		userspace/iopath/tests/test_selftests.py
+	part guest "${pytest[@]}" -m guest -k figures_are_plausible userspace/iopath/tests/test_guest.py
+	part style "${pytest[@]}" selftests/test_style.py
+	part docs "${pytest[@]}" selftests/test_docs.py
+}
+
+if [[ $want == quick ]]; then
+	want=
+	quick
+else
+	parts
+fi
 # Making a whole Debian, and building modules in its guest, takes long: by name only.
 [[ $want != package ]] || part package "${pytest[@]}" selftests/test_package.py "${pick[@]}"
 
