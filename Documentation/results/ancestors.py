@@ -27,7 +27,8 @@ from iopath.errors import IopathError
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.plan import Settings, _uncompressed, _with_dependencies
+from iopath.modules import uncompressed, with_dependencies
+from iopath.plan import Settings
 from iopath.programs import guest_program
 from iopath.progress import Reporter
 from iopath.rungs import select
@@ -194,10 +195,10 @@ def image(built: Built, plan: Sequence[str]) -> Image:
     parameters = {"blknull": f" nr_devices={2 * DEVICES} size_mb={SIZE_MB}"}
     lines = []
     for module in ("blknull", "biogen"):
-        for path in _with_dependencies(module, built):
+        for path in with_dependencies(module, built):
             name = path.name.split(".")[0]
             if f"modules/{name}.ko" not in files:
-                files[f"modules/{name}.ko"] = _uncompressed(path)
+                files[f"modules/{name}.ko"] = uncompressed(path)
                 lines.append(f"insmod /modules/{name}.ko{parameters.get(name, '')}")
     lines.append(f"mount configfs {CONFIG}")
     late = {"mode": "mq", "completion": "timer", "completion_nsec": LATENCY_NS, "size_mb": SIZE_MB}

@@ -31,6 +31,7 @@ from iopath import (
     prune,
     report,
     result,
+    rungfile,
     rungs,
     survey,
 )
@@ -266,6 +267,10 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     default = Machine()
     guest = parser.add_argument_group("the guest")
     guest.add_argument(
+        "--rungs", type=Path, metavar="FILE",
+        help="also know the rungs in this TOML file; without --rung, measure these alone",
+    )  # fmt: skip
+    guest.add_argument(
         "--cmdline", default=default.cmdline, metavar="TEXT",
         help="kernel command line (default: '%(default)s')",
     )  # fmt: skip
@@ -354,9 +359,14 @@ def _write_files(
         charts.save(charts.history(measured), args.history)
 
 
+def _select(args: argparse.Namespace) -> list[rungs.Rung]:
+    """The rungs that --rung and --rungs choose."""
+    return rungs.select(args.rung, rungfile.load(args.rungs) if args.rungs else ())
+
+
 def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
     return Settings(
-        rungs=rungs.select(args.rung),
+        rungs=_select(args),
         ops=args.op or rungs.OPS,
         block_sizes=args.bs or (4096,),
         machine=Machine(
@@ -378,7 +388,13 @@ def _on_host(args: argparse.Namespace) -> bool:
         return False
     if len(args.kernels) > 1:
         raise UsageError("host: measured by itself; compare its result file with another's")
-    guests = vars(Machine()) | {"no_fill": False, "incoherent": False, "boots": 1, "inline": False}
+    guests = vars(Machine()) | {
+        "no_fill": False,
+        "incoherent": False,
+        "boots": 1,
+        "inline": False,
+        "rungs": None,
+    }
     for name, default in guests.items():
         if getattr(args, name, default) != default:
             raise UsageError(f"--{name.replace('_', '-')}: does not go with host")
@@ -402,12 +418,12 @@ def _host_runs(session: Session, args: argparse.Namespace) -> list[Run]:
         for run in runs
         if args.rung
         and run.rung.name not in args.rung
-        and run.rung.device
-        and not Path(run.rung.device).exists()
+        and run.rung.target
+        and not Path(run.rung.target).exists()
     ]
     if not absent or len(absent) == len(runs):
         return runs
-    devices = dict.fromkeys(str(run.rung.device) for run in absent)
+    devices = dict.fromkeys(str(run.rung.target) for run in absent)
     names = dict.fromkeys(run.rung.name for run in absent)
     session.reporter.warn(f"left out: {', '.join(names)}: no {', '.join(devices)}")
     return [run for run in runs if run not in absent]
@@ -418,7 +434,7 @@ def _measure_host(session: Session, args: argparse.Namespace, out: Console) -> N
     if args.folded:
         raise UsageError("--folded: measure knows no functions; profile does")
     cpu = survey.choose_cpu(args.on_cpu)
-    with session.reporter.running(), session.reporter.job(survey.NAME) as step:
+    with session.reporter.running(1), session.reporter.task(survey.NAME) as step:
         measured = host.measure(
             _host_runs(session, args),
             cpu,
@@ -483,7 +499,7 @@ def _scale_host(session: Session, args: argparse.Namespace, out: Console) -> Non
         raise UsageError(f"--svg {args.svg}: the file's name must end in .svg")
     for path in filter(None, (args.json, args.svg)):
         files.check(path)
-    with session.reporter.running(), session.reporter.job(survey.NAME) as step:
+    with session.reporter.running(1), session.reporter.task(survey.NAME) as step:
         records = scaling.measure(sorted(os.sched_getaffinity(0)), args.op, args.bs, step)
     if args.json:
         _write(args.json, json.dumps(records, indent=1) + "\n")
@@ -542,7 +558,7 @@ def _parts(session: Session, args: argparse.Namespace) -> list[tuple[str, dict[s
 
 def _chosen(whole: dict[str, Any], file: str, args: argparse.Namespace) -> dict[str, Any]:
     """Of a file the results that --rung, --op and --bs choose."""
-    chosen = {rung.name for rung in rungs.select(args.rung)} if args.rung else None
+    chosen = {rung.name for rung in _select(args)} if args.rung else None
     records = [
         record
         for record in whole["results"]

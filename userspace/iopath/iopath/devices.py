@@ -20,8 +20,8 @@ _WRITE = 1
 
 def check(runs: Sequence[Run]) -> None:
     """Whether the devices of *runs* are there, and are ours: what is on others would be lost."""
-    for device in dict.fromkeys(run.rung.device for run in runs if run.rung.device):
-        writing = any(run.op == "write" for run in runs if run.rung.device == device)
+    for device in dict.fromkeys(run.rung.target for run in runs if run.rung.target):
+        writing = any(run.op == "write" for run in runs if run.rung.target == device)
         try:
             mode = Path(device).stat().st_mode
         except OSError:

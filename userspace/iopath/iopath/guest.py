@@ -143,11 +143,19 @@ def inputs(qemu: Qemu, machine: Machine) -> dict[str, Any]:
     return {"qemu": qemu.digest, "command": words, "machine": machine.inputs()}
 
 
-def save(qemu: Qemu, machine: Machine, start: Start, folder: Path, log: Path) -> None:
+def save(
+    qemu: Qemu,
+    machine: Machine,
+    start: Start,
+    folder: Path,
+    log: Path,
+    progress: Callable[[int], None] = lambda records: None,
+) -> None:
     """Boot, and save the state of the guest that has started to the file STATE in *folder*.
 
-    *log* gets the console. Raises StateError if QEMU cannot save it."""
-    with _Guest(qemu, machine, start, log) as guest:
+    *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
+    cannot save it."""
+    with _Guest(qemu, machine, start, log, progress) as guest:
         guest.wait_started()
         guest.save(folder / STATE)
 
@@ -165,12 +173,13 @@ def run(
     """Carry out a plan in a guest that boots, or is resumed from *state*: its records, and what
     *plugin* counted, with *options* (Documentation/pathcount.rst).
 
-    *log* gets the console; *progress* is told how many records there are. Raises GuestError that
-    names the log if the plan was not carried out, and StateError if *state* cannot be loaded."""
-    with _Guest(qemu, machine, image.start, log, plugin, options, state) as guest:
+    *log* gets the console; *progress* is told how many records there are, four times a second.
+    Raises GuestError that names the log if the plan was not carried out, and StateError if *state*
+    cannot be loaded."""
+    with _Guest(qemu, machine, image.start, log, progress, plugin, options, state) as guest:
         guest.wait_started()
         guest.hand_over(image)
-        return guest.wait_done(progress)
+        return guest.wait_done()
 
 
 class _Guest:
@@ -182,6 +191,7 @@ class _Guest:
         machine: Machine,
         start: Start,
         log: Path,
+        progress: Callable[[int], None],
         plugin: Path | None = None,
         options: str = "",
         state: Path | None = None,
@@ -190,6 +200,7 @@ class _Guest:
         self._machine = machine
         self._start = start
         self._log = log
+        self._progress = progress
         self._plugin = plugin
         self._options = options
         self._state = state
@@ -282,6 +293,7 @@ class _Guest:
 
     def _check(self) -> None:
         """Complain if a guest that has not said anything yet never will."""
+        self._progress(0)
         if self._machine.accel == "kvm" and self._memory[: len(_MAGIC)] != _MAGIC:
             _check_kvm(self._folder / "qemu.log", time.monotonic() - self._began)
 
@@ -321,10 +333,10 @@ class _Guest:
         except (Ended, TimeoutError):
             raise self._failure() from None
 
-    def wait_done(self, progress: Callable[[int], None]) -> tuple[list[Record], bytes]:
+    def wait_done(self) -> tuple[list[Record], bytes]:
         """Wait for the end of the plan: the records, and what the plugin counted."""
         try:
-            self._qmp.wait_end(lambda: self._progress(progress))
+            self._qmp.wait_end(self._count)
         except TimeoutError:
             raise self._failure() from None
         self._child.wait()
@@ -338,9 +350,9 @@ class _Guest:
             raise IopathError(f"pathcount wrote nothing: {self._complaint()}")
         return records, counts.read_bytes()
 
-    def _progress(self, progress: Callable[[int], None]) -> None:
+    def _count(self) -> None:
         _, _, state, records = _CHANNEL.unpack_from(self._memory)
-        progress(records if state != _STOPPED else 0)
+        self._progress(records if state != _STOPPED else 0)
 
     def _complaint(self) -> str:
         return process.last_line(self._folder / "qemu.log", "no complaint")

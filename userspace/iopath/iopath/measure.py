@@ -1,59 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measure rungs on kernels: prepare each kernel, boot it, and make a result of what it recorded."""
+"""Measure rungs on kernels: prepare each kernel, run its jobs, and assemble the result."""
 
-import gzip
-import hashlib
-import json
-import subprocess
-import threading
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from itertools import count
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from iopath import (
-    __version__,
-    guest,
-    host,
-    inline,
-    longrun,
-    noise,
-    pathcount,
-    process,
-    result,
-    samples,
-    survey,
-    symbols,
-)
+from iopath import __version__, assemble, guest, host, jobs, noise, process, result, survey, timed
 from iopath.apt import Apt
+from iopath.assemble import Counted
 from iopath.build import Built, build, debug_info
-from iopath.cache import Cache, digest_file, digest_of
+from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError, UsageError
-from iopath.guest import Image
+from iopath.jobs import Job, Recorded
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
 from iopath.layers import Layers
-from iopath.machine import Machine, Qemu
-from iopath.pathcount import BootProfile
+from iopath.machine import Qemu
 from iopath.plan import (
-    EXTRA_RECORDS,
     FLAT,
-    KALLSYMS,
     LINE_ROUNDS,
     LINES,
-    NOISE_PASSES,
-    TIMED,
-    TIMED_ROUNDS,
     Run,
     Settings,
+    groups,
     make_image,
     make_runs,
+    unmet,
 )
 from iopath.programs import guest_program
-from iopath.progress import Reporter, Step
+from iopath.progress import Reporter
 from iopath.sources import source_digest
-from iopath.states import States
-from iopath.symbols import Symbols
+
+_POLL = 0.25  # seconds between two looks at a job's progress
+
+_Measured = tuple[dict[str, Any], list[dict[str, Any]]]  # a kernel's description, and its records
 
 
 class Session:
@@ -64,8 +47,6 @@ class Session:
         self.reporter = reporter
         self.apt = Apt(cache, reporter.warn)
         self._kernels: list[DebianKernel] | None = None
-        self._states = States(cache, reporter.warn)
-        self._cpus = threading.BoundedSemaphore(guest.cpu_count())
 
     def debian_kernels(self, *, update: bool = False) -> list[DebianKernel]:
         if self._kernels is None or update:
@@ -93,15 +74,18 @@ class Session:
             " e.g. debian:6.1"
         )
 
-    def measure(self, names: Sequence[str], settings: Settings) -> dict[str, Any]:
-        """Measure the kernels *names*; side by side, as far as there are CPUs.
+    def measure(
+        self, names: Sequence[str], settings: Settings, executor: Executor | None = None
+    ) -> dict[str, Any]:
+        """Measure the kernels *names*. Guests run in *executor*, which the caller shuts down, or
+        else in threads, one per CPU.
 
         The result is as result.schema.json says. If any kernel fails, the others' measurements are
         finished (and cached) before the first failure is raised.
         """
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
-            raise UsageError(f"{repeated[0]}: asked for twice")
+            raise UsageError(f"{repeated[0]}: a kernel may be named once")
         runs, left_out = make_runs(settings)
         if left_out:
             self.reporter.warn(
@@ -114,15 +98,18 @@ class Session:
         if not settings.machine.exact:
             return self._measure_time(names, kernels, runs, settings, qemu)
         with (
-            self.reporter.running(),
+            self.reporter.running(len(names) * settings.boots * len(groups(runs, settings))),
+            tempfile.TemporaryDirectory(prefix="iopath-jobs-") as folder,
             ThreadPoolExecutor(len(names)) as pool,
+            ThreadPoolExecutor(guest.cpu_count()) as local,
         ):
-            jobs = [
-                pool.submit(self._measure_one, name, kernel, runs, settings, qemu)
+            work = _Work(self, settings, qemu, executor or local, Path(folder))
+            measuring = [
+                pool.submit(work.measure, name, kernel, runs)
                 for name, kernel in zip(names, kernels, strict=True)
             ]
             try:
-                measured = _finish(names, jobs, self.reporter)
+                measured = _finish(names, measuring, self.reporter)
             except IopathError:
                 raise  # nothing runs any more, and a search goes on with other kernels
             except BaseException:
@@ -164,254 +151,145 @@ class Session:
             guest.need_kvm()
         whole = host.result_of(survey.choose_cpu(None), [])
         whole["kernels"] = []
-        with self.reporter.running():
+        with self.reporter.running(len(names)):
             for name, kernel in zip(names, kernels, strict=True):
-                described, records = self._time_one(name, kernel, runs, settings, qemu)
+                with self.reporter.task(name) as step:
+                    built = build(kernel, self.cache, self.apt, step)
+                log = self.cache.root / "logs" / f"{built.release}-kvm.log"
+                possible = self.possible(name, built, runs)
+                with self.reporter.guest(name) as advance:
+                    described, records = timed.measure(
+                        name, built, possible, settings, qemu, log, advance
+                    )
                 whole["kernels"].append(described)
                 whole["results"] += records
         return whole
 
-    def _time_one(
-        self,
-        name: str,
-        kernel: DebianKernel | Tree,
-        runs: Sequence[Run],
-        settings: Settings,
-        qemu: Qemu,
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        with self.reporter.job(name) as step:
-            built = build(kernel, self.cache, self.apt, step)
-            image = make_image(built, runs, settings)
-            log = self.cache.root / "logs" / f"{built.release}-kvm.log"
-            boots = []
-            for machine in settings.machines():
-                step("booting", 0.0)
-                recorded, _ = guest.run(
-                    qemu, machine, image, log,
-                    lambda done: step("measuring", min(1.0, done / len(image.plan))),
-                )  # fmt: skip
-                boots.append({part.name: part.data.decode(errors="replace") for part in recorded})
-        records = []
-        for run in runs:
-            found = [
-                [
-                    samples.sample(run, json.loads(texts[f"run.{run.region}.{number}"]))
-                    for number in range(NOISE_PASSES + settings.passes)
-                ]
-                for texts in boots
-            ]
-            taken = [[one for one, _ in boot] for boot in found]
-            first = [boot[:NOISE_PASSES] for boot in taken]
-            own = [boot[NOISE_PASSES:] for boot in taken]
-            records.append(
-                {
-                    "kernel": {"name": name, "release": built.release},
-                    **samples.record_boots(run, first, own, found[0][0][1]),
-                    "rounds": TIMED_ROUNDS,
-                    "ios_per_round": TIMED * run.ios,
-                    "command": run.rung.command(run.op, run.block_size, run.region),
-                }
+    def possible(self, name: str, built: Built, runs: Sequence[Run]) -> list[Run]:
+        """Those of *runs* whose preconditions a kernel meets; the others are warned of."""
+        missing: dict[str, list[str]] = {}
+        for rung in dict.fromkeys(run.rung for run in runs):
+            if lack := unmet(rung, built):
+                missing.setdefault(lack, []).append(rung.name)
+        for lack, rungs in missing.items():
+            self.reporter.warn(f"{name}: left out: {', '.join(rungs)}: {lack}")
+        left_out = {rung for rungs in missing.values() for rung in rungs}
+        left = [run for run in runs if run.rung.name not in left_out]
+        if not left:
+            raise IopathError(f"nothing is left to measure: {'; '.join(missing)}")
+        return left
+
+
+class _Work:
+    """The jobs of one measurement. Their progress is in *folder*; they are cancelled when it is
+    removed."""
+
+    def __init__(
+        self, session: Session, settings: Settings, qemu: Qemu, executor: Executor, folder: Path
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._qemu = qemu
+        self._executor = executor
+        self._folder = folder
+        self._numbers = count(1)
+
+    def measure(self, name: str, kernel: DebianKernel | Tree, runs: Sequence[Run]) -> _Measured:
+        """Prepare a kernel, run its jobs and assemble its records."""
+        settings, session = self._settings, self._session
+        with session.reporter.task(name) as step:
+            built = build(kernel, session.cache, session.apt, step)
+            possible = session.possible(name, built, runs)
+            debug = None
+            if settings.profile and settings.inline:
+                debug = debug_info(kernel, built, session.cache, session.apt, step)
+        machines = settings.machines()
+        guests = groups(possible, settings)
+        images = [make_image(built, members, settings) for members in guests]
+        for _ in range(settings.boots * (len(groups(runs, settings)) - len(guests))):
+            session.reporter.finished()
+        layers = Layers(settings.layers)
+
+        def boot(number: int, at: int, *, full: bool) -> Counted:
+            """What guest *at* of boot *number* counted; with what a profile takes if *full*, which
+            changes no figure."""
+            job = Job(
+                qemu=self._qemu,
+                machine=machines[number],
+                image=images[at],
+                plugin=guest_program("pathcount.so"),
+                options=f"lines={LINE_ROUNDS},flat={FLAT}" + ("" if full else f",first={LINES}"),
+                release=built.release,
+                cache=session.cache.root,
+                progress=self._folder / str(next(self._numbers)),
             )
-        return result.describe(name, built, boots[0], settings), records
+            rungs = dict.fromkeys(run.rung.name for run in (guests[at][0], guests[at][-1]))
+            title = f"{name}, boot {number + 1}, {' to '.join(rungs)}"
+            return Counted(self._entry(title, job), guests[at], session.cache, layers)
 
-    def _measure_one(
-        self,
-        name: str,
-        kernel: DebianKernel | Tree,
-        runs: Sequence[Run],
-        settings: Settings,
-        qemu: Qemu,
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        with self.reporter.job(name) as step:
-            step("looking in the cache", 0.0)
-            built = build(kernel, self.cache, self.apt, step)
-            image = make_image(built, runs, settings)
-            machines = settings.machines()
+        def profiled(number: int, at: int) -> Counted:
+            """The same, where a profile is needed."""
+            if not number:
+                return found[at][0]
+            session.reporter.add()
+            return boot(number, at, full=True)
 
-            def boot(number: int, *, full: bool) -> Path:
-                return self._boot(built, image, machines[number], qemu, len(runs), step, full=full)
-
-            with ThreadPoolExecutor(settings.boots) as pool:
-                jobs = [
-                    pool.submit(boot, number, full=settings.profile and not number)
+        with ThreadPoolExecutor(settings.boots * len(guests)) as pool:
+            waiting = [
+                [
+                    pool.submit(boot, number, at, full=settings.profile and not number)
                     for number in range(settings.boots)
                 ]
-                boots = [job.result() for job in jobs]
-            step("reading the counts", 1.0)
-            records = [_records(entry) for entry in boots]
-            longs = [self._long_runs(entry, runs, settings) for entry in boots]
-            results = [
-                result.figure(
-                    name, built.release, run,
-                    [texts[f"run.{run.region}"] for texts in records],
-                    [long[str(run.region)] for long in longs],
-                )
-                for run in runs
-            ]  # fmt: skip
-            if settings.profile:
-                debug = None
-                if settings.inline:
-                    debug = debug_info(kernel, built, self.cache, self.apt, step)
-                # The profile is of the boot that the figure is of: of the first, for most rungs.
-                profiles = {
-                    number: self._profile(boot(number, full=True), runs, settings, debug)
-                    for number in {record["profile_boot"] for record in results}
-                }
-                for run, record in zip(runs, results, strict=True):
-                    number = record["profile_boot"]
-                    record["profile"] = profiles[number][str(run.region)]
-                    record["profile"]["long_run"] = longs[number][str(run.region)]["functions"]
-                    record["profile"]["lines_noise"] = pathcount.lines_noise(
-                        record["profile"].pop("code_lines_noise"),
-                        [long[str(run.region)]["lines"] for long in longs],
-                    )
-        return result.describe(name, built, records[0], settings), results
-
-    def _boot(
-        self,
-        built: Built,
-        image: Image,
-        machine: Machine,
-        qemu: Qemu,
-        runs: int,
-        step: Step,
-        *,
-        full: bool,
-    ) -> Path:
-        """The cache entry with the records of booting *image*; with what a profile takes if *full*,
-        which changes no figure."""
-        plugin = guest_program("pathcount.so")
-        options = f"lines={LINE_ROUNDS},flat={FLAT}" + ("" if full else f",first={LINES}")
-        inputs = {
-            **guest.inputs(qemu, machine),
-            "digests": built.digests,
-            "start": _sha256(image.start.initramfs()),
-            "image": _sha256(image.payload()),
-            "plugin": digest_file(plugin),
-            "options": options,
-        }
-        log = self.cache.root / "logs" / f"{built.release}-{digest_of(inputs)[:8]}.log"
-
-        def make(folder: Path) -> None:
-            with self._cpus:
-                step("booting", 0.0)
-                records, counts = self._states.run(
-                    qemu, machine, image, log,
-                    lambda done: step("measuring", min(1.0, done / (4 * runs + EXTRA_RECORDS))),
-                    plugin, options,
-                )  # fmt: skip
-            texts = {record.name: record.data.decode(errors="replace") for record in records}
-            symbols = [
-                line
-                for line in texts.pop(KALLSYMS).splitlines(keepends=True)
-                if line.split(" ", 2)[1] in "tTwW"
+                for at in range(len(guests))
             ]
-            _pack(folder / "kallsyms.gz", "".join(symbols).encode())
-            _pack(folder / "counts.gz", counts)
-            (folder / "records.json").write_text(json.dumps(texts))
+            found = [[future.result() for future in boots] for boots in waiting]
+        records = {}
+        for at, boots in enumerate(found):
+            again = partial(profiled, at=at) if settings.profile else None
+            made = assemble.results(name, built.release, boots, again, debug)
+            records |= {run.region: record for run, record in zip(guests[at], made, strict=True)}
+        described = result.describe(name, built, found[0][0].records(), settings)
+        return described, [records[run.region] for run in possible]
 
-        return self.cache.entry("result", inputs, make)
-
-    def _long_runs(
-        self, boot: Path, runs: Sequence[Run], settings: Settings
-    ) -> dict[str, dict[str, Any]]:
-        """The figures of a boot's long runs, and its cache lines, by region."""
-        layers = Layers(settings.layers)
-        inputs = {
-            "boot": boot.name,
-            "layers": layers.digest,
-            "code": _code(longrun),
-            "ios": {str(run.region): (run.long_ios, run.rung.batch) for run in runs},
-        }
+    def _entry(self, name: str, job: Job) -> Path:
+        """The cache entry with what *job* gives."""
+        reporter = self._session.reporter
+        ran = False
 
         def make(folder: Path) -> None:
-            found, symbols = _read(boot, layers)
-            records = _records(boot)
-            longs = longrun.LongRuns(found, symbols, layers)
-            figures = {
-                str(run.region): longs.figures(run, result.clock(records[f"long.{run.region}"]))
-                | {"lines": found.lines(run.lines_region, run.rung.batch)}
-                for run in runs
-            }
-            (folder / "long.json").write_text(json.dumps(figures))
+            nonlocal ran
+            ran = True
+            with reporter.guest(name) as advance:
+                recorded = self._run(job, advance)
+            for text in recorded.warnings:
+                reporter.warn(text)
+            assemble.keep(recorded, folder)
 
-        entry = self.cache.entry("long", inputs, make)
-        return json.loads((entry / "long.json").read_text())
+        entry = self._session.cache.entry("result", job.inputs(), make)
+        if not ran:
+            reporter.finished()
+        return entry
 
-    def _profile(
-        self, boot: Path, runs: Sequence[Run], settings: Settings, debug: Path | None
-    ) -> dict[str, dict[str, Any]]:
-        """The profiles of a boot, by region; with source lines if there is *debug* information."""
-        layers = Layers(settings.layers)
-        inputs = {
-            "boot": boot.name,
-            "layers": layers.digest,
-            "code": _code(inline),
-            "debug": str(debug or ""),
-            "ios": {str(run.region): run.ios for run in runs},
-        }
-
-        def make(folder: Path) -> None:
-            found, symbols = _read(boot, layers)
-            regions = {
-                str(run.region): found.region(run.region, run.ios)
-                | {
-                    "lines": found.lines(run.lines_region, run.rung.batch),
-                    "code_lines_noise": found.code_lines_noise(run.lines_region, run.rung.batch),
-                }
-                for run in runs
-            }
-            if debug:
-                lines = inline.Lines(debug, symbols)
-                for run in runs:
-                    counts = found.addresses(run.region, run.ios)
-                    regions[str(run.region)]["source"] = inline.break_down(counts, lines, symbols)
-            (folder / "profile.json").write_text(json.dumps(regions))
-
-        entry = self.cache.entry("profile", inputs, make)
-        return json.loads((entry / "profile.json").read_text())
+    def _run(self, job: Job, advance: Callable[[float], None]) -> Recorded:
+        """Have the executor run a job, and follow its progress."""
+        job.progress.touch()
+        future = self._executor.submit(jobs.run, job)
+        try:
+            while True:
+                try:
+                    return future.result(_POLL)
+                except TimeoutError:
+                    if future.done():
+                        raise
+                process.check_stopped()
+                advance(job.done())
+        except BaseException:
+            future.cancel()
+            job.progress.unlink(missing_ok=True)
+            raise
 
 
-def _code(module: ModuleType) -> list[str]:
-    """The digests of the code that counts are read by."""
-    return [digest_file(Path(part.__file__ or "")) for part in (module, pathcount, symbols)]
-
-
-def _records(boot: Path) -> dict[str, Any]:
-    """What a boot recorded: ioloop's reports, and the texts of files."""
-    texts = json.loads((boot / "records.json").read_text())
-    for name, text in texts.items():
-        if name.startswith(("run.", "long.", "calibrate")):
-            texts[name] = json.loads(text)
-    result.check_calibration(texts["calibrate"])
-    return texts
-
-
-def _read(boot: Path, layers: Layers) -> tuple[BootProfile, Symbols]:
-    """What the plugin counted in a boot, and the functions of its kernel."""
-    program = subprocess.run(
-        [process.need("nm", "binutils"), guest_program("ioloop")],
-        capture_output=True, text=True, check=False,
-    ).stdout  # fmt: skip
-    symbols = Symbols(_unpack(boot / "kallsyms.gz"), program)
-    return BootProfile(_unpack(boot / "counts.gz").splitlines(), symbols, layers), symbols
-
-
-def _pack(path: Path, data: bytes) -> None:
-    path.write_bytes(gzip.compress(data, 1, mtime=0))
-
-
-def _unpack(path: Path) -> str:
-    return gzip.decompress(path.read_bytes()).decode(errors="replace")
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _finish(
-    names: Sequence[str], jobs: Sequence[Future], reporter: Reporter
-) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _finish(names: Sequence[str], jobs: Sequence[Future], reporter: Reporter) -> list[_Measured]:
     done, failures = [], []
     for name, job in zip(names, jobs, strict=True):
         try:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a guest is to do: which runs of ioloop, on which modules."""
 
-import lzma
-import subprocess
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from iopath import process
+from iopath import modules
 from iopath.build import Built
-from iopath.errors import IopathError
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine
 from iopath.programs import guest_program
-from iopath.rungs import BIOGEN, MQ, NULL_BLK, OPS, Rung
+from iopath.rungs import OPS, Overrides, Rung, overrides
 
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 
@@ -46,6 +44,11 @@ class Settings:
     profile: bool = False  # whether to count by function, too
     inline: bool = False  # whether to tell inlined functions and source lines apart
     layers: Path | None = None  # a table of layers instead of ours
+
+    @property
+    def overrides(self) -> Overrides:
+        """The parameters of modules that are not as the rungs have them."""
+        return overrides(fill=self.fill, coherent=self.coherent)
 
     def machines(self) -> list[Machine]:
         """The machine of each boot. Boots differ in the seed alone: with a command line of its own,
@@ -81,12 +84,12 @@ class Run:
 
     @property
     def title(self) -> str:
-        return f"{self.rung.name} {self.op}" if self.rung.device else self.rung.name
+        return f"{self.rung.name} {self.op}" if self.rung.target else self.rung.name
 
     @property
     def counted(self) -> bool:
-        """Whether ioloop's counters see it: the generator's threads are not its own."""
-        return not self.rung.name.startswith("gen.")
+        """Whether the program's counters see the I/O."""
+        return self.rung.own_threads
 
     @property
     def ios(self) -> int:
@@ -104,7 +107,7 @@ def make_runs(settings: Settings) -> tuple[list[Run], list[str]]:
     runs: list[Run] = []
     left_out: list[str] = []
     for rung in settings.rungs:
-        sizes = settings.block_sizes if rung.device else (0,)
+        sizes = settings.block_sizes if rung.target else (0,)
         for size in sizes:
             if not rung.fits(size):
                 left_out.append(f"{rung.name} of {size >> 10} KiB")
@@ -121,38 +124,50 @@ KALLSYMS = "/proc/kallsyms"
 EXTRA_RECORDS = len(FACTS) + 4
 
 
+def unmet(rung: Rung, built: Built) -> str:
+    """What a kernel lacks of what a rung needs; empty if nothing."""
+    config = built.config.read_text()
+    for option in rung.needs:
+        if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
+            return f"the kernel has no {option}"
+    for module in rung.modules:
+        if modules.find(module.name, built) is None:
+            return f"the kernel has no module {module.name}"
+    return ""
+
+
+def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
+    """The runs by guest. Those share a guest whose rungs have one program and load no module with
+    different parameters."""
+    found: list[tuple[Path | None, dict[str, list[str]], list[Run]]] = []
+    for run in runs:
+        wanted = {module.name: module.words(settings.overrides) for module in run.rung.modules}
+        for program, loaded, members in found:
+            if program == run.rung.program and all(
+                loaded.get(name, words) == words for name, words in wanted.items()
+            ):
+                loaded |= wanted
+                members.append(run)
+                break
+        else:
+            found.append((run.rung.program, wanted, [run]))
+    return [members for _, _, members in found]
+
+
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    devices = {run.rung.device for run in runs}
-    parameters = {
-        # Generated reads go into the kernel's own memory, which nobody else sees.
-        "blknull": ["nr_devices=2", "zero_fill=1,0" if settings.fill else "zero_fill=0"],
-        "biogen": ["device=/dev/blknull1", "write=1"]
-        + ([] if settings.coherent else ["coherent=0"]),
-        # As blknull is by itself: one queue, no scheduler, an end where it is submitted.
-        "null_blk": [
-            "nr_devices=1", "gb=1", "bs=512", "queue_mode=2", "irqmode=0", "submit_queues=1",
-            "poll_queues=1", "hw_queue_depth=64", "no_sched=1",
-        ],
-    }  # fmt: skip
-    modules = ["blknull"]
-    if MQ in devices:
-        fill = int(settings.fill)
-        # Accounted and with a queue to poll, as null_blk is.
-        parameters["blknull"] = [
-            "nr_devices=3", f"zero_fill={fill},0,{fill}", "mode=bio,bio,mq", "iostats=0,0,1",
-            "poll_queues=0,0,1",
-        ]  # fmt: skip
-    if BIOGEN in devices:
-        modules.append("biogen")
-    if NULL_BLK in devices:
-        modules.append("null_blk")
+    """What a guest is given to carry out *runs*, which one guest can."""
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     plan = []
-    paths = [path for module in modules for path in _with_dependencies(module, built)]
-    for path in dict.fromkeys(paths):
-        name = path.name.split(".")[0]
-        files[f"modules/{name}.ko"] = _uncompressed(path)
-        plan.append(" ".join([f"insmod /modules/{name}.ko", *parameters.get(name, [])]))
+    for module in dict.fromkeys(module for run in runs for module in run.rung.modules):
+        for path in modules.with_dependencies(module.name, built):
+            name = path.name.split(".")[0]
+            if f"modules/{name}.ko" in files:
+                continue
+            files[f"modules/{name}.ko"] = modules.uncompressed(path)
+            words = module.words(settings.overrides) if name == module.name else []
+            plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
+    for program in {run.rung.program for run in runs if run.rung.program}:
+        files[f"bin/{program.name}"] = program.read_bytes()
     plan += [f"file {path}" for path in FACTS]
     if settings.machine.exact:
         plan.append(f"file {KALLSYMS}")
@@ -165,14 +180,19 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         f" --number_ios={_CALIBRATION} --rounds=10",
     ]
     for run in runs:
-        if run.rung.device:
-            plan.append(f"age {run.rung.device}")
         command = run.rung.command(run.op, run.block_size, run.region)
-        plan.append(" ".join([f"run run.{run.region}", *command]))
+        plan += _steps(run, [" ".join([f"run run.{run.region}", *command])])
     # Also where nobody wants a profile: the figures are of the same guest then.
     plan += _lines(runs)
     plan += _long(runs)
     return Image(Start(built.vmlinuz), plan, files)
+
+
+def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
+    """*commands* between the set-up and the clean-up of their rung."""
+    rung = run.rung
+    aged = [f"age {rung.target}"] if rung.target and age else []
+    return [*rung.setup, *aged, *commands, *rung.cleanup]
 
 
 def _lines(runs: Sequence[Run]) -> list[str]:
@@ -183,7 +203,7 @@ def _lines(runs: Sequence[Run]) -> list[str]:
         words = run.rung.command(
             run.op, run.block_size, run.lines_region, ios=run.rung.batch, rounds=LINE_ROUNDS
         )
-        plan.append(" ".join([f"run lines.{run.region}", *words]))
+        plan += _steps(run, [" ".join([f"run lines.{run.region}", *words])], age=False)
     return plan
 
 
@@ -195,14 +215,14 @@ def _long(runs: Sequence[Run]) -> list[str]:
         f" --region={LONG} {_DRAIN} --cpus_allowed=0 --output-format=json"
     ]
     for run in runs:
-        if run.rung.device:
-            plan.append(f"age {run.rung.device}")
+        commands = []
         for name, region, ios in (
             ("idle", run.idle_region, run.rung.batch),
             ("long", run.long_region, run.long_ios),
         ):
             words = run.rung.command(run.op, run.block_size, region, ios=ios, rounds=1)
-            plan.append(" ".join([f"run {name}.{run.region}", *words, _DRAIN]))
+            commands.append(" ".join([f"run {name}.{run.region}", *words, _DRAIN]))
+        plan += _steps(run, commands)
     return plan
 
 
@@ -215,35 +235,6 @@ def _timed(runs: Sequence[Run], passes: int) -> list[str]:
                 run.op, run.block_size, run.region, ios=TIMED * run.ios, rounds=TIMED_ROUNDS
             )
             counted = ["--pmu"] if run.counted else []
-            plan.append(" ".join([f"run run.{run.region}.{number}", *words, *counted]))
+            command = " ".join([f"run run.{run.region}.{number}", *words, *counted])
+            plan += _steps(run, [command], age=False)
     return plan
-
-
-def _with_dependencies(module: str, built: Built) -> list[Path]:
-    """The module files to load, in their order, so that *module*, one of ours or of the kernel's
-    own, is there."""
-    path = built.modules.get(module)
-    if path is None and built.own_modules:
-        path = next(built.own_modules.rglob(f"{module}.ko*"), None)
-    if path is None:
-        raise IopathError(f"{built.release} has no module {module}")
-    names = subprocess.run(
-        [process.need("modinfo", "kmod"), "-F", "depends", path],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    needed = []
-    for name in filter(None, names.split(",")):
-        needed += _with_dependencies(name, built)
-    return [*needed, path]
-
-
-def _uncompressed(path: Path) -> bytes:
-    data = path.read_bytes()
-    if path.suffix == ".xz":
-        return lzma.decompress(data)
-    if path.suffix == ".zst":
-        zstd = process.need("zstd", "zstd")
-        return subprocess.run([zstd, "-dc", path], capture_output=True, check=True).stdout
-    return data

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Say what is going on: bars on a terminal, plain lines elsewhere. All of it on standard error."""
+"""Show progress on standard error: one bar on a terminal, lines elsewhere."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-Step = Callable[[str, float], None]
+Step = Callable[[str, float], None]  # what is being done, and how much of it is done (0 to 1)
 
 
 class Reporter:
-    """One line of progress for each job at work; *quiet* leaves warnings only."""
+    """The progress of the whole. *quiet* leaves warnings only."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self.console = console
         self._quiet = quiet
         self._lock = threading.Lock()
-        self._bars: Progress | None = None
+        self._total = 0  # guests
+        self._done = 0  # guests that are finished
+        self._parts: dict[str, float] = {}  # of guests at work
+        self._bar: tuple[Progress, TaskID] | None = None
 
     def warn(self, text: str) -> None:
         with self._lock:
@@ -27,46 +30,82 @@ class Reporter:
             )
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """Show progress while the block runs."""
+    def running(self, total: int) -> Iterator[None]:
+        """Show progress while the block runs *total* guests."""
+        self._total, self._done = total, 0
         if self._quiet or not self.console.is_terminal:
             yield
             return
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(30),
-            TimeElapsedColumn(),
+            TextColumn("{task.fields[done]} of {task.fields[guests]}"),
+            TimeRemainingColumn(),
         )
-        with Progress(*columns, console=self.console, transient=True) as bars:
-            self._bars = bars
+        with Progress(*columns, console=self.console, transient=True) as bar:
+            self._bar = bar, bar.add_task("", total=total, done=0, guests=total)
             try:
                 yield
             finally:
-                self._bars = None
+                self._bar = None
 
     @contextmanager
-    def job(self, name: str) -> Iterator[Step]:
-        """A function that is told what the job *name* does and how far it is (0 to 1)."""
-        if self._quiet:
-            yield lambda what, part: None
-        elif self._bars is not None:
-            bars = self._bars
-            task = bars.add_task(name, total=1.0)
-            try:
-                yield lambda what, part: bars.update(
-                    task, description=f"{name}: {what}", completed=part
-                )
-            finally:
-                bars.remove_task(task)
-        else:
-            said: set[str] = set()
+    def task(self, name: str) -> Iterator[Step]:
+        """A function that is told what the task *name* does. The task is not a part of the total:
+        a preparation, or the running machine."""
+        said: set[str] = set()
 
-            def step(what: str, part: float) -> None:
-                with self._lock:
-                    if what not in said:
-                        said.add(what)
-                        self.console.print(
-                            f"{name}: {what}", markup=False, highlight=False, soft_wrap=True
-                        )
+        def step(what: str, part: float) -> None:
+            with self._lock:
+                if what not in said and not self._bar:
+                    self._say(f"{name}: {what}")
+                said.add(what)
+                self._update(f"{name}: {what}")
 
-            yield step
+        yield step
+
+    @contextmanager
+    def guest(self, name: str) -> Iterator[Callable[[float], None]]:
+        """A function that is told how much of the guest *name* is done (0 to 1)."""
+
+        def advance(part: float) -> None:
+            with self._lock:
+                self._parts[name] = part
+                self._update(f"{name}: measuring")
+
+        try:
+            yield advance
+        finally:
+            with self._lock:
+                self._parts.pop(name, None)
+        self.finished(name)
+
+    def finished(self, name: str = "") -> None:
+        """A guest is finished; *name* is said where there is no bar."""
+        with self._lock:
+            self._done += 1
+            if name and not self._bar:
+                self._say(f"{name}: measured, {self._done} of {self._total}")
+            self._update(None)
+
+    def add(self) -> None:
+        """The total has one more guest."""
+        with self._lock:
+            self._total += 1
+            self._update(None)
+
+    def _say(self, text: str) -> None:
+        if not self._quiet:
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _update(self, description: str | None) -> None:
+        if self._bar:
+            bar, task = self._bar
+            bar.update(
+                task,
+                description=description,
+                completed=self._done + sum(self._parts.values()),
+                total=self._total,
+                done=self._done,
+                guests=self._total,
+            )

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The ladder: the ways of doing one I/O on one device, so that differences are layers."""
+"""Rungs: scenarios that each measure one way of doing I/O, and the ladder that they make.
+
+The built-in rungs are the table at the end of this file. rungfile.py reads further ones from a TOML
+file, with the same fields.
+"""
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from iopath.errors import UsageError
 
 OPS = ("read", "write")
-DEVICE = "/dev/blknull0"
-BIOGEN = "/dev/biogen0"  # bound to a device of its own, for it takes that exclusively
-MQ = "/dev/blknull2"
-NULL_BLK = "/dev/nullb0"  # the kernel's own null device, which takes requests, too
 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
 # see none, and many, so that their median is the path itself.
@@ -19,24 +20,50 @@ ROUNDS = 60
 LONG = 120  # rounds' I/Os in the one long run that also counts what comes seldom or later
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
-_CACHED = "--size=1m"  # as much of the device as is read into the page cache beforehand
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
+
+Overrides = Mapping[str, Mapping[str, str]]  # parameters by module and name
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module to load, with its parameters."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def words(self, overrides: Overrides) -> list[str]:
+        """The parameters as insmod takes them."""
+        values = {**dict(self.parameters), **overrides.get(self.name, {})}
+        return [f"{name}={value}" for name, value in values.items()]
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One way of doing I/O: its name, what it does to which the loop's options apply, and how many
-    I/Os it submits at a time. A rung without a device has the single op "none"."""
+    """One scenario. Steps are commands of the guest's init (userspace/guest/init.c)."""
 
     name: str
     about: str
-    options: tuple[str, ...]
-    batch: int = 1
-    device: str | None = DEVICE
-    can: tuple[str, ...] = OPS  # what the rung can do
+    options: tuple[str, ...] = ()  # the program's, besides those that command() adds
+    batch: int = 1  # I/Os submitted at a time
+    target: str | None = None  # a device or file; a rung without one has the single op "none"
+    can: tuple[str, ...] = OPS  # operations on the target
+    modules: tuple[Module, ...] = ()  # to load, in this order
+    needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
+    setup: tuple[str, ...] = ()  # steps before each run
+    cleanup: tuple[str, ...] = ()  # steps after each run
+    cpus: str = "0"  # the CPUs that the program runs on
+    program: Path | None = None  # a static program; ioloop if there is none
+    round_ios: int | None = None  # I/Os in a round, if it is not the usual number
+    own_threads: bool = True  # the program's threads do the I/O, so its counters see it
+
+    @property
+    def guest_program(self) -> str:
+        """The program's path in the guest."""
+        return f"/bin/{self.program.name if self.program else 'ioloop'}"
 
     def ops(self, wanted: Sequence[str]) -> Sequence[str]:
-        return [op for op in wanted if op in self.can] if self.device else ("none",)
+        return [op for op in wanted if op in self.can] if self.target else ("none",)
 
     def fits(self, block_size: int) -> bool:
         """Whether a batch is short enough to be measured between two ticks of the timer."""
@@ -44,28 +71,85 @@ class Rung:
 
     def ios(self, block_size: int) -> int:
         """How many I/Os make a round."""
+        if self.round_ios:
+            return self.round_ios
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
-        return -(-few // self.batch) * self.batch if self.device else 10 * _IOS
+        return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
 
     def long_ios(self, block_size: int) -> int:
         """How many I/Os make the long run."""
-        return LONG * self.ios(block_size) // (1 if self.device else 10)
+        return LONG * self.ios(block_size) // (1 if self.target else 10)
 
     def command(
         self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = ROUNDS
     ) -> list[str]:
-        """ioloop's command line for one run, which prints JSON; with *ios* to a round, if given."""
-        words = ["/bin/ioloop", *self.options, f"--number_ios={ios or self.ios(block_size)}"]
-        if self.device:
-            words += [f"--filename={self.device}", f"--rw={op}", f"--bs={block_size}"]
+        """The command line of one run, which prints JSON; with *ios* to a round, if given."""
+        words = [self.guest_program, *self.options, f"--number_ios={ios or self.ios(block_size)}"]
+        if self.target:
+            words += [f"--filename={self.target}", f"--rw={op}", f"--bs={block_size}"]
             words += ["--pattern=fixed"]
         return [
             *words,
-            f"--rounds={rounds}", f"--region={region}", "--cpus_allowed=0",
+            f"--rounds={rounds}", f"--region={region}", f"--cpus_allowed={self.cpus}",
             "--output-format=json",
         ]  # fmt: skip
 
 
+def select(patterns: Sequence[str], added: Sequence[Rung] = ()) -> list[Rung]:
+    """The rungs whose names match any of *patterns* (shell wildcards), in their order. Without a
+    pattern these are the *added* ones, or the ladder if none were added."""
+    if not patterns:
+        return list(added or _LADDER)
+    every = (*RUNGS, *added)
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in every):
+            names = ", ".join(rung.name for rung in every)
+            raise UsageError(f"no rung is called {pattern}; there are {names}")
+    return [
+        rung
+        for rung in every
+        if any(fnmatch.fnmatchcase(rung.name, pattern) for pattern in patterns)
+    ]
+
+
+def overrides(*, fill: bool, coherent: bool) -> Overrides:
+    """The parameters of modules that --no-fill and --incoherent change."""
+    found: dict[str, dict[str, str]] = {}
+    if not fill:
+        found["blknull"] = {"zero_fill": "0"}
+    if not coherent:
+        found["biogen"] = {"coherent": "0"}
+    return found
+
+
+# The built-in rungs.
+
+BIOGEN = "/dev/biogen0"  # on a device of its own, which it opens exclusively
+_DEVICE = "/dev/blknull0"
+_MQ_DEVICE = "/dev/blknull2"
+_NULL_BLK_DEVICE = "/dev/nullb0"  # the kernel's own null device, which takes requests, too
+
+# Generated reads go into the kernel's own memory, which nobody else sees: no need to fill it.
+_BLKNULL = Module("blknull", (("nr_devices", "2"), ("zero_fill", "1,0")))
+_BIOGEN = Module("biogen", (("device", "/dev/blknull1"), ("write", "1")))
+# Accounted and with a queue to poll, as null_blk is.
+_BLKNULL_MQ = Module(
+    "blknull",
+    (
+        ("nr_devices", "3"), ("zero_fill", "1,0,1"), ("mode", "bio,bio,mq"),
+        ("iostats", "0,0,1"), ("poll_queues", "0,0,1"),
+    ),
+)  # fmt: skip
+# As blknull is by itself: one queue, no scheduler, an end where it is submitted.
+_NULL_BLK = Module(
+    "null_blk",
+    (
+        ("nr_devices", "1"), ("gb", "1"), ("bs", "512"), ("queue_mode", "2"), ("irqmode", "0"),
+        ("submit_queues", "1"), ("poll_queues", "1"), ("hw_queue_depth", "64"), ("no_sched", "1"),
+    ),
+)  # fmt: skip
+
+_CACHED = ("--direct=0", "--size=1m")  # as much of the device is read into the page cache before
 _URING = ("--ioengine=io_uring", "--direct=1", "--iodepth=32")
 _FIXED = (*_URING, "--fixedbufs", "--registerfiles")
 
@@ -81,35 +165,42 @@ _SHAPES: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
 )
 
 _LADDER = (
-    Rung("null", "the loop alone", ("--ioengine=null",), device=None),
-    Rung("syscall", "an empty system call", ("--ioengine=syscall",), device=None),
-    Rung(
-        "gen.sync",
-        "bios from a kernel thread, one at a time",
-        ("--ioengine=biogen", "--iodepth=1"),
-        device=BIOGEN,
-    ),
-    Rung(
-        "gen.batch",
-        "bios from a kernel thread, 100 in flight",
-        ("--ioengine=biogen", "--iodepth=100"),
-        batch=100,
-        device=BIOGEN,
+    Rung("null", "the loop alone", ("--ioengine=null",)),
+    Rung("syscall", "an empty system call", ("--ioengine=syscall",)),
+    *(
+        Rung(
+            f"gen.{name}",
+            f"bios from a kernel thread, {about}",
+            ("--ioengine=biogen", f"--iodepth={batch}"),
+            batch,
+            BIOGEN,
+            modules=(_BLKNULL, _BIOGEN),
+            own_threads=False,
+        )
+        for name, about, batch in (("sync", "one at a time", 1), ("batch", "100 in flight", 100))
     ),
     *(
-        Rung(f"raw.{name}", f"{about}, direct to bio", options, batch, BIOGEN)
+        Rung(f"{family}.{name}", f"{about}, {how}", options, batch, target, modules=modules)
+        for family, how, target, modules in (
+            ("raw", "direct to bio", BIOGEN, (_BLKNULL, _BIOGEN)),
+            ("dio", "O_DIRECT", _DEVICE, (_BLKNULL,)),
+        )
         for name, about, options, batch in _SHAPES
     ),
-    *(
-        Rung(f"dio.{name}", f"{about}, O_DIRECT", options, batch)
-        for name, about, options, batch in _SHAPES
+    Rung(
+        "buf.pread",
+        "pread and pwrite, cached",
+        ("--ioengine=buffered", *_CACHED),
+        target=_DEVICE,
+        modules=(_BLKNULL,),
     ),
-    Rung("buf.pread", "pread and pwrite, cached", ("--ioengine=buffered", "--direct=0", _CACHED)),
     Rung(
         "splice",
         "splice to a pipe and on to /dev/null, cached",
-        ("--ioengine=splice", "--direct=0", _CACHED),
+        ("--ioengine=splice", *_CACHED),
+        target=_DEVICE,
         can=("read",),
+        modules=(_BLKNULL,),
     ),
 )
 
@@ -122,27 +213,11 @@ _REQUESTS = (
 RUNGS = (
     *_LADDER,
     *(
-        Rung(f"{family}.{name}", f"{about}, {driver}", options, batch, device)
-        for family, driver, device in (
-            ("mq", "blknull in mode mq", MQ),
-            ("nullb", "null_blk", NULL_BLK),
+        Rung(f"{family}.{name}", f"{about}, {driver}", options, batch, target, modules=modules)
+        for family, driver, target, modules in (
+            ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL_MQ,)),
+            ("nullb", "null_blk", _NULL_BLK_DEVICE, (_NULL_BLK,)),
         )
         for name, about, options, batch in _REQUESTS
     ),
 )
-
-
-def select(patterns: Sequence[str]) -> list[Rung]:
-    """The rungs whose names match any of *patterns* (shell wildcards), in their order; without a
-    pattern, the ladder."""
-    if not patterns:
-        return list(_LADDER)
-    for pattern in patterns:
-        if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in RUNGS):
-            names = ", ".join(rung.name for rung in RUNGS)
-            raise UsageError(f"no rung is called {pattern}; there are {names}")
-    return [
-        rung
-        for rung in RUNGS
-        if any(fnmatch.fnmatchcase(rung.name, pattern) for pattern in patterns)
-    ]

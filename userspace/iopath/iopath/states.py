@@ -32,12 +32,19 @@ class States:
             "start": hashlib.sha256(start.initramfs()).hexdigest(),
         }
 
-    def prepare(self, qemu: Qemu, machine: Machine, start: Start, log: Path) -> Path | None:
+    def prepare(
+        self,
+        qemu: Qemu,
+        machine: Machine,
+        start: Start,
+        log: Path,
+        progress: Callable[[int], None] = lambda records: None,
+    ) -> Path | None:
         """The saved state of a guest that has started, made if it is missing; None, with a warning,
         if it cannot be saved."""
 
         def make(folder: Path) -> None:
-            guest.save(qemu, machine, start, folder, log)
+            guest.save(qemu, machine, start, folder, log, progress)
 
         try:
             entry = self._cache.entry("state", self.inputs(qemu, machine, start), make)
@@ -57,7 +64,7 @@ class States:
         options: str = "",
     ) -> tuple[list[Record], bytes]:
         """guest.run() in a guest that is resumed if it can be."""
-        state = self.prepare(qemu, machine, image.start, log)
+        state = self.prepare(qemu, machine, image.start, log, progress)
         if state:
             try:
                 return guest.run(qemu, machine, image, log, progress, plugin, options, state)

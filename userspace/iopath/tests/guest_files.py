@@ -13,7 +13,7 @@ from iopath.build import _deb_of, _unpack
 from iopath.errors import IopathError
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
-from iopath.plan import _uncompressed
+from iopath.modules import uncompressed
 
 SUITE = "bookworm"
 _LIBRARIES = "lib/x86_64-linux-gnu"
@@ -106,7 +106,7 @@ def modules(session: Session, kernel: DebianKernel, names: Sequence[str]) -> dic
         ).stdout.strip()  # fmt: skip
         for other in filter(None, needed.split(",")):
             add(other)
-        found[name] = _uncompressed(path)
+        found[name] = uncompressed(path)
 
     for name in names:
         add(name)

@@ -21,7 +21,8 @@ from iopath.guest import Image, Start
 from iopath.kernels import DebianKernel
 from iopath.machine import Qemu
 from iopath.measure import Session
-from iopath.plan import Run, Settings, _uncompressed, _with_dependencies
+from iopath.modules import uncompressed, with_dependencies
+from iopath.plan import Run, Settings
 from iopath.rungs import RUNGS, select
 from iopath.states import States
 
@@ -161,12 +162,12 @@ def carry_out(
     the kernel. *programs* are files that are there from the start; *errors*: I/O may fail."""
     files = dict(files)
     load = []
-    for path in _with_dependencies("blknull", kernel.built):
+    for path in with_dependencies("blknull", kernel.built):
         name = path.name.split(".")[0]
-        files[f"modules/{name}.ko"] = _uncompressed(path)
+        files[f"modules/{name}.ko"] = uncompressed(path)
         load.append(f"insmod /modules/{name}.ko")
     load[-1] += f" {parameters or device_parameters()}"
-    files["modules/biogen.ko"] = _uncompressed(kernel.built.modules["biogen"])
+    files["modules/biogen.ko"] = uncompressed(kernel.built.modules["biogen"])
     start = Start(kernel.built.vmlinuz, (START,), programs or {})
     image = Image(start, [*load, *commands, "rmmod blknull"], files)
     cmdline = f"{TwoCpus.cmdline} panic_on_warn=1"

@@ -17,7 +17,7 @@ from iopath.errors import IopathError
 from iopath.guest import command
 from iopath.kernels import Tree
 from iopath.machine import Machine, Qemu, _digest
-from iopath.plan import _with_dependencies
+from iopath.modules import with_dependencies
 
 SIZE = 1 << 20
 
@@ -144,7 +144,7 @@ def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     assert [path.name for path in sorted(built.own_modules.rglob("*.ko"))] == [
         "null_blk.ko", "configfs.ko",
     ]  # fmt: skip
-    assert [path.name for path in _with_dependencies("null_blk", built)] == ["null_blk.ko"]
+    assert [path.name for path in with_dependencies("null_blk", built)] == ["null_blk.ko"]
     with pytest.raises(IopathError, match=r"has changed meanwhile: measure it again"):
         debug_info(tree, built, cache, apt, lambda what, part: None)
 

@@ -25,7 +25,7 @@ from iopath.sources import source_root
     [
         (["debian:9.9"], "debian:9.9: no such kernel; there are 5.10, 6.1, 6.12, 7.2, 7.3"),
         (["debian:6.1.0-999-amd64"], "debian:6.1.0-999-amd64: no such kernel"),
-        (["debian:6.1", "debian:6.1"], "debian:6.1: asked for twice"),
+        (["debian:6.1", "debian:6.1"], "debian:6.1: a kernel may be named once"),
         (["debian:"], "debian:: not a kernel; ask for debian:SERIES"),
         (["6.1"], "6.1: not a kernel; ask for debian:SERIES"),
         (["host", "debian:6.1"], "host: measured by itself; compare its result file"),

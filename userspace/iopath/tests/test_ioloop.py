@@ -19,7 +19,8 @@ from iopath.build import Built, build
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.plan import KALLSYMS, _uncompressed, _with_dependencies
+from iopath.modules import uncompressed, with_dependencies
+from iopath.plan import KALLSYMS
 from iopath.programs import guest_program
 from iopath.states import States
 from iopath.symbols import Symbols
@@ -165,7 +166,7 @@ def boot(
     plan = []
     for path in modules:
         name = path.name.split(".")[0]
-        ours[f"modules/{name}.ko"] = _uncompressed(path)
+        ours[f"modules/{name}.ko"] = uncompressed(path)
         plan.append(f"insmod /modules/{name}.ko{PARAMETERS.get(name, '')}")
     image = Image(Start(built.vmlinuz, files=files), [*plan, QUIET, *commands], ours)
     machine = Machine(cmdline=FAST_START, time_limit=1800)
@@ -193,7 +194,7 @@ def regions(
     said, counts = boot(
         states,
         built,
-        _with_dependencies("blknull", built),
+        with_dependencies("blknull", built),
         [*plan.commands, f"file {KALLSYMS}"],
         files,
         folder / "console.log",
@@ -264,7 +265,7 @@ def test_generator_and_flags(
 ) -> None:
     """The generator's latencies are all there; of io_uring's flags what the kernel takes."""
     built = build(session.find(kernel), session.cache, session.apt, lambda what, part: None)
-    modules = [*_with_dependencies("blknull", built), *_with_dependencies("biogen", built)]
+    modules = [*with_dependencies("blknull", built), *with_dependencies("biogen", built)]
     words = "--number_ios=300 --rounds=3 --cpus_allowed=0 --output-format=json"
     commands = [
         f"run generator /bin/ioloop --filename=/dev/biogen0 --ioengine=biogen --lat {words}",

@@ -12,7 +12,8 @@ from iopath import cpio
 from iopath.build import build
 from iopath.machine import Qemu
 from iopath.measure import Session
-from iopath.plan import Settings, _uncompressed, _with_dependencies
+from iopath.modules import uncompressed, with_dependencies
+from iopath.plan import Settings
 from iopath.rungs import select
 from iopath.sources import source_root
 
@@ -38,7 +39,7 @@ def count(session: Session, kernel: str, folder: Path) -> list[float]:
         "-shared", "-fPIC", f"-I{source_root()}/userspace/pathcount",
         "-o", folder / "plugin.so", HERE / "plugin.c",
     )  # fmt: skip
-    *others, module = map(_uncompressed, _with_dependencies("blknull", built))
+    *others, module = map(uncompressed, with_dependencies("blknull", built))
     files = {"init": (folder / "init").read_bytes(), "blknull.ko": module}
     files |= {f"{number}.ko": data for number, data in enumerate(others)}
     console = cpio.char_device("dev/console", 5, 1)

@@ -30,7 +30,7 @@ from iopath.guest import GuestError, Image, Record, Start
 from iopath.kernels import Tree
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
-from iopath.plan import _uncompressed
+from iopath.modules import uncompressed
 from iopath.sources import source_digest, source_root
 from iopath.states import States
 
@@ -314,7 +314,7 @@ def run(
     shell = "sh /bin/" if name.endswith(".sh") else ""
     files = {f"bin/{file}": data for file, data in programs.items()}
     modules = kernel.own | kernel.modules
-    files |= {f"modules/{module}.ko": _uncompressed(path) for module, path in modules.items()}
+    files |= {f"modules/{module}.ko": uncompressed(path) for module, path in modules.items()}
     plan = [
         *(["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []),
         # Of two values, the later one counts.

@@ -34,7 +34,7 @@ from iopath.cache import digest_file
 from iopath.guest import Image, Start
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
-from iopath.plan import _uncompressed
+from iopath.modules import uncompressed
 from iopath.sources import source_root
 from iopath.states import States
 
@@ -123,11 +123,11 @@ def run_on(
         files |= package(session, name, *tools)[1]
     files |= {f"bin/{name}": programs[name] for name in ("sh", "stack.sh", "biogen_io")}
     own = {
-        name: _uncompressed(path) for name, path in kernel.own.items() if name == "configfs"
+        name: uncompressed(path) for name, path in kernel.own.items() if name == "configfs"
     } | own
     files |= {f"modules/{name}.ko": data for name, data in own.items()}
     ours = kernel.modules | {"redirect": redirect(session, debian)}
-    files |= {f"modules/{name}.ko": _uncompressed(path) for name, path in ours.items()}
+    files |= {f"modules/{name}.ko": uncompressed(path) for name, path in ours.items()}
     plan = [f"insmod /modules/{name}.ko" for name in own]
     for stack in stacks:
         words = ["/bin/biogen_io", LEFT_OUT.get(stack, ""), CHOICE[extent]]

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A job: one plan for one guest, run anywhere.
+
+A job is a value that can be pickled. run() is a function of it alone, so any executor can run it: a
+thread, another process, another machine that has the same files. What a job gives depends only on
+what digest() covers.
+"""
+
+import contextlib
+import gzip
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iopath import guest
+from iopath.cache import Cache, digest_file, digest_of
+from iopath.guest import Image
+from iopath.machine import Machine, Qemu
+from iopath.plan import KALLSYMS
+from iopath.process import Stopped
+from iopath.states import States
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan, the machine that it is for, and the plugin that counts.
+
+    *release* names the kernel in the log's name. *cache* keeps saved states and logs. *progress* is
+    a file that is told how many records there are. The job is cancelled by removing it.
+    """
+
+    qemu: Qemu
+    machine: Machine
+    image: Image
+    plugin: Path
+    options: str
+    release: str
+    cache: Path
+    progress: Path
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that the records depend on."""
+        return {
+            **guest.inputs(self.qemu, self.machine),
+            "vmlinuz": digest_file(self.image.start.vmlinuz),
+            "start": hashlib.sha256(self.image.start.initramfs()).hexdigest(),
+            "image": hashlib.sha256(self.image.payload()).hexdigest(),
+            "plugin": digest_file(self.plugin),
+            "options": self.options,
+        }
+
+    @property
+    def log(self) -> Path:
+        """The file that gets the console."""
+        return self.cache / "logs" / f"{self.release}-{digest_of(self.inputs())[:8]}.log"
+
+    def report(self, records: int) -> None:
+        """Say how many records there are. Raises Stopped if the job is cancelled."""
+        try:
+            with self.progress.open("r+") as file:
+                file.write(str(records))
+        except FileNotFoundError:
+            raise Stopped from None
+
+    def done(self) -> float:
+        """How much of the job is done (0 to 1)."""
+        records = sum(line.startswith(("run ", "file ", "quiet ")) for line in self.image.plan)
+        with contextlib.suppress(OSError, ValueError):
+            return min(1.0, int(self.progress.read_text()) / records)
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a job gives: the guest's records by name, the kernel's functions and the plugin's counts
+    (both compressed by gzip), and warnings."""
+
+    texts: dict[str, str]
+    symbols: bytes
+    counts: bytes
+    warnings: tuple[str, ...]
+
+
+def run(job: Job) -> Recorded:
+    """Carry out a job."""
+    job.report(0)
+    warnings: list[str] = []
+    cache = Cache(job.cache, warnings.append)
+    try:
+        records, counts = States(cache, warnings.append).run(
+            job.qemu, job.machine, job.image, job.log, job.report, job.plugin, job.options
+        )
+    finally:
+        cache.release()
+    texts = {record.name: record.data.decode(errors="replace") for record in records}
+    symbols = [
+        line
+        for line in texts.pop(KALLSYMS).splitlines(keepends=True)
+        if line.split(" ", 2)[1] in "tTwW"
+    ]
+    return Recorded(texts, _pack("".join(symbols).encode()), _pack(counts), tuple(warnings))
+
+
+def _pack(data: bytes) -> bytes:
+    return gzip.compress(data, 1, mtime=0)
