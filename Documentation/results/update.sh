@@ -31,5 +31,4 @@ show() {
 	cat -s build/README >README.md
 }
 
-show measure $iopath measure debian:6.1 debian:7.2
 show compare $iopath compare debian:6.1 debian:7.2 --rung dio.pread --op read --top 8
