@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * biogen's generator, as the character device sees it.
+ * The generator, as the character device uses it.
  */
 #ifndef BIOGEN_GEN_H
 #define BIOGEN_GEN_H

@@ -66,7 +66,7 @@ MUTANTS = [
         "biogen_file -t configfs",
     ),
     Mutant(
-        "the generator stops at an error", "biogen/gen.c",
+        "the generator stops at an error", "biogen/worker.c",
         "biogen_gen_end_early(w->gen, BIOGEN_FAILED);", "",
         "biogen_run -t error",
     ),

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A worker of the generator: a kernel thread bound to a CPU, its bios and the
+ * loop that submits them. It enters the block layer where the character device
+ * does, without a system call and without user memory, so the difference is the
+ * cost of those.
+ */
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/timex.h>
+
+#include <iopath/marker.h>
+
+#include "submit.h"
+#include "worker.h"
+
+/* Number of I/Os between checks of the clock and of @stop, without a plug. */
+#define BIOGEN_CHECK_IOS	64
+
+/*
+ * Barrier of all workers. Spins, so that all leave it at the same time.
+ * Return: false if the run ends early.
+ */
+static bool biogen_barrier(struct biogen_gen *gen)
+{
+	unsigned int turn = READ_ONCE(gen->turn);
+
+	if (atomic_dec_and_test(&gen->missing)) {
+		atomic_set(&gen->missing, gen->run.nr_jobs);
+		/* Pairs with the load below: @missing is set before @turn. */
+		smp_store_release(&gen->turn, turn + 1);
+	} else {
+		while (smp_load_acquire(&gen->turn) == turn &&
+		       !READ_ONCE(gen->stop)) {
+			cpu_relax();
+			cond_resched();
+		}
+	}
+	return !READ_ONCE(gen->stop);
+}
+
+static u64 biogen_next_random(struct biogen_worker *w)
+{
+	u64 x = w->random;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	w->random = x;
+	return x * 0x2545f4914f6cdd1dULL;
+}
+
+/* Choose position and direction of the next I/O. */
+static blk_opf_t biogen_choose(struct biogen_worker *w, loff_t *pos)
+{
+	const struct biogen_run *run = &w->gen->run;
+	blk_opf_t opf = w->opf;
+
+	if (run->pattern == BIOGEN_RANDOM) {
+		u64 blocks = w->end - w->start;
+
+		do_div(blocks, run->block_size);
+		*pos = w->start + run->block_size *
+		       mul_u64_u64_shr(biogen_next_random(w), blocks, 64);
+	} else {
+		*pos = w->pos;
+		w->pos += w->step;
+		if (w->pos >= w->end)
+			w->pos = w->start;
+	}
+	if (run->write_percent && run->write_percent < 100 &&
+	    mul_u64_u64_shr(biogen_next_random(w), 100, 64) <
+	    run->write_percent) {
+		opf = (opf & ~REQ_OP_MASK) | REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
+		w->stats.writes++;
+	}
+	return opf;
+}
+
+static void biogen_io_failed(struct biogen_worker *w, struct biogen_io *io,
+			     int err, loff_t pos)
+{
+	biogen_stats_error(&w->stats, err, pos,
+			   op_is_write(bio_op(&io->bio)));
+	biogen_gen_end_early(w->gen, BIOGEN_FAILED);
+}
+
+/* Wait for an I/O in flight. */
+static void biogen_reap(struct biogen_worker *w, struct biogen_io *io)
+{
+	u64 begin = ktime_get_ns();
+	int err = biogen_io_wait(io);
+	u64 now = ktime_get_ns();
+
+	io->busy = false;
+	w->busy--;
+	w->stats.idle_ns += now - begin;
+	if (w->gen->run.flags & BIOGEN_LATENCY)
+		biogen_stats_latency(&w->stats, now - io->start);
+	if (err)
+		biogen_io_failed(w, io, err, io->own.pos);
+}
+
+/* True if the round must end now. */
+static bool biogen_round_over(struct biogen_worker *w)
+{
+	return READ_ONCE(w->gen->stop) ||
+	       (w->until && ktime_get_ns() >= w->until);
+}
+
+static void biogen_gen_setup(struct biogen_io *io)
+{
+	biogen_io_setup(io);
+	io->bio.bi_vcnt = 1;
+}
+
+/*
+ * Make a bio usable that is in flight, was completed by biogen_end_io(), or
+ * must be initialised for each I/O. Return: false if the round is over.
+ */
+static noinline bool biogen_gen_renew(struct biogen_worker *w,
+				      struct biogen_io *io)
+{
+	if (io->busy) {
+		biogen_reap(w, io);
+		if (biogen_round_over(w))
+			return false;
+	}
+	biogen_gen_setup(io);
+	return true;
+}
+
+/*
+ * Submit @ios I/Os. The generator's own instructions are those of this loop:
+ * the flags are constants, and rare cases are out of line.
+ * Return: the number of I/Os not submitted because the round is over.
+ */
+static __always_inline u64 biogen_submit_some(struct biogen_worker *w, u64 ios,
+					      const bool account,
+					      const bool same)
+{
+	const bool latency = !same && (w->gen->run.flags & BIOGEN_LATENCY);
+	const struct cgroup_subsys_state *css = w->css;
+	const unsigned int bytes = w->gen->run.block_size;
+	struct biogen_io *io = w->io;
+	blk_opf_t opf = w->opf;
+	loff_t pos = w->pos;
+	int err;
+
+	for (; ios; ios--, io = io->ring) {
+		if (unlikely(io->css != css) && !biogen_gen_renew(w, io))
+			break;
+		if (!same)
+			opf = biogen_choose(w, &pos);
+		if (latency)
+			io->start = ktime_get_ns();
+
+		biogen_io_rewind(io, bytes, pos, opf, 0);
+		if (unlikely(!biogen_io_submit(io, account))) {
+			io->busy = true;
+			w->busy++;
+			biogen_io_detach(io, pos, bytes);
+			continue;
+		}
+		if (latency)
+			biogen_stats_latency(&w->stats,
+					     ktime_get_ns() - io->start);
+		err = biogen_io_error(io);
+		if (unlikely(err))
+			biogen_io_failed(w, io, err, pos);
+	}
+	w->io = io;
+	return ios;
+}
+
+/*
+ * One function per loop: in a single function, the loops would keep each
+ * other's variables out of registers.
+ */
+static noinline u64 biogen_submit_same(struct biogen_worker *w, u64 ios)
+{
+	return biogen_submit_some(w, ios, true, true);
+}
+
+static noinline u64 biogen_submit_same_noacct(struct biogen_worker *w, u64 ios)
+{
+	return biogen_submit_some(w, ios, false, true);
+}
+
+static noinline u64 biogen_submit_other(struct biogen_worker *w, u64 ios,
+					const bool account)
+{
+	return biogen_submit_some(w, ios, account, false);
+}
+
+/* Submit @ios I/Os and wait for all. Return: the number of I/Os done. */
+static u64 biogen_submit_all(struct biogen_worker *w, u64 ios)
+{
+	const struct biogen_run *run = &w->gen->run;
+	const bool account = run->inject == BIOGEN_SUBMIT_BIO;
+	struct blk_plug plug;
+	u64 left = ios, some, rest;
+
+	do {
+		some = min_t(u64, left, run->batch > 1 ? run->batch :
+							 BIOGEN_CHECK_IOS);
+		if (run->batch > 1)
+			blk_start_plug(&plug);
+		if (w->same && account)
+			rest = biogen_submit_same(w, some);
+		else if (w->same)
+			rest = biogen_submit_same_noacct(w, some);
+		else
+			rest = biogen_submit_other(w, some, account);
+		if (run->batch > 1)
+			blk_finish_plug(&plug);
+		left -= some - rest;
+		cond_resched();
+	} while (left && !rest && !biogen_round_over(w));
+
+	for (; w->busy; w->io = w->io->ring)
+		if (w->io->busy)
+			biogen_reap(w, w->io);
+	return ios - left;
+}
+
+static void biogen_do_round(struct biogen_worker *w, struct biogen_round *round)
+{
+	const struct biogen_run *run = &w->gen->run;
+	u64 begin, cycles, ios = run->ios ?: U64_MAX;
+	bool mark = run->flags & BIOGEN_MARK;
+	unsigned long ticks;
+
+	if (mark)
+		iopath_mark_region(run->region);
+	ticks = jiffies;
+	begin = ktime_get_ns();
+	w->until = run->duration_ns ? begin + run->duration_ns : 0;
+	cycles = get_cycles();
+	if (mark)
+		iopath_mark_begin();
+	ios = biogen_submit_all(w, ios);
+	if (mark)
+		iopath_mark_end();
+	round->cycles = get_cycles() - cycles;
+	round->ns = ktime_get_ns() - begin;
+	round->ticks = jiffies - ticks;
+	round->ios = ios;
+}
+
+static int biogen_thread(void *data)
+{
+	struct biogen_worker *w = data;
+	struct biogen_gen *gen = w->gen;
+	struct biogen_io *first = w->io;
+	unsigned int i;
+
+	/* Here, because the bios are initialised for the thread's cgroup. */
+	do {
+		biogen_gen_setup(w->io);
+		w->io = w->io->ring;
+	} while (w->io != first);
+	/* No bio has this cgroup, so each is initialised again. */
+	w->css = gen->run.flags & BIOGEN_FRESH ? ERR_PTR(-ESTALE) : first->css;
+
+	if (gen->run.warmup_ios && biogen_barrier(gen)) {
+		biogen_submit_all(w, gen->run.warmup_ios);
+		biogen_stats_restart(&w->stats);
+	}
+	for (i = 0; i < gen->run.rounds && biogen_barrier(gen); i++) {
+		biogen_do_round(w, &w->rounds[i]);
+		biogen_stats_add_round(&w->stats, &w->rounds[i]);
+	}
+
+	if (atomic_dec_and_test(&gen->running))
+		wake_up(&gen->wait);
+	/* Wait for kthread_stop(), so that no thread outlives the run. */
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/**
+ * biogen_worker_destroy() - stop the thread and free the worker's memory
+ * @w: from biogen_worker_create(), which may have failed
+ */
+void biogen_worker_destroy(struct biogen_worker *w)
+{
+	struct biogen_io *io, *next;
+
+	if (w->task) {
+		kthread_stop(w->task);
+		put_task_struct(w->task);
+	}
+	if (w->io) {
+		next = w->io->ring;
+		w->io->ring = NULL;
+		for (io = next; io; io = next) {
+			next = io->ring;
+			biogen_io_free(io);
+		}
+	}
+	kvfree(w->rounds);
+	if (w->buffer)
+		__free_pages(w->buffer, get_order(w->gen->run.block_size));
+}
+
+/**
+ * biogen_worker_create() - create a worker, whose thread does not run yet
+ * @w: zeroed, but for its stats
+ * @gen: the run
+ * @index: number of the job
+ * @cpu: its CPU
+ *
+ * On an error, biogen_worker_destroy() frees what was allocated.
+ *
+ * Return: 0 or an error.
+ */
+int biogen_worker_create(struct biogen_worker *w, struct biogen_gen *gen,
+			 unsigned int index, unsigned int cpu)
+{
+	const struct biogen_run *run = &gen->run;
+	int node = cpu_to_node(cpu);
+	struct task_struct *task;
+	unsigned int i;
+
+	w->gen = gen;
+	w->rounds = kvcalloc(run->rounds, sizeof(*w->rounds), GFP_KERNEL);
+	w->buffer = alloc_pages_node(node, GFP_KERNEL | __GFP_ZERO |
+				     __GFP_COMP | __GFP_NOWARN,
+				     get_order(run->block_size));
+	if (!w->rounds || !w->buffer)
+		return -ENOMEM;
+
+	for (i = 0; i < run->depth; i++) {
+		struct biogen_io *io = biogen_io_alloc(gen->bg, false);
+
+		if (!io)
+			return -ENOMEM;
+		io->vecs[0].bv_page = w->buffer;
+		io->vecs[0].bv_len = run->block_size;
+		io->vecs[0].bv_offset = 0;
+		/* Insert into the ring behind the previous one. */
+		io->ring = w->io ? w->io->ring : io;
+		if (w->io)
+			w->io->ring = io;
+		w->io = io;
+	}
+
+	w->start = run->offset;
+	w->end = run->offset + run->length;
+	w->pos = w->start;
+	w->step = run->pattern == BIOGEN_SEQUENTIAL ? run->block_size : 0;
+	w->opf = run->write_percent == 100 ?
+		 REQ_OP_WRITE | REQ_SYNC | REQ_IDLE : REQ_OP_READ;
+	if (run->wait == BIOGEN_POLLED)
+		w->opf |= REQ_POLLED;
+	w->same = run->pattern == BIOGEN_FIXED &&
+		  !(run->write_percent && run->write_percent < 100) &&
+		  !(run->flags & BIOGEN_LATENCY);
+	/* xorshift must not start at 0. */
+	w->random = (run->seed + index + 1) * 0x9e3779b97f4a7c15ULL ?: 1;
+
+	task = kthread_create_on_node(biogen_thread, w, node, "biogen/%u", cpu);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	get_task_struct(task);
+	w->task = task;
+	kthread_bind(task, cpu);
+	return 0;
+}
