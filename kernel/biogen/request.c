@@ -267,8 +267,7 @@ ssize_t biogen_request_finish_one(struct biogen_io *io, struct kiocb *iocb,
 	biogen_io_put_any(io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
-	/* err ?: bytes would have an unsigned type. */
-	return err ? err : (ssize_t)bytes;
+	return biogen_result(err, bytes);
 }
 
 /**

@@ -93,6 +93,12 @@ static __always_inline bool biogen_is_async(struct kiocb *iocb)
 	return iocb && !is_sync_kiocb(iocb);
 }
 
+/* The result of an I/O of one bio. err ?: bytes would have an unsigned type. */
+static __always_inline ssize_t biogen_result(int err, unsigned int bytes)
+{
+	return err ? err : (ssize_t)bytes;
+}
+
 void biogen_end_io(struct bio *bio);
 
 void biogen_request_add(struct biogen_request *req, struct biogen_io *io,

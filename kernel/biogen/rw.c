@@ -47,7 +47,7 @@ biogen_submit_one(struct biogen_device *bg, struct biogen_io *io,
 	biogen_io_put(bg, io);
 	if (is_write && biogen_cached(bg))
 		biogen_cache_drop(bg, pos, bytes);
-	return err ? err : (ssize_t)bytes;
+	return biogen_result(err, bytes);
 }
 
 /*

@@ -33,6 +33,7 @@ static bool biogen_barrier(struct biogen_gen *gen)
 		/* Pairs with the load below: @missing is set before @turn. */
 		smp_store_release(&gen->turn, turn + 1);
 	} else {
+		/* Pairs with the store above. */
 		while (smp_load_acquire(&gen->turn) == turn &&
 		       !READ_ONCE(gen->stop)) {
 			cpu_relax();

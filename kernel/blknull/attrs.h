@@ -40,7 +40,7 @@ BLKNULL_BOOL(discard, "0", 0, "Accept discards (default N)")
 BLKNULL_BOOL(write_zeroes, "0", 0, "Accept write-zeroes (default N)")
 BLKNULL_BOOL(write_cache, "0", 0,
 	     "Claim a volatile write cache, which is flushed (default N)")
-BLKNULL_BOOL(fua, "0", BLKNULL_OF_CACHE,
+BLKNULL_BOOL(fua, "0", BLKNULL_NEEDS_CACHE,
 	     "Accept writes past the cache (default N); for write_cache=1")
 BLKNULL_BOOL(iostats, "0", 0,
 	     "Account I/O in /proc/diskstats (default N)")
@@ -52,54 +52,54 @@ BLKNULL_BOOL(memory_backed, "0", 0,
 BLKNULL_BOOL(stats, "0", 0,
 	     "Count I/O in the disk's counters directory in sysfs (default N)")
 
-BLKNULL_CHOICE(completion, "inline", BLKNULL_OF_MQ,
+BLKNULL_CHOICE(completion, "inline", BLKNULL_NEEDS_MQ,
 	       "How requests end: inline, softirq or timer (default inline); for mode=mq")
-BLKNULL_NUMBER(completion_nsec, "10000", 1, NSEC_PER_SEC * 60, BLKNULL_OF_MQ,
+BLKNULL_NUMBER(completion_nsec, "10000", 1, NSEC_PER_SEC * 60, BLKNULL_NEEDS_MQ,
 	       "Nanoseconds until completion=timer, 1 to 60000000000 (default 10000)")
-BLKNULL_NUMBER(submit_queues, "1", 1, BLKNULL_MAX_QUEUES, BLKNULL_OF_MQ,
+BLKNULL_NUMBER(submit_queues, "1", 1, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
 	       "Hardware queues, 1 to as many as CPUs (default 1); for mode=mq")
-BLKNULL_NUMBER(poll_queues, "0", 0, BLKNULL_MAX_QUEUES, BLKNULL_OF_MQ,
+BLKNULL_NUMBER(poll_queues, "0", 0, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
 	       "More queues, which are polled, 0 to as many as CPUs (default 0); for mode=mq")
-BLKNULL_NUMBER(hw_queue_depth, "64", 1, BLK_MQ_MAX_DEPTH, BLKNULL_OF_MQ,
+BLKNULL_NUMBER(hw_queue_depth, "64", 1, BLK_MQ_MAX_DEPTH, BLKNULL_NEEDS_MQ,
 	       "Requests in flight in a queue, 1 to 10240 (default 64); for mode=mq")
-BLKNULL_BOOL(shared_tags, "0", BLKNULL_OF_MQ,
+BLKNULL_BOOL(shared_tags, "0", BLKNULL_NEEDS_MQ,
 	     "Share the requests with all devices that have this (default N); for mode=mq")
 
-BLKNULL_BOOL(zoned, "0", BLKNULL_OF_MQ,
+BLKNULL_BOOL(zoned, "0", BLKNULL_NEEDS_MQ,
 	     "Have zones that are written in sequence (default N); for mode=mq, since 6.11")
 BLKNULL_NUMBER(zone_size_mb, "256", 1, 1 << 19,
-	       BLKNULL_POWER_OF_2 | BLKNULL_OF_ZONED,
+	       BLKNULL_POWER_OF_2 | BLKNULL_NEEDS_ZONED,
 	       "Size of a zone in MiB, a power of 2 (default 256); for zoned=1")
 BLKNULL_NUMBER(zone_capacity_mb, "0", 1, 1 << 19,
-	       BLKNULL_OR_0 | BLKNULL_OF_ZONED,
+	       BLKNULL_OR_0 | BLKNULL_NEEDS_ZONED,
 	       "How much of a zone can be written, in MiB (default 0: all); for zoned=1")
-BLKNULL_NUMBER(zone_nr_conv, "0", 0, INT_MAX, BLKNULL_OF_ZONED,
+BLKNULL_NUMBER(zone_nr_conv, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
 	       "How many of the first zones can be written anywhere (default 0); for zoned=1")
-BLKNULL_NUMBER(zone_max_open, "0", 0, INT_MAX, BLKNULL_OF_ZONED,
+BLKNULL_NUMBER(zone_max_open, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
 	       "Most zones that are open at a time (default 0: no limit); for zoned=1")
-BLKNULL_NUMBER(zone_max_active, "0", 0, INT_MAX, BLKNULL_OF_ZONED,
+BLKNULL_NUMBER(zone_max_active, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
 	       "Most zones that are open or closed (default 0: no limit); for zoned=1")
 
 BLKNULL_BOOL(faults, "0", 0,
 	     "Let faults be injected, as the attributes below say (default N)")
-BLKNULL_NUMBER(fail_every, "0", 0, INT_MAX, BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+BLKNULL_NUMBER(fail_every, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Fail every Nth I/O (default 0: none); for faults=1")
-BLKNULL_NUMBER(fail_nth, "0", 0, INT_MAX, BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+BLKNULL_NUMBER(fail_nth, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Fail the Nth I/O from now on (default 0: none); for faults=1")
-BLKNULL_CHOICE(fail_status, "io", BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+BLKNULL_CHOICE(fail_status, "io", BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "What it ends with: io, medium, nospc, timeout, transport, target ... (default io)")
-BLKNULL_NUMBER(delay_every, "0", 0, INT_MAX, BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+BLKNULL_NUMBER(delay_every, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Delay every Nth I/O (default 0: none); for faults=1")
 BLKNULL_NUMBER(delay_nsec, "1000000", 1, NSEC_PER_SEC * 60,
-	       BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+	       BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Nanoseconds that it is delayed, 1 to 60000000000 (default 1000000)")
 BLKNULL_NUMBER(requeue_every, "0", 2, INT_MAX,
-	       BLKNULL_OR_0 | BLKNULL_OF_MQ | BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+	       BLKNULL_OR_0 | BLKNULL_NEEDS_MQ | BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Requeue every Nth request, N at least 2 (default 0: none); for mode=mq, faults=1")
 BLKNULL_NUMBER(timeout_every, "0", 0, INT_MAX,
-	       BLKNULL_OF_MQ | BLKNULL_OF_FAULTS | BLKNULL_LIVE,
+	       BLKNULL_NEEDS_MQ | BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Lose every Nth request till it times out (default 0: none); for mode=mq, faults=1")
-BLKNULL_NUMBER(timeout_ms, "30000", 1, 3600 * 1000, BLKNULL_OF_MQ,
+BLKNULL_NUMBER(timeout_ms, "30000", 1, 3600 * 1000, BLKNULL_NEEDS_MQ,
 	       "Milliseconds until a request times out, 1 to 3600000 (default 30000); for mode=mq")
 
 #undef BLKNULL_NUMBER

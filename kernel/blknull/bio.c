@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blknull's bio mode: every bio ends where it is submitted.
+ * Mode bio: every bio ends where it is submitted.
  *
- * What a device does with a bio is chosen when the device is made, by its
- * table of operations, so that no bio pays for a mode that is off.
+ * A device has the table of operations for its attributes, so no bio is tested
+ * for features that are off: one function that tested dev->split and zero_fill
+ * would take 10 instructions more per bio.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -11,12 +12,11 @@
 
 #include "blknull.h"
 #include "counters.h"
-#include "compat/disk.h"
 #include "fill.h"
 
 /*
- * End a bio that may have to be filled first. Out of line, so that the others
- * pay no stack frame.
+ * End a bio that may have to be filled first. Out of line, so that other bios
+ * need no stack frame.
  */
 static noinline void blknull_bio_end_filled(struct bio *bio)
 {
@@ -25,15 +25,14 @@ static noinline void blknull_bio_end_filled(struct bio *bio)
 }
 
 /*
- * All of blknull's own work for one bio. The flags are constants wherever this
- * is used: @split a bio that exceeds the limits first, @fill reads that are
- * not into pages a program owns.
+ * Handle a bio. The flags are constants: @split a bio that exceeds the limits
+ * first; @fill reads into pages that no program owns.
  */
 static __always_inline void blknull_handle(struct bio *bio, const bool split,
 					   const bool fill)
 {
 	if (split) {
-		/* What is split off comes back here on its own. */
+		/* The rest is submitted again and returns here. */
 		bio = compat_bio_split_to_limits(bio);
 		if (!bio)
 			return;
@@ -52,12 +51,12 @@ static void blknull_count_bio(struct blknull_device *dev, struct bio *bio)
 		blknull_count_op(dev, bio_op(bio), bio_sectors(bio));
 }
 
-/* The same for a device with features, each of which is asked for. */
-static void blknull_features_handle(struct bio *bio)
+/* The generic path: tests for each feature. */
+static __always_inline void blknull_handle_features(struct bio *bio)
 {
 	struct blknull_device *dev = compat_bio_disk(bio)->private_data;
 	const struct blknull_config *config = &dev->config;
-	enum blknull_fate fate = BLKNULL_PASS;
+	enum blknull_fault_action action = BLKNULL_PASS;
 	unsigned long start = 0;
 
 	if (dev->split) {
@@ -70,51 +69,86 @@ static void blknull_features_handle(struct bio *bio)
 	if (config->stats)
 		blknull_count_bio(dev, bio);
 	if (config->faults)
-		fate = blknull_fate(dev, bio->bi_iter.bi_sector,
-				    bio_sectors(bio));
-	if (fate == BLKNULL_FAIL)
+		action = blknull_fault_action(dev, bio->bi_iter.bi_sector,
+					      bio_sectors(bio));
+	if (action == BLKNULL_FAIL)
 		bio->bi_status = blknull_fail_status(dev);
 	else if (config->memory_backed)
 		bio->bi_status = blknull_data_bio(dev, bio);
 	else if (config->zero_fill && !blknull_no_fill(bio))
 		blknull_fill(bio);
-	if (fate == BLKNULL_DELAY && blknull_delay_bio(dev, bio, start))
+	if (action == BLKNULL_DELAY && blknull_delay_bio(dev, bio, start))
 		return;
 	if (config->iostats)
 		bio_end_io_acct(bio, start);
 	bio_endio(bio);
 }
 
-COMPAT_SUBMIT_BIO_OP(blknull_features_submit, blknull_features_handle)
+static compat_submit_bio_t blknull_bio_submit(struct bio *bio)
+{
+	blknull_handle(bio, false, false);
+	return COMPAT_SUBMIT_BIO_DONE;
+}
 
-static const struct block_device_operations blknull_features_ops = {
+static compat_submit_bio_t blknull_bio_fill_submit(struct bio *bio)
+{
+	blknull_handle(bio, false, true);
+	return COMPAT_SUBMIT_BIO_DONE;
+}
+
+static compat_submit_bio_t blknull_bio_split_submit(struct bio *bio)
+{
+	blknull_handle(bio, true, false);
+	return COMPAT_SUBMIT_BIO_DONE;
+}
+
+static compat_submit_bio_t blknull_bio_split_fill_submit(struct bio *bio)
+{
+	blknull_handle(bio, true, true);
+	return COMPAT_SUBMIT_BIO_DONE;
+}
+
+static compat_submit_bio_t blknull_features_submit(struct bio *bio)
+{
+	blknull_handle_features(bio);
+	return COMPAT_SUBMIT_BIO_DONE;
+}
+
+static const struct block_device_operations blknull_bio_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= blknull_bio_submit,
+	COMPAT_FREE_DISK(blknull_free_disk)
+};
+
+static const struct block_device_operations blknull_bio_fill_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= blknull_bio_fill_submit,
+	COMPAT_FREE_DISK(blknull_free_disk)
+};
+
+static const struct block_device_operations blknull_bio_split_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= blknull_bio_split_submit,
+	COMPAT_FREE_DISK(blknull_free_disk)
+};
+
+static const struct block_device_operations blknull_bio_split_fill_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= blknull_bio_split_fill_submit,
+	COMPAT_FREE_DISK(blknull_free_disk)
+};
+
+static const struct block_device_operations blknull_bio_features_ops = {
 	.owner		= THIS_MODULE,
 	.submit_bio	= blknull_features_submit,
 	COMPAT_FREE_DISK(blknull_free_disk)
 };
 
-#define BLKNULL_BIO_MODE(name, split, fill)				\
-	static __always_inline void name##_handle(struct bio *bio)	\
-	{								\
-		blknull_handle(bio, split, fill);			\
-	}								\
-	COMPAT_SUBMIT_BIO_OP(name##_submit, name##_handle)		\
-	static const struct block_device_operations name##_ops = {	\
-		.owner		= THIS_MODULE,				\
-		.submit_bio	= name##_submit,			\
-		COMPAT_FREE_DISK(blknull_free_disk)			\
-	}
-
-BLKNULL_BIO_MODE(blknull_bio, false, false);
-BLKNULL_BIO_MODE(blknull_bio_fill, false, true);
-BLKNULL_BIO_MODE(blknull_bio_split, true, false);
-BLKNULL_BIO_MODE(blknull_bio_split_fill, true, true);
-
 /**
- * blknull_bio_mode() - the operations of a device in bio mode
- * @dev: what it is to be
+ * blknull_bio_mode() - choose the operations of a device in mode bio
+ * @dev: the device
  *
- * Return: the table that does what @dev is asked for and nothing else.
+ * Return: the table for the attributes of @dev.
  */
 const struct block_device_operations *
 blknull_bio_mode(const struct blknull_device *dev)
@@ -122,7 +156,7 @@ blknull_bio_mode(const struct blknull_device *dev)
 	const struct blknull_config *config = &dev->config;
 
 	if (blknull_has_features(config) || config->iostats)
-		return &blknull_features_ops;
+		return &blknull_bio_features_ops;
 	if (dev->split)
 		return config->zero_fill ? &blknull_bio_split_fill_ops :
 					   &blknull_bio_split_ops;

@@ -15,7 +15,7 @@
 #include <linux/string.h>
 
 #include "blknull.h"
-#include "compat/disk.h"
+#include "zoned.h"
 
 static const char *const blknull_choices_mode[] = { "bio", "mq", NULL };
 
@@ -282,13 +282,13 @@ int blknull_parameters_check(unsigned int nr_devices)
 static const char *blknull_unmet(const struct blknull_config *config,
 				 const struct blknull_attr *attr)
 {
-	if (attr->flags & BLKNULL_OF_MQ && config->mode != BLKNULL_MQ)
+	if (attr->flags & BLKNULL_NEEDS_MQ && config->mode != BLKNULL_MQ)
 		return "mode=mq";
-	if (attr->flags & BLKNULL_OF_CACHE && !config->write_cache)
+	if (attr->flags & BLKNULL_NEEDS_CACHE && !config->write_cache)
 		return "write_cache=1";
-	if (attr->flags & BLKNULL_OF_FAULTS && !config->faults)
+	if (attr->flags & BLKNULL_NEEDS_FAULTS && !config->faults)
 		return "faults=1";
-	if (attr->flags & BLKNULL_OF_ZONED && !config->zoned)
+	if (attr->flags & BLKNULL_NEEDS_ZONED && !config->zoned)
 		return "zoned=1";
 	return NULL;
 }

@@ -106,10 +106,10 @@ struct blknull_attr {
 #define BLKNULL_OR_0		BIT(1)	/* 0 is good, too */
 #define BLKNULL_LIVE		BIT(2)	/* may change while the device is there */
 /* What makes no sense, and is refused, without another attribute. */
-#define BLKNULL_OF_MQ		BIT(3)
-#define BLKNULL_OF_CACHE	BIT(4)
-#define BLKNULL_OF_FAULTS	BIT(5)
-#define BLKNULL_OF_ZONED	BIT(6)
+#define BLKNULL_NEEDS_MQ		BIT(3)
+#define BLKNULL_NEEDS_CACHE	BIT(4)
+#define BLKNULL_NEEDS_FAULTS	BIT(5)
+#define BLKNULL_NEEDS_ZONED	BIT(6)
 
 /* The attributes by number, in the order of attrs.h. */
 enum blknull_attr_number {

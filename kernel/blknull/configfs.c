@@ -13,7 +13,6 @@
 #include <linux/string.h>
 
 #include "blknull.h"
-#include "compat/disk.h"
 
 /**
  * struct blknull_item - a directory

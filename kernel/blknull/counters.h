@@ -9,8 +9,8 @@
 #include <linux/blk_types.h>
 #include <linux/percpu.h>
 
-#include "compat/bio.h"
 #include "blknull.h"
+#include "compat/bio.h"
 
 /* Each is a file in /sys/block/blknull<index>/counters. */
 enum blknull_counter {

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of a blknull disk: made, published, withdrawn.
+ * The life of a disk: create, publish, withdraw.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
 #include <linux/idr.h>
-#include <linux/slab.h>
-#include <linux/wait_bit.h>
 
 #include "blknull.h"
 #include "counters.h"
-#include "compat/disk.h"
+#include "mq.h"
+#include "zoned.h"
 
-/* Largest discard or write-zeroes: what fits into a bio's 32 bits of bytes. */
+/* Maximum discard or write-zeroes: bi_size has 32 bits. */
 #define BLKNULL_MAX_DATALESS	(UINT_MAX >> SECTOR_SHIFT)
 
-/* The numbers in the names of disks. */
+/* Numbers in the disks' names. */
 static DEFINE_IDA(blknull_indices);
-
-/* Disks that were added and are not freed yet. */
-static atomic_t blknull_disks;
 
 static int blknull_take_index(struct blknull_config *config)
 {
@@ -33,7 +29,7 @@ static int blknull_take_index(struct blknull_config *config)
 		index = ida_alloc_max(&blknull_indices, BLKNULL_MAX_INDEX,
 				      GFP_KERNEL);
 	if (index == -ENOSPC && config->index >= 0) {
-		pr_err_ratelimited("index=%d is taken\n", config->index);
+		pr_err_ratelimited("index=%d is in use\n", config->index);
 		return -EEXIST;
 	}
 	if (index < 0)
@@ -72,11 +68,11 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 		features |= BLK_FEAT_FUA;
 	if (config->iostats)
 		features |= BLK_FEAT_IO_STAT;
-	/* A bio that ends at once never waits. A queue of blk-mq always has it. */
+	/* A bio that ends at once never waits. blk-mq sets this itself. */
 	if (!dev->tags && !config->memory_backed && !config->faults)
 		features |= BLK_FEAT_NOWAIT;
 
-	return compat_alloc_disk(dev->tags ? blknull_tag_set(dev) : NULL, &lim,
+	return compat_alloc_disk(dev->tags ? &dev->tags->set : NULL, &lim,
 				 features, config->dma_alignment - 1,
 				 config->home_node, dev);
 }
@@ -90,10 +86,10 @@ blknull_disk_mode(const struct blknull_device *dev)
 }
 
 /**
- * blknull_create() - make a device and publish it
- * @config: what it is to be; already checked
- * @badblocks: sectors that fail, or NULL; stay the caller's, and there as long
- *	as the device
+ * blknull_create() - create a device and publish it
+ * @config: its attributes, checked
+ * @badblocks: sectors that fail, or NULL; owned by the caller, and valid until
+ *	blknull_destroy()
  *
  * Context: Process context, may sleep.
  * Return: the device, or an ERR_PTR().
@@ -106,13 +102,9 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	struct gendisk *disk;
 	int err;
 
-	dev = kzalloc_node(sizeof(*dev), GFP_KERNEL, config->home_node);
+	dev = blknull_device_alloc(config);
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
-	dev->config = *config;
-	dev->split = config->max_sectors || config->max_segments ||
-		     config->virt_boundary;
-	xa_init(&dev->blocks);
 	blknull_faults_init(dev, badblocks);
 
 	err = blknull_take_index(&dev->config);
@@ -134,7 +126,7 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	if (config->mode == BLKNULL_MQ) {
 		err = blknull_tags_get(dev);
 		if (err)
-			goto destroy_zones;
+			goto free_counters;
 	}
 	disk = blknull_alloc_disk(dev);
 	if (IS_ERR(disk)) {
@@ -157,7 +149,7 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	err = compat_add_disk(disk, groups);
 	if (err)
 		goto discard_disk;
-	atomic_inc(&blknull_disks);
+	blknull_device_published();
 	return dev;
 
 discard_disk:
@@ -165,37 +157,21 @@ discard_disk:
 put_tags:
 	if (dev->tags)
 		blknull_tags_put(dev);
-destroy_zones:
-	blknull_zones_destroy(dev);
 free_counters:
 	free_percpu(dev->counters);
 put_index:
 	ida_free(&blknull_indices, dev->config.index);
 free_dev:
-	kfree(dev);
+	blknull_device_free(dev);
 	return ERR_PTR(err);
-}
-
-/**
- * blknull_free_disk() - free a device
- * @disk: its disk, which is withdrawn, and which nobody has open any more
- */
-void blknull_free_disk(struct gendisk *disk)
-{
-	struct blknull_device *dev = disk->private_data;
-
-	blknull_zones_destroy(dev);
-	kfree(dev);
-	if (atomic_dec_and_test(&blknull_disks))
-		wake_up_var(&blknull_disks);
 }
 
 /**
  * blknull_destroy() - withdraw a device
  * @dev: the device
  *
- * I/O that is on its way ends first. Processes that have the disk open get
- * errors from then on; @dev is freed when the last of them closes it.
+ * Waits for I/O in flight. Processes that have the disk open get errors from
+ * then on; @dev is freed when the last of them closes it.
  *
  * Context: Process context, may sleep.
  */
@@ -215,12 +191,10 @@ void blknull_destroy(struct blknull_device *dev)
 }
 
 /**
- * blknull_disk_exit() - wait until the last device is freed
- *
- * A file lets go of the module a little before it lets go of the disk.
+ * blknull_disk_exit() - wait until all devices are freed
  */
 void blknull_disk_exit(void)
 {
-	wait_var_event(&blknull_disks, !atomic_read(&blknull_disks));
+	blknull_devices_wait();
 	ida_destroy(&blknull_indices);
 }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults on demand: I/O that fails, comes late, comes again or never comes.
+ * Fault injection: I/O that fails, is delayed, is requeued or times out.
  */
 #include <linux/bio.h>
 #include <linux/slab.h>
 
 #include "blknull.h"
 #include "counters.h"
-#include "compat/disk.h"
+#include "fault.h"
 
-/* In the order of the attribute's choices in config.c. */
+/* In the order of blknull_choices_fail_status in config.c. */
 static const blk_status_t blknull_fail_statuses[] = {
 	BLK_STS_IOERR, BLK_STS_MEDIUM, BLK_STS_NOSPC, BLK_STS_TIMEOUT,
 	BLK_STS_TRANSPORT, BLK_STS_TARGET, BLK_STS_PROTECTION, BLK_STS_NOTSUPP,
 };
 
 /**
- * struct blknull_delayed - a bio that ends later
+ * struct blknull_delayed - a delayed bio
  * @node: entry in the device's list
  * @bio: the bio
  * @end: when it ends
- * @start: when it began, for its accounting
+ * @start: start time for iostats
  */
 struct blknull_delayed {
 	struct list_head node;
@@ -29,7 +29,7 @@ struct blknull_delayed {
 	unsigned long start;
 };
 
-/* The next bio whose time has come. */
+/* Remove and return a bio that is due, or NULL. */
 static struct blknull_delayed *blknull_take_delayed(struct blknull_device *dev)
 {
 	struct blknull_faults *faults = &dev->faults;
@@ -76,13 +76,14 @@ static enum hrtimer_restart blknull_end_delayed(struct hrtimer *timer)
 }
 
 /**
- * blknull_delay_bio() - let a bio end later
- * @dev: its device
- * @bio: the bio, which has its status
- * @start: when it began, for its accounting
+ * blknull_delay_bio() - end a bio later
+ * @dev: the device
+ * @bio: the bio, with its status set
+ * @start: start time for iostats
  *
  * Context: Process context, may sleep.
- * Return: whether it will; if not, for lack of memory, it is the caller's.
+ * Return: true if it will end later; false if out of memory: then the caller
+ * must end it.
  */
 bool blknull_delay_bio(struct blknull_device *dev, struct bio *bio,
 		       unsigned long start)
@@ -122,8 +123,8 @@ static bool blknull_no_delayed(struct blknull_faults *faults)
 }
 
 /**
- * blknull_faults_drain() - wait until every delayed bio has ended
- * @dev: the device; no bio comes any more
+ * blknull_faults_drain() - wait until all delayed bios have ended
+ * @dev: the device; gets no new bios
  *
  * Context: Process context, sleeps.
  */
@@ -136,9 +137,9 @@ void blknull_faults_drain(struct blknull_device *dev)
 }
 
 /**
- * blknull_faults_init() - no faults so far
+ * blknull_faults_init() - initialise fault injection
  * @dev: the device
- * @badblocks: sectors that fail, or NULL; stays the caller's
+ * @badblocks: sectors that fail, or NULL; owned by the caller
  */
 void blknull_faults_init(struct blknull_device *dev,
 			 struct badblocks *badblocks)
@@ -166,17 +167,19 @@ static bool blknull_is_due(u64 n, const int *every)
 }
 
 /**
- * blknull_fate() - what is to happen to an I/O
- * @dev: its device, which has faults
- * @sector: where it begins
- * @sectors: how long it is
+ * blknull_fault_action() - choose what fault injection does to an I/O
+ * @dev: the device, with faults=1
+ * @sector: first sector
+ * @sectors: number of sectors
+ *
+ * Failures are counted here, the other actions where they are carried out.
  *
  * Context: Any.
- * Return: its fate. It is counted when it is carried out, but for a failure,
- * which is counted here.
+ * Return: the action.
  */
-enum blknull_fate blknull_fate(struct blknull_device *dev, sector_t sector,
-			       unsigned int sectors)
+enum blknull_fault_action blknull_fault_action(struct blknull_device *dev,
+					       sector_t sector,
+					       unsigned int sectors)
 {
 	const struct blknull_config *config = &dev->config;
 	u64 n = atomic64_inc_return(&dev->faults.ios);
@@ -198,8 +201,10 @@ enum blknull_fate blknull_fate(struct blknull_device *dev, sector_t sector,
 }
 
 /**
- * blknull_fail_status() - what I/O that fails ends with
- * @dev: its device
+ * blknull_fail_status() - the status of an I/O that fails
+ * @dev: the device
+ *
+ * Return: the status that attribute fail_status selects.
  */
 blk_status_t blknull_fail_status(const struct blknull_device *dev)
 {

@@ -9,7 +9,6 @@
 #include <linux/module.h>
 
 #include "blknull.h"
-#include "compat/disk.h"
 
 #define BLKNULL_MAX_DEVICES	1024
 

@@ -14,9 +14,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include "blknull.h"
-#include "compat/disk.h"
-#include "compat/zoned.h"
+#include "zoned.h"
 
 /* 256 TiB in zones of 256 MiB. */
 #define BLKNULL_MAX_ZONES	1048576
@@ -136,15 +134,6 @@ int blknull_zones_create(struct blknull_device *dev)
 	}
 	dev->zones = zones;
 	return 0;
-}
-
-/**
- * blknull_zones_destroy() - free a device's zones
- * @dev: the device, whose disk nobody has open
- */
-void blknull_zones_destroy(struct blknull_device *dev)
-{
-	kvfree(dev->zones);
 }
 
 /**

@@ -18,24 +18,16 @@
 /*
  * submit_bio() in block_device_operations returns nothing since 5.16
  * (3e08773c3841 "block: switch polling to be bio based"), a blk_qc_t before.
- * COMPAT_SUBMIT_BIO_OP(op, func) defines @op, for the operations to point to,
- * around @func, which is written to the new type and is inlined into it.
+ * It is a compat_submit_bio_t that ends by "return COMPAT_SUBMIT_BIO_DONE;".
  * Goes with support for 5.15.
  */
 #if COMPAT_KERNEL_BEFORE(5, 16)
-#define COMPAT_SUBMIT_BIO_OP(op, func)					\
-	static blk_qc_t op(struct bio *bio)				\
-	{								\
-		func(bio);						\
-		return BLK_QC_T_NONE;					\
-	}
+#define compat_submit_bio_t		blk_qc_t
+#define COMPAT_SUBMIT_BIO_DONE		BLK_QC_T_NONE
 #define COMPAT_SHIM_SUBMIT_BIO		"submit_bio_returns_qc "
 #else
-#define COMPAT_SUBMIT_BIO_OP(op, func)					\
-	static void op(struct bio *bio)					\
-	{								\
-		func(bio);						\
-	}
+#define compat_submit_bio_t		void
+#define COMPAT_SUBMIT_BIO_DONE
 #define COMPAT_SHIM_SUBMIT_BIO		""
 #endif
 

@@ -56,7 +56,7 @@ MUTANTS = [
         "biogen_io -r io.block4k_aio.edges",
     ),
     Mutant(
-        "an I/O error is returned", "biogen/rw.c",
+        "an I/O error is returned", "biogen/request.h",
         "return err ? err : (ssize_t)bytes;", "return bytes;",
         "biogen_io -r io.bad_sync.bad_block",
     ),
