@@ -14,7 +14,9 @@
  *	quiet SECONDS			wait until background work has ceased
  *	age PATH			let the file's times be two seconds old
  *	mount TYPE PATH			mount a file system that needs no device
+ *	umount PATH			unmount it
  *	mkdir PATH			make a folder
+ *	rmdir PATH			remove it
  *	write PATH TEXT			write into a file that is there
  *	env NAME VALUE			give programs an environment variable
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
@@ -419,9 +421,15 @@ static void carry_out(char *line)
 	} else if (n == 3 && !strcmp(args[0], "mount")) {
 		if (mount(args[1], args[2], args[1], 0, NULL))
 			fail("mount %s: %s", args[2], strerror(errno));
+	} else if (n == 2 && !strcmp(args[0], "umount")) {
+		if (umount(args[1]))
+			fail("umount %s: %s", args[1], strerror(errno));
 	} else if (n == 2 && !strcmp(args[0], "mkdir")) {
 		if (mkdir(args[1], 0755))
 			fail("mkdir %s: %s", args[1], strerror(errno));
+	} else if (n == 2 && !strcmp(args[0], "rmdir")) {
+		if (rmdir(args[1]))
+			fail("rmdir %s: %s", args[1], strerror(errno));
 	} else if (n == 3 && !strcmp(args[0], "write")) {
 		write_file(args[1], args[2]);
 	} else if (n == 3 && !strcmp(args[0], "env")) {
