@@ -24,8 +24,8 @@ SUITES = {"6.1": "bookworm", "6.12": "trixie"}
 KERNELS = os.environ.get("KERNEL", "6.1 6.12").replace("debian:", "").split()
 PACKAGES = (
     "linux-image-amd64", "linux-headers-amd64", "dkms", "kmod", "udev", "procps", "initramfs-tools",
-    "linux-perf", "python3-debian", "python3-jinja2", "python3-jsonschema", "python3-matplotlib",
-    "python3-rich",
+    "linux-perf", "python3-cattr", "python3-debian", "python3-jinja2", "python3-jsonschema",
+    "python3-matplotlib", "python3-rich",
 )  # fmt: skip
 _MINUTES = 60
 

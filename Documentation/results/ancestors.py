@@ -231,9 +231,9 @@ def carry_out(session: Session, name: str, *, all_of_them: bool) -> Outcome:
 def driver_alone(session: Session, name: str) -> tuple[float, float]:
     """Instructions of a generated bio: in the driver, and in all."""
     settings = Settings(select(["gen.sync"]), ops=("read",), profile=True)
-    (record,) = session.measure([name], settings)["results"]
-    own = [f for f in record["profile"]["functions"] if f["module"] == "blknull"]
-    return sum(f["instructions"] for f in own), record["instructions_per_io"]
+    (record,) = session.measure([name], settings).results
+    own = [part for part in record.profile.functions if part.module == "blknull"]
+    return sum(part.instructions for part in own), record.instructions_per_io
 
 
 # The tables.

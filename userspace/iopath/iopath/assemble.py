@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from iopath import inline, longrun, pathcount, process, result, symbols
+from iopath import figures, inline, longrun, pathcount, process, symbols
 from iopath.cache import Cache, digest_file
 from iopath.jobs import Recorded
 from iopath.layers import Layers
@@ -42,7 +42,7 @@ class Counted:
         for name, text in texts.items():
             if name.startswith(("run.", "long.", "calibrate")):
                 texts[name] = json.loads(text)
-        result.check_calibration(texts["calibrate"])
+        figures.check_calibration(texts["calibrate"])
         return texts
 
     def long_runs(self) -> dict[str, dict[str, Any]]:
@@ -52,12 +52,12 @@ class Counted:
             found, functions = self._read()
             records = self.records()
             longs = longrun.LongRuns(found, functions, self.layers)
-            figures = {
-                str(run.region): longs.figures(run, result.clock(records[f"long.{run.region}"]))
+            regions = {
+                str(run.region): longs.figures(run, figures.clock(records[f"long.{run.region}"]))
                 | {"lines": found.lines(run.lines_region, run.rung.batch)}
                 for run in self.runs
             }
-            (folder / "long.json").write_text(json.dumps(figures))
+            (folder / "long.json").write_text(json.dumps(regions))
 
         inputs = {
             "boot": self.entry.name,
@@ -130,7 +130,7 @@ def results(
     longs = [boot.long_runs() for boot in boots]
     runs = boots[0].runs
     found = [
-        result.figure(
+        figures.figure(
             name, release, run,
             [text[f"run.{run.region}"] for text in texts],
             [long[str(run.region)] for long in longs],

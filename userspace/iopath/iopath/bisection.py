@@ -11,15 +11,15 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from iopath import compare, process
+from iopath import noise, process
 from iopath.apt import UNRELEASED
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.kernels import DebianKernel, select
 from iopath.measure import Session
 from iopath.plan import Settings
+from iopath.result import Result
 
 Say = Callable[[str], None]
 
@@ -66,31 +66,29 @@ class Search:
         self._session = session
         self._say = say
 
-    def measure(self, kernel: str, name: str) -> dict[str, Any]:
+    def measure(self, kernel: str, name: str) -> Result:
         """The result for *kernel*, under *name*."""
         found = self._session.measure([kernel], self._settings)
-        found["kernels"][0]["name"] = name
-        record = found["results"][0]
-        record["kernel"]["name"] = name
-        self._say(f"{name}: {record['instructions_per_io']:,.2f} instructions per I/O")
+        found.kernels[0].name = name
+        record = found.results[0]
+        record.kernel.name = name
+        self._say(f"{name}: {record.instructions_per_io:,.2f} instructions per I/O")
         return found
 
-    def judge(self, good: dict[str, Any], bad: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
+    def judge(self, good: Result, bad: Result) -> Callable[[Result], bool]:
         """Whether a result is bad, as the two ends are. Raises IopathError if the ends agree."""
-        one, other = (end["results"][0] for end in (good, bad))
-        noise = max(one["boot_spread"] + other["boot_spread"], compare.RESOLUTION)
-        before, after = one["instructions_per_io"], other["instructions_per_io"]
-        if abs(after - before) <= noise:
+        one, other = (end.results[0] for end in (good, bad))
+        spread = max(one.boot_spread + other.boot_spread, noise.RESOLUTION["instructions_per_io"])
+        before, after = one.instructions_per_io, other.instructions_per_io
+        if abs(after - before) <= spread:
             raise IopathError(
                 f"both ends take the same: {before:,.2f} and {after:,.2f} instructions per I/O"
             )
         middle = (before + after) / 2
-        return lambda result: (
-            (result["results"][0]["instructions_per_io"] > middle) == (after > middle)
-        )
+        return lambda result: (result.results[0].instructions_per_io > middle) == (after > middle)
 
 
-def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[dict[str, Any]]:
+def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[Result]:
     """Search *kernels*, ordered from good to bad: the results of the last good one and the first
     bad one. Kernels in between that had to be skipped are said."""
     names = [f"debian:{kernel.release}" for kernel in kernels]
@@ -122,7 +120,7 @@ def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[
 
 def tree(
     search: Search, path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
-) -> list[dict[str, Any]]:
+) -> list[Result]:
     """Search the commits of the git tree *path* with git bisect, building each with *command* (a
     shell's); the results of the first bad commit and the one before."""
     _check_top(path)
@@ -135,9 +133,9 @@ def tree(
     start = _git(path, "rev-parse", "--abbrev-ref", "HEAD")
     if start == "HEAD":
         start = _git(path, "rev-parse", "HEAD")
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, Result] = {}
 
-    def at_head() -> dict[str, Any]:
+    def at_head() -> Result:
         commit = _git(path, "rev-parse", "HEAD")
         if commit not in results:
             log = cache.root / "logs" / f"bisect-{commit[:12]}.log"

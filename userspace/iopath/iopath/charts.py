@@ -7,9 +7,9 @@ Drawn without a display. Text stays text in an SVG, and the same result gives th
 import io
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from iopath import files
 from iopath.errors import UsageError
 from iopath.layers import Layers
-from iopath.report import size_text
+from iopath.result import ExactRecord, ExactResult, Result, Row, size_text
 
 # Of text and axes; nothing else is drawn in it, so that a page can make it follow its theme.
 INK = "#1b1b1c"
@@ -75,38 +75,14 @@ class Look:
         return "#ffffff" if 0.3 * red + 0.59 * green + 0.11 * blue < 125 else "#000000"
 
 
-@dataclass
-class Row:
-    """One way of doing I/O, with the record of each kernel that it was measured on."""
-
-    rung: str
-    op: str
-    size: int
-    records: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        words = [self.rung, "" if self.op == "none" else self.op]
-        return " ".join(filter(None, [*words, size_text(self.size) if self.size else ""]))
-
-
-def rows(result: dict[str, Any]) -> list[Row]:
-    """A result's records by rung, operation and block size, in the ladder's order."""
-    found: dict[tuple[str, str, int], Row] = {}
-    for record in result["results"]:
-        key = (record["rung"], record["op"], record["block_size"])
-        found.setdefault(key, Row(*key)).records[record["kernel"]["name"]] = record
-    return list(found.values())
-
-
-def looks(result: dict[str, Any], layers: Layers | None = None) -> dict[str, Look]:
+def looks(result: Result, layers: Layers | None = None) -> dict[str, Look]:
     """How each layer of a result is filled, in the order that they are stacked in, which is that of
     *layers* or else of the package's own table.
 
     A layer of that table looks the same in every chart.
     """
-    profiles = [record["profile"] for record in result["results"] if "profile" in record]
-    used = dict.fromkeys(name for profile in profiles for name in profile["layers"])
+    profiles = filter(None, (record.profile for record in result.results))
+    used = dict.fromkeys(name for profile in profiles for name in profile.layers)
     known = [name for name in (layers or Layers()).names if name != "other"]
     names = [*known, *(name for name in used if name not in known and name != "other")]
     fills = (Look(colour, hatch) for hatch in itertools.cycle(_HATCHES) for colour in _PALETTE)
@@ -114,20 +90,20 @@ def looks(result: dict[str, Any], layers: Layers | None = None) -> dict[str, Loo
     return found | ({"other": Look(OTHER)} if "other" in used else {})
 
 
-def ladder(result: dict[str, Any], layers: Layers | None = None) -> Figure:
+def ladder(result: ExactResult, layers: Layers | None = None) -> Figure:
     """What an I/O costs on every rung: a bar for each kernel, stacked by layer.
 
     Operations are side by side; block sizes are below each other, each with a scale of its own.
     """
-    table, fills = rows(result), looks(result, layers)
-    kernels = [kernel["name"] for kernel in result["kernels"]]
-    sizes = list(dict.fromkeys(row.size for row in table if row.size)) or [0]
+    table, fills = result.rows(), looks(result, layers)
+    kernels = result.names
+    sizes = list(dict.fromkeys(row.block_size for row in table if row.block_size)) or [0]
     ops = list(dict.fromkeys(row.op for row in table if row.op != "none")) or ["none"]
     # What does no I/O goes with the first size and operation.
     cells: dict[tuple[int, str], dict[str, Row]] = {}
     groups: dict[int, dict[str, None]] = {size: {} for size in sizes}
     for row in table:
-        size, op = row.size or sizes[0], ops[0] if row.op == "none" else row.op
+        size, op = row.block_size or sizes[0], ops[0] if row.op == "none" else row.op
         cells.setdefault((size, op), {})[row.rung] = row
         groups[size][row.rung] = None
     pitch = len(kernels) + 0.8
@@ -166,10 +142,12 @@ def ladder(result: dict[str, Any], layers: Layers | None = None) -> Figure:
     return figure
 
 
-def _length(record: dict[str, Any]) -> float:
-    return max(
-        record["instructions_per_io"], sum(record.get("profile", {}).get("layers", {}).values())
-    )
+def _length(record: ExactRecord) -> float:
+    return max(record.instructions_per_io, sum(_layers(record).values()))
+
+
+def _layers(record: ExactRecord) -> dict[str, float]:
+    return record.profile.layers if record.profile else {}
 
 
 def _bars(
@@ -188,12 +166,12 @@ def _bars(
             if record is None:
                 continue
             y = index * pitch + at
-            layers = record.get("profile", {}).get("layers")
+            layers = _layers(record)
             if not layers:
-                axes.barh(y, record["instructions_per_io"], height=0.86, color=_UNPROFILED)
+                axes.barh(y, record.instructions_per_io, height=0.86, color=_UNPROFILED)
             left = 0.0
             for name, look in fills.items():
-                count = (layers or {}).get(name, 0)
+                count = layers.get(name, 0)
                 if not count:
                     continue
                 axes.barh(
@@ -207,7 +185,7 @@ def _bars(
                     )  # fmt: skip
                 left += count
             axes.text(
-                _length(record) + most / 100, y, f"{record['instructions_per_io']:,.2f}",
+                _length(record) + most / 100, y, f"{record.instructions_per_io:,.2f}",
                 va="center", fontsize=7,
             )  # fmt: skip
     axes.set_xlim(0, most * 1.2)
@@ -239,16 +217,16 @@ def _rung_names(axes: Axes, rungs: Sequence[str], kernels: Sequence[str]) -> Non
     second.spines["left"].set_visible(False)
 
 
-def history(result: dict[str, Any]) -> Figure:
+def history(result: ExactResult) -> Figure:
     """What an I/O costs from kernel to kernel: a small chart for each rung and block size.
 
     The scales do not begin at zero; each spans at least 5 % of its figures, lest a difference of
     nothing look like one.
     """
-    kernels = [kernel["name"] for kernel in result["kernels"]]
+    kernels = result.names
     charts: dict[tuple[str, int], list[Row]] = {}
-    for row in rows(result):
-        charts.setdefault((row.rung, row.size), []).append(row)
+    for row in result.rows():
+        charts.setdefault((row.rung, row.block_size), []).append(row)
     across = min(3, len(charts))
     down = -(-len(charts) // across)
     with matplotlib.rc_context(_STYLE):
@@ -257,7 +235,7 @@ def history(result: dict[str, Any]) -> Figure:
         for axes, ((rung, size), group) in zip(grid, charts.items(), strict=False):
             points = {
                 row.op: {
-                    at: row.records[kernel]["instructions_per_io"]
+                    at: row.records[kernel].instructions_per_io
                     for at, kernel in enumerate(kernels)
                     if kernel in row.records
                 }

@@ -15,6 +15,7 @@ from iopath.cache import digest_file
 from iopath.errors import IopathError
 from iopath.plan import NOISE_PASSES, Run
 from iopath.programs import guest_program
+from iopath.result import Result
 
 PASSES = 20
 _ROUND_NS = 5_000_000
@@ -54,8 +55,8 @@ def measure(
     warn: Callable[[str], None],
     *,
     strict: bool,
-) -> dict[str, Any]:
-    """Measure *runs* on the running machine: the result, as result.schema.json says.
+) -> Result:
+    """Measure *runs* on the running machine.
 
     A run that this kernel or machine refuses is left out, with a warning, unless *strict*."""
     devices.check(runs)
@@ -86,7 +87,7 @@ def measure(
         }
         for one, first in zip(series, noise, strict=True)
     ]
-    return whole
+    return result.parse(whole)
 
 
 def result_of(cpu: int, records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from iopath import __version__, assemble, guest, host, jobs, noise, process, result, survey, timed
+from iopath import (
+    __version__,
+    assemble,
+    guest,
+    host,
+    jobs,
+    kernelinfo,
+    noise,
+    process,
+    result,
+    survey,
+    timed,
+)
 from iopath.apt import Apt
 from iopath.assemble import Counted
 from iopath.build import Built, build, debug_info
@@ -32,6 +44,7 @@ from iopath.plan import (
 )
 from iopath.programs import guest_program
 from iopath.progress import Reporter
+from iopath.result import Result
 from iopath.sources import source_digest
 
 _POLL = 0.25  # seconds between two looks at a job's progress
@@ -76,12 +89,10 @@ class Session:
 
     def measure(
         self, names: Sequence[str], settings: Settings, executor: Executor | None = None
-    ) -> dict[str, Any]:
+    ) -> Result:
         """Measure the kernels *names*. Guests run in *executor*, which the caller shuts down, or
-        else in threads, one per CPU.
-
-        The result is as result.schema.json says. If any kernel fails, the others' measurements are
-        finished (and cached) before the first failure is raised.
+        else in threads, one per CPU. If any kernel fails, the others' measurements are finished
+        (and cached) before the first failure is raised.
         """
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
@@ -116,27 +127,28 @@ class Session:
                 process.stop_all()
                 pool.shutdown(cancel_futures=True)
                 raise
-        for _, records in measured:
-            for record in records:
-                for text in noise.findings(record):
-                    kernel, rung = record["kernel"]["name"], result.title(record)
-                    self.reporter.warn(f"{kernel}: {rung}: {text}")
-        return {
-            "schema": result.SCHEMA,
-            "program": f"iopath {__version__}",
-            "mode": "exact",
-            "qemu": {"version": qemu.version, "digest": qemu.digest},
-            "machine": {
-                "cpu": settings.machine.cpu,
-                "memory_mib": settings.machine.memory,
-                "cmdline": settings.machine.cmdline,
-                "seed": settings.machine.seed,
-            },
-            "programs": {name: digest_file(guest_program(name)) for name in ("init", "ioloop")},
-            "source": source_digest(),
-            "kernels": [description for description, _ in measured],
-            "results": [record for _, records in measured for record in records],
-        }
+        whole = result.parse(
+            {
+                "schema": result.SCHEMA,
+                "program": f"iopath {__version__}",
+                "mode": "exact",
+                "qemu": {"version": qemu.version, "digest": qemu.digest},
+                "machine": {
+                    "cpu": settings.machine.cpu,
+                    "memory_mib": settings.machine.memory,
+                    "cmdline": settings.machine.cmdline,
+                    "seed": settings.machine.seed,
+                },
+                "programs": {name: digest_file(guest_program(name)) for name in ("init", "ioloop")},
+                "source": source_digest(),
+                "kernels": [description for description, _ in measured],
+                "results": [record for _, records in measured for record in records],
+            }
+        )
+        for record in whole.results:
+            for text in noise.findings(record):
+                self.reporter.warn(f"{record.kernel.name}: {record.title}: {text}")
+        return whole
 
     def _measure_time(
         self,
@@ -145,7 +157,7 @@ class Session:
         runs: Sequence[Run],
         settings: Settings,
         qemu: Qemu,
-    ) -> dict[str, Any]:
+    ) -> Result:
         """Measure time in guests that run on the processor itself, one after the other."""
         if settings.machine.accel == "kvm":
             guest.need_kvm()
@@ -163,7 +175,7 @@ class Session:
                     )
                 whole["kernels"].append(described)
                 whole["results"] += records
-        return whole
+        return result.parse(whole)
 
     def possible(self, name: str, built: Built, runs: Sequence[Run]) -> list[Run]:
         """Those of *runs* whose preconditions a kernel meets; the others are warned of."""
@@ -248,7 +260,7 @@ class _Work:
             again = partial(profiled, at=at) if settings.profile else None
             made = assemble.results(name, built.release, boots, again, debug)
             records |= {run.region: record for run, record in zip(guests[at], made, strict=True)}
-        described = result.describe(name, built, found[0][0].records(), settings)
+        described = kernelinfo.describe(name, built, found[0][0].records(), settings)
         return described, [records[run.region] for run in possible]
 
     def _entry(self, name: str, job: Job) -> Path:

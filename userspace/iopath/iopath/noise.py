@@ -22,9 +22,10 @@ With fewer boots there is no verdict.
 import functools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from iopath.result import ExactRecord
 
 FEWEST = 4  # boots of each kernel that a verdict takes
 LADDER_ERROR = 0.002  # how often any row of a ladder may differ by the first kind of noise
@@ -84,22 +85,22 @@ def judge(
     return found
 
 
-def findings(record: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[str]:
+def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str]:
     """What of a record its median does not show, in words; with *before*, also that rounds have
     come to differ by much more than they did."""
     found = []
-    if before and record["spread"] > _JUMP_TIMES * before["spread"] + _JUMP:
+    if before and record.spread > _JUMP_TIMES * before.spread + _JUMP:
         found.append(
-            f"rounds differ by {record['spread']:,.2f} instructions per I/O, before by"
-            f" {before['spread']:,.2f}"
+            f"rounds differ by {record.spread:,.2f} instructions per I/O, before by"
+            f" {before.spread:,.2f}"
         )
-    if "mean" not in record:
+    if record.mean is None or record.mean_boots is None:
         return found
-    above = record["mean"] - record["instructions_per_io"]
-    if abs(above) > max(_RARE, _spread(record["mean_boots"])):
+    above = record.mean - record.instructions_per_io
+    if abs(above) > max(_RARE, _spread(record.mean_boots)):
         found.append(
-            f"something comes less often than once in a round: the mean is {record['mean']:,.2f}"
-            f" instructions per I/O, the median {record['instructions_per_io']:,.2f}"
+            f"something comes less often than once in a round: the mean is {record.mean:,.2f}"
+            f" instructions per I/O, the median {record.instructions_per_io:,.2f}"
         )
     return found
 

@@ -171,7 +171,7 @@ class BootProfile:
         return self._segments[key]
 
     def region(self, number: int, ios_per_round: int) -> dict[str, Any]:
-        """The profile of a region, per I/O, as result.schema.json has it."""
+        """The profile of a region, per I/O, as result.schema.json describes it."""
         region = self.regions.get(number)
         if region is None or not region.rounds:
             raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")

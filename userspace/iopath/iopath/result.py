@@ -1,212 +1,347 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results: made from what guests recorded, checked, read from files."""
+"""The types of results, and how they are read from files.
 
+There are two kinds of result: an exact one, counted in an emulated guest, and one of a machine, in
+time. The files are described by result.schema.json and hardware.schema.json.
+"""
+
+import functools
 import json
-import re
-import statistics
-import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from iopath import process
-from iopath.build import Built
 from iopath.errors import IopathError, UsageError
-from iopath.plan import CLOCKSOURCE, Run, Settings
+from iopath.profiles import COUNTS, ExactProfile, SampledProfile
+
+if TYPE_CHECKING:
+    import cattrs
 
 SCHEMA = 1
 
-# What of a kernel's configuration is known to lengthen or shorten an I/O's path.
-_MATTERS = re.compile(
-    r"(?:PREEMPT\w*|HZ|NO_HZ\w*|CPU_MITIGATIONS|SPECULATION_MITIGATIONS|"
-    r"RETPOLINE|RETHUNK|PAGE_TABLE_ISOLATION|CALL_DEPTH_TRACKING|SRSO|X86_KERNEL_IBT|CFI_CLANG|CFI"
-    r"|BLK_CGROUP\w*|BLK_DEV_IO_TRACE|BLK_WBT|BUFFER_HEAD|FUNCTION_TRACER|HARDENED_USERCOPY"
-    r"|INIT_ON_(?:ALLOC|FREE)_DEFAULT_ON|FORTIFY_SOURCE|RANDSTRUCT\w*|STACKPROTECTOR\w*|LSM"
-    r"|DEBUG_LIST|LIST_HARDENED|SLUB_DEBUG|KASAN|LOCKDEP|PROVE_LOCKING|SECURITY|MEMCG"
-    r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)"
-)
-# What a configuration finds out of the compiler and the other tools, what each architecture can do,
-# and the kernel's own name.
-_PROBES = re.compile(
-    r"(?:CC|GCC|CLANG|AS|LLD|PAHOLE|RUSTC?|BINDGEN|TOOLS|HAS|HAVE|ARCH_HAS|ARCH_HAVE|ARCH_WANTS?"
-    r"|ARCH_SUPPORTS|ARCH_USES?)_\w+|LD_(?!DEAD)\w+|\w+_VERSION|\w+_VERSION_TEXT|BUILD_SALT"
-)
-_OPTION = re.compile(r"(?:# )?CONFIG_(?:MITIGATION_)?(\w+)(?:=(.*)| is not set)")
-_OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
+# The drawings of a result, which are files of these kinds.
+VIEWS = ("html", "markdown", "svg", "png", "history")
+
+Key = tuple[str, str, int]  # rung, operation, block size
 
 
-def _calm(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rounds of a run, and those of them that no interrupt came into, as far as is known."""
-    rounds = [part for job in record["jobs"] for part in job["rounds"]]
-    return rounds, [part for part in rounds if part["interrupts"] == 0]
+def title(rung: str, op: str) -> str:
+    """A rung and its operation, e.g. "dio.pread read"."""
+    return rung if op == "none" else f"{rung} {op}"
 
 
-def check_calibration(record: dict[str, Any]) -> None:
-    """A loop of known length must count to that length, or no figure means anything."""
-    expected = record["expected_instructions"]
-    _, calm = _calm(record)
-    measured = [part["tsc"] for part in calm]
-    if not measured or not 0 <= min(measured) - expected <= max(measured) - expected <= _OVERHEAD:
-        raise IopathError(
-            f"the guest's clock does not count instructions: a loop of {expected} took"
-            f" {', '.join(map(str, measured)) or 'too long'}"
+def size_text(size: int) -> str:
+    """A number of bytes as people write it: 512 B, 4 KiB, 1 MiB."""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+@dataclass(kw_only=True)
+class Kernel:
+    """A kernel. Of one that a guest ran, its package and the guest's settings are known, too."""
+
+    name: str
+    release: str
+    version: str | None = None
+    origin: str | None = None
+    banner: str
+    compiler: str
+    cpu_model: str | None = None
+    cmdline: str
+    clocksource: str
+    config: dict[str, str]
+    digests: dict[str, str] | None = None
+    modules: dict[str, dict[str, str]]
+    zero_fill: bool | None = None
+    coherent: bool | None = None
+    quiet_after_seconds: int | None = None
+
+    @property
+    def shims(self) -> str:
+        """The compatibility shims that its modules use."""
+        return ", ".join(
+            filter(None, (facts.get("iopath_shims", "") for facts in self.modules.values()))
         )
 
 
-def clock(record: dict[str, Any]) -> int:
-    """How long the rounds of a run took by the guest's clock."""
-    return sum(part["tsc"] for part in _calm(record)[0])
+@dataclass(kw_only=True)
+class ExactKernel(Kernel):
+    """The kernel of an exact result."""
+
+    version: str = field()
+    origin: str = field()
+    cpu_model: str = field()
+    digests: dict[str, str] = field()
+    zero_fill: bool = field()
+    coherent: bool = field()
+    quiet_after_seconds: int = field()
 
 
-def figure(
-    name: str,
-    release: str,
-    run: Run,
-    outputs: Sequence[dict[str, Any]],
-    longs: Sequence[dict[str, Any]],
-) -> dict[str, Any]:
-    """The record of one rung from ioloop's outputs and the figures of the long runs, of each one
-    for each boot.
+@dataclass(kw_only=True)
+class KernelName:
+    """The kernel that a record is of."""
 
-    A boot's figure is the median over the rounds that no interrupt came into, its spread their
-    largest less their smallest; the rung's figure is the median over the boots, of an even number
-    the lower of the middle two, so that it is the figure of a boot.
-    """
-    figures, spreads, interrupted, whole = [], [], 0, []
-    for output in outputs:
-        rounds, calm_rounds = _calm(output)
-        calm = [part["tsc"] / part["ios"] for part in calm_rounds]
-        if len(calm) < len(rounds) / 4:
-            raise IopathError(
-                f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds went without"
-                " an interrupt; try a smaller block size"
-            )
-        figures.append(statistics.median(calm))
-        spreads.append(max(calm) - min(calm))
-        interrupted += len(rounds) - len(calm)
-        whole += [part["tsc"] / part["ios"] for part in rounds]
-    middle = statistics.median_low(figures)
-    means, deferred = ([long[name] for long in longs] for name in ("mean", "with_deferred"))
-    return {
-        "kernel": {"name": name, "release": release},
-        "rung": run.rung.name,
-        "op": run.op,
-        "block_size": run.block_size,
-        "instructions_per_io": round(middle, 4),
-        "spread": round(max(spreads), 4),
-        "boots": [round(figure, 4) for figure in figures],
-        "boot_spread": round(max(figures) - min(figures), 4),
-        "profile_boot": figures.index(middle),
-        "mean": statistics.median_low(means),
-        "mean_boots": means,
-        "with_deferred": statistics.median_low(deferred),
-        "with_deferred_boots": deferred,
-        "long_run_ios": run.long_ios,
-        "mean_with_interrupts": round(statistics.fmean(whole), 4),
-        "rounds": len(whole),
-        "rounds_with_interrupts": interrupted,
-        "ios_per_round": run.ios,
-        "batch": run.rung.batch,
-        "command": run.rung.command(run.op, run.block_size, run.region),
-    }
+    name: str
+    release: str
 
 
-def describe(
-    name: str, built: Built, records: dict[str, str], settings: Settings
-) -> dict[str, Any]:
-    """Everything about the kernel and the guest that could explain a difference."""
-    version = records["/proc/version"].strip()
-    cpu = re.search(r"model name\s*:\s*(.*)", records["/proc/cpuinfo"])
-    return {
-        "name": name,
-        "release": built.release,
-        "version": built.version,
-        "origin": built.origin,
-        "banner": version,
-        "compiler": compiler(version),
-        "cpu_model": cpu.group(1) if cpu else "unknown",
-        "cmdline": records["/proc/cmdline"].strip(),
-        "clocksource": records[CLOCKSOURCE].strip(),
-        "config": options(built.config.read_text()),
-        "digests": built.digests,
-        "modules": {key: _modinfo(path) for key, path in built.modules.items()},
-        "zero_fill": settings.fill,
-        "coherent": settings.coherent,
-        "quiet_after_seconds": len(records["quiet"].splitlines()),
-    }
+@dataclass(kw_only=True)
+class Record:
+    """One rung, operation and block size on one kernel."""
+
+    kernel: KernelName
+    rung: str
+    op: str
+    block_size: int
+    command: list[str]
+
+    @property
+    def key(self) -> Key:
+        return self.rung, self.op, self.block_size
+
+    @property
+    def title(self) -> str:
+        return title(self.rung, self.op)
+
+    @property
+    def size(self) -> str:
+        return size_text(self.block_size) if self.block_size else ""
 
 
-def compiler(banner: str) -> str:
-    """What compiled a kernel, by its /proc/version."""
-    found = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", banner)
-    return found.group(1).strip() if found else "unknown"
+@dataclass(kw_only=True)
+class ExactRecord(Record):
+    """Instructions per I/O, with the figures of each boot."""
+
+    instructions_per_io: float
+    spread: float
+    boots: list[float]
+    boot_spread: float
+    profile_boot: int | None = None
+    mean: float | None = None
+    mean_boots: list[float] | None = None
+    with_deferred: float | None = None
+    with_deferred_boots: list[float] | None = None
+    long_run_ios: int | None = None
+    mean_with_interrupts: float
+    rounds: int
+    rounds_with_interrupts: int
+    ios_per_round: int
+    batch: int
+    profile: ExactProfile | None = None
 
 
-def options(config: str) -> dict[str, str]:
-    """A kernel's configuration, but for what it finds out of the tools that compile it."""
-    found = {}
-    for match in filter(None, map(_OPTION.fullmatch, config.splitlines())):
-        name, value = match.groups()
-        if matters(name) or not _PROBES.fullmatch(name):
-            found[name] = "n" if value is None else value.strip('"')
-    return found
+@dataclass(kw_only=True)
+class Figure:
+    """A median, its confidence interval and its noise."""
+
+    median: float
+    low: float
+    high: float
+    noise: float
+    boots: list[float] | None = None
 
 
-def matters(option: str) -> bool:
-    """Whether an option is known to lengthen or shorten an I/O's path."""
-    return _MATTERS.fullmatch(option) is not None
+@dataclass(kw_only=True)
+class HardwareRecord(Record):
+    """Time and counters per I/O, or a profile of time."""
+
+    figures: dict[str, Figure] | None = None
+    absent: dict[str, str] | None = None
+    samples: int | None = None
+    rounds: int | None = None
+    ios_per_round: int | None = None
+    batch: int | None = None
+    profile: SampledProfile | None = None
 
 
-def _modinfo(path: Path) -> dict[str, str]:
-    """What the module says of its own build."""
-    output = subprocess.run(
-        [process.need("modinfo", "kmod"), path], capture_output=True, text=True, check=False
-    ).stdout
-    facts = dict(line.split(":", 1) for line in output.splitlines() if ":" in line)
-    kept = ("version", "srcversion", "vermagic", "iopath_shims")
-    return {key: facts[key].strip() for key in kept if key in facts}
+@dataclass
+class Row:
+    """One rung, operation and block size, with the record of each kernel that has it."""
+
+    rung: str
+    op: str
+    block_size: int
+    records: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.rung, self.op, self.block_size
+
+    @property
+    def title(self) -> str:
+        size = size_text(self.block_size) if self.block_size else ""
+        return " ".join(filter(None, [title(self.rung, self.op), size]))
 
 
-def load(path: Path) -> dict[str, Any]:
-    """A result file, checked. Raises IopathError for one that is not ours or newer than we are."""
+@dataclass(kw_only=True)
+class Result:
+    """What is common to both kinds of result."""
+
+    heading: ClassVar[str]  # of what is measured per I/O
+    profiled_by: ClassVar[str]  # how a profile is made
+    counts: ClassVar[tuple[str, ...]]  # of a function in a profile; the first one is shown
+
+    schema: int
+    program: str
+    mode: str
+    machine: Any
+    programs: dict[str, str]
+    kernels: list[Any]
+    results: list[Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [kernel.name for kernel in self.kernels]
+
+    @property
+    def views(self) -> Sequence[str]:
+        """The drawings that there are of it."""
+        return VIEWS
+
+    @property
+    def profiled(self) -> bool:
+        return any(record.profile for record in self.results)
+
+    def rows(self) -> list[Row]:
+        """The records by rung, operation and block size, in the order of the ladder."""
+        found: dict[Key, Row] = {}
+        for record in self.results:
+            found.setdefault(record.key, Row(*record.key)).records[record.kernel.name] = record
+        return list(found.values())
+
+
+@dataclass(kw_only=True)
+class Qemu:
+    version: str
+    digest: str
+
+
+@dataclass(kw_only=True)
+class GuestMachine:
+    cpu: str
+    memory_mib: int
+    cmdline: str
+    seed: int
+
+
+@dataclass(kw_only=True)
+class ExactResult(Result):
+    """Instructions, counted in an emulated guest."""
+
+    heading = "Instructions"
+    profiled_by = (
+        "Where the instructions go. These are counted one by one. The guest's clock, which gives"
+        " the figures of the summary, also counts the few instructions per round that read it."
+    )
+    counts = COUNTS
+
+    qemu: Qemu
+    machine: GuestMachine
+    source: str
+    kernels: list[ExactKernel]
+    results: list[ExactRecord]
+
+
+@dataclass(kw_only=True)
+class HostMachine:
+    cpu: int
+    cpu_model: str
+    microcode: str
+    cpus: int
+    governor: str
+    boost: str
+    smt_siblings: list[int]
+    isolated: str
+    guest: bool
+    load: float
+    mitigations: dict[str, str]
+    warnings: list[str]
+
+
+@dataclass(kw_only=True)
+class HardwareResult(Result):
+    """Time, and the processor's counters, on the machine itself."""
+
+    heading = "Time"
+    profiled_by = "Where the time goes, by perf's samples."
+    counts = ("ns", "samples")
+
+    machine: HostMachine
+    kernels: list[Kernel]
+    results: list[HardwareRecord]
+
+    @property
+    def views(self) -> Sequence[str]:
+        return ("html",) if self.profiled else ()
+
+
+_KINDS: Mapping[str, tuple[type[Result], str]] = {
+    "exact": (ExactResult, "result.schema.json"),
+    "hardware": (HardwareResult, "hardware.schema.json"),
+}
+
+
+@functools.cache
+def _converter() -> "cattrs.Converter":
+    import cattrs  # slow to load
+
+    return cattrs.Converter(omit_if_default=True, detailed_validation=False)
+
+
+def parse(data: object, what: str = "the result") -> Result:
+    """The result that *data* is, as read from JSON. Raises IopathError if it is none."""
+    mode = data.get("mode") if isinstance(data, dict) else None
+    kind, schema = _KINDS["hardware" if mode == "hardware" else "exact"]
+    _validate(data, schema, what)
+    return _converter().structure(data, kind)
+
+
+def dump(result: object) -> dict[str, Any]:
+    """A result or a comparison as it is written to JSON."""
+    return _converter().unstructure(result)
+
+
+def load(path: Path) -> Result:
+    """The result in a file. Raises IopathError for another file, and for a newer format."""
     try:
-        result = json.loads(path.read_text())
+        data = json.loads(path.read_text())
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise IopathError(f"{path} is not a result file: {error}") from error
-    version = result.get("schema") if isinstance(result, dict) else None
+    version = data.get("schema") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA:
         raise IopathError(
             f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
         )
-    validate(result, str(path))
-    return result
+    return parse(data, str(path))
 
 
-def validate(result: object, what: str) -> None:
+def _validate(data: object, schema: str, what: str) -> None:
     import jsonschema
 
-    of_machine = isinstance(result, dict) and result.get("mode") == "hardware"
-    name = "hardware.schema.json" if of_machine else "result.schema.json"
-    schema = json.loads((Path(__file__).parent / name).read_text())
+    text = (Path(__file__).parent / schema).read_text()
     try:
-        jsonschema.validate(result, schema)
+        jsonschema.validate(data, json.loads(text))
     except jsonschema.ValidationError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         raise IopathError(f"{what} is not a result file: at {place}: {error.message}") from error
 
 
-def fold_all(results: Sequence[dict[str, Any]]) -> str:
-    """The stacks of profiled results as flame graph tools read them, a line each:
-    "KERNEL;RUNG;a;b COUNT". Counts are whole numbers there, so these are of 1000 I/Os."""
+def fold(records: Iterable[Record]) -> str:
+    """The stacks of profiled records as flame graph tools read them, one a line:
+    "KERNEL;RUNG;a;b COUNT". The tools take whole numbers, so the counts are of 1000 I/Os."""
     return "".join(
-        f"{record['kernel']['name']};{title(record)};{stack} {round(count * 1000)}\n"
-        for record in results
-        for stack, count in record["profile"]["stacks"]
+        f"{record.kernel.name};{record.title};{stack} {round(count * 1000)}\n"
+        for record in records
+        if record.profile
+        for stack, count in record.profile.stacks
     )
 
 
-def title(record: dict[str, Any]) -> str:
-    """A result's rung and operation, e.g. "dio.pread read"."""
-    return record["rung"] if record["op"] == "none" else f"{record['rung']} {record['op']}"
+def of_kernel(records: Sequence[Any], name: str) -> list[Any]:
+    """The records of one kernel."""
+    return [record for record in records if record.kernel.name == name]

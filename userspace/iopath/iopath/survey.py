@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from iopath import result
+from iopath import kernelinfo
 from iopath.errors import UsageError
 
 NAME = "host"
@@ -121,9 +121,9 @@ def describe() -> dict[str, Any]:
         "name": NAME,
         "release": release,
         "banner": banner,
-        "compiler": result.compiler(banner),
+        "compiler": kernelinfo.compiler(banner),
         "cmdline": _read("/proc/cmdline"),
         "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "config": result.options(config.read_text()) if config else {},
+        "config": kernelinfo.options(config.read_text()) if config else {},
         "modules": modules,
     }

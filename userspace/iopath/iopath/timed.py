@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from iopath import guest, result, samples
+from iopath import guest, kernelinfo, samples
 from iopath.build import Built
 from iopath.machine import Qemu
 from iopath.plan import NOISE_PASSES, TIMED, TIMED_ROUNDS, Run, Settings, groups, make_image
@@ -54,4 +54,4 @@ def measure(
                 "command": run.rung.command(run.op, run.block_size, run.region),
             }
         )
-    return result.describe(name, built, boots[0], settings), records
+    return kernelinfo.describe(name, built, boots[0], settings), records

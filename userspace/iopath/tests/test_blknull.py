@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import fio
 import pytest
@@ -23,6 +22,7 @@ from iopath.machine import Qemu
 from iopath.measure import Session
 from iopath.modules import uncompressed, with_dependencies
 from iopath.plan import Run, Settings
+from iopath.result import Result
 from iopath.rungs import RUNGS, select
 from iopath.states import States
 
@@ -42,17 +42,17 @@ SHAPES = [rung.name.removeprefix("mq.") for rung in RUNGS if rung.name.startswit
 Figures = dict[tuple[str, str], tuple[float, float]]
 
 
-def figures(found: dict[str, Any]) -> Figures:
+def figures(found: Result) -> Figures:
     return {
-        (record["rung"], record["op"]): (
-            record["instructions_per_io"],
+        (record.rung, record.op): (
+            record.instructions_per_io,
             sum(
-                function["instructions"]
-                for function in record["profile"]["functions"]
-                if function["layer"] == "driver"
+                function.instructions
+                for function in record.profile.functions
+                if function.layer == "driver"
             ),
         )
-        for record in found["results"]
+        for record in found.results
     }
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Charts show the figures they are given, and look the same each time."""
 
-import copy
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 from iopath import charts
 from iopath.errors import UsageError
 from iopath.layers import Layers
+from iopath.result import parse
 
 COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
 DIGEST = "0123456789abcdef" * 4
@@ -147,11 +147,11 @@ def texts(figure: Figure) -> list[str]:
 
 def test_bars_are_stacked_by_layer_and_add_up() -> None:
     result = a_result(a_record(name, "dio.pread", "read", 4096) for name in ("a", "b"))
-    figure = charts.ladder(result)
+    figure = charts.ladder(parse(result))
     profile = result["results"][0]["profile"]
     drawn = bars(figure.axes[0])
     assert len(drawn) == 2
-    looks = charts.looks(result)
+    looks = charts.looks(parse(result))
     for parts in drawn.values():
         assert {colour: width for _, width, colour in parts} == pytest.approx(
             {looks[name].colour: count for name, count in profile["layers"].items()}
@@ -167,16 +167,18 @@ def test_bars_are_stacked_by_layer_and_add_up() -> None:
 
 def test_operations_are_beside_and_sizes_below_each_other() -> None:
     figure = charts.ladder(
-        a_result(
-            [
-                a_record("a", "syscall", "none", 0),
-                *(
-                    a_record("a", rung, op, size)
-                    for rung in ("raw", "dio")
-                    for op in ("read", "write")
-                    for size in (512, 4096)
-                ),
-            ]
+        parse(
+            a_result(
+                [
+                    a_record("a", "syscall", "none", 0),
+                    *(
+                        a_record("a", rung, op, size)
+                        for rung in ("raw", "dio")
+                        for op in ("read", "write")
+                        for size in (512, 4096)
+                    ),
+                ]
+            )
         )
     )
     titles = [axes.get_title(loc="left") for axes in figure.axes]
@@ -188,15 +190,15 @@ def test_operations_are_beside_and_sizes_below_each_other() -> None:
 def test_a_kernel_without_the_rung_has_no_bar() -> None:
     result = a_result([a_record("a", "x", "read", 512), a_record("b", "x", "read", 512),
                        a_record("a", "y", "read", 512)])  # fmt: skip
-    assert len(bars(charts.ladder(result).axes[0])) == 3
+    assert len(bars(charts.ladder(parse(result)).axes[0])) == 3
 
 
 def test_without_a_profile_a_bar_is_the_figure() -> None:
     result = a_result([a_record("a", "dio.pread", "read", 4096, stacks=None)])
-    figure = charts.ladder(result)
+    figure = charts.ladder(parse(result))
     (parts,) = bars(figure.axes[0]).values()
     assert [width for _, width, _ in parts] == [601.93]
-    assert charts.looks(result) == {}
+    assert charts.looks(parse(result)) == {}
     assert not figure.legends
 
 
@@ -205,10 +207,10 @@ def test_layers_look_the_same_in_every_chart() -> None:
     everything = a_result(
         [a_record("a", "x", "read", 512, [((name,), name, 1.0) for name in reversed(names)])]
     )
-    looks = charts.looks(everything)
+    looks = charts.looks(parse(everything))
     assert len(set(looks.values())) == len(names) == len(looks)
     assert list(looks)[-1] == "other"
-    some = charts.looks(a_result([a_record("a", "x", "read", 512)]))
+    some = charts.looks(parse(a_result([a_record("a", "x", "read", 512)])))
     assert all(look == looks[name] for name, look in some.items())
 
 
@@ -220,7 +222,7 @@ def test_history_has_each_figure() -> None:
             record["instructions_per_io"] += 10 * number + (op == "write")
             records.append(record)
     del records[3]  # 6.1, write
-    figure = charts.history(a_result(records))
+    figure = charts.history(parse(a_result(records)))
     read, write = figure.axes[0].get_lines()
     assert list(read.get_ydata()) == pytest.approx([601.93, 611.93, 621.93])
     assert list(write.get_xdata()) == [0, 2]
@@ -230,7 +232,7 @@ def test_history_has_each_figure() -> None:
 def test_history_does_not_blow_up_what_is_nothing() -> None:
     result = a_result(a_record(name, "dio.pread", "read", 4096) for name in "abc")
     result["results"][1]["instructions_per_io"] += 0.01
-    bottom, top = charts.history(result).axes[0].get_ylim()
+    bottom, top = charts.history(parse(result)).axes[0].get_ylim()
     assert top - bottom >= 0.05 * 601.93
 
 
@@ -243,7 +245,7 @@ def test_the_same_result_gives_the_same_file(
 ) -> None:
     result = a_result(a_record(name, "dio.pread", "read", 4096) for name in "abc")
     for name in ("one", "two"):
-        charts.save(draw(copy.deepcopy(result)), tmp_path / f"{name}{suffix}")
+        charts.save(draw(parse(result)), tmp_path / f"{name}{suffix}")
     one, two = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
     assert one == two
     if suffix == ".svg":
@@ -254,7 +256,7 @@ def test_the_same_result_gives_the_same_file(
 
 
 def test_charts_that_cannot_be_written(tmp_path: Path) -> None:
-    figure = charts.ladder(a_result([a_record("a", "x", "read", 512)]))
+    figure = charts.ladder(parse(a_result([a_record("a", "x", "read", 512)])))
     with pytest.raises(UsageError, match=r"x\.pdf: charts are written as \.svg or \.png"):
         charts.save(figure, tmp_path / "x.pdf")
     with pytest.raises(UsageError, match="No such file or directory"):

@@ -17,6 +17,7 @@ from iopath.apt import Package
 from iopath.build import image_inputs
 from iopath.cache import Cache
 from iopath.kernels import list_debian, select
+from iopath.result import parse
 from iopath.sources import source_root
 
 
@@ -174,7 +175,7 @@ def test_what_is_not_a_regular_file_is_written_in_place(listed: Command, tmp_pat
 
 
 def test_a_chart_is_written_like_any_other_file(tmp_path: Path) -> None:
-    figure = charts.ladder(a_result([a_record("a", "x", "read", 512)]))
+    figure = charts.ladder(parse(a_result([a_record("a", "x", "read", 512)])))
     for suffix in (".svg", ".png"):
         (tmp_path / f"link{suffix}").symlink_to(f"target{suffix}")
         charts.save(figure, tmp_path / f"link{suffix}")

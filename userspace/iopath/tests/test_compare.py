@@ -14,21 +14,20 @@ from conftest import Command
 from rich.console import Console
 from test_charts import COUNTS, a_record, a_result
 
-from iopath import charts, page, report
-from iopath.compare import (
-    compare,
-    in_order,
-    incomparable,
-    labels,
-    merge,
-    read_limits,
-    regressions,
-    relayer,
-)
+from iopath import charts, limits, terminal, webpage
+from iopath.attribution import relayer
+from iopath.compare import in_order, merge
+from iopath.compare_exact import compare, incomparable
+from iopath.comparison import ExactComparison
 from iopath.errors import IopathError, UsageError
+from iopath.facts import facts
+from iopath.kernelinfo import options
+from iopath.labels import labels
 from iopath.layers import Layers
+from iopath.limits import regressions
+from iopath.markdown import markdown
 from iopath.pathcount import BootProfile, lines_noise
-from iopath.result import options
+from iopath.result import Kernel, dump, parse
 from iopath.symbols import Symbol, Symbols
 
 Row = tuple[str, str, dict[str, float]]  # a function: its name, its layer and its counts
@@ -59,18 +58,19 @@ def two(after: list[Row], before: list[Row] = PLAIN, **lines: float) -> dict[str
     return a_result([profiled("old", before), profiled("new", after, **lines)])
 
 
-def compared(whole: dict[str, Any]) -> dict[str, Any]:
-    return compare(whole, Layers())
+def compared(whole: dict[str, Any]) -> ExactComparison:
+    return compare(parse(whole), Layers())
 
 
 def change(whole: dict[str, Any]) -> dict[str, Any]:
-    return compared(whole)["rungs"][0]["differences"]["new"]
+    """How the first rung differs, as the file has it."""
+    return dump(compared(whole).rungs[0].differences["new"])
 
 
 def shown(whole: dict[str, Any]) -> list[str]:
     """What compare prints, a single space between words."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
-    report.show_comparison(compared(whole), 15, console)
+    terminal.show_comparison(compared(whole), 15, console)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 
 
@@ -107,16 +107,16 @@ def test_changes_that_cancel_are_seen() -> None:
                  "three block core 300.00 200.00 -100.00"):  # fmt: skip
         assert line in lines
     assert "all +0.00" in lines
-    text = page.markdown(whole, compared(whole))
+    text = markdown(parse(whole), compared(whole))
     assert "| one      | 500.00 | 900.00 |    +400.00 |      |" in text.splitlines()
-    assert "same in sum" in page.render(whole, compared(whole))
+    assert "same in sum" in webpage.render(parse(whole), compared(whole))
 
 
 def test_a_cache_line_more_is_seen() -> None:
     whole = two(PLAIN, data_kernel=61.0)
     assert "dio.pread read 4 KiB +1.00 ±0.00" in shown(whole)
-    assert "data lines +1.00 ±0.00" in page.markdown(
-        two([row("one", 501.0, locked=2.0), *PLAIN[1:]], data_kernel=61.0),
+    assert "data lines +1.00 ±0.00" in markdown(
+        parse(two([row("one", 501.0, locked=2.0), *PLAIN[1:]], data_kernel=61.0)),
         compared(two([row("one", 501.0, locked=2.0), *PLAIN[1:]], data_kernel=61.0)),
     )
 
@@ -194,7 +194,7 @@ def test_the_number_of_a_region_is_no_difference() -> None:
     one, other = (a_result([profiled(name, PLAIN)]) for name in ("old", "new"))
     one["results"][0]["command"] = ["/bin/ioloop", "--region=1"]
     other["results"][0]["command"] = ["/bin/ioloop", "--region=7"]
-    assert incomparable([("old.json", one), ("new.json", other)]) == []
+    assert incomparable([("old.json", parse(one)), ("new.json", parse(other))]) == []
 
 
 # What the median of short rounds does not show.
@@ -322,22 +322,31 @@ def test_functions_that_are_side_by_side_on_another_rung_are_not_joined() -> Non
     """A kernel has both, even where a rung executes only one of them."""
     whole = two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])
     assert list(functions(whole)) == ["bio_await"]
-    other = profiled("new", [row("submit_bio_wait", 10.0), row("bio_await", 36.0)])
-    whole["results"].append({**other, "rung": "gen.sync"})
+    for name, rows in (
+        ("old", [row("submit_bio_wait", 20.0)]),
+        ("new", [row("submit_bio_wait", 10.0), row("bio_await", 36.0)]),
+    ):
+        whole["results"].append({**profiled(name, rows), "rung": "gen.sync"})
     assert list(functions(whole)) == ["bio_await", "submit_bio_wait"]
-    data = json.loads(
-        re.search(r'id="data">(.*?)</script>', page.render(whole, compared(whole))).group(1)
-    )
-    assert data["renamed"] == [[[], []], [[], []]]
+    assert joined(whole) == {("", "bio_await"), ("submit_bio_wait", "submit_bio_wait")}
+
+
+def joined(whole: dict[str, Any]) -> set[tuple[str, str]]:
+    """The functions that the page joins on the last rung: their names in both kernels."""
+    text = webpage.render(parse(whole), None)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
+    names = [*data["names"], ""]  # -1 is none
+    rows = data["rungs"][-1]["joined"]["0,1"]["functions"]
+    return {(names[old], names[new]) for old, new, *_ in rows}
 
 
 def test_the_page_joins_by_the_same_names() -> None:
-    whole = two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])
-    data = json.loads(
-        re.search(r'id="data">(.*?)</script>', page.render(whole, compared(whole))).group(1)
-    )
-    pair = [data["names"].index(name) for name in ("submit_bio_wait", "bio_await")]
-    assert data["renamed"] == [[[], [pair]], [[pair], []]]
+    assert joined(two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])) == {
+        ("submit_bio_wait", "bio_await")
+    }
+    assert joined(two([row("odd", 44.0, "other")], [row("blkdev_go", 44.0, "VFS")])) == {
+        ("blkdev_go", "odd")
+    }
 
 
 def test_a_function_with_another_name_keeps_its_layer() -> None:
@@ -388,10 +397,10 @@ functions = ["t*"]
 def test_a_table_of_layers_reaches_file_results_charts_and_page(tmp_path: Path) -> None:
     (tmp_path / "layers.toml").write_text(TABLE)
     layers = Layers(tmp_path / "layers.toml")
-    whole = two(PLAIN)
-    relayer(whole, layers)
-    assert whole["results"][1]["profile"]["layers"] == {"mine": 900.0, "other": 500.0}
-    text = page.render(whole, compare(whole, layers), layers)
+    whole = parse(two(PLAIN))
+    relayer(whole.results, layers)
+    assert whole.results[1].profile.layers == {"mine": 900.0, "other": 500.0}
+    text = webpage.render(whole, compare(whole, layers), layers)
     data = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
     assert [name for name, *_ in data["layers"]] == ["mine", "other"]
     assert {
@@ -404,11 +413,12 @@ def test_a_table_of_layers_reaches_file_results_charts_and_page(tmp_path: Path) 
 
 
 def configured(*configs: str) -> list[str]:
+    rest: Any = dict.fromkeys(("release", "banner", "compiler", "cmdline", "clocksource"), "x")
+    rest["modules"] = {}
     kernels = [
-        {"name": f"k{number}", "config": options(text), "compiler": "gcc", "modules": {}}
-        for number, text in enumerate(configs)
+        {"name": f"k{number}", "config": options(text)} for number, text in enumerate(configs)
     ]
-    return list(labels(kernels))
+    return list(labels([Kernel(**kernel, **rest) for kernel in kernels]))
 
 
 def test_every_option_is_a_label() -> None:
@@ -455,7 +465,7 @@ def test_a_mitigation_is_known_by_both_of_its_names() -> None:
 def test_the_heading_of_a_real_time_kernel_says_so() -> None:
     whole = two(PLAIN)
     whole["kernels"][1]["config"] |= {"PREEMPT_RT": "y", "PREEMPT_DYNAMIC": "y"}
-    texts = dict(report.facts(whole))
+    texts = dict(facts(parse(whole)))
     assert "; PREEMPT_RT, HZ=250" in texts["new"]
     assert "; PREEMPT, HZ=250" in texts["old"]
 
@@ -463,9 +473,9 @@ def test_the_heading_of_a_real_time_kernel_says_so() -> None:
 # Gates.
 
 
-def limits(tmp_path: Path, text: str) -> list[Any]:
+def limited(tmp_path: Path, text: str) -> list[Any]:
     (tmp_path / "limits.toml").write_text(text)
-    return read_limits(tmp_path / "limits.toml")
+    return limits.read(tmp_path / "limits.toml")
 
 
 LOCKED = [row("one", 501.0, locked=3.0), *PLAIN[1:]]
@@ -484,20 +494,20 @@ LOCKED = [row("one", 501.0, locked=3.0), *PLAIN[1:]]
     ],
 )  # fmt: skip
 def test_limits(tmp_path: Path, text: str, found: list[str]) -> None:
-    assert regressions(compared(two(LOCKED)), None, limits(tmp_path, text)) == found
+    assert regressions(compared(two(LOCKED)), None, limited(tmp_path, text)) == found
 
 
 def test_more_than_nothing_is_beyond_any_limit(tmp_path: Path) -> None:
     after = [row("one", 500.0, locked=2.0, indirect=1.0), *PLAIN[1:]]
     assert regressions(
-        compared(two(after)), None, limits(tmp_path, '"dio.pread indirect" = 1000')
+        compared(two(after)), None, limited(tmp_path, '"dio.pread indirect" = 1000')
     ) == ["dio.pread read indirect: new has 1.00 more than old, 1000 % is allowed"]
 
 
 def test_a_limit_of_its_own_goes_before_the_general_one(tmp_path: Path) -> None:
     worse = compared(two(LOCKED))
     assert len(regressions(worse, 0, [])) == 1
-    assert regressions(worse, 0, limits(tmp_path, '"dio.pread" = 1')) == []
+    assert regressions(worse, 0, limited(tmp_path, '"dio.pread" = 1')) == []
     assert regressions(worse, 1, []) == []
 
 
@@ -508,17 +518,17 @@ def test_a_limit_of_its_own_goes_before_the_general_one(tmp_path: Path) -> None:
         ('"dio.pread raed" = 1', "'raed' is neither an operation .* nor a metric"),
         ('"dio.pread read lockd" = 1', "'lockd' is neither"),
         ('"" = 1', "no rung is called ''"),
-        ('"dio.pread" = -1', "dio.pread is not a number of per cent"),
-        ('"dio.pread" = true', "dio.pread is not a number of per cent"),
-        ('"dio.pread" = nan', "dio.pread is not a number of per cent"),
-        ('"dio.pread" = {read = 1}', "dio.pread is not a number of per cent"),
+        ('"dio.pread" = -1', "invalid limit of 'dio.pread': must be a percentage"),
+        ('"dio.pread" = true', "invalid limit of 'dio.pread': must be a percentage"),
+        ('"dio.pread" = nan', "invalid limit of 'dio.pread': must be a percentage"),
+        ('"dio.pread" = {read = 1}', "invalid limit of 'dio.pread': must be a percentage"),
         ("", "has no limits"),
         ("=", "is not a table of limits"),
     ],
 )
 def test_bad_limits(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        limits(tmp_path, text)
+        limited(tmp_path, text)
 
 
 def without(which: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -550,18 +560,18 @@ def test_a_gate_does_not_pass_on_missing_data(
 
 def test_a_limit_judges_its_rung_alone(tmp_path: Path) -> None:
     missing = compared(without(lambda r: r["op"] == "read" and r["kernel"]["name"] == "new"))
-    assert regressions(missing, None, limits(tmp_path, '"dio.pread write" = 0')) == []
+    assert regressions(missing, None, limited(tmp_path, '"dio.pread write" = 0')) == []
     with pytest.raises(IopathError, match=r"cannot judge dio\.pread read: new has no result"):
-        regressions(missing, None, limits(tmp_path, '"dio.pread" = 0'))
+        regressions(missing, None, limited(tmp_path, '"dio.pread" = 0'))
     with pytest.raises(IopathError, match="cannot judge syscall: no result is of that rung"):
-        regressions(missing, None, limits(tmp_path, '"syscall" = 0'))
+        regressions(missing, None, limited(tmp_path, '"syscall" = 0'))
 
 
 def test_a_metric_without_a_profile_cannot_be_judged(tmp_path: Path) -> None:
     whole = two(PLAIN)
     del whole["results"][1]["profile"]
     with pytest.raises(IopathError, match=r"dio\.pread read locked: the results have no profile"):
-        regressions(compared(whole), None, limits(tmp_path, '"dio.pread locked" = 0'))
+        regressions(compared(whole), None, limited(tmp_path, '"dio.pread locked" = 0'))
 
 
 # The command, on files.
@@ -669,26 +679,28 @@ def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
     whole = a_result([profiled(names[0], PLAIN), profiled(names[1], LOCKED)])
     whole["results"][1]["profile"]["functions"][0]["layer"] = "[red]"
     console = Console(file=io.StringIO(), width=400, highlight=False)
-    report.show(whole, console)
-    report.show_comparison(compared(whole), 15, console)
-    report.show_profile(whole, 5, console)
+    terminal.show(parse(whole), console)
+    terminal.show_comparison(compared(whole), 15, console)
+    terminal.show_profile(parse(whole), 5, console)
     text = console.file.getvalue()
     assert all(text.count(name) >= 4 for name in names)
     assert "[red]" in text
     for draw, path in ((charts.ladder, "ladder.svg"), (charts.history, "history.svg")):
-        charts.save(draw(whole), tmp_path / path)
+        charts.save(draw(parse(whole)), tmp_path / path)
         drawn = (tmp_path / path).read_text()
         assert all(f">{name}<" in drawn for name in names), path
 
 
 def test_kernels_that_are_measured_and_files_keep_their_order() -> None:
     """What is named first is what the others are compared with, file or not."""
-    measured = a_result([a_record(name, "x", "read", 512) for name in ("tree:b", "debian:a")])
-    files = {"dir/c.json": a_result([a_record("c", "x", "read", 512)])}
+    measured = parse(
+        a_result([a_record(name, "x", "read", 512) for name in ("tree:b", "debian:a")])
+    )
+    files = {"dir/c.json": parse(a_result([a_record("c", "x", "read", 512)]))}
     for names in (["tree:b", "dir/c.json", "debian:a"], ["dir/c.json", "debian:a", "tree:b"],
                   ["debian:a", "tree:b", "dir/c.json"]):  # fmt: skip
         whole = merge(in_order(names, files, measured))
-        found = [kernel["name"] for kernel in whole["kernels"]]
+        found = whole.names
         assert found == [name if ":" in name else "c" for name in names]
-        assert [record["kernel"]["name"] for record in whole["results"]] == found
-        assert compared(whole)["base"] == found[0]
+        assert [record.kernel.name for record in whole.results] == found
+        assert compare(whole, Layers()).base == found[0]

@@ -12,22 +12,23 @@ from conftest import KERNEL, Command
 from test_page import Parsed, browse, rebuild
 
 from iopath import (
+    compare_time,
     ftrace,
-    hardware,
     host,
-    page,
     perf,
     result,
     rungs,
     samples,
     scaling,
     survey,
+    webpage,
 )
 from iopath.errors import IopathError
 from iopath.layers import Layers
 from iopath.machine import Machine
 from iopath.measure import Session
 from iopath.plan import Run, Settings
+from iopath.result import Figure, HardwareResult
 
 
 @pytest.mark.parametrize(("count", "ranks"), [(6, (0, 5)), (20, (5, 14)), (40, (13, 26))])
@@ -64,9 +65,9 @@ def figure(median: float, half: float, noise: float = 0.0) -> dict[str, float]:
     ],
 )
 def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str) -> None:
-    found = hardware.difference(before, after)
-    assert found["verdict"] == verdict
-    assert found["difference"] == after["median"] - before["median"]
+    found = compare_time.difference(Figure(**before), Figure(**after))
+    assert found.verdict == verdict
+    assert found.difference == after["median"] - before["median"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,8 @@ def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str
 )
 def test_boots_of_guests_are_noise(before: list[float], after: list[float], verdict: str) -> None:
     figures = (figure(100, 0.1) | {"boots": before}, figure(103, 0.1) | {"boots": after})
-    assert hardware.difference(*figures)["verdict"] == verdict  # type: ignore[arg-type]
+    found = compare_time.difference(*(Figure(**part) for part in figures))  # type: ignore[arg-type]
+    assert found.verdict == verdict
 
 
 def test_the_noise_is_of_samples_of_its_own() -> None:
@@ -106,7 +108,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     assert "ns" in done.stdout
     command.left_nothing()
-    return result.load(path)
+    return json.loads(path.read_text())
 
 
 def test_result(measured: dict[str, Any]) -> None:
@@ -196,7 +198,7 @@ def test_kvm(ready: Command, tmp_path: Path) -> None:
     args = ("--accel", "kvm", "--rung", "syscall", "--passes", "6", "--json", path)
     done = ready.run("measure", KERNEL, *args, timeout=60)
     if done.returncode == 0:
-        assert result.load(path)["mode"] == "hardware"
+        assert isinstance(result.load(path), HardwareResult)
     else:
         assert "iopath: --accel kvm: " in done.stderr.splitlines()[-1]
         assert not path.exists()
@@ -210,10 +212,9 @@ def test_time_in_a_guest(session: Session) -> None:
     runs = rungs.select(["syscall", "gen.sync", "dio.pread"])
     settings = Settings(runs, ["read"], machine=machine, passes=6, boots=2)
     measured = session.measure([KERNEL], settings)
-    result.validate(measured, "the result")
-    assert [record["samples"] for record in measured["results"]] == [12, 12, 12]
-    assert [len(record["figures"]["ns"]["boots"]) for record in measured["results"]] == [2, 2, 2]
-    assert all(record["figures"]["ns"]["median"] > 0 for record in measured["results"])
+    assert [record.samples for record in measured.results] == [12, 12, 12]
+    assert [len(record.figures["ns"].boots) for record in measured.results] == [2, 2, 2]
+    assert all(record.figures["ns"].median > 0 for record in measured.results)
 
 
 def test_kvm_counts_no_functions(listed: Command) -> None:
@@ -261,8 +262,7 @@ def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
         "profile": {"event": "cpu-clock", "data": "perf.data", **found},
     }  # fmt: skip
     profiled = host.result_of(0, [record])
-    result.validate(profiled, "the result")
-    text = page.render(profiled, None)
+    text = webpage.render(result.parse(profiled), None)
     parsed = Parsed(text)
     assert "Time per I/O" in parsed.text
     assert measured["machine"]["cpu_model"] in parsed.text

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from test_charts import a_record, a_result
 
 from iopath.noise import FEWEST, findings, judge
+from iopath.result import ExactRecord, parse
 
 ROWS = 33  # of the ladder
 LADDERS = 2000
@@ -126,17 +128,18 @@ def test_a_ladder_without_rows() -> None:
     assert judge([]) == []
 
 
+def recorded(**figures: Any) -> ExactRecord:  # noqa: ANN401
+    """A record with these figures."""
+    record = a_record("a", "dio.pread", "read", 4096, stacks=None) | {"spread": 0.0} | figures
+    return parse(a_result([record])).results[0]
+
+
 @pytest.mark.parametrize(
     ("mean", "found"),
     [(2694.0, 0), (2695.4, 0), (2696.9, 1), (2746.5, 1), (2693.4, 0), (2300.0, 1)],
 )
 def test_a_mean_off_the_median_is_a_finding(mean: float, found: int) -> None:
-    record: dict[str, Any] = {
-        "instructions_per_io": 2694.47,
-        "mean": mean,
-        "mean_boots": [mean, mean + 0.1],
-        "spread": 0.0,
-    }
+    record = recorded(instructions_per_io=2694.47, mean=mean, mean_boots=[mean, mean + 0.1])
     texts = findings(record)
     assert len(texts) == found
     assert all("comes less often than once in a round" in text for text in texts)
@@ -147,7 +150,7 @@ def test_a_mean_off_the_median_is_a_finding(mean: float, found: int) -> None:
 )
 def test_a_spread_that_jumps_is_a_finding(before: float, after: float, found: int) -> None:
     records = [
-        {"instructions_per_io": 10.0, "mean": 10.0, "mean_boots": [10.0], "spread": spread}
+        recorded(instructions_per_io=10.0, mean=10.0, mean_boots=[10.0], spread=spread)
         for spread in (before, after)
     ]
     assert len(findings(records[1], records[0])) == found

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from test_charts import COUNTS, STACKS, Stack, a_record, a_result
 
-from iopath import page
-from iopath.compare import compare
+from iopath import webpage
+from iopath.compare_exact import compare
+from iopath.comparison import ExactComparison
 from iopath.layers import Layers
+from iopath.markdown import markdown
 from iopath.process import need
-from iopath.result import validate
+from iopath.result import parse
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"
 
@@ -91,8 +93,8 @@ def pair(first: str = "old", second: str = "new") -> dict[str, Any]:
     )
 
 
-def compared(result: dict[str, Any]) -> dict[str, Any]:
-    return compare(result, Layers())
+def compared(result: dict[str, Any]) -> ExactComparison:
+    return compare(parse(result), Layers())
 
 
 def rebuild(data: dict[str, Any], flat: list[float]) -> list[list[Any]]:
@@ -108,12 +110,12 @@ def rebuild(data: dict[str, Any], flat: list[float]) -> list[list[Any]]:
 
 
 def test_what_the_tests_use_is_a_result() -> None:
-    validate(pair(), "the tests' result")
+    parse(pair(), "the tests' result")
 
 
 def test_summary_has_figures_changes_and_verdicts() -> None:
     result = pair()
-    parsed = Parsed(page.render(result, compared(result)))
+    parsed = Parsed(webpage.render(parse(result), compared(result)))
     assert ["rung", "old", "new", "change"] in parsed.rows
     assert ["syscall", "43.43", "43.43", "same"] in parsed.rows
     row = ["dio.pread read 4 KiB", "601.93", "627.43", f"+{DIFFERENCE:.2f} (+4.24 %)"]
@@ -123,7 +125,7 @@ def test_summary_has_figures_changes_and_verdicts() -> None:
 
 
 def test_without_a_comparison_changes_have_no_verdict() -> None:
-    parsed = Parsed(page.render(pair(), None))
+    parsed = Parsed(webpage.render(parse(pair()), None))
     assert ["syscall", "43.43", "43.43", "+0.00 (+0.00 %)"] in parsed.rows
     assert ("class", "change ") in parsed.attributes
 
@@ -132,16 +134,16 @@ def test_what_may_be_noise_is_marked() -> None:
     result = pair()
     for record in result["results"]:
         record["boots"] = record["boots"][:1]
-    parsed = Parsed(page.render(result, compared(result)))
+    parsed = Parsed(webpage.render(parse(result), compared(result)))
     assert parsed.rows[2][-1] == "+25.50 (+4.24 %)?"
     assert "four boots or more" in parsed.text
-    assert "+25.50 (+4.24 %)?" in page.markdown(result, compared(result))
+    assert "+25.50 (+4.24 %)?" in markdown(parse(result), compared(result))
 
 
 def test_header_says_what_was_measured_on_what() -> None:
     result = pair()
     result["kernels"][1]["config"]["PREEMPT"] = "n"
-    text = page.render(result, compared(result))
+    text = webpage.render(parse(result), compared(result))
     parsed = Parsed(text)
     for words in ("QEMU 7.2", "CPU max", "nokaslr", "iopath 0", "PREEMPT y/n"):
         assert words in parsed.text
@@ -152,7 +154,7 @@ def test_header_says_what_was_measured_on_what() -> None:
 
 def test_profiles_are_there_whole() -> None:
     result = pair()
-    data = Parsed(page.render(result, compared(result))).data
+    data = Parsed(webpage.render(parse(result), compared(result))).data
     assert data["kernels"] == ["old", "new"]
     assert data["counts"] == list(COUNTS)
     assert [rung["title"] for rung in data["rungs"]] == ["syscall", "dio.pread read 4 KiB"]
@@ -167,19 +169,21 @@ def test_profiles_are_there_whole() -> None:
             for row in profile["functions"]
         } == {path[-1]: (layer, count) for path, layer, count in stacks}
         assert profile["total"] == pytest.approx(sum(row[1] for row in profile["functions"]))
-    given = data["rungs"][1]["differences"]["1"]
-    assert [[row[0], row[4], row[5]] for row in given["functions"]][:3] == [
-        ["vfs_read", 24, ""],
-        ["check", 9, "new"],
-        ["odd", -7.5, "gone"],
-    ]
-    assert sum(row[4] for row in given["functions"]) + given["unattributed"] == pytest.approx(
-        DIFFERENCE
-    )
+    joined = data["rungs"][1]["joined"]["0,1"]
+    rows = {
+        tuple(data["names"][at] if at >= 0 else "" for at in row[:2]): row[4] - row[3]
+        for row in joined["functions"]
+    }
+    assert rows == {("vfs_read", "vfs_read"): 24, ("", "check"): 9, ("odd", ""): -7.5}
+    assert sum(rows.values()) + joined["unattributed"] == pytest.approx(DIFFERENCE)
+    by_layer = {data["layers"][row[0]][0]: row[2] - row[1] for row in joined["layers"]}
+    assert {name: by for name, by in by_layer.items() if by} == {
+        "VFS": 24, "security": 9, "other": -7.5,
+    }  # fmt: skip
 
 
 def test_functions_are_joined_by_the_name_they_are_compared_by() -> None:
-    data = Parsed(page.render(pair(), None)).data
+    data = Parsed(webpage.render(parse(pair()), None)).data
     names, canonical = data["names"], data["canonical"]
     assert canonical[names.index("helper.part.0")] == names.index("helper")
     assert canonical[names.index("submit [blknull]")] == names.index("submit [blknull]")
@@ -189,7 +193,8 @@ def test_functions_are_joined_by_the_name_they_are_compared_by() -> None:
 
 def test_a_tree_has_the_callers_that_execute_nothing_themselves() -> None:
     stacks = [(("a", "b", "c"), "VFS", 1.0), (("a", "b", "d"), "VFS", 2.5), (("e",), "VFS", 3.0)]
-    data = Parsed(page.render(a_result([a_record("k", "x", "read", 512, stacks)]), None)).data
+    result = parse(a_result([a_record("k", "x", "read", 512, stacks)]))
+    data = Parsed(webpage.render(result, None)).data
     flat = data["rungs"][0]["profiles"][0]["stacks"]
     nodes = [(flat[at], data["names"][flat[at + 1]], flat[at + 2]) for at in range(0, len(flat), 3)]
     assert nodes == [(0, "a", 0), (1, "b", 0), (2, "c", 1), (2, "d", 2.5), (0, "e", 3)]
@@ -197,7 +202,7 @@ def test_a_tree_has_the_callers_that_execute_nothing_themselves() -> None:
 
 def test_the_page_needs_nothing_from_outside() -> None:
     result = a_result(a_record(name, "dio.pread", "read", 4096) for name in "abc")
-    text = page.render(result, compared(result))
+    text = webpage.render(parse(result), compared(result))
     assert not re.search(r"https?:|@import|url\((?!#)", text)
     parsed = Parsed(text)
     for name, value in parsed.attributes:
@@ -210,7 +215,7 @@ def test_the_page_needs_nothing_from_outside() -> None:
 
 def test_ids_are_unique_and_references_lead_somewhere() -> None:
     result = a_result(a_record(name, "dio.pread", "read", 4096) for name in "abc")
-    text = page.render(result, compared(result))
+    text = webpage.render(parse(result), compared(result))
     attributes = Parsed(text).attributes
     ids = [value for name, value in attributes if name == "id"]
     assert [name for name, times in Counter(ids).items() if times > 1] == []
@@ -228,8 +233,8 @@ def test_names_are_text_and_never_markup() -> None:
     record = hostile["results"][3]
     record["rung"] = record["profile"]["functions"][0]["name"] = HOSTILE
     record["profile"]["stacks"][0][0] = HOSTILE
-    expected = Parsed(page.render(pair(), compared(pair())))
-    parsed = Parsed(page.render(hostile, compared(hostile)))
+    expected = Parsed(webpage.render(parse(pair()), compared(pair())))
+    parsed = Parsed(webpage.render(parse(hostile), compared(hostile)))
     assert parsed.tags["script"] == expected.tags["script"] == 2
     assert HOSTILE in parsed.data["names"]
     assert parsed.data["kernels"][1] == HOSTILE
@@ -240,7 +245,7 @@ def test_without_profiles_there_are_figures_and_no_script() -> None:
     result = a_result(
         a_record(name, "dio.pread", "read", 4096, stacks=None) for name in ("old", "new")
     )
-    parsed = Parsed(page.render(result, compared(result)))
+    parsed = Parsed(webpage.render(parse(result), compared(result)))
     assert parsed.tags["script"] == 0
     assert ["dio.pread read 4 KiB", "601.93", "601.93", "same"] in parsed.rows
     assert parsed.tags["svg"] == 1
@@ -249,17 +254,17 @@ def test_without_profiles_there_are_figures_and_no_script() -> None:
 @pytest.mark.parametrize(("kernels", "drawn"), [("a", 1), ("ab", 1), ("abc", 2)])
 def test_history_takes_three_kernels(kernels: str, drawn: int) -> None:
     result = a_result(a_record(name, "dio.pread", "read", 4096) for name in kernels)
-    parsed = Parsed(page.render(result, None))
+    parsed = Parsed(webpage.render(parse(result), None))
     assert parsed.tags["svg"] == drawn
 
 
 def test_a_kernel_without_a_rung() -> None:
     result = pair()
     del result["results"][1]  # dio.pread on the base
-    parsed = Parsed(page.render(result, compared(result)))
+    parsed = Parsed(webpage.render(parse(result), compared(result)))
     assert ["dio.pread read 4 KiB", "-", "627.43", ""] in parsed.rows
     assert parsed.data["rungs"][1]["profiles"][0] is None
-    assert "| dio.pread read 4 KiB |     - | 627.43 |" in page.markdown(result, compared(result))
+    assert "| dio.pread read 4 KiB |     - | 627.43 |" in markdown(parse(result), compared(result))
 
 
 def test_a_report_of_five_kernels_and_the_whole_ladder_is_small() -> None:
@@ -273,7 +278,7 @@ def test_a_report_of_five_kernels_and_the_whole_ladder_is_small() -> None:
         for kernel in "abcde"
         for number in range(20)
     )
-    assert len(page.render(result, compared(result))) < 4_000_000
+    assert len(webpage.render(parse(result), compared(result))) < 4_000_000
 
 
 # The text.
@@ -281,7 +286,7 @@ def test_a_report_of_five_kernels_and_the_whole_ladder_is_small() -> None:
 
 def test_the_text_is_a_table_that_reads_well() -> None:
     result = pair()
-    lines = page.markdown(result, compared(result)).splitlines()
+    lines = markdown(parse(result), compared(result)).splitlines()
     assert "| dio.pread read 4 KiB | 601.93 | 627.43 |" in lines
     assert "| syscall              |             same |" in lines
     assert f"+{DIFFERENCE:.2f} (+4.24 %), longer (noise 0.00)" in lines
@@ -295,7 +300,7 @@ def test_the_text_adds_up() -> None:
     result = pair()
     many = [((f"f{number}",), "VFS", 100.0 + number) for number in range(20)]
     result["results"][1] = a_record("old", "dio.pread", "read", 4096, many)
-    text = page.markdown(result, compared(result))
+    text = markdown(parse(result), compared(result))
     _, _, tail = text.partition("### dio.pread read 4 KiB: old to new")
     changes = re.findall(r"^\|[^|]*\|[^|]*\|[^|]*\| +([-+][\d,.]+) \|", tail, re.MULTILINE)
     total = re.search(r"^([-+][\d,.]+) \(", tail, re.MULTILINE)
@@ -313,7 +318,7 @@ def test_the_text_is_narrow_however_many_kernels() -> None:
         for name in names
         for rung in ("dio.pread", "raw.aio.100")
     )
-    lines = page.markdown(result, compared(result)).splitlines()
+    lines = markdown(parse(result), compared(result)).splitlines()
     assert max(map(len, lines)) <= 100
     for name in names:
         assert any(line.startswith("|") and name in line for line in lines)
@@ -323,7 +328,7 @@ def test_a_bar_in_a_name_does_not_break_a_table() -> None:
     result = pair()
     result["results"][3]["profile"]["functions"][2]["name"] = "a|b"
     row = next(
-        line for line in page.markdown(result, compared(result)).splitlines() if "a\\|b" in line
+        line for line in markdown(parse(result), compared(result)).splitlines() if "a\\|b" in line
     )
     assert len(re.findall(r"(?<!\\)\|", row)) == 6
 
@@ -352,7 +357,7 @@ def browse(text: str, address: str, folder: Path) -> Parsed:
 @pytest.mark.parametrize("second", ["new", HOSTILE])
 def test_the_script_draws(second: str, tmp_path: Path) -> None:
     result = pair(second=second)
-    text = page.render(result, compared(result))
+    text = webpage.render(parse(result), compared(result))
     rung = "rung=dio.pread/read/4096"
     parsed = browse(text, f"{rung}&against=&view=functions", tmp_path)
     assert ["gup", "page pinning", "400.00", "63.76 %", *["0.00"] * 6] in parsed.rows
@@ -366,7 +371,7 @@ def test_the_script_draws(second: str, tmp_path: Path) -> None:
 
 def test_the_script_draws_flame_graphs(tmp_path: Path) -> None:
     result = pair()
-    text = page.render(result, compared(result))
+    text = webpage.render(parse(result), compared(result))
     rung = "rung=dio.pread/read/4096&view=flame"
 
     def labels(parsed: Parsed) -> list[str]:

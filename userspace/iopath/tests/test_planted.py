@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 from conftest import Command
 from linux_source import BUILD, LinuxSource
+from test_charts import a_record, a_result
 
-from iopath import bisection, compare, kernels, process, result, rungs
+from iopath import bisection, compare, comparison, kernels, process, result, rungs
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.layers import Layers
 from iopath.measure import Session
 from iopath.plan import Settings
+from iopath.result import Result
 
 guest = pytest.mark.guest
 
@@ -150,8 +152,8 @@ def named(trees: Trees, tmp_path: Path) -> Callable[[str, Path], str]:
 def differences(measured: Path) -> dict[str, dict[str, Any]]:
     """How the second kernel of a result file differs from the first, by rung."""
     whole = compare.compare(result.load(measured), Layers())
-    (other,) = whole["others"]
-    return {rung["rung"]: rung["differences"][other] for rung in whole["rungs"]}
+    (other,) = whole.others
+    return {rung.rung: result.dump(rung.differences[other]) for rung in whole.rungs}
 
 
 @guest
@@ -212,7 +214,7 @@ def test_costs_that_the_median_does_not_show(
     # is what each bio executes at once.
     at_once = change["difference"] - SELDOM["planted_150th"][1] / 100
     assert 0 < at_once < 300
-    mean, deferred = (change["metrics"][name] for name in compare.LONG_RUN)
+    mean, deferred = (change["metrics"][name] for name in comparison.LONG_RUN)
     assert mean["telling"]
     assert deferred["telling"]
     # To allocate memory is seldom dear, too.
@@ -366,7 +368,7 @@ def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
         for line in said
     )
     assert f"first bad: {planted[:12]}" in said
-    kernels = [kernel["name"] for kernel in result.load(out)["kernels"]]
+    kernels = result.load(out).names
     assert kernels == [last_good[:12], planted[:12]]
     change = differences(out)["dio.pread"]
     assert [row["name"] for row in change["functions"] if row["difference"]] == [FUNCTION]
@@ -383,14 +385,15 @@ class Figures:
         self._figure = figure
         self.measured: list[str] = []
 
-    def measure(self, names: list[str], settings: Settings) -> dict[str, Any]:
+    def measure(self, names: list[str], settings: Settings) -> Result:
         (name,) = names
         self.measured.append(name)
         figure = self._figure(name)
         if figure is None:
             raise IopathError("it crashed")
-        record = {"instructions_per_io": figure, "boot_spread": 0.02, "kernel": {"name": name}}
-        return {"kernels": [{"name": name}], "results": [record]}
+        record = a_record(name, "dio.pread", "read", 4096, stacks=None)
+        record |= {"instructions_per_io": figure, "boots": [figure] * 4, "boot_spread": 0.02}
+        return result.parse(a_result([record]))
 
 
 def search(figure: Callable[[str], float | None]) -> tuple[bisection.Search, Figures, list[str]]:
@@ -399,8 +402,8 @@ def search(figure: Callable[[str], float | None]) -> tuple[bisection.Search, Fig
     return bisection.Search(session, settings, said.append), session, said  # type: ignore[arg-type]
 
 
-def found(ends: list[dict[str, Any]]) -> list[str]:
-    return [end["kernels"][0]["name"] for end in ends]
+def found(ends: list[Result]) -> list[str]:
+    return [end.names[0] for end in ends]
 
 
 PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]

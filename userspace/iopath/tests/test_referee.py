@@ -69,5 +69,5 @@ def test_the_referee_agrees(session: Session, tmp_path: Path, kernel: str) -> No
     counted = count(session, kernel, tmp_path)
     assert len(counted) == ROUNDS, (tmp_path / "console").read_text(errors="replace")[-1000:]
     settings = Settings(rungs=select(["dio.pread"]), ops=["read"], profile=True)
-    (record,) = session.measure([kernel], settings)["results"]
-    assert record["profile"]["kernel"] == pytest.approx(statistics.median(counted), abs=0.01)
+    (record,) = session.measure([kernel], settings).results
+    assert record.profile.kernel == pytest.approx(statistics.median(counted), abs=0.01)

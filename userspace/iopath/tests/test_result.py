@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from iopath import report
+from iopath import terminal
 from iopath.errors import IopathError, UsageError
+from iopath.figures import check_calibration
+from iopath.figures import figure as make_figure
 from iopath.machine import Machine
 from iopath.plan import Run, Settings
-from iopath.result import SCHEMA, check_calibration, load, validate
-from iopath.result import figure as make_figure
+from iopath.result import SCHEMA, dump, load, parse, size_text
 from iopath.rungs import RUNGS, select
 
 PREAD = select(["dio.pread"])[0]
@@ -159,10 +160,10 @@ def result() -> dict[str, Any]:
 
 
 def test_result_is_valid_and_survives_a_file(result: dict[str, Any], tmp_path: Path) -> None:
-    validate(result, "it")
+    assert dump(parse(result)) == result
     path = tmp_path / "result.json"
     path.write_text(json.dumps(result))
-    assert load(path) == result
+    assert dump(load(path)) == result
 
 
 _PROMISED = ("kernel", "rung", "op", "block_size", "instructions_per_io", "spread", "boots")
@@ -189,7 +190,7 @@ def test_schema_refuses(
     broken = copy.deepcopy(result)
     change(broken)
     with pytest.raises(IopathError, match=f"^it is not a result file: {place}") as told:
-        validate(broken, "it")
+        parse(broken, "it")
     assert "\n" not in str(told.value)
 
 
@@ -213,7 +214,7 @@ def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
 def shown(result: dict[str, Any]) -> list[str]:
     """The table as it is printed, a single space between words."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
-    report.show(result, console)
+    terminal.show(parse(result), console)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 
 
@@ -261,7 +262,7 @@ def test_header_answers_what_a_reviewer_asks(result: dict[str, Any]) -> None:
     ("size", "text"), [(512, "512 B"), (4096, "4 KiB"), (1536, "1536 B"), (1 << 20, "1 MiB")]
 )
 def test_sizes(size: int, text: str) -> None:
-    assert report.size_text(size) == text
+    assert size_text(size) == text
 
 
 def test_rungs_by_pattern() -> None:

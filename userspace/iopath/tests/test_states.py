@@ -17,10 +17,10 @@ from conftest import KERNEL, Command
 from iopath import guest
 from iopath.build import Built, build
 from iopath.cache import Cache
+from iopath.figures import figure
 from iopath.machine import Qemu
 from iopath.measure import Session
 from iopath.plan import Image, Run, Settings, make_image, make_runs
-from iopath.result import figure
 from iopath.rungs import select
 from iopath.states import States
 

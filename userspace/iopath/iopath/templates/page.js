@@ -182,43 +182,51 @@ function layerTable(profile, find) {
 		(box, cell, at) => at === 0 && swatch(box, cell));
 }
 
-// By what a function is compared between two kernels: its name without what compilers add to it, and
-// where that is another in each of them, the newer one.
-function comparedBy(before, after) {
-	const renamed = new Map(before < 0 ? [] : data.renamed[before][after]);
+// How two kernels differ on a rung: iopath joined their functions. Each is listed with its numbers in
+// both, -1 where it is missing, and only if it differs.
+function joined(rung, before, after) {
+	const turned = before > after;
+	const given = rung.joined[turned ? `${after},${before}` : `${before},${after}`];
+	const sides = (first, second) => turned ? [second, first] : [first, second];
+	return {
+		functions: given.functions.map(([one, two, layer, first, second, guessed]) =>
+			({ names: sides(one, two), counts: sides(first, second), layer, guessed })),
+		layers: given.layers.map(([layer, first, second]) => ({ counts: sides(first, second), layer })),
+		unattributed: turned ? -given.unattributed : given.unattributed,
+	};
+}
+
+// The number that a function is compared by in two kernels: that of its name without suffixes that
+// compilers add, and of its newer name if it was renamed.
+function comparedBy(rung, before, after) {
+	const renamed = new Map();
+	for (const { names: [old, now] } of before < 0 ? [] : joined(rung, before, after).functions) {
+		if (old >= 0 && now >= 0)
+			renamed.set(data.canonical[old], data.canonical[now]);
+	}
 	return (name) => renamed.get(data.canonical[name]) ?? data.canonical[name];
 }
 
-// Differences that no comparison was made of: joined by the names that functions are compared by.
-function joined(before, after, keyOf) {
-	const rows = new Map();
-	const add = (profile, at) => {
-		for (const [name, instructions] of profile.functions) {
-			const key = keyOf(name);
-			const row = rows.get(key) ?? { names: ["", ""], counts: [0, 0], layer: "" };
-			row.names[at] = data.names[name];
-			row.counts[at] += instructions;
-			row.layer = data.layers[data.layerOf[name]][0];
-			rows.set(key, row);
-		}
-	};
-	add(before, 0);
-	add(after, 1);
-	const functions = [...rows.values()].map(({ names: [old, now], counts: [b, a], layer }) => {
-		const renamed = old.split(".")[0] !== now.split(".")[0];
-		const note = !old ? "new" : !now ? "gone" : renamed ? `was ${old}` : "";
-		return [now || old, layer, b, a, a - b, note];
-	});
-	functions.sort((a, b) => Math.abs(b[4]) - Math.abs(a[4]));
-	const [old, now] = [byLayer(before), byLayer(after)];
-	const layers = data.layers.map(([name]) => name).filter((name) => old.has(name) || now.has(name))
-		.map((name) => [name, old.get(name) ?? 0, now.get(name) ?? 0, (now.get(name) ?? 0) - (old.get(name) ?? 0)]);
-	return { functions, layers, unattributed: 0 };
+function noteOf([old, now], guessed) {
+	if (old < 0)
+		return "new";
+	if (now < 0)
+		return "gone";
+	const name = data.names[old].split(" ")[0];
+	if (guessed)
+		return `${name} before?`;
+	return data.canonical[old] === data.canonical[now] ? "" : `was ${name}`;
 }
 
 function difference(rung, before, after) {
-	const given = before === data.base && rung.differences[after];
-	return given || joined(rung.profiles[before], rung.profiles[after], comparedBy(before, after));
+	const found = joined(rung, before, after);
+	const row = (heads, [b, a]) => [...heads, b, a, a - b];
+	return {
+		functions: found.functions.map(({ names, counts, layer, guessed }) =>
+			[...row([data.names[names[1] < 0 ? names[0] : names[1]], data.layers[layer][0]], counts), noteOf(names, guessed)]),
+		layers: found.layers.map(({ counts, layer }) => row([data.layers[layer][0]], counts)),
+		unattributed: found.unattributed,
+	};
 }
 
 // Rows that are the same in both may be missing; the sums are those of the profiles.
@@ -319,7 +327,7 @@ function differenceLook(node, most) {
 
 function flame(before, after, at) {
 	const differs = before !== null;
-	const keyOf = comparedBy(at.against, at.kernel);
+	const keyOf = comparedBy(data.rungs[at.rung], at.against, at.kernel);
 	const root = { name: -1, own: [0, 0], children: new Map() };
 	if (differs)
 		merge(root, before, 0, keyOf);

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Labels: what differs between kernels besides their code."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from iopath.kernelinfo import matters
+from iopath.result import Kernel
+
+_LISTED = 120  # more options than this are counted, not listed
+
+
+def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
+    """What differs between the kernels apart from their code."""
+    compilers = {kernel.name: kernel.compiler for kernel in kernels}
+    if len(set(compilers.values())) > 1:
+        yield "compiler: " + "; ".join(f"{name} {text}" for name, text in compilers.items())
+    yield from _option_labels(kernels)
+    shims = {kernel.name: kernel.shims for kernel in kernels}
+    if len(set(shims.values())) > 1:
+        yield "shims: " + "; ".join(f"{name} {text or 'none'}" for name, text in shims.items())
+
+
+def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
+    """Every option that differs, with its value in each kernel; "" where a kernel does not have it.
+
+    A kernel without an option and one that has it switched off are alike.
+    """
+    found = {}
+    for option in dict.fromkeys(option for kernel in kernels for option in kernel.config):
+        values = [kernel.config.get(option, "") for kernel in kernels]
+        if len({value or "n" for value in values}) > 1:
+            found[option] = values
+    return found
+
+
+def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
+    """What of the configuration differs: first what is known to matter, then what else is built in,
+    then what only some kernels have; modules' options last, for no guest loads them."""
+    groups: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    for option, values in options(kernels).items():
+        if matters(option):
+            groups["options"][option] = values
+        elif "m" in values and {*values} <= {"m", "n", ""}:
+            groups["options of modules"][option] = values
+        elif "" in values:
+            groups["options that not all of them have"][option] = values
+        else:
+            groups["other options"][option] = values
+    for name in ("options", "other options", "options that not all of them have"):
+        found = groups[name]
+        if len(found) > _LISTED and name != "options":
+            yield f"{name}: {len(found)} (--json lists them)"
+        elif found:
+            yield f"{name}: " + ", ".join(
+                f"{option} {'/'.join(value or '-' for value in values)}"
+                for option, values in found.items()
+            )
+    if modules := groups["options of modules"]:
+        yield f"options of modules: {len(modules)} (--json lists them)"

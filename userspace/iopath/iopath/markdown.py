@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A result, and its comparison, as text for a mail or a commit message."""
+
+import textwrap
+from collections.abc import Sequence
+
+from iopath import texts
+from iopath.comparison import Comparison, ExactChange
+from iopath.facts import facts
+from iopath.result import ExactResult
+from iopath.webpage import Cell, cell
+
+_WIDTH = 100  # columns of a text
+_LARGEST = 5  # functions that are named for each changed rung
+
+
+def markdown(result: ExactResult, comparison: Comparison | None) -> str:
+    """The figures, and the functions and layers behind those that changed."""
+    kernels = result.names
+    base = comparison.base if comparison else kernels[0]
+    rows = result.rows()
+    lines = ["## Instructions per I/O", ""]
+    for name, text in facts(result):
+        lines += _wrap(f"- {name}: {text}")
+    if comparison and comparison.labels:
+        lines += ["", "Beside their code, these kernels differ in:", ""]
+        for label in comparison.labels:
+            lines += _wrap(f"- {label}")
+    cells = {kernel: [cell(row, kernel, base, comparison) for row in rows] for kernel in kernels}
+    first = ["", *(row.title for row in rows)]
+    lines += _tables(first, [[kernel, *map(_figure, cells[kernel])] for kernel in kernels])
+    others = [kernel for kernel in kernels if kernel != base]
+    if others:
+        lines += ["", f"### Change against {base}"]
+        if comparison and comparison.has_unknown:
+            lines += ["", "? may be noise: that takes four boots or more to tell"]
+        changes = [
+            [kernel, *((found and found.text) or "-" for found in cells[kernel])]
+            for kernel in others
+        ]
+        lines += _tables(first, changes)
+    for row in rows:
+        for kernel, change in (comparison.of(row.key) if comparison else {}).items():
+            if change.is_explained or (change.verdict == "unknown" and change.functions):
+                lines += ["", f"### {row.title}: {base} to {kernel}", ""]
+                text = texts.change(change.difference, change.percent)
+                lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
+                lines += _wrap(_metrics(change))
+                lines += _attribution(change)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _figure(found: Cell | None) -> str:
+    return texts.count(found.instructions) if found else "-"
+
+
+def _metrics(change: ExactChange) -> str:
+    """What else differs, on one line; nothing if nothing does."""
+    named = ((name, texts.metric(name, part)) for name, part in change.metrics.items())
+    differing = [f"{name} {text}" for name, text in named if text]
+    return f"Besides: {', '.join(differing)}." if differing else ""
+
+
+def _attribution(change: ExactChange) -> list[str]:
+    """The layers and functions that account for a difference; the functions add up to it."""
+    by_layer = [
+        f"{part.layer} {texts.signed(part.difference)}"
+        for part in change.layers
+        if abs(part.difference) >= 0.005
+    ]
+    largest, rest = change.functions[:_LARGEST], change.functions[_LARGEST:]
+    table = [
+        (part.name, texts.count(part.before), texts.count(part.after),
+         texts.signed(part.difference), part.note)
+        for part in largest
+    ]  # fmt: skip
+    if rest:
+        before, after = sum(part.before for part in rest), sum(part.after for part in rest)
+        total = texts.signed(sum(part.difference for part in rest))
+        table.append((f"{len(rest)} more", texts.count(before), texts.count(after), total, ""))
+    if abs(change.unattributed) >= 0.005:
+        table.append(("not attributed", "", "", texts.signed(change.unattributed), ""))
+    titles = ("function", "before", "after", "difference", "note")
+    columns = [list(column) for column in zip(titles, *table, strict=True)]
+    return [*_wrap(f"By layer: {', '.join(by_layer)}."), "", *_table(columns, right=(1, 2, 3))]
+
+
+def _tables(first: list[str], columns: Sequence[list[str]]) -> list[str]:
+    """Columns of figures to the right of *first*: in as many tables as their width asks for."""
+    lines: list[str] = []
+    some: list[list[str]] = []
+    for column in columns:
+        wide = [max(map(len, part)) + 3 for part in (first, *some, column)]
+        if some and sum(wide) + 1 > _WIDTH:
+            lines += ["", *_table([first, *some], right=range(1, len(some) + 1))]
+            some = []
+        some.append(column)
+    return [*lines, "", *_table([first, *some], right=range(1, len(some) + 1))]
+
+
+def _table(columns: Sequence[list[str]], right: Sequence[int]) -> list[str]:
+    """A table that Markdown knows and that reads well as it is. The columns *right* are aligned to
+    the right; the first cell of each is its title."""
+    cells = [[text.replace("|", "\\|") for text in column] for column in columns]
+    widths = [max(3, *map(len, column)) for column in cells]
+    lines = []
+    for index in range(len(cells[0])):
+        texts = [
+            column[index].rjust(width) if at in right else column[index].ljust(width)
+            for at, (column, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append(f"| {' | '.join(texts)} |")
+    rule = [
+        f"{'-' * (width + 1)}:" if at in right else "-" * (width + 2)
+        for at, width in enumerate(widths)
+    ]
+    lines.insert(1, f"|{'|'.join(rule)}|")
+    return lines
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )

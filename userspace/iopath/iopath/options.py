@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The options of the command iopath."""
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from iopath import __version__, host, noise, prune, rungs
+from iopath.arch import ARCH
+from iopath.machine import Machine
+
+FILES = {
+    "json": "the whole result, for compare and other programs",
+    "html": "a page with charts, tables and flame graphs; it needs no network",
+    "markdown": "the figures, for a mail or a commit message",
+    "svg": "the ladder as a chart",
+    "png": "the ladder as a chart",
+    "history": "the figures over the kernels as a chart, .svg or .png",
+    "folded": "call stacks, as flame graph tools read them",
+}
+
+
+def _block_size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([km]?)", text.lower())
+    size = int(match.group(1)) << {"": 0, "k": 10, "m": 20}[match.group(2)] if match else 0
+    if not 512 <= size <= 1 << 20 or size % 512:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a block size: a multiple of 512 bytes from 512 to 1m is"
+        )
+    return size
+
+
+def _number(low: int, high: int, unit: str) -> "type":
+    def parse(text: str) -> int:
+        if not text.isdigit() or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number of {unit}: {low} to {high} is"
+            )
+        return int(text)
+
+    return parse  # type: ignore[return-value]
+
+
+def _unit(units: Mapping[str, int], example: str) -> Callable[[str], int]:
+    """A parser of a number with one of *units*."""
+
+    def parse(text: str) -> int:
+        match = re.fullmatch(rf"(\d+)([{''.join(units)}])", text)
+        if not match:
+            raise argparse.ArgumentTypeError(f"invalid value '{text}': must be like {example}")
+        return int(match[1]) * units[match[2]]
+
+    return parse
+
+
+_bytes = _unit({"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}, "500M or 10G")
+_seconds = _unit({"m": 60, "h": 3600, "d": 86400}, "12h or 30d")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (--help lists what there is)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(
+        prog="iopath",
+        description="What one I/O costs in the Linux kernel above the driver, in instructions.",
+        epilog="KERNEL is debian:SERIES (debian:6.1, debian:7.2-rt), debian:RELEASE"
+        " (debian:7.2.12+deb13-amd64), tree:PATH (a built kernel tree) or host (the running"
+        " kernel, measured in time).",
+    )
+    made.add_argument("--version", action="version", version=f"iopath {__version__}")
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("kernels", help="list the kernels that can be measured")
+    listing.add_argument("--all", action="store_true", help="also those that lack a part")
+    listing.add_argument("--update", action="store_true", help="fetch the lists of packages anew")
+    listing.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
+
+    caching = commands.add_parser("cache", help="list what the cache holds, and remove from it")
+    caching.add_argument("--prune", action="store_true", help="remove what was not used for long")
+    caching.add_argument(
+        "--size", type=_bytes, metavar="SIZE",
+        help="with --prune: the longest unused, until the cache takes at most SIZE, e.g. 10G"
+        f" (default: {prune.LIMIT >> 30}G)",
+    )  # fmt: skip
+    caching.add_argument(
+        "--older", type=_seconds, metavar="AGE",
+        help="with --prune: instead, what was not used for AGE, e.g. 30d or 12h",
+    )  # fmt: skip
+
+    measuring = commands.add_parser("measure", help="measure what an I/O costs on kernels")
+    measuring.add_argument("kernels", nargs="+", metavar="KERNEL")
+    measuring.add_argument(
+        "--boots", default=1, type=_number(1, 100, "boots"), metavar="N",
+        help="boot each kernel N times, with other seeds (default: 1)",
+    )  # fmt: skip
+
+    profiling = commands.add_parser(
+        "profile", help="show where the instructions go: functions and layers"
+    )
+    profiling.add_argument("kernels", nargs="+", metavar="KERNEL")
+    profiling.add_argument(
+        "--top", type=_number(1, 10000, "functions"), default=40, metavar="N",
+        help="functions to show (default: 40)",
+    )  # fmt: skip
+
+    comparing = commands.add_parser(
+        "compare", help="compare kernels or result files with the first, function by function"
+    )
+    comparing.add_argument("kernels", nargs="+", metavar="KERNEL|FILE.json")
+    comparing.add_argument(
+        "--fail-above", type=_percent, metavar="PERCENT",
+        help="exit with 1 if any rung takes more than that longer, with 125 if that cannot be told",
+    )  # fmt: skip
+    comparing.add_argument(
+        "--limits",
+        metavar="FILE",
+        type=Path,
+        help='limits per rung and metric, TOML: "dio.pread read locked" = 0',
+    )
+    comparing.add_argument(
+        "--anyway", action="store_true", help="compare files that differ in more than the kernel"
+    )
+
+    bisecting = commands.add_parser(
+        "bisect", help="find the kernel package, or the commit, that changed a rung"
+    )
+    bisecting.add_argument("good", metavar="GOOD", help="a kernel, or with --tree a commit")
+    bisecting.add_argument("bad", metavar="BAD", help="a kernel, or with --tree a commit")
+    bisecting.add_argument(
+        "--tree", metavar="PATH", type=Path, help="search the commits of this git tree of a kernel"
+    )
+    bisecting.add_argument(
+        "--build",
+        default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {ARCH.target} modules",
+        metavar="COMMAND", help="what builds the tree (default: %(default)s)",
+    )  # fmt: skip
+
+    running = commands.add_parser("run", help="run rungs on this machine, with ioloop's report")
+    tracing = commands.add_parser("trace", help="show the path of one I/O on this machine")
+    scaling = commands.add_parser("scale", help="measure on 1 to N CPUs of this machine")
+    for command in (running, tracing, scaling):
+        command.add_argument("kernel", choices=("host",), metavar="host")
+    running.add_argument(
+        "--seconds", type=_number(1, 86400, "seconds"), default=3, metavar="N",
+        help="how long each rung runs (default: 3)",
+    )  # fmt: skip
+    scaling.add_argument("--op", choices=rungs.OPS, default="read", help="default: read")
+    scaling.add_argument(
+        "--bs", type=_block_size, default=4096, metavar="SIZE", help="bytes per I/O (default: 4k)"
+    )
+    scaling.add_argument("--json", metavar="FILE", type=Path, help=FILES["json"])
+    scaling.add_argument("--svg", metavar="FILE", type=Path, help="the figures as a chart")
+
+    for command in (measuring, profiling, comparing, bisecting, running, tracing):
+        _add_scenario(command)
+    for command in (measuring, profiling, comparing, bisecting):
+        _add_machine(command)
+    for command in (measuring, profiling, running, tracing):
+        command.add_argument(
+            "--on-cpu", type=_number(0, 1 << 16, "CPUs"), metavar="N",
+            help="the CPU of this machine to measure on (default: an isolated one, or the last)",
+        )  # fmt: skip
+    measuring.add_argument(
+        "--passes", type=_number(6, 10000, "passes"), default=host.PASSES, metavar="N",
+        help="samples of each rung on this machine (default: %(default)s)",
+    )  # fmt: skip
+    profiling.add_argument(
+        "--data", metavar="FILE", type=Path, default=Path("perf.data"),
+        help="what perf records of this machine (default: %(default)s)",
+    )  # fmt: skip
+    profiling.add_argument(
+        "--inline", action="store_true",
+        help="also by inlined function and source line; takes the kernel's debug information",
+    )  # fmt: skip
+
+    for command, boots in ((comparing, noise.FEWEST), (bisecting, 2)):
+        command.add_argument(
+            "--boots", default=boots, type=_number(1, 100, "boots"), metavar="N",
+            help="boot each kernel N times, with other seeds (default: %(default)s)",
+        )  # fmt: skip
+        command.add_argument(
+            "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
+            help="functions to show for each difference (default: 15)",
+        )  # fmt: skip
+    for command in (profiling, comparing, bisecting):
+        command.add_argument(
+            "--layers", metavar="FILE", type=Path, help="a table of layers instead of iopath's"
+        )
+    for command in (measuring, profiling, comparing, bisecting):
+        files = command.add_argument_group("files to write")
+        for name, what in FILES.items():
+            files.add_argument(f"--{name}", metavar="FILE", type=Path, help=what)
+    for command in commands.choices.values():
+        command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
+    return made
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of per cent: 0 or more is")
+    return value
+
+
+def _add_scenario(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rung", action="append", default=[], metavar="NAME",
+        help=f"only these rungs, wildcards allowed: {', '.join(r.name for r in rungs.RUNGS)}",
+    )  # fmt: skip
+    parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
+    parser.add_argument(
+        "--bs", type=_block_size, action="append", metavar="SIZE",
+        help="bytes per I/O, 512 to 1m (default: 4k); several make several rows",
+    )  # fmt: skip
+    parser.add_argument("--no-fill", action="store_true", help="load blknull with zero_fill=0")
+    parser.add_argument("--incoherent", action="store_true", help="load biogen with coherent=0")
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    default = Machine()
+    guest = parser.add_argument_group("the guest")
+    guest.add_argument(
+        "--rungs", type=Path, metavar="FILE",
+        help="also know the rungs in this TOML file; without --rung, measure these alone",
+    )  # fmt: skip
+    guest.add_argument(
+        "--cmdline", default=default.cmdline, metavar="TEXT",
+        help="kernel command line (default: '%(default)s')",
+    )  # fmt: skip
+    guest.add_argument(
+        "--cpu", default=default.cpu, metavar="MODEL", help="CPU as QEMU names it (default: max)"
+    )
+    guest.add_argument(
+        "--accel", choices=("tcg", "kvm"), default=default.accel,
+        help="tcg: emulation, which counts instructions (default); kvm: time instead",
+    )  # fmt: skip
+    guest.add_argument(
+        "--memory", default=default.memory, type=_number(256, 1 << 16, "MiB"), metavar="MIB",
+        help="memory in MiB (default: %(default)s)",
+    )  # fmt: skip
+    guest.add_argument(
+        "--seed", default=default.seed, type=_number(0, (1 << 31) - 1, "seeds"), metavar="N",
+        help="seed of all that is random (default: %(default)s)",
+    )  # fmt: skip
+    guest.add_argument(
+        "--time-limit", default=default.time_limit, type=_number(1, 86400, "seconds"),
+        metavar="SECONDS", help="real time that a boot may take (default: %(default)s)",
+    )  # fmt: skip

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The numbers that the page's script works on, as compact as they can be."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from iopath import attribution, charts
+from iopath.comparison import Comparison
+from iopath.layers import Layers
+from iopath.profiles import Profile
+from iopath.result import ExactResult, Result, Row
+from iopath.symbols import Symbol, plain
+
+_NONE = -1  # instead of the number of a function that a profile lacks
+
+
+def data(result: Result, comparison: Comparison | None, layers: Layers) -> dict[str, Any]:
+    """The profiles of all rungs and kernels, and how each two of them differ."""
+    looks = charts.looks(result, layers)
+    order = [*looks, *([] if "other" in looks else ["other"])]
+    names = _Names(order, result.counts)
+    rows = result.rows()
+    base = comparison.base if comparison else result.names[0]
+    renamed = _renamed(result, layers) if isinstance(result, ExactResult) else {}
+    rungs = [
+        {
+            "title": row.title,
+            "key": f"{row.rung}/{row.op}/{row.block_size}",
+            "profiles": [
+                names.profile(row.records[kernel].profile)
+                if kernel in row.records and row.records[kernel].profile
+                else None
+                for kernel in result.names
+            ],
+            "joined": {
+                f"{one},{two}": _joined(row, result.names[one], result.names[two], names, between)
+                for (one, two), between in renamed.items()
+                if all(
+                    result.names[at] in row.records and row.records[result.names[at]].profile
+                    for at in (one, two)
+                )
+            },
+        }
+        for row in rows
+    ]
+    other = charts.Look(charts.OTHER)
+    return {
+        "kernels": result.names,
+        "base": result.names.index(base),
+        "start": _start(rows, comparison),
+        "counts": result.counts,
+        "names": names.texts,
+        "canonical": names.canonical,
+        "layerOf": names.layers,
+        "layers": [
+            [name, _background(looks.get(name, other)), looks.get(name, other).ink]
+            for name in order
+        ],
+        "rungs": rungs,
+    }
+
+
+def _renamed(result: ExactResult, layers: Layers) -> dict[tuple[int, int], attribution.Renamed]:
+    """The functions that are renamed between each two kernels, by the kernels' numbers."""
+    executed = list(attribution.executed(result).values())
+    return {
+        (one, two): layers.renamed(executed[one], executed[two])
+        for two in range(len(executed))
+        for one in range(two)
+    }
+
+
+def _joined(
+    row: Row, one: str, two: str, names: "_Names", renamed: attribution.Renamed
+) -> dict[str, Any]:
+    """How two profiles differ, by function and by layer."""
+    before, after = row.records[one], row.records[two]
+    pairs = attribution.pair(before.profile, after.profile, renamed)
+    change = after.instructions_per_io - before.instructions_per_io
+    return {
+        "functions": [
+            [
+                names.symbol(part.old, part.layer),
+                names.symbol(part.new, part.layer),
+                names.layer(part.layer),
+                _small(part.before["instructions"]),
+                _small(part.after["instructions"]),
+                int(part.guessed),
+            ]
+            for part in pairs
+            if part.differs
+        ],
+        "layers": [
+            [names.layer(part.layer), _small(part.before), _small(part.after)]
+            for part in attribution.by_layer(pairs)
+        ],
+        "unattributed": round(change - attribution.attributed(pairs), 4),
+    }
+
+
+def _background(look: charts.Look) -> str:
+    """A layer's look in CSS."""
+    if not look.hatch:
+        return look.colour
+    angle = {"/": 135, ".": 90, "x": 45}[look.hatch[0]]
+    return f"repeating-linear-gradient({angle}deg,{look.colour} 0 7px,#fff9 7px 8px),{look.colour}"
+
+
+class _Names:
+    """Numbers for functions. Each has a text, a layer, and the number of its name without the
+    suffixes that compilers add."""
+
+    def __init__(self, layers: Sequence[str], counts: Sequence[str]) -> None:
+        self.texts: list[str] = []
+        self.layers: list[int] = []
+        self.canonical: list[int] = []
+        self._numbers: dict[str, int] = {}
+        self._counts = counts
+        self._order = {name: number for number, name in enumerate(layers)}
+
+    def layer(self, name: str) -> int:
+        return self._order.get(name, self._order["other"])
+
+    def symbol(self, symbol: Symbol | None, layer: str) -> int:
+        return self.number(symbol.text, layer) if symbol else _NONE
+
+    def number(self, text: str, layer: str = "other") -> int:
+        if text not in self._numbers:
+            number = len(self.texts)
+            self._numbers[text] = number
+            self.texts.append(text)
+            self.layers.append(self.layer(layer))
+            self.canonical.append(number)
+            name, _, module = text.partition(" ")
+            canonical = f"{plain(name)} {module}".rstrip()
+            if canonical != text:
+                self.canonical[number] = self.number(canonical, layer)
+        return self._numbers[text]
+
+    def profile(self, profile: Profile) -> dict[str, Any]:
+        """A profile's functions, a row each, and its call tree."""
+        return {
+            "total": profile.total,
+            "kernel": profile.kernel,
+            "functions": [
+                [
+                    self.number(part.symbol.text, part.layer),
+                    *(_small(getattr(part, count)) for count in self._counts),
+                ]
+                for part in profile.functions
+            ],
+            "stacks": self._tree(profile.stacks),
+            **profile.beside,
+        }
+
+    def _tree(self, stacks: Sequence[Sequence[Any]]) -> list[float]:
+        """The call tree from the top down: depth, function and own instructions of each node."""
+        flat: list[float] = []
+        above: tuple[str, ...] = ()
+        for path, count in sorted((tuple(stack.split(";")), count) for stack, count in stacks):
+            shared = 0
+            while shared < min(len(above), len(path)) and above[shared] == path[shared]:
+                shared += 1
+            for depth in range(shared, len(path)):
+                flat += [depth, self.number(path[depth]), 0]
+            flat[-1] = _small(count)
+            above = path
+        return flat
+
+
+def _small(value: float) -> float:
+    """The number in its shortest form."""
+    return int(value) if value == int(value) else value
+
+
+def _start(rows: Sequence[Row], comparison: Comparison | None) -> int:
+    """The row that is shown first: the one that changed most, or else the first I/O."""
+    changed = [
+        (abs(change.percent or 0), -index)
+        for index, row in enumerate(rows)
+        for change in (comparison.of(row.key) if comparison else {}).values()
+        if change.differs and change.functions
+    ]
+    if changed:
+        return -max(changed)[1]
+    return next((index for index, row in enumerate(rows) if row.op != "none"), 0)

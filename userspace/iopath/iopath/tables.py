@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tables for the terminal. Figures are never cut: a table may be wider than the terminal."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich import table as rich_table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from iopath import texts
+from iopath.comparison import Change, Comparison, ExactChange, ExactComparison, TimeComparison
+from iopath.profiles import COUNTS, ExactProfile, SampledProfile, Source
+from iopath.result import ExactResult, HardwareResult, Record
+from iopath.samples import COUNTERS
+
+_WIDEST = 1 << 20
+
+
+class Table(rich_table.Table):
+    """A table whose strings are text: brackets in names are no markup."""
+
+    def __init__(self, *titles: str) -> None:
+        super().__init__(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for text in titles:
+            self.text_column(text)
+
+    def text_column(self, title: str, *, wraps: bool = False) -> None:
+        width = None if wraps else cell_len(title)
+        self.add_column(Text(title), no_wrap=not wraps, min_width=width)
+
+    def number_column(self, title: str, style: str = "") -> None:
+        width = cell_len(title)
+        self.add_column(Text(title), justify="right", style=style, no_wrap=True, min_width=width)
+
+    def row(self, *cells: str | Text, style: str = "") -> None:
+        texts = [Text(cell) if isinstance(cell, str) else cell for cell in cells]
+        for column, text in zip(self.columns, texts, strict=False):
+            if column.min_width is not None:
+                column.min_width = max(column.min_width, text.cell_len)
+        self.add_row(*texts, style=style)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        least = self.__rich_measure__(console, options.update(max_width=_WIDEST)).minimum
+        width = max(least, options.max_width)
+        return super().__rich_console__(console, options.update(width=width))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The lines of a text. No word is cut."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def side_by_side(rows: Sequence[tuple[str, str]], width: int) -> Text:
+    """Names and texts side by side."""
+    indent = max(cell_len(name) for name, _ in rows) + 2
+    space = "\n" + " " * indent
+    return Text("\n").join(
+        Text.assemble((name.ljust(indent), "dim"), space.join(wrap(text, max(width - indent, 20))))
+        for name, text in rows
+    )
+
+
+def _op(record: Record) -> str:
+    return "" if record.op == "none" else record.op
+
+
+# Exact results.
+
+
+def ladder(result: ExactResult) -> Table:
+    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. One
+    kernel alone has the figures of its long run, too."""
+    base, *others = result.names
+    rows = result.rows()
+    several = len({row.block_size for row in rows if row.block_size}) > 1
+    table = Table("rung", "op")
+    table.number_column("size")
+    for name in (base, *others):
+        table.number_column(name)
+        table.number_column("spread", style="dim")
+        if name != base:
+            table.number_column("change")
+    if not others:
+        table.number_column("mean")
+        table.number_column("with deferred work")
+    previous = ""
+    for row in rows:
+        record = next(iter(row.records.values()))
+        cells = ["" if row.rung == previous and not several else row.rung, _op(record), record.size]
+        previous = row.rung
+        first = row.records.get(base)
+        for name in (base, *others):
+            record = row.records.get(name)
+            cells.append(texts.count(record.instructions_per_io) if record else "-")
+            cells.append(f"{record.spread:.2f}" if record else "")
+            if name != base:
+                cells.append(_change(first, record))
+        if not others:
+            long_run = (first.mean, first.with_deferred) if first else (None, None)
+            cells += ["-" if figure is None else texts.count(figure) for figure in long_run]
+        table.row(*cells)
+    return table
+
+
+def _change(first: Record | None, other: Record | None) -> str:
+    if not first or not other:
+        return ""
+    before, after = first.instructions_per_io, other.instructions_per_io
+    return texts.change(after - before, 100 * (after / before - 1) if before else None, 1)
+
+
+def layers(found: dict[str, float], unit: str, total: float) -> Table:
+    """What each layer takes."""
+    table = Table("layer")
+    table.number_column(unit)
+    table.number_column("share")
+    for name, part in found.items():
+        table.row(name, texts.count(part), f"{100 * part / total:.1f} %")
+    return table
+
+
+def functions(profile: ExactProfile, top: int) -> Table:
+    """What the functions execute that execute most."""
+    table = Table("function", "layer")
+    for name in COUNTS:
+        table.number_column(name, style="" if name == "instructions" else "dim")
+    for function in profile.functions[:top]:
+        cells = [texts.count(getattr(function, name)) for name in COUNTS]
+        table.row(function.symbol.text, function.layer, *cells)
+    rest = profile.functions[top:]
+    if rest:
+        cells = [texts.count(sum(getattr(part, name) for part in rest)) for name in COUNTS]
+        table.row(f"{len(rest)} more functions", "", *cells, style="dim")
+    table.add_section()
+    cells = [texts.count(getattr(profile, name)) for name in COUNTS]
+    table.row("all", "", *cells, style="bold")
+    return table
+
+
+def inlined(source: Iterable[Source], top: int) -> Table:
+    """What each function executes itself, and what the functions that were inlined there."""
+    found: dict[str, dict[str, float]] = {}
+    for row in source:
+        parts = found.setdefault(row.function, {})
+        parts[row.inlined] = parts.get(row.inlined, 0.0) + row.instructions
+    table = Table("function", "inlined there")
+    table.number_column("instructions")
+    for function, parts in list(found.items())[:top]:
+        table.row(function, "", texts.count(sum(parts.values())), style="bold")
+        for name, part in sorted(parts.items(), key=lambda part: -part[1]):
+            table.row("", name or "(its own)", texts.count(part))
+    return table
+
+
+def lines(source: Iterable[Source], top: int) -> Table:
+    """The lines that execute most."""
+    found: dict[tuple[str, str], float] = {}
+    for row in source:
+        key = (row.line, row.inlined or row.function)
+        found[key] = found.get(key, 0.0) + row.instructions
+    table = Table("line", "function")
+    table.number_column("instructions")
+    for (line, function), part in sorted(found.items(), key=lambda part: -part[1])[:top]:
+        table.row(line, function, texts.count(part))
+    return table
+
+
+def _changes_of(comparison: Comparison, *titles: str) -> Table:
+    """A table with the columns of a comparison."""
+    table = Table(*titles)
+    table.number_column(comparison.base)
+    for name in comparison.others:
+        table.number_column(name)
+        table.number_column("change")
+        table.number_column("noise", style="dim")
+        table.text_column("verdict")
+    return table
+
+
+def _change_cells(change: Change | None) -> list[str | Text]:
+    if change is None:
+        return ["", "", ""]
+    colour = {"longer": "red", "shorter": "green"}.get(change.verdict, "")
+    return [
+        texts.change(change.difference, change.percent),
+        texts.noise(change),
+        Text(change.verdict_text, style=colour),
+    ]
+
+
+def comparison(found: ExactComparison) -> Table:
+    """The figures of every kernel, and how they differ from the first kernel's."""
+    table = _changes_of(found, "rung", "size")
+    for rung in found.rungs:
+        cells: list[str | Text] = [rung.title, rung.size]
+        for name in (found.base, *found.others):
+            figure = rung.figures.get(name)
+            cells.append(texts.count(figure.instructions) if figure else "-")
+            if name != found.base:
+                cells += _change_cells(rung.differences.get(name))
+        table.row(*cells)
+    return table
+
+
+def metrics(found: ExactComparison, name: str) -> Table | None:
+    """How a kernel differs besides instructions, beyond the noise; None if it does not."""
+    rows = []
+    titles: list[str] = []
+    for rung in found.rungs:
+        change = rung.differences.get(name)
+        parts = change.metrics if change else {}
+        cells = [texts.metric(metric, part) for metric, part in parts.items()]
+        # Cache lines within the noise are listed only if something else differs.
+        differs = [part.verdict != "same" for part in parts.values()]
+        if any(cell and more for cell, more in zip(cells, differs, strict=True)):
+            rows.append([rung.title, rung.size, *cells])
+            titles = list(parts)
+    if not rows:
+        return None
+    table = Table("rung", "size")
+    for metric in titles:
+        table.number_column(metric)
+    for row in rows:
+        table.row(*row)
+    return table
+
+
+# The counts of a function that are listed beside its instructions.
+_NAMED = ("locked", "indirect", "reads", "writes")
+
+
+def attribution(change: ExactChange, top: int) -> Table:
+    """The functions that account for a difference."""
+    table = Table("function", "layer")
+    for name in ("before", "after", "difference"):
+        table.number_column(name)
+    table.text_column("", wraps=True)
+    for row in change.functions[:top]:
+        counts = ", ".join(
+            f"{name} {texts.signed(row.counts[name])}" for name in _NAMED if name in row.counts
+        )
+        table.row(
+            row.name,
+            row.layer,
+            texts.count(row.before),
+            texts.count(row.after),
+            texts.signed(row.difference),
+            "; ".join(filter(None, [row.note, counts])),
+        )
+    rest = change.functions[top:]
+    if rest:
+        total = sum(row.difference for row in rest)
+        table.row(f"{len(rest)} more functions", "", "", "", texts.signed(total), style="dim")
+    if abs(change.unattributed) >= 0.005:
+        table.row(
+            "clock against profile", "", "", "", texts.signed(change.unattributed), style="dim"
+        )
+    table.add_section()
+    table.row("all", "", "", "", texts.signed(change.difference), style="bold")
+    return table
+
+
+# Time, with intervals, and the processor's counters.
+
+
+def times(result: HardwareResult) -> Table:
+    """The ladder of a machine."""
+    records = result.results
+    counted = [name for name in COUNTERS if any(name in (r.figures or {}) for r in records)]
+    table = Table("rung", "op")
+    for text in ("size", "ns", "95 %", "A/A", *(name.replace("_", " ") for name in counted)):
+        table.number_column(text, style="dim" if text in ("95 %", "A/A") else "")
+    for record in records:
+        figures = record.figures or {}
+        ns = figures["ns"]
+        cells = [record.rung, _op(record), record.size, texts.count(ns.median)]
+        cells += [f"{texts.count(ns.low)} to {texts.count(ns.high)}"]
+        cells += [f"{100 * ns.noise / ns.median:.2f} %"]
+        cells += [texts.count(figures[n].median) if n in figures else "-" for n in counted]
+        table.row(*cells)
+    return table
+
+
+def time_comparison(found: TimeComparison) -> Table:
+    """How the figures of machines differ: time, and below it what was counted."""
+    table = _changes_of(found, "rung", "size", "per I/O")
+    for rung in found.rungs:
+        heads = [rung.title, rung.size]
+        for unit in ("ns", *COUNTERS):
+            if not any(unit in figures for figures in rung.figures.values()):
+                continue
+            cells: list[str | Text] = [*heads, unit.replace("_", " ")]
+            heads = ["", ""]
+            for name in (found.base, *found.others):
+                figure = rung.figures.get(name, {}).get(unit)
+                cells.append(texts.count(figure.median) if figure else "-")
+                if name != found.base:
+                    counted = rung.counted.get(name, {})
+                    change = rung.differences.get(name) if unit == "ns" else counted.get(unit)
+                    cells += _change_cells(change)
+            table.row(*cells)
+    return table
+
+
+def sampled_functions(profile: SampledProfile, top: int) -> Table:
+    """The functions that take most of the time."""
+    table = Table("function", "layer")
+    for name in ("ns", "share", "samples"):
+        table.number_column(name, style="" if name == "ns" else "dim")
+    for row in profile.functions[:top]:
+        share = f"{100 * row.ns / profile.ns:.1f} %"
+        table.row(row.symbol.text, row.layer, texts.count(row.ns), share, str(row.samples))
+    rest = profile.functions[top:]
+    if rest:
+        more = texts.count(sum(row.ns for row in rest))
+        table.row(f"{len(rest)} more functions", "", more, style="dim")
+    table.add_section()
+    table.row("all", "", texts.count(profile.ns), style="bold")
+    return table

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Print results and comparisons. What is printed depends on the kind of result."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from functools import singledispatch
+from typing import Any, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from iopath import tables, texts
+from iopath.comparison import Comparison, ExactChange, ExactComparison, TimeComparison
+from iopath.facts import facts
+from iopath.kernels import DebianKernel
+from iopath.result import ExactResult, HardwareResult, Result
+from iopath.tables import Table
+
+_UNLIMITED = 10_000  # columns
+
+
+class _Trimmed:
+    """A file that gets no blanks at the ends of lines."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        self._file.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+        return len(text)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def stdout() -> Console:
+    """The standard output. A terminal has a width. A file or a pipe has none, unless COLUMNS gives
+    it one: there, no line is wrapped."""
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdigit() and int(columns) else _UNLIMITED
+    return Console(file=_Trimmed(sys.stdout), width=width, highlight=False)  # type: ignore[arg-type]
+
+
+def _print(console: Console, *parts: RenderableType) -> None:
+    """Print texts and tables as they are, even if they are wider than the terminal."""
+    console.print(Group(*parts), crop=False, overflow="ignore")
+
+
+def _print_text(console: Console, text: str, style: str = "") -> None:
+    """Print a text, wrapped between words."""
+    _print(console, Text("\n".join(tables.wrap(text, console.width)), style))
+
+
+# What was measured.
+
+
+@singledispatch
+def show(result: Result, console: Console) -> None:
+    """Print what was measured on what, and the figures."""
+    raise TypeError(result)
+
+
+@show.register
+def _(result: ExactResult, console: Console) -> None:
+    show_header(result, console)
+    _print(console, Text(), tables.ladder(result))
+
+
+@show.register
+def _(result: HardwareResult, console: Console) -> None:
+    show_header(result, console)
+    _print(console, Text(), tables.times(result))
+    absent = {name: text for record in result.results[:1] for name, text in record.absent.items()}
+    for text in dict.fromkeys(absent.values()):
+        names = ", ".join(n.replace("_", " ") for n in absent if absent[n] == text)
+        _print_text(console, f"not counted: {names}: {text}", "dim")
+
+
+# Profiles.
+
+
+@singledispatch
+def show_profile(result: Result, top: int, console: Console) -> None:
+    """Print where the instructions, or the time, of each rung go: by layer, then by function."""
+    raise TypeError(result)
+
+
+@show_profile.register
+def _(result: ExactResult, top: int, console: Console) -> None:
+    show_header(result, console)
+    for record in result.results:
+        profile = record.profile
+        size = f" {record.size}" if record.size else ""
+        heading = Text.assemble(
+            "\n",
+            (f"{record.kernel.name} {record.title}", "bold"),
+            f"{size}  {texts.count(profile.total)} instructions per I/O"
+            f" ({texts.count(profile.kernel)} in the kernel), by the guest's clock"
+            f" {texts.count(record.instructions_per_io)}",
+        )
+        _print(console, heading, tables.layers(profile.layers, "instructions", profile.total))
+        _print(console, tables.functions(profile, top))
+        if profile.source is not None:
+            _print(console, tables.inlined(profile.source, top), tables.lines(profile.source, top))
+
+
+@show_profile.register
+def _(result: HardwareResult, top: int, console: Console) -> None:
+    show_header(result, console)
+    for record in result.results:
+        profile = record.profile
+        _print(
+            console,
+            Text.assemble(
+                "\n",
+                (record.title, "bold"),
+                f": {texts.count(profile.ns)} ns per I/O, by {profile.samples:,} samples of"
+                f" {profile.event} in {profile.data}",
+            ),
+        )
+        if profile.event != "cycles":
+            text = (
+                "no PMU: a timer takes the samples, so code that runs with interrupts off is"
+                " counted where they are switched on again"
+            )
+            _print_text(console, text, "yellow")
+        _print(console, tables.layers(profile.layers, "ns", profile.ns))
+        _print(console, tables.sampled_functions(profile, top))
+
+
+# Comparisons.
+
+
+@singledispatch
+def show_comparison(comparison: Comparison, top: int, console: Console) -> None:
+    """Print how kernels differ, rung by rung, and what accounts for it."""
+    raise TypeError(comparison)
+
+
+@show_comparison.register
+def _(comparison: ExactComparison, top: int, console: Console) -> None:
+    _show_labels(comparison, console)
+    _print(console, tables.comparison(comparison))
+    base = comparison.base
+    for name in comparison.others:
+        if table := tables.metrics(comparison, name):
+            heading = Text.assemble((f"{base} to {name}", "bold"), ": what else differs per I/O")
+            _print(console, heading, table)
+    for rung in comparison.rungs:
+        for name, change in rung.differences.items():
+            if change.is_explained:
+                heading = f": {base} to {name}, {texts.signed(change.difference)}"
+                _heading(rung.title, f"{heading} instructions per I/O", console)
+                _print(console, tables.attribution(change, top))
+                _show_layers(change, console)
+            for text in change.findings:
+                _heading(rung.title, f": {name}: {text}", console)
+            _show_long_run(rung.title, f"{base} to {name}", change, top, console)
+
+
+@show_comparison.register
+def _(comparison: TimeComparison, top: int, console: Console) -> None:
+    _show_labels(comparison, console)
+    _print(console, tables.time_comparison(comparison))
+
+
+def show_header(result: Result, console: Console) -> None:
+    """Print what was measured on what."""
+    _print(console, tables.side_by_side(facts(result), console.width))
+
+
+def _heading(title: str, text: str, console: Console) -> None:
+    _print(console, Text.assemble((title, "bold"), text))
+
+
+def _show_labels(comparison: Comparison, console: Console) -> None:
+    for label in comparison.labels:
+        _print_text(console, f"differs  {label}", "dim")
+
+
+def _show_layers(change: ExactChange, console: Console) -> None:
+    parts = [
+        f"{part.layer} {texts.signed(part.difference)}"
+        for part in change.layers
+        if abs(part.difference) >= 0.005
+    ]
+    _print_text(console, f"layers: {', '.join(parts)}", "italic")
+
+
+def _show_long_run(rung: str, names: str, change: ExactChange, top: int, console: Console) -> None:
+    """Print what the median of short rounds does not show, and the functions responsible."""
+    for figure, part in change.metrics.items():
+        if part.telling:
+            text = f": {names}, {figure}, {texts.signed(part.difference)} instructions per I/O"
+            _heading(rung, text, console)
+            table = Table("function")
+            table.number_column("difference")
+            for row in (part.functions or ())[:top]:
+                table.row(row.name, texts.signed(row.difference))
+            _print(console, table)
+
+
+# Other lists.
+
+
+def show_kernels(kernels: Iterable[DebianKernel], cached: set[str], console: Console) -> None:
+    """List the kernels there are, oldest first."""
+    table = Table("kernel", "package version", "suite", "state")
+    for kernel in kernels:
+        if kernel.release in cached:
+            state = "cached"
+        elif kernel.missing:
+            state = f"unavailable: {kernel.missing} is no longer on the mirror"
+        else:
+            state = "available"
+        style = "dim" if kernel.missing else ""
+        table.row(f"debian:{kernel.release}", kernel.version, kernel.suite, state, style=style)
+    _print(console, table)
+
+
+def show_scaling(records: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print I/Os per second and the cost of one over the number of CPUs."""
+    table = Table("how", "devices")
+    for name in ("CPUs", "I/Os per second", "spread", "ns per I/O and CPU", "of 1 CPU's rate"):
+        table.number_column(name)
+    alone = {r["how"]: r["ios_per_second"] for r in records if r["cpus"] == 1}
+    for record in records:
+        rate = record["ios_per_second"]
+        table.row(
+            record["how"], record["devices"], str(record["cpus"]), f"{rate:,.0f}",
+            f"{100 * record['spread'] / rate:.1f} %", texts.count(record["ns_per_io"]),
+            f"{rate / alone[record['how']]:.2f}",
+        )  # fmt: skip
+    _print(console, table)
