@@ -190,6 +190,18 @@ def test_rungs_that_were_run_differently_are_not_compared(
     assert listed.run("compare", *paths, "--anyway").returncode == 0
 
 
+def test_incomparable() -> None:
+    one, other = (a_result([profiled(name, PLAIN)]) for name in ("old", "new"))
+    other["results"][0]["batch"] = 32
+    other["kernels"][0]["coherent"] = False
+    other["qemu"]["version"] = "8.0"
+    assert incomparable([("old.json", parse(one)), ("new.json", parse(other))]) == [
+        "qemu: version '7.2' and '8.0' (old.json, new.json)",
+        "coherent (old.json, new.json)",
+        "dio.pread read of 4096 bytes: batch '1' and '32' (old.json, new.json)",
+    ]
+
+
 def test_the_number_of_a_region_is_no_difference() -> None:
     one, other = (a_result([profiled(name, PLAIN)]) for name in ("old", "new"))
     one["results"][0]["command"] = ["/bin/ioloop", "--region=1"]

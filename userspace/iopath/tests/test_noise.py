@@ -118,10 +118,16 @@ def test_a_noisy_row_hides_little_of_the_others() -> None:
     assert [row.verdict for row in judge(more)][:3] == ["same", "longer", "longer"]
 
 
-@pytest.mark.parametrize("boots", [1, FEWEST - 1])
+@pytest.mark.parametrize("boots", [1, 3])
 def test_too_few_boots_are_no_verdict(boots: int) -> None:
     (verdict,) = judge([([10.0] * boots, same(20.0))])
     assert (verdict.verdict, verdict.noise, verdict.difference) == ("unknown", None, 10)
+
+
+@pytest.mark.parametrize(("by", "verdict"), [(0.04, "same"), (0.06, "longer"), (-0.06, "shorter")])
+def test_the_resolution_is_a_twentieth_of_an_instruction(by: float, verdict: str) -> None:
+    (found,) = judge([(same(20.0), same(20.0 + by))])
+    assert found.verdict == verdict
 
 
 def test_a_ladder_without_rows() -> None:
