@@ -157,7 +157,26 @@ def test_no_import_circle() -> None:
     assert import_circle(modules) == []
 
 
+LONGEST = 450  # lines of a Python file
+
+
+def misnamed(modules: Mapping[str, str]) -> list[str]:
+    """Those of *modules* that are too long, or that have the name of a standard module."""
+    found = [name for name, text in modules.items() if len(text.splitlines()) > LONGEST]
+    return found + [name for name in modules if name in sys.stdlib_module_names]
+
+
+def test_modules_are_short_and_shadow_none() -> None:
+    modules = {path.stem: text for path, text in PACKAGE.items() if path.suffix == ".py"}
+    assert misnamed(modules) == []
+
+
 # Whether the tools find anything at all.
+
+
+def test_planted_modules() -> None:
+    modules = {"fine": "\n" * LONGEST, "long": "\n" * (LONGEST + 1), "bisect": "\n"}
+    assert misnamed(modules) == ["long", "bisect"]
 
 
 def test_planted_import_circle() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Find the kernel that made a rung longer, or shorter: among packages, or among commits of a tree.
 
-A kernel counts as bad if its figure is nearer to the bad end's than to the good end's. One that
-cannot be built or measured is skipped, as git bisect does it.
+Kernels are judged by the rule of compare: a kernel that is not different from the good end is good.
+A kernel that cannot be built or measured is skipped, as git bisect does it.
 """
 
 import os
@@ -76,16 +76,42 @@ class Search:
         return found
 
     def judge(self, good: Result, bad: Result) -> Callable[[Result], bool]:
-        """Whether a result is bad, as the two ends are. Raises IopathError if the ends agree."""
+        """A function that tells whether a result is bad. Raises IopathError if the ends agree.
+
+        The ends are judged as compare does it: by the median, or else by the long run. A kernel
+        that differs from both ends belongs to the nearer one.
+        """
         one, other = (end.results[0] for end in (good, bad))
-        spread = max(one.boot_spread + other.boot_spread, noise.RESOLUTION["instructions_per_io"])
-        before, after = one.instructions_per_io, other.instructions_per_io
-        if abs(after - before) <= spread:
+        for figure, boots in noise.BOOTS.items():
+            ends = [getattr(record, boots) for record in (one, other)]
+            if None in ends:
+                continue
+            change = _compare(*ends, figure)
+            if change.verdict == "unknown":
+                raise IopathError(
+                    f"the noise is not known: measure with --boots {noise.FEWEST} or more"
+                )
+            if change.verdict != "same":
+                break
+        else:
             raise IopathError(
-                f"both ends take the same: {before:,.2f} and {after:,.2f} instructions per I/O"
+                f"both ends take the same: {one.instructions_per_io:,.2f} and"
+                f" {other.instructions_per_io:,.2f} instructions per I/O"
             )
-        middle = (before + after) / 2
-        return lambda result: (result.results[0].instructions_per_io > middle) == (after > middle)
+
+        def is_bad(result: Result) -> bool:
+            found = getattr(result.results[0], boots)
+            from_good, from_bad = (_compare(end, found, figure) for end in ends)
+            if "same" in (from_good.verdict, from_bad.verdict):
+                return from_good.verdict != "same"
+            return abs(from_bad.difference) < abs(from_good.difference)
+
+        return is_bad
+
+
+def _compare(before: noise.Boots, after: noise.Boots, figure: str) -> noise.Verdict:
+    (verdict,) = noise.judge([(before, after)], noise.RESOLUTION[figure])
+    return verdict
 
 
 def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[Result]:

@@ -181,9 +181,9 @@ def parser() -> argparse.ArgumentParser:
         help="also by inlined function and source line; takes the kernel's debug information",
     )  # fmt: skip
 
-    for command, boots in ((comparing, noise.FEWEST), (bisecting, 2)):
+    for command in (comparing, bisecting):
         command.add_argument(
-            "--boots", default=boots, type=_number(1, 100, "boots"), metavar="N",
+            "--boots", default=noise.FEWEST, type=_number(1, 100, "boots"), metavar="N",
             help="boot each kernel N times, with other seeds (default: %(default)s)",
         )  # fmt: skip
         command.add_argument(

@@ -381,8 +381,12 @@ def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
 class Figures:
     """What stands for a session: kernels take what a function says, or cannot be measured."""
 
-    def __init__(self, figure: Callable[[str], float | None]) -> None:
+    def __init__(
+        self, figure: Callable[[str], float | None], noise: tuple[float, ...] = (0.0,) * 4
+    ) -> None:
         self._figure = figure
+        self._noise = noise
+        self.mean: Callable[[str], float] = lambda name: 2000.0
         self.measured: list[str] = []
 
     def measure(self, names: list[str], settings: Settings) -> Result:
@@ -392,12 +396,15 @@ class Figures:
         if figure is None:
             raise IopathError("it crashed")
         record = a_record(name, "dio.pread", "read", 4096, stacks=None)
-        record |= {"instructions_per_io": figure, "boots": [figure] * 4, "boot_spread": 0.02}
+        record |= {"instructions_per_io": figure, "boots": [figure + by for by in self._noise]}
+        record["mean_boots"] = [self.mean(name)] * len(self._noise)
         return result.parse(a_result([record]))
 
 
-def search(figure: Callable[[str], float | None]) -> tuple[bisection.Search, Figures, list[str]]:
-    session, said = Figures(figure), []
+def search(
+    figure: Callable[[str], float | None], noise: tuple[float, ...] = (0.0,) * 4
+) -> tuple[bisection.Search, Figures, list[str]]:
+    session, said = Figures(figure, noise), []
     settings = Settings(rungs=rungs.select(["dio.pread"]), ops=["read"])
     return bisection.Search(session, settings, said.append), session, said  # type: ignore[arg-type]
 
@@ -450,6 +457,34 @@ def test_bisect_packages_skips(skipped: set[int], ends: tuple[int, int], left: s
         line for line in said if left and line.startswith(left)
     ]
     assert bool(left) == any(line.startswith("it may") for line in said)
+
+
+@pytest.mark.parametrize(("by", "found_in"), [(0.3, None), (4.0, (3, 4))])
+def test_bisect_judges_as_compare_does(by: float, found_in: tuple[int, int] | None) -> None:
+    """A difference within the noise of the boots is none; kernels in between may vary, too."""
+    looked, _, _ = search(
+        lambda name: 2000 + by * (int(name.rsplit(".", 1)[1]) >= 4), noise=(0.0, 0.2, 0.1, 0.4)
+    )
+    if found_in is None:
+        with pytest.raises(IopathError, match="both ends take the same"):
+            bisection.packages(looked, PACKAGES, print)
+    else:
+        ends = found(bisection.packages(looked, PACKAGES, print))
+        assert ends == [f"debian:6.12.{number}" for number in found_in]
+
+
+def test_bisect_sees_what_the_median_does_not_show() -> None:
+    """The median is the same; from the fifth kernel on, something comes seldom."""
+    looked, session, _ = search(lambda name: 2000.0)
+    session.mean = lambda name: 2000.0 + 50 * (int(name.rsplit(".", 1)[1]) >= 5)
+    ends = found(bisection.packages(looked, PACKAGES, print))
+    assert ends == ["debian:6.12.4", "debian:6.12.5"]
+
+
+def test_bisect_takes_as_many_boots_as_a_verdict() -> None:
+    looked, _, _ = search(lambda name: 2000.0 + 7 * name.endswith("8"), noise=(0.0, 0.0))
+    with pytest.raises(IopathError, match="the noise is not known: measure with --boots 4 or more"):
+        bisection.packages(looked, PACKAGES, print)
 
 
 def test_bisect_ends_that_agree() -> None:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is printed to a terminal, a pipe or a file is whole."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Command
+from rich.console import Console
+from test_compare import LOCKED, PLAIN, compared, profiled, row, two
+
+from iopath import terminal
+from iopath.result import parse
+
+LONG = "a_function_with_a_very_long_name_of_its_own"
+
+
+@pytest.mark.parametrize("width", [20, 60, 100, 400])
+def test_nothing_is_cut(width: int) -> None:
+    """However narrow the terminal is, each word and each figure is whole."""
+    whole = two([*LOCKED[:2], row(LONG, 1234567.25, "iov_iter and copying", indirect=7.0)])
+    whole["kernels"][0]["compiler"] = "gcc-" + "1" * 90
+    texts = []
+    for columns in (width, 1000):
+        console = Console(file=io.StringIO(), width=columns, highlight=False)
+        terminal.show(parse(whole), console)
+        terminal.show_comparison(compared(whole), 15, console)
+        terminal.show_profile(parse(whole), 15, console)
+        texts.append(console.file.getvalue())
+    assert "…" not in texts[0]
+    words = [set(re.findall(r"[^\s─]+", text)) for text in texts]
+    assert words[0] == words[1]
+    assert {LONG, "1,234,567.25", "gcc-" + "1" * 90 + ";"} <= words[0]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = []
+    for name, rows in (("old", PLAIN), ("new", LOCKED)):
+        whole = two(rows)
+        whole["kernels"] = whole["kernels"][:1]
+        whole["kernels"][0] |= {"name": name, "compiler": f"gcc {'of some distribution ' * 9}"}
+        whole["results"] = [profiled(name, rows)]
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps(whole))
+    return paths
+
+
+def test_a_pipe_gets_whole_lines_without_padding(listed: Command, files: list[Path]) -> None:
+    del listed.env["COLUMNS"]
+    lines = listed.run("compare", *files, "--anyway").stdout.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert max(map(len, lines)) > 160
+    assert sum("gcc of some" in line for line in lines) == 2
+
+
+def test_columns_are_heeded(listed: Command, files: list[Path]) -> None:
+    listed.env["COLUMNS"] = "90"
+    lines = listed.run("compare", *files, "--anyway").stdout.splitlines()
+    texts = [line for line in lines if "gcc" in line or "some distribution" in line]
+    assert len(texts) > 3
+    assert max(map(len, texts)) <= 90
