@@ -37,7 +37,7 @@ from iopath.plan import (
     LINES,
     Run,
     Settings,
-    groups,
+    guests,
     make_image,
     make_runs,
     unmet,
@@ -109,7 +109,7 @@ class Session:
         if not settings.machine.exact:
             return self._measure_time(names, kernels, runs, settings, qemu)
         with (
-            self.reporter.running(len(names) * settings.boots * len(groups(runs, settings))),
+            self.reporter.running(len(names) * settings.boots * len(guests(runs, settings))),
             tempfile.TemporaryDirectory(prefix="iopath-jobs-") as folder,
             ThreadPoolExecutor(len(names)) as pool,
             ThreadPoolExecutor(guest.cpu_count()) as local,
@@ -216,9 +216,9 @@ class _Work:
             if settings.profile and settings.inline:
                 debug = debug_info(kernel, built, session.cache, session.apt, step)
         machines = settings.machines()
-        guests = groups(possible, settings)
-        images = [make_image(built, members, settings) for members in guests]
-        for _ in range(settings.boots * (len(groups(runs, settings)) - len(guests))):
+        parts = guests(possible, settings)
+        images = [make_image(built, members, settings) for members in parts]
+        for _ in range(settings.boots * (len(guests(runs, settings)) - len(parts))):
             session.reporter.finished()
         layers = Layers(settings.layers)
 
@@ -235,9 +235,9 @@ class _Work:
                 cache=session.cache.root,
                 progress=self._folder / str(next(self._numbers)),
             )
-            rungs = dict.fromkeys(run.rung.name for run in (guests[at][0], guests[at][-1]))
+            rungs = dict.fromkeys(run.rung.name for run in (parts[at][0], parts[at][-1]))
             title = f"{name}, boot {number + 1}, {' to '.join(rungs)}"
-            return Counted(self._entry(title, job), guests[at], session.cache, layers)
+            return Counted(self._entry(title, job), parts[at], session.cache, layers)
 
         def profiled(number: int, at: int) -> Counted:
             """The same, where a profile is needed."""
@@ -246,20 +246,20 @@ class _Work:
             session.reporter.add()
             return boot(number, at, full=True)
 
-        with ThreadPoolExecutor(settings.boots * len(guests)) as pool:
+        with ThreadPoolExecutor(settings.boots * len(parts)) as pool:
             waiting = [
                 [
                     pool.submit(boot, number, at, full=settings.profile and not number)
                     for number in range(settings.boots)
                 ]
-                for at in range(len(guests))
+                for at in range(len(parts))
             ]
             found = [[future.result() for future in boots] for boots in waiting]
         records = {}
         for at, boots in enumerate(found):
             again = partial(profiled, at=at) if settings.profile else None
             made = assemble.results(name, built.release, boots, again, debug)
-            records |= {run.region: record for run, record in zip(guests[at], made, strict=True)}
+            records |= {run.region: record for run, record in zip(parts[at], made, strict=True)}
         described = kernelinfo.describe(name, built, found[0][0].records(), settings)
         return described, [records[run.region] for run in possible]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a guest is to do: which runs of ioloop, on which modules."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,8 @@ from iopath.machine import Machine
 from iopath.programs import guest_program
 from iopath.rungs import OPS, Overrides, Rung, overrides
 
+# Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
+_GUEST_RUNS = 17
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 
 # Regions. A run has one by its number, and others by a bit added to that. From FLAT on the plugin
@@ -152,6 +155,17 @@ def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
         else:
             found.append((run.rung.program, wanted, [run]))
     return [members for _, _, members in found]
+
+
+def guests(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
+    """The runs by guest, where guests run side by side: groups in parts of like size. How they are
+    split depends on the runs alone, so that a result does not depend on the number of CPUs."""
+    found = []
+    for members in groups(runs, settings):
+        parts = -(-len(members) // _GUEST_RUNS)
+        ends = [len(members) * part // parts for part in range(parts + 1)]
+        found += [members[begin:end] for begin, end in itertools.pairwise(ends)]
+    return found
 
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:

@@ -101,11 +101,21 @@ def test_guests() -> None:
     """Only rungs that load no module with different parameters share a guest."""
     chosen = rungs.select(["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread"])
     runs, _ = plan.make_runs(Settings(chosen, ops=["read"]))
-    found = plan.groups(runs, Settings(chosen))
+    found = plan.guests(runs, Settings(chosen))
     assert [[run.rung.name for run in members] for members in found] == [
         ["syscall", "raw.pread", "dio.pread", "nullb.pread"],
         ["mq.pread"],
     ]
+
+
+def test_guests_side_by_side() -> None:
+    """The ladder takes several guests, which have like shares of it."""
+    runs, _ = plan.make_runs(Settings(rungs.select([])))
+    found = plan.guests(runs, Settings(()))
+    assert [run for members in found for run in members] == runs
+    sizes = [len(members) for members in found]
+    assert len(sizes) > 1
+    assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.guest
