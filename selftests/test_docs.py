@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from iopath import cli
+from iopath import options
 from iopath.programs import guest_program
 from iopath.sources import source_root
 
@@ -68,7 +68,7 @@ def check_command(line: str) -> None:
     name = Path(words[0]).name
     if name == "iopath":
         try:
-            cli._parser().parse_args(words[1:])
+            options.parser().parse_args(words[1:])
         except SystemExit as error:
             assert not error.code, line
     elif name == "ioloop":
@@ -144,7 +144,7 @@ def test_manual_pages_name_every_option() -> None:
     page = (ROOT / "Documentation/man/iopath.1").read_text()
     subparsers = next(
         action
-        for action in cli._parser()._actions
+        for action in options.parser()._actions
         if isinstance(action, argparse._SubParsersAction)
     )
     for name, parser in subparsers.choices.items():

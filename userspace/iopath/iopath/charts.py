@@ -22,15 +22,15 @@ from iopath.errors import UsageError
 from iopath.layers import Layers
 from iopath.result import ExactRecord, ExactResult, Result, Row, size_text
 
-# Of text and axes; nothing else is drawn in it, so that a page can make it follow its theme.
+# The colour of text and axes only, so that a page can replace it by the colour of its theme.
 INK = "#1b1b1c"
 
 OTHER = "#b8b8b8"
 _UNPROFILED = "#5b8db8"
 _OP_COLOURS = {"read": "#0072b2", "write": "#d55e00", "none": INK}
 
-# Colours that people with any colour vision tell apart: Paul Tol's "muted", then Okabe and Ito's.
-# Neighbours differ in lightness. When they run out they begin anew, hatched.
+# Colours that can be told apart with any colour vision: Paul Tol's "muted", then Okabe and Ito's.
+# Neighbours differ in lightness. When they run out, they repeat with a hatch.
 _PALETTE = (
     "#44aa99", "#332288", "#ddcc77", "#117733", "#88ccee", "#cc6677",
     "#e69f00", "#882255", "#999933", "#0072b2", "#aa4499", "#d55e00",
@@ -220,8 +220,8 @@ def _rung_names(axes: Axes, rungs: Sequence[str], kernels: Sequence[str]) -> Non
 def history(result: ExactResult) -> Figure:
     """What an I/O costs from kernel to kernel: a small chart for each rung and block size.
 
-    The scales do not begin at zero; each spans at least 5 % of its figures, lest a difference of
-    nothing look like one.
+    The scales do not begin at zero; each spans at least 5 % of its figures, so that noise does
+    not look like a difference.
     """
     kernels = result.names
     charts: dict[tuple[str, int], list[Row]] = {}

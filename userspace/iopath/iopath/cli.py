@@ -55,7 +55,7 @@ def _cache(session: Session, args: argparse.Namespace, out: Console) -> None:
     root = session.cache.root
     if not args.prune:
         if args.size is not None or args.older is not None:
-            raise UsageError("--size and --older go with --prune")
+            raise UsageError("--size and --older need --prune")
         prune.show(prune.stored(root), out)
         return
     size = prune.LIMIT if args.size is None and args.older is None else args.size
@@ -93,7 +93,7 @@ def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
         on_host.measure(session, args, out)
         return
     if args.folded:
-        raise UsageError("--folded: measure knows no functions; profile and compare do")
+        raise UsageError("--folded: only profile and compare count functions")
     if args.accel != "tcg":
         output.check_views(args, ())
     measured = session.measure(args.kernels, _settings(args, boots=args.boots))
@@ -103,7 +103,9 @@ def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _need_counts(args: argparse.Namespace) -> None:
     if args.accel != "tcg":
-        raise UsageError("--accel kvm: functions are counted in emulation alone; measure with it")
+        raise UsageError(
+            "--accel kvm: only measure supports it; functions are counted in emulation"
+        )
 
 
 def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
@@ -119,7 +121,7 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 
 def _parts(session: Session, args: argparse.Namespace) -> list[compare.Named]:
-    """What is compared, in the order that it was named in: results, each with its file's name."""
+    """The results to compare in the order of the arguments, each with its file's name."""
     named = {
         name: _chosen(result.load(Path(name)), name, args)
         for name in args.kernels
@@ -133,7 +135,7 @@ def _parts(session: Session, args: argparse.Namespace) -> list[compare.Named]:
 
 
 def _chosen(whole: Result, file: str, args: argparse.Namespace) -> Result:
-    """Of a file the results that --rung, --op and --bs choose."""
+    """The results of a file that match --rung, --op and --bs."""
     chosen = {rung.name for rung in _select(args)} if args.rung else None
     records = [
         record
@@ -143,7 +145,7 @@ def _chosen(whole: Result, file: str, args: argparse.Namespace) -> Result:
         and (not args.bs or record.block_size in (*args.bs, 0))
     ]
     if not records:
-        raise IopathError(f"{file} has no results of what --rung, --op and --bs choose")
+        raise IopathError(f"{file} has no results that match --rung, --op and --bs")
     return replace(whole, results=records)
 
 
@@ -188,7 +190,7 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _debian_spec(name: str) -> str:
     if not name.startswith("debian:"):
-        raise UsageError(f"{name}: bisect searches packages (debian:...), or with --tree commits")
+        raise UsageError(f"{name}: bisect takes debian:... kernels, or commits with --tree")
     return name.removeprefix("debian:")
 
 
@@ -210,8 +212,8 @@ def _interrupted(number: int, frame: object) -> None:
 
 
 def _judges(argv: Sequence[str]) -> bool:
-    """Whether an exit status of 1 or 2 would be taken for a verdict. argparse knows an option by
-    any beginning of its name."""
+    """Whether an exit status of 1 or 2 could be mistaken for a verdict. argparse accepts any
+    unique prefix of an option."""
     words = [word.partition("=")[0] for word in argv]
     return any(
         len(word) > 2 and option.startswith(word)
@@ -223,9 +225,9 @@ def _judges(argv: Sequence[str]) -> bool:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; its exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
-    With --fail-above or --limits: 0 good, 1 regressed, 125 cannot be told."""
+    With --fail-above or --limits: 0 good, 1 regressed, 125 cannot be judged."""
     argv = sys.argv[1:] if argv is None else argv
-    # For git bisect run: what could not be tested is not bad.
+    # For git bisect run: a commit that cannot be tested is not bad.
     judging = _judges(argv)
     try:
         args = options.parser().parse_args(argv)

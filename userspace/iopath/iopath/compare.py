@@ -38,7 +38,7 @@ def merge(parts: Sequence[Named]) -> Any:  # noqa: ANN401
     if len({type(part) for _, part in parts}) > 1:
         timed = next(name for name, part in parts if isinstance(part, HardwareResult))
         raise IopathError(
-            f"{timed} is of time on a machine, another of instructions in a guest:"
+            f"{timed} holds times of a machine, another file instructions of a guest:"
             " these cannot be compared"
         )
     names = [name for _, part in parts for name in part.names]
@@ -49,7 +49,7 @@ def merge(parts: Sequence[Named]) -> Any:  # noqa: ANN401
             name = kernel.name
             shown = f"{name} ({file})" if names.count(name) > 1 else name
             if any(shown == other.name for other in kernels):
-                raise UsageError(f"{file}: {name} is in it, and in another file of that name")
+                raise UsageError(f"{file}: {name} is also in another file of the same name")
             kernels.append(replace(kernel, name=shown))
             results += [
                 replace(record, kernel=replace(record.kernel, name=shown))
@@ -65,8 +65,8 @@ def compare_all(parts: Sequence[Named], layers: Layers, *, anyway: bool) -> tupl
     differing = incomparable(whole, parts)
     if differing and not anyway:
         raise IopathError(
-            f"these differ in more than the kernel: {'; '.join(differing)}"
-            " (--anyway compares them all the same)"
+            f"more than the kernel differs: {'; '.join(differing)}"
+            " (--anyway compares them regardless)"
         )
     comparison = compare(whole, layers)
     comparison.labels = [*differing, *comparison.labels]

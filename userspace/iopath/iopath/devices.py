@@ -19,18 +19,18 @@ _WRITE = 1
 
 
 def check(runs: Sequence[Run]) -> None:
-    """Whether the devices of *runs* are there, and are ours: what is on others would be lost."""
+    """Check that the devices of *runs* exist and are blknull's: data on others would be lost."""
     for device in dict.fromkeys(run.rung.target for run in runs if run.rung.target):
         writing = any(run.op == "write" for run in runs if run.rung.target == device)
         try:
             mode = Path(device).stat().st_mode
         except OSError:
             raise UsageError(
-                f"{device} is not there: load the modules with `make load`, or with `modprobe"
+                f"{device} does not exist: load the modules with `make load`, or with `modprobe"
                 " blknull nr_devices=2 zero_fill=1,0; modprobe biogen device=/dev/blknull1 write=1`"
             ) from None
         if not os.access(device, os.R_OK | (os.W_OK if writing else 0)):
-            raise UsageError(f"{device} may not be opened: be root, or of the group disk")
+            raise UsageError(f"cannot open {device}: run as root, or join the group disk")
         if device == BIOGEN:
             _check_biogen(writing)
         elif not stat.S_ISBLK(mode):
@@ -46,6 +46,8 @@ def _check_biogen(writing: bool) -> None:
     _, flags, _, _, number = _INFO.unpack(answer)
     target = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
     if not target.startswith("blknull"):
-        raise UsageError(f"{BIOGEN} is on {target}, not on a blknull device: what is there is lost")
+        raise UsageError(
+            f"{BIOGEN} is bound to {target}, whose data would be lost: bind it to a blknull device"
+        )
     if writing and not flags & _WRITE:
         raise UsageError(f"{BIOGEN} is read-only: load biogen with write=1, or add --op read")

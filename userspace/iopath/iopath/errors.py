@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a user is told when something goes wrong: one line, and an exit status."""
+"""Errors that a user sees: one line, and an exit status."""
 
 
 class IopathError(Exception):
@@ -9,10 +9,10 @@ class IopathError(Exception):
 
 
 class UsageError(IopathError):
-    """The command asks for something that cannot be."""
+    """The command line is wrong."""
 
     status = 2
 
 
 class Regressed(IopathError):
-    """A rung became longer than is allowed."""
+    """A rung grew by more than its limit."""

@@ -12,13 +12,13 @@ _OVERHEAD = 64  # instructions between two readings of the counter that are not 
 
 
 def _calm(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rounds of a run, and those of them that no interrupt came into, as far as is known."""
+    """All rounds of a run, and those that are known to have had no interrupt."""
     rounds = [part for job in record["jobs"] for part in job["rounds"]]
     return rounds, [part for part in rounds if part["interrupts"] == 0]
 
 
 def check_calibration(record: dict[str, Any]) -> None:
-    """A loop of known length must count to that length, or no figure means anything."""
+    """Check that the guest's clock counts instructions: a known loop must take its length."""
     expected = record["expected_instructions"]
     _, calm = _calm(record)
     measured = [part["tsc"] for part in calm]
@@ -30,7 +30,7 @@ def check_calibration(record: dict[str, Any]) -> None:
 
 
 def clock(record: dict[str, Any]) -> int:
-    """How long the rounds of a run took by the guest's clock."""
+    """The time of all rounds of a run by the guest's clock."""
     return sum(part["tsc"] for part in _calm(record)[0])
 
 
@@ -41,12 +41,11 @@ def figure(
     outputs: Sequence[dict[str, Any]],
     longs: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    """The record of one rung from ioloop's outputs and the figures of the long runs, of each one
-    for each boot.
+    """The record of one rung, from ioloop's output and the figures of the long run of each boot.
 
-    A boot's figure is the median over the rounds that no interrupt came into, its spread their
-    largest less their smallest; the rung's figure is the median over the boots, of an even number
-    the lower of the middle two, so that it is the figure of a boot.
+    The figure of a boot is the median of the rounds without an interrupt. Its spread is their
+    largest less their smallest. The figure of the rung is the median of the boots: of an even
+    number the lower of the middle two, so that it is the figure of a boot.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for output in outputs:
@@ -54,8 +53,8 @@ def figure(
         calm = [part["tsc"] / part["ios"] for part in calm_rounds]
         if len(calm) < len(rounds) / 4:
             raise IopathError(
-                f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds went without"
-                " an interrupt; try a smaller block size"
+                f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
+                " interrupt; try a smaller block size"
             )
         figures.append(statistics.median(calm))
         spreads.append(max(calm) - min(calm))

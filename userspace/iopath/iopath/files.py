@@ -7,12 +7,12 @@ from pathlib import Path
 from iopath.cache import out_of_space
 from iopath.errors import UsageError
 
-# Below these a name stands for a file that is open already, or for a device.
+# Names below these are open files or devices.
 _OPENED = ("/dev/", "/proc/")
 
 
 def check(path: Path) -> None:
-    """Complain about a file that cannot be written, before hours are spent."""
+    """Refuse a file that cannot be written, before anything is measured."""
     if not path.absolute().parent.is_dir():
         raise UsageError(f"cannot write {path}: there is no such folder")
     if path.is_dir():
@@ -22,8 +22,8 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write *data* to *path*: to a regular file all of it or nothing. Symbolic links are followed.
-    Devices, pipes and the like are written in place."""
+    """Write *data* to *path*. A regular file is replaced as a whole; symbolic links are followed.
+    Devices and pipes are written in place."""
     try:
         with out_of_space(f"cannot write {path}"):
             if _is_special(path):

@@ -32,7 +32,7 @@ def trace(run: Run, cpu: int) -> list[str]:
     engine = next(o for o in run.rung.options if o.startswith("--ioengine=")).split("=")[1]
     if engine not in _CALLS:
         raise UsageError(
-            f"{run.rung.name}: no system call of its own does its I/O: nothing to trace"
+            f"{run.rung.name}: it has no system call for each I/O, so there is nothing to trace"
         )
     call = f"{ARCH.syscall_prefix}{_CALLS[engine][run.op == 'write']}"
     words = loop.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
@@ -94,7 +94,7 @@ def _tracing(function: str) -> Iterator[list[str]]:
     the number of the process and the start."""
     if not (_TRACEFS / "current_tracer").exists():
         raise IopathError(
-            f"{_TRACEFS} is not there: be root, and mount -t tracefs tracefs {_TRACEFS}"
+            f"{_TRACEFS} does not exist: run as root, and mount -t tracefs tracefs {_TRACEFS}"
         )
     tracers = (_TRACEFS / "available_tracers").read_text().split()
     if "function_graph" not in tracers:
@@ -114,7 +114,7 @@ def _tracing(function: str) -> Iterator[list[str]]:
         _restore(before)
 
 
-# What is changed, in the order that it is put back in: tracing is off meanwhile.
+# The files that are changed, in the order they are restored in. Tracing is off meanwhile.
 _CHANGED = (
     "current_tracer", "set_graph_function", "set_ftrace_pid", "options/function-fork",
     "options/funcgraph-irqs", "tracing_on",
@@ -122,8 +122,8 @@ _CHANGED = (
 
 
 def _restore(before: dict[str, str]) -> None:
-    """Put everything back, also where something cannot be: what that was is said at the end."""
-    # Of lists, what says that they are empty begins so.
+    """Restore all files, even if some fail. Raises IopathError that names those."""
+    # An empty list reads as a comment or as "no pid".
     texts = {
         name: "" if text.startswith(("#", "no pid")) else text.strip()
         for name, text in before.items()
@@ -135,4 +135,4 @@ def _restore(before: dict[str, str]) -> None:
         except IopathError as error:
             failures.append(str(error))
     if failures:
-        raise IopathError(f"ftrace is not as it was: {'; '.join(failures)}")
+        raise IopathError(f"cannot restore ftrace: {'; '.join(failures)}")

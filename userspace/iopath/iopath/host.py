@@ -58,14 +58,14 @@ def measure(
 ) -> Result:
     """Measure *runs* on the running machine.
 
-    A run that this kernel or machine refuses is left out, with a warning, unless *strict*."""
+    A run that fails on this kernel or machine is left out with a warning, unless *strict*."""
     devices.check(runs)
     whole = result_of(cpu, [])
     for text in whole["machine"]["warnings"]:
         warn(text)
     series: list[_Series] = []
     for number, run in enumerate(runs):
-        step("trying the rungs", number / len(runs))
+        step("trying each rung", number / len(runs))
         try:
             series.append(_Series(run, cpu))
         except IopathError as error:
@@ -73,7 +73,7 @@ def measure(
                 raise
             warn(f"left out: {error}")
     if not series:
-        raise IopathError("nothing is left to measure")
+        raise IopathError("no rung can be measured")
     _take(series, NOISE_PASSES, "measuring the noise", step)
     noise = [one.samples for one in series]
     _take(series, passes, "measuring", step)
@@ -114,7 +114,7 @@ def _take(series: Sequence[_Series], passes: int, what: str, step: Step) -> None
     for one in series:
         one.samples = []
     for number in range(passes):
-        # There and back, so that what drifts does so for the first and the last alike.
+        # Back and forth, so that drift affects the first and the last rung alike.
         for one in series if number % 2 == 0 else reversed(series):
             step(what, number / passes)
             one.take()

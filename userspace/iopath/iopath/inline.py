@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Source lines and inlined functions of kernel addresses, from a kernel's debug information.
 
-Compilers inline most of a path's small functions, so that a profile by symbol shows their callers
-alone. The debug information of the very kernel that was measured tells them apart.
+Compilers inline most small functions of a path, so a profile by symbol shows only their callers.
+The debug information of the kernel that was measured tells them apart.
 """
 
 import re
@@ -16,7 +16,7 @@ from iopath import process
 from iopath.errors import IopathError
 from iopath.symbols import KERNEL, Symbols
 
-# Where a distribution or a tree was built, in front of the path within the kernel's source.
+# The build directory of a distribution or a tree, which precedes the path in the kernel's source.
 _PREFIX = re.compile(r"^(?:.*/linux-[^/]+/)?(?:debian/build/[^/]+/|\./)?")
 
 

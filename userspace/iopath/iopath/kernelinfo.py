@@ -19,8 +19,8 @@ _MATTERS = re.compile(
     r"|DEBUG_LIST|LIST_HARDENED|SLUB_DEBUG|KASAN|LOCKDEP|PROVE_LOCKING|SECURITY|MEMCG"
     r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)"
 )
-# What a configuration finds out of the compiler and the other tools, what each architecture can do,
-# and the kernel's own name.
+# Options that Kconfig sets by itself: properties of the tools and of the architecture, and the
+# kernel's name.
 _PROBES = re.compile(
     r"(?:CC|GCC|CLANG|AS|LLD|PAHOLE|RUSTC?|BINDGEN|TOOLS|HAS|HAVE|ARCH_HAS|ARCH_HAVE|ARCH_WANTS?"
     r"|ARCH_SUPPORTS|ARCH_USES?)_\w+|LD_(?!DEAD)\w+|\w+_VERSION|\w+_VERSION_TEXT|BUILD_SALT"
@@ -54,13 +54,13 @@ def describe(
 
 
 def compiler(banner: str) -> str:
-    """What compiled a kernel, by its /proc/version."""
+    """The compiler of a kernel, from its /proc/version."""
     found = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", banner)
     return found.group(1).strip() if found else "unknown"
 
 
 def options(config: str) -> dict[str, str]:
-    """A kernel's configuration, but for what it finds out of the tools that compile it."""
+    """A kernel's configuration, without options that describe the tools that compile it."""
     found = {}
     for match in filter(None, map(_OPTION.fullmatch, config.splitlines())):
         name, value = match.groups()
@@ -70,12 +70,12 @@ def options(config: str) -> dict[str, str]:
 
 
 def matters(option: str) -> bool:
-    """Whether an option is known to lengthen or shorten an I/O's path."""
+    """Whether an option affects path length."""
     return _MATTERS.fullmatch(option) is not None
 
 
 def _modinfo(path: Path) -> dict[str, str]:
-    """What the module says of its own build."""
+    """What modinfo says of a module's build."""
     output = subprocess.run(
         [process.need("modinfo", "kmod"), path], capture_output=True, text=True, check=False
     ).stdout

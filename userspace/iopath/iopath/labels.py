@@ -11,7 +11,7 @@ _LISTED = 120  # more options than this are counted, not listed
 
 
 def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """What differs between the kernels apart from their code."""
+    """What differs between the kernels besides their code."""
     compilers = {kernel.name: kernel.compiler for kernel in kernels}
     if len(set(compilers.values())) > 1:
         yield "compiler: " + "; ".join(f"{name} {text}" for name, text in compilers.items())
@@ -24,7 +24,7 @@ def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
 def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     """Every option that differs, with its value in each kernel; "" where a kernel does not have it.
 
-    A kernel without an option and one that has it switched off are alike.
+    An option that a kernel lacks equals one that is switched off.
     """
     found = {}
     for option in dict.fromkeys(option for kernel in kernels for option in kernel.config):
@@ -35,8 +35,8 @@ def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
 
 
 def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """What of the configuration differs: first what is known to matter, then what else is built in,
-    then what only some kernels have; modules' options last, for no guest loads them."""
+    """The options that differ: those that affect path length, other built-in options, options that
+    some kernels lack. Options of modules come last: guests do not load those modules."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for option, values in options(kernels).items():
         if matters(option):
@@ -44,10 +44,10 @@ def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
         elif "m" in values and {*values} <= {"m", "n", ""}:
             groups["options of modules"][option] = values
         elif "" in values:
-            groups["options that not all of them have"][option] = values
+            groups["options that some kernels lack"][option] = values
         else:
             groups["other options"][option] = values
-    for name in ("options", "other options", "options that not all of them have"):
+    for name in ("options", "other options", "options that some kernels lack"):
         found = groups[name]
         if len(found) > _LISTED and name != "options":
             yield f"{name}: {len(found)} (--json lists them)"

@@ -13,7 +13,7 @@ from iopath.symbols import Symbol, plain
 
 
 class Layers:
-    """Which layer a function belongs to, as a table says: the first pattern that matches."""
+    """A table of layers. A function belongs to the first layer with a pattern that matches."""
 
     def __init__(self, path: Path | None = None) -> None:
         path = path or Path(__file__).parent / "layers.toml"
@@ -35,7 +35,7 @@ class Layers:
         self._known: dict[Symbol, str] = {}
 
     def of(self, symbol: Symbol) -> str:
-        """The layer of a function; "other" if the table does not know it."""
+        """The layer of a function; "other" if no pattern matches."""
         if symbol not in self._known:
             text = f"{plain(symbol.name)} [{symbol.module}]".removesuffix(" []")
             self._known[symbol] = next(
@@ -47,8 +47,8 @@ class Layers:
         """Which functions of two kernels have another name in the other kernel, each with the newer
         name. *before* and *after* are the plain names that each kernel executes.
 
-        An alias is applied only if each kernel has exactly one of its names. A kernel that has two
-        of them has two functions.
+        An alias is applied only if each kernel executes exactly one of its names. If a kernel
+        executes two of them, they are two functions.
         """
         found = {}
         for names in self._aliases:

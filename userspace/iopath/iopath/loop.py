@@ -23,7 +23,7 @@ def command(run: Run, cpu: int, *, ios: int, rounds: int = ROUNDS) -> list[str]:
 
 
 def timed(run: Run, cpu: int, seconds: int) -> list[str]:
-    """The same for a time, with the report for people."""
+    """The command line of a run of some seconds that prints a readable report."""
     words = command(run, cpu, ios=0, rounds=1)
     counted = ("--number_ios=", "--output-format=")
     return [word for word in words if not word.startswith(counted)] + [
@@ -33,7 +33,7 @@ def timed(run: Run, cpu: int, seconds: int) -> list[str]:
 
 
 def run(words: Sequence[str], title: str) -> dict[str, Any]:
-    """What ioloop reports as JSON."""
+    """ioloop's report, read from JSON."""
     with tempfile.TemporaryDirectory(prefix="iopath-") as folder:
         log, report = Path(folder, "log"), Path(folder, "report")
         status = process.run([*words, f"--output={report}"], output=log)
@@ -47,4 +47,4 @@ def read_report(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text())
     except ValueError as error:
-        raise IopathError(f"ioloop's report cannot be read: {error}") from error
+        raise IopathError(f"cannot read ioloop's report: {error}") from error

@@ -23,7 +23,7 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
     for name, text in facts(result):
         lines += _wrap(f"- {name}: {text}")
     if comparison and comparison.labels:
-        lines += ["", "Beside their code, these kernels differ in:", ""]
+        lines += ["", "Besides their code, these kernels differ in:", ""]
         for label in comparison.labels:
             lines += _wrap(f"- {label}")
     cells = {kernel: [cell(row, kernel, base, comparison) for row in rows] for kernel in kernels}
@@ -33,7 +33,7 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
     if others:
         lines += ["", f"### Change against {base}"]
         if comparison and comparison.has_unknown:
-            lines += ["", "? may be noise: that takes four boots or more to tell"]
+            lines += ["", "? may be noise: measure with --boots 4 or more to tell"]
         changes = [
             [kernel, *((found and found.text) or "-" for found in cells[kernel])]
             for kernel in others

@@ -31,10 +31,9 @@ FEWEST = 4  # boots of each kernel that a verdict takes
 LADDER_ERROR = 0.002  # how often any row of a ladder may differ by the first kind of noise
 _CHANCE = 0.005  # and by the second, where the rows' own spread must tell
 
-# The figures of a record, and what two of them differ by, in instructions per I/O, that means
-# nothing however often it repeats: what reading the clock blurs; in a run of 12,000 I/Os, one or
-# two switches to another task on the way back to user space; a few timer ticks that did more than
-# others.
+# The figures of a record, and the differences in instructions per I/O that mean nothing, even if
+# they repeat: the error of reading the clock; in a run of 12,000 I/Os, one or two task switches on
+# the way back to user space; a few timer ticks that did more than others.
 RESOLUTION = {"instructions_per_io": 0.05, "mean": 0.5, "with_deferred": 5.0}
 BOOTS = {
     "instructions_per_io": "boots",
@@ -42,11 +41,11 @@ BOOTS = {
     "with_deferred": "with_deferred_boots",
 }
 
-# How far the mean may be from the median, in instructions per I/O. The beginning of a round weighs
-# more in the median: of a batch of 100 I/Os, 1.
+# The largest normal distance of mean and median, in instructions per I/O. The start of a round
+# weighs more in the median.
 _RARE = 2.0
 
-# How the spread of rounds jumps.
+# The spread of rounds rose if it is more than _JUMP_TIMES the old one and _JUMP.
 _JUMP, _JUMP_TIMES = 5.0, 3
 
 Boots = Sequence[float]
@@ -54,8 +53,8 @@ Boots = Sequence[float]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What two figures differ by, how much of that boots of one kernel may differ by, and whether
-    it is more than that and than the resolution: "same", "longer", "shorter" or "unknown"."""
+    """The difference of two figures, its noise, and whether it exceeds noise and resolution:
+    "same", "longer", "shorter" or "unknown"."""
 
     difference: float
     noise: float | None
@@ -86,20 +85,20 @@ def judge(
 
 
 def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str]:
-    """What of a record its median does not show, in words; with *before*, also that rounds have
-    come to differ by much more than they did."""
+    """What the median of a record does not show, in words; with *before*, also whether the spread
+    of its rounds rose."""
     found = []
     if before and record.spread > _JUMP_TIMES * before.spread + _JUMP:
         found.append(
-            f"rounds differ by {record.spread:,.2f} instructions per I/O, before by"
-            f" {before.spread:,.2f}"
+            f"the spread of rounds rose from {before.spread:,.2f} to {record.spread:,.2f}"
+            " instructions per I/O"
         )
     if record.mean is None or record.mean_boots is None:
         return found
     above = record.mean - record.instructions_per_io
     if abs(above) > max(_RARE, _spread(record.mean_boots)):
         found.append(
-            f"something comes less often than once in a round: the mean is {record.mean:,.2f}"
+            f"some work happens less often than once per round: the mean is {record.mean:,.2f}"
             f" instructions per I/O, the median {record.instructions_per_io:,.2f}"
         )
     return found
@@ -125,8 +124,8 @@ def _standard_error(before: Boots, after: Boots) -> float:
 
 @functools.cache
 def _limit(degrees: int, wanted: float) -> float:
-    """What Student's t exceeds, on either side, with the probability *wanted*, widened by what
-    medians vary more than means."""
+    """The limit that Student's t exceeds on either side with the probability *wanted*, widened
+    because medians vary more than means."""
     low, high = 0.0, 1e6
     while high - low > 1e-6 * high:
         middle = (low + high) / 2

@@ -30,11 +30,11 @@ from iopath.plan import Run, Settings, make_runs
 
 
 def is_wanted(args: argparse.Namespace) -> bool:
-    """Whether the running kernel is asked for, and nothing that only guests have."""
+    """Whether to measure the running kernel. Refuses options that only guests have."""
     if survey.NAME not in args.kernels:
         return False
     if len(args.kernels) > 1:
-        raise UsageError("host: measured by itself; compare its result file with another's")
+        raise UsageError("host: must be measured alone; compare takes its result file")
     guests = vars(Machine()) | {
         "no_fill": False,
         "incoherent": False,
@@ -44,7 +44,7 @@ def is_wanted(args: argparse.Namespace) -> bool:
     }
     for name, default in guests.items():
         if getattr(args, name, default) != default:
-            raise UsageError(f"--{name.replace('_', '-')}: does not go with host")
+            raise UsageError(f"--{name.replace('_', '-')}: cannot be used with host")
     return True
 
 
@@ -52,8 +52,8 @@ def _runs(session: Session, args: argparse.Namespace) -> list[Run]:
     settings = Settings(rungs.select(args.rung), args.op or rungs.OPS, args.bs or (4096,))
     runs, _ = make_runs(settings)
     if not runs:
-        raise UsageError("nothing is left: choose other rungs, sizes or operations")
-    # What was not asked for by its own name need not be there.
+        raise UsageError("no rung is left to measure: choose other rungs, sizes or operations")
+    # Only a rung that is named without wildcards must have its device.
     absent = [
         run
         for run in runs
@@ -73,7 +73,7 @@ def _runs(session: Session, args: argparse.Namespace) -> list[Run]:
 def measure(session: Session, args: argparse.Namespace, out: Console) -> None:
     output.check_views(args, ())
     if args.folded:
-        raise UsageError("--folded: measure knows no functions; profile does")
+        raise UsageError("--folded: only profile counts functions")
     cpu = survey.choose_cpu(args.on_cpu)
     with session.reporter.running(1), session.reporter.task(survey.NAME) as step:
         measured = host.measure(
@@ -92,7 +92,7 @@ def profile(session: Session, args: argparse.Namespace, out: Console) -> None:
     output.check_views(args, ("html",))
     runs = _runs(session, args)
     if len(runs) > 1 and not (args.rung and args.op):
-        raise UsageError("profile host: takes long; choose with --rung and --op")
+        raise UsageError("profile host: give --rung and --op; profiling all rungs takes too long")
     files.check(args.data)
     cpu = survey.choose_cpu(args.on_cpu)
     layers = Layers(args.layers)
@@ -124,10 +124,12 @@ def trace(session: Session, args: argparse.Namespace, out: Console) -> None:
     runs = _runs(session, args)
     cpu = survey.choose_cpu(args.on_cpu)
     if not args.rung:
-        raise UsageError("trace: of which rung? --rung dio.pread, for one")
+        raise UsageError("trace: give a rung, e.g. --rung dio.pread")
     devices.check(runs)
     for run in runs:
-        out.print(f"{run.rung.name} {run.op}, microseconds with ftrace's own share:", style="bold")
+        out.print(
+            f"{run.rung.name} {run.op}, microseconds, including ftrace's overhead:", style="bold"
+        )
         out.print("\n".join(ftrace.trace(run, cpu)), markup=False, soft_wrap=True)
 
 

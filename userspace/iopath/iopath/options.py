@@ -28,7 +28,7 @@ def _block_size(text: str) -> int:
     size = int(match.group(1)) << {"": 0, "k": 10, "m": 20}[match.group(2)] if match else 0
     if not 512 <= size <= 1 << 20 or size % 512:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a block size: a multiple of 512 bytes from 512 to 1m is"
+            f"invalid block size '{text}': must be a multiple of 512, from 512 to 1m"
         )
     return size
 
@@ -37,7 +37,7 @@ def _number(low: int, high: int, unit: str) -> "type":
     def parse(text: str) -> int:
         if not text.isdigit() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a number of {unit}: {low} to {high} is"
+                f"invalid number of {unit} '{text}': must be from {low} to {high}"
             )
         return int(text)
 
@@ -61,10 +61,10 @@ _seconds = _unit({"m": 60, "h": 3600, "d": 86400}, "12h or 30d")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one line."""
+    """A parser whose error message is one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (--help lists what there is)\n")
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,27 +79,31 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     listing = commands.add_parser("kernels", help="list the kernels that can be measured")
-    listing.add_argument("--all", action="store_true", help="also those that lack a part")
-    listing.add_argument("--update", action="store_true", help="fetch the lists of packages anew")
+    listing.add_argument(
+        "--all", action="store_true", help="also list kernels that are incomplete on the mirror"
+    )
+    listing.add_argument("--update", action="store_true", help="refresh the package lists")
     listing.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
 
-    caching = commands.add_parser("cache", help="list what the cache holds, and remove from it")
-    caching.add_argument("--prune", action="store_true", help="remove what was not used for long")
+    caching = commands.add_parser("cache", help="list the cache, or remove entries from it")
+    caching.add_argument(
+        "--prune", action="store_true", help="remove entries that were not used for long"
+    )
     caching.add_argument(
         "--size", type=_bytes, metavar="SIZE",
-        help="with --prune: the longest unused, until the cache takes at most SIZE, e.g. 10G"
+        help="with --prune: remove the longest unused until the cache takes at most SIZE, e.g. 10G"
         f" (default: {prune.LIMIT >> 30}G)",
     )  # fmt: skip
     caching.add_argument(
         "--older", type=_seconds, metavar="AGE",
-        help="with --prune: instead, what was not used for AGE, e.g. 30d or 12h",
+        help="with --prune: remove what was not used for AGE instead, e.g. 30d or 12h",
     )  # fmt: skip
 
     measuring = commands.add_parser("measure", help="measure what an I/O costs on kernels")
     measuring.add_argument("kernels", nargs="+", metavar="KERNEL")
     measuring.add_argument(
         "--boots", default=1, type=_number(1, 100, "boots"), metavar="N",
-        help="boot each kernel N times, with other seeds (default: 1)",
+        help="boot each kernel N times, with different seeds (default: 1)",
     )  # fmt: skip
 
     profiling = commands.add_parser(
@@ -117,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
     comparing.add_argument("kernels", nargs="+", metavar="KERNEL|FILE.json")
     comparing.add_argument(
         "--fail-above", type=_percent, metavar="PERCENT",
-        help="exit with 1 if any rung takes more than that longer, with 125 if that cannot be told",
+        help="exit with 1 if any rung grows by more than PERCENT, with 125 if it cannot be judged",
     )  # fmt: skip
     comparing.add_argument(
         "--limits",
@@ -126,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
         help='limits per rung and metric, TOML: "dio.pread read locked" = 0',
     )
     comparing.add_argument(
-        "--anyway", action="store_true", help="compare files that differ in more than the kernel"
+        "--anyway", action="store_true", help="compare results even if more than the kernel differs"
     )
 
     bisecting = commands.add_parser(
@@ -140,7 +144,7 @@ def parser() -> argparse.ArgumentParser:
     bisecting.add_argument(
         "--build",
         default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {ARCH.target} modules",
-        metavar="COMMAND", help="what builds the tree (default: %(default)s)",
+        metavar="COMMAND", help="command that builds the tree (default: %(default)s)",
     )  # fmt: skip
 
     running = commands.add_parser("run", help="run rungs on this machine, with ioloop's report")
@@ -174,17 +178,17 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     profiling.add_argument(
         "--data", metavar="FILE", type=Path, default=Path("perf.data"),
-        help="what perf records of this machine (default: %(default)s)",
+        help="file for perf's record (default: %(default)s)",
     )  # fmt: skip
     profiling.add_argument(
         "--inline", action="store_true",
-        help="also by inlined function and source line; takes the kernel's debug information",
+        help="also show inlined functions and source lines; needs the kernel's debug information",
     )  # fmt: skip
 
     for command in (comparing, bisecting):
         command.add_argument(
             "--boots", default=noise.FEWEST, type=_number(1, 100, "boots"), metavar="N",
-            help="boot each kernel N times, with other seeds (default: %(default)s)",
+            help="boot each kernel N times, with different seeds (default: %(default)s)",
         )  # fmt: skip
         command.add_argument(
             "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
@@ -192,14 +196,17 @@ def parser() -> argparse.ArgumentParser:
         )  # fmt: skip
     for command in (profiling, comparing, bisecting):
         command.add_argument(
-            "--layers", metavar="FILE", type=Path, help="a table of layers instead of iopath's"
+            "--layers",
+            metavar="FILE",
+            type=Path,
+            help="use this table of layers instead of iopath's",
         )
     for command in (measuring, profiling, comparing, bisecting):
         files = command.add_argument_group("files to write")
         for name, what in FILES.items():
             files.add_argument(f"--{name}", metavar="FILE", type=Path, help=what)
     for command in commands.choices.values():
-        command.add_argument("--quiet", action="store_true", help="say nothing of the progress")
+        command.add_argument("--quiet", action="store_true", help="suppress progress messages")
     return made
 
 
@@ -209,7 +216,7 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of per cent: 0 or more is")
+        raise argparse.ArgumentTypeError(f"invalid percentage '{text}': must be 0 or more")
     return value
 
 
@@ -221,7 +228,7 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
     parser.add_argument(
         "--bs", type=_block_size, action="append", metavar="SIZE",
-        help="bytes per I/O, 512 to 1m (default: 4k); several make several rows",
+        help="bytes per I/O, 512 to 1m (default: 4k); several sizes give several rows",
     )  # fmt: skip
     parser.add_argument("--no-fill", action="store_true", help="load blknull with zero_fill=0")
     parser.add_argument("--incoherent", action="store_true", help="load biogen with coherent=0")
@@ -251,9 +258,9 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     guest.add_argument(
         "--seed", default=default.seed, type=_number(0, (1 << 31) - 1, "seeds"), metavar="N",
-        help="seed of all that is random (default: %(default)s)",
+        help="seed of everything random in the guest (default: %(default)s)",
     )  # fmt: skip
     guest.add_argument(
         "--time-limit", default=default.time_limit, type=_number(1, 86400, "seconds"),
-        metavar="SECONDS", help="real time that a boot may take (default: %(default)s)",
+        metavar="SECONDS", help="seconds of real time that a boot may take (default: %(default)s)",
     )  # fmt: skip

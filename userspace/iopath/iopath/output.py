@@ -34,7 +34,7 @@ def check_views(args: argparse.Namespace, views: Sequence[str]) -> None:
     """Refuse drawings of a result that has only these *views*."""
     for name in VIEWS:
         if getattr(args, name) and name not in views:
-            raise UsageError(f"--{name}: draws exact results, not those of a machine")
+            raise UsageError(f"--{name}: only exact results can be drawn")
 
 
 def write(

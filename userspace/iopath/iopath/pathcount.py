@@ -2,8 +2,8 @@
 """From raw counts by address to functions, layers and call trees.
 
 Reads what the plugin pathcount wrote (Documentation/pathcount.rst) and the guest's /proc/kallsyms.
-What is shown is the round of median length among those that no interrupt came into: the round that
-the figure of a rung is, too. So every count is one of the path itself, and all add up to it.
+Profiles are of the round of median length among those without an interrupt, which also gives the
+figure of a rung. So all counts belong to the path, and they add up to the figure.
 """
 
 import json
@@ -36,8 +36,8 @@ _LINE = 64 // _ALIGNMENT
 
 
 def _line_variance(executed: set[int]) -> float:
-    """How much the number of lines that a function takes varies with where it begins; *executed*
-    are the pieces of _ALIGNMENT bytes that it executes."""
+    """The variance of the number of lines of a function over the places where it may begin;
+    *executed* are the pieces of _ALIGNMENT bytes that it executes."""
     counts = [len({(piece + shift) // _LINE for piece in executed}) for shift in range(_LINE)]
     return statistics.pvariance(counts)
 
@@ -58,7 +58,7 @@ def lines_noise(code_kernel: float, boots: Sequence[dict[str, float]]) -> dict[s
 
 @dataclass
 class Counts:
-    """What was executed: instructions and events, per I/O once scaled."""
+    """Executed instructions and events."""
 
     instructions: float = 0
     reads: float = 0
@@ -191,7 +191,7 @@ class BootProfile:
                     if index == 0:
                         total.reads += reads
                         total.writes += writes
-                    # A function that was jumped to, not called, is shown below the one that did.
+                    # A function that was jumped to is shown below the function with the jump.
                     stack = path if symbol == own else (*path, symbol.text)
                     stacks[stack] += counts.instructions * times
         whole = Counts()
@@ -274,8 +274,8 @@ class BootProfile:
         return counted
 
     def _executed(self, number: int) -> dict[Symbol, set[int]]:
-        """The addresses that each function of the kernel executes in a region's median round, as
-        far as they tell lines apart."""
+        """The pieces of _ALIGNMENT bytes that each kernel function executes in a region's median
+        round."""
         found: dict[Symbol, set[int]] = defaultdict(set)
         for node in self.regions[number].nodes.values():
             for block, executed, *_ in node["median"]:
@@ -298,7 +298,7 @@ class BootProfile:
         for link in reversed(chain):
             node = region.nodes[link]
             if "site" in node:
-                # What calls need not be what was called before: it may have been jumped to.
+                # The caller may have been jumped to, so it need not be on the path yet.
                 caller = self._symbols.find(int(node["site"], 16)).text
                 if path and caller != path[-1]:
                     path = (*path, caller)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where the time of an I/O goes on the running machine: perf samples the rounds of a loop, and
-nothing else, for ioloop tells it when they begin and end."""
+"""Profile the running machine: perf samples the rounds of a loop. ioloop starts and stops perf, so
+that only the rounds are sampled."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from iopath.symbols import Symbol
 
 _FREQUENCY = 2999  # samples a second; not a multiple of the timer's
 _SECONDS = 3
-# Who does the I/O: the loop, and the threads of biogen's generator.
+# The tasks that do the I/O: the loop, and the threads of biogen's generator.
 _TASK = re.compile(r"ioloop|biogen/\d+")
 _HEAD = re.compile(r"^(\S.*?)\s+(\d+)\s*$")
 _FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?)(?:\+0x[0-9a-f]+)? \((.*)\)$")
@@ -57,7 +57,7 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
         raise IopathError(f"perf cannot read {data}: {script.stderr.strip().splitlines()[-1]}")
     stacks = list(_stacks(script.stdout.splitlines()))
     if not stacks:
-        raise IopathError(f"perf saw nothing of {title} on CPU {cpu}: {data} holds no sample of it")
+        raise IopathError(f"perf took no sample of {title} on CPU {cpu} (record: {data})")
     return {
         "rung": run.rung.name,
         "op": run.op,
@@ -68,7 +68,7 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
 
 
 def _event(perf: str) -> str:
-    """What to sample by: cycles, or a timer where they cannot be counted."""
+    """The event to sample: cycles, or a timer where there is no PMU."""
     tried = subprocess.run(
         [perf, "stat", "-x,", "-e", "cycles", "true"], capture_output=True, text=True, check=False
     )
@@ -82,13 +82,13 @@ def _complaint(log: Path) -> str:
     text = log.read_text(errors="replace")
     if "perf_event_paranoid" in text or "No permission" in text or "Permission denied" in text:
         setting = Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip()
-        return f"it is not allowed to: be root, or lower kernel.perf_event_paranoid, now {setting}"
+        return f"permission denied: run as root, or lower kernel.perf_event_paranoid from {setting}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next((line for line in lines if "rror" in line or "ioloop:" in line), lines[-1])
 
 
 def _stacks(lines: Iterable[str]) -> Iterable[tuple[int, list[Symbol]]]:
-    """The weight and the functions, innermost first, of each sample of those that do the I/O."""
+    """The weight and the functions, innermost first, of each sample of a task that does I/O."""
     weight, frames, ours = 0, [], False
     for line in [*lines, ""]:
         if not line.strip():
@@ -106,7 +106,7 @@ def _name(match: re.Match) -> str:
 
 
 def _module(dso: str) -> str:
-    """As profiles call it: nothing for the kernel, the module's name, or "user"."""
+    """The module as profiles name it: empty for the kernel, a module's name, or "user"."""
     if dso.startswith("[kernel") or dso == "[guest.kernel.kallsyms]" or "vmlinux" in dso:
         return ""
     if match := re.fullmatch(r"\[(\w+)\]", dso):
@@ -117,7 +117,7 @@ def _module(dso: str) -> str:
 
 
 def _profile(stacks: list[tuple[int, list[Symbol]]], ns: float, layers: Layers) -> dict[str, Any]:
-    """Shares of *ns*, what an I/O takes, by function, layer and stack."""
+    """The shares of *ns*, the time of an I/O, by function, layer and stack."""
     whole = sum(weight for weight, _ in stacks)
     scale = ns / whole
     functions: dict[Symbol, float] = defaultdict(float)

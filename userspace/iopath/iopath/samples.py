@@ -19,7 +19,7 @@ COUNTERS = {
 
 
 def sample(run: Run, report: dict[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Of ioloop's report nanoseconds, and what was counted, per I/O; and why the rest was not."""
+    """The nanoseconds and counts per I/O of ioloop's report, and why other counts are missing."""
     job = report["jobs"][0]
     found = {"ns": statistics.median(part["ns"] / part["ios"] for part in job["rounds"])}
     absent = {}
@@ -37,7 +37,7 @@ def sample(run: Run, report: dict[str, Any]) -> tuple[dict[str, float], dict[str
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of the median of *samples*, whatever their distribution."""
+    """The 95 % confidence interval of the median of *samples*, for any distribution."""
     count, rank, tail = len(samples), 0, 0.0
     while True:
         tail += math.comb(count, rank) / 2**count
@@ -51,7 +51,7 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _between_halves(samples: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """What the medians of every other sample and of the rest differ by: A against A."""
+    """The difference of the medians of even and odd samples: the same measured twice."""
     return {
         name: abs(
             statistics.median(sample[name] for sample in samples[0::2])
@@ -77,7 +77,7 @@ def record_boots(
     samples: Sequence[Sequence[Mapping[str, float]]],
     absent: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The same of a guest that was booted several times, with the median of each boot."""
+    """The figures of a guest that was booted several times, with the median of each boot."""
     boots = {
         name: [round(statistics.median(one[name] for one in part), 4) for part in samples]
         for name in samples[0][0]

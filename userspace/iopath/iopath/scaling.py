@@ -27,11 +27,13 @@ def measure(
     cpus: Sequence[int], op: str, block_size: int, step: Callable[[str, float], None]
 ) -> list[dict[str, Any]]:
     """A record for each way of doing I/O, each way of sharing devices and each number of CPUs:
-    I/Os per second of all CPUs together, and what one I/O takes a CPU."""
+    I/Os per second of all CPUs together, and the time of one I/O per CPU."""
     records = []
     plans = [plan for variant in _VARIANTS for plan in _plans(variant, cpus)]
     if not plans:
-        raise UsageError("neither /dev/blknull0 nor /dev/biogen0 is there: make load")
+        raise UsageError(
+            "neither /dev/blknull0 nor /dev/biogen0 exists: load the modules with make load"
+        )
     for number, (name, sharing, words, count) in enumerate(plans):
         step("measuring", number / len(plans))
         words = [
@@ -81,7 +83,7 @@ def _rate(report: dict[str, Any]) -> float:
 
 
 def chart(records: Sequence[dict[str, Any]]) -> Figure:
-    """I/Os per second, and what one takes, over the number of CPUs."""
+    """I/Os per second, and the time of one I/O, over the number of CPUs."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     rates, costs = figure.subplots(1, 2)
     for how, devices in dict.fromkeys((r["how"], r["devices"]) for r in records):

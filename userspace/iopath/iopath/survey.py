@@ -21,13 +21,16 @@ def _read(path: str | Path, default: str = "") -> str:
 
 
 def choose_cpu(wanted: int | None) -> int:
-    """The CPU to measure on: *wanted*, or the last of those that are kept free, or of all."""
+    """The CPU to measure on: *wanted*, or else the last isolated CPU, or else the last CPU."""
     allowed = sorted(os.sched_getaffinity(0))
     if wanted is None:
         isolated = [cpu for cpu in _cpu_list(_read("/sys/devices/system/cpu/isolated"))]
         return max([cpu for cpu in isolated if cpu in allowed] or allowed)
     if wanted not in allowed:
-        raise UsageError(f"--on-cpu {wanted}: not a CPU that iopath may use: {allowed}")
+        raise UsageError(
+            f"--on-cpu {wanted}: iopath may not run there: must be one of"
+            f" {', '.join(map(str, allowed))}"
+        )
     return wanted
 
 
@@ -40,7 +43,7 @@ def _cpu_list(text: str) -> list[int]:
 
 
 def survey(cpu: int) -> dict[str, Any]:
-    """What of this machine bears on time; "warnings" says what makes figures unsteady."""
+    """The properties of this machine that affect time, with warnings of what makes it vary."""
     base = Path(f"/sys/devices/system/cpu/cpu{cpu}")
     info = _read("/proc/cpuinfo")
     model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)

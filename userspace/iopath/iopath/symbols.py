@@ -49,15 +49,15 @@ class Symbols:
                 _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], "user"))
         if not any(address >= KERNEL for address in found):
             raise IopathError(
-                "the guest's /proc/kallsyms names no function: its kernel lacks CONFIG_KALLSYMS_ALL"
-                " or kptr_restrict hides the addresses"
+                "the guest's /proc/kallsyms has no function: its kernel needs CONFIG_KALLSYMS_ALL"
+                " and kptr_restrict=0"
             )
         self._addresses = sorted(found)
         self._symbols = [found[address][1] for address in self._addresses]
 
     @property
     def text_start(self) -> int:
-        """Where the kernel's code begins in this guest."""
+        """The start of the kernel's code in this guest."""
         return next(address for address in self._addresses if address >= KERNEL)
 
     def find(self, address: int) -> Symbol:
@@ -69,7 +69,7 @@ class Symbols:
 
 
 def _offer(found: dict[int, tuple[tuple, Symbol]], address: int, kind: str, symbol: Symbol) -> None:
-    """Of several names for one address keep the one that people know."""
+    """Keep the best-known of several names of one address."""
     name = symbol.name
     rank = (
         _NO_FUNCTION.match(name) is not None,

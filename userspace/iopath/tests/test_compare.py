@@ -184,8 +184,8 @@ def test_rungs_that_were_run_differently_are_not_compared(
             whole["results"][0][field] = value
         path.write_text(json.dumps(whole))
     assert listed.fails("compare", *paths) == (
-        "iopath: these differ in more than the kernel: dio.pread read of 4096 bytes:"
-        f" {said} (old.json, new.json) (--anyway compares them all the same)"
+        "iopath: more than the kernel differs: dio.pread read of 4096 bytes:"
+        f" {said} (old.json, new.json) (--anyway compares them regardless)"
     )
     assert listed.run("compare", *paths, "--anyway").returncode == 0
 
@@ -444,10 +444,10 @@ def test_every_option_is_a_label() -> None:
 
 def test_options_that_a_kernel_does_not_have() -> None:
     assert configured("CONFIG_NEW=y\n", "# CONFIG_OLD is not set\n") == [
-        "options that not all of them have: NEW y/-"
+        "options that some kernels lack: NEW y/-"
     ]
     many = "".join(f"CONFIG_NEW{number}=y\n" for number in range(500))
-    assert configured(many, "") == ["options that not all of them have: 500 (--json lists them)"]
+    assert configured(many, "") == ["options that some kernels lack: 500 (--json lists them)"]
 
 
 def test_probes_of_the_toolchain_are_no_options() -> None:

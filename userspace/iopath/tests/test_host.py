@@ -179,7 +179,9 @@ def test_compare_never_mixes(measured: dict[str, Any], tmp_path: Path, listed: C
 def test_devices_that_are_not_there(listed: Command) -> None:
     no_devices = ("bwrap", "--bind", "/", "/", "--dev", "/dev")
     said = listed.fails("measure", "host", "--rung", "dio.pread", status=2, wrap=no_devices)
-    assert said.startswith("iopath: /dev/blknull0 is not there: load the modules with `make load`")
+    assert said.startswith(
+        "iopath: /dev/blknull0 does not exist: load the modules with `make load`"
+    )
 
 
 def test_survey_reads_this_machine() -> None:
@@ -220,7 +222,7 @@ def test_time_in_a_guest(session: Session) -> None:
 def test_kvm_counts_no_functions(listed: Command) -> None:
     said = listed.fails("profile", KERNEL, "--accel", "kvm", status=2)
     assert said == (
-        "iopath: --accel kvm: functions are counted in emulation alone; measure with it"
+        "iopath: --accel kvm: only measure supports it; functions are counted in emulation"
     )
 
 
@@ -372,7 +374,7 @@ def test_one_failure_does_not_keep_the_rest_from_being_restored(
     tracefs: dict[str, str], tmp_path: Path, broken: str
 ) -> None:
     with (
-        pytest.raises(IopathError, match=rf"ftrace is not as it was: cannot write .*{broken}"),
+        pytest.raises(IopathError, match=rf"cannot restore ftrace: cannot write .*{broken}"),
         ftrace._tracing("vfs_read"),
     ):
         (tmp_path / broken).unlink()

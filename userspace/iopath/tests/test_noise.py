@@ -148,7 +148,7 @@ def test_a_mean_off_the_median_is_a_finding(mean: float, found: int) -> None:
     record = recorded(instructions_per_io=2694.47, mean=mean, mean_boots=[mean, mean + 0.1])
     texts = findings(record)
     assert len(texts) == found
-    assert all("comes less often than once in a round" in text for text in texts)
+    assert all("happens less often than once per round" in text for text in texts)
 
 
 @pytest.mark.parametrize(

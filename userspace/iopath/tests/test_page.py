@@ -136,7 +136,7 @@ def test_what_may_be_noise_is_marked() -> None:
         record["boots"] = record["boots"][:1]
     parsed = Parsed(webpage.render(parse(result), compared(result)))
     assert parsed.rows[2][-1] == "+25.50 (+4.24 %)?"
-    assert "four boots or more" in parsed.text
+    assert "--boots 4 or more" in parsed.text
     assert "+25.50 (+4.24 %)?" in markdown(parse(result), compared(result))
 
 

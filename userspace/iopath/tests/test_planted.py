@@ -226,7 +226,7 @@ def test_costs_that_the_median_does_not_show(
     assert LATER[0] not in rows
     rows = {row["name"]: row["difference"] for row in deferred["functions"]}
     assert rows[LATER[0]] == pytest.approx(LATER[1], rel=0.01)
-    assert "comes less often than once in a round" in "".join(change["findings"])
+    assert "happens less often than once per round" in "".join(change["findings"])
     for function in (*SELDOM, LATER[0]):
         assert re.search(rf"{function} +\+", done.stdout)
 

@@ -96,7 +96,7 @@ def test_boots_differ_in_the_seed_alone() -> None:
 @pytest.mark.parametrize("calm", [0, 1])
 def test_too_few_calm_rounds_are_no_figure(calm: int) -> None:
     rounds = [(1000, 0)] * calm + [(1000, 1)] * 7
-    with pytest.raises(IopathError, match=f"only {calm} of {calm + 7} rounds went without"):
+    with pytest.raises(IopathError, match=f"only {calm} of {calm + 7} rounds had no"):
         figure(*rounds)
 
 
