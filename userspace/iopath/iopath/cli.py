@@ -66,7 +66,12 @@ def _cache(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 def _select(args: argparse.Namespace) -> list[rungs.Rung]:
     """The rungs that --rung and --rungs choose."""
-    return rungs.select(args.rung, rungfile.load(args.rungs) if args.rungs else ())
+    return rungs.select(args.rung, _added(args))
+
+
+def _added(args: argparse.Namespace) -> Sequence[rungs.Rung]:
+    """The rungs of --rungs."""
+    return rungfile.load(args.rungs) if args.rungs else ()
 
 
 def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
@@ -153,7 +158,7 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     output.check(args)
     _need_counts(args)
     layers = Layers(args.layers)
-    limits_ = limits.read(args.limits) if args.limits else []
+    limits_ = limits.read(args.limits, _added(args)) if args.limits else []
     whole, comparison = compare.compare_all(_parts(session, args), layers, anyway=args.anyway)
     output.write(args, whole, comparison, layers)
     terminal.show_header(whole, out)

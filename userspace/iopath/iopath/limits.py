@@ -3,7 +3,7 @@
 
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from iopath import noise
 from iopath.compare_exact import METRICS
 from iopath.comparison import LONG_RUN, Comparison, RungChange
 from iopath.errors import IopathError, UsageError
-from iopath.rungs import OPS, RUNGS
+from iopath.rungs import OPS, RUNGS, Rung
 
 _METRICS = ("instructions", *LONG_RUN, *METRICS)
 
@@ -35,8 +35,9 @@ class Limit:
         return self.rung == rung.rung and self.op in ("", rung.op)
 
 
-def read(path: Path) -> list[Limit]:
-    """A file of limits: TOML, "RUNG [OP] [METRIC]" = PERCENT."""
+def read(path: Path, added: Sequence[Rung] = ()) -> list[Limit]:
+    """A file of limits: TOML, "RUNG [OP] [METRIC]" = PERCENT. *added* are rungs of a user."""
+    rungs = {rung.name for rung in (*RUNGS, *added)}
     try:
         table = tomllib.loads(path.read_text())
     except OSError as error:
@@ -45,17 +46,17 @@ def read(path: Path) -> list[Limit]:
         raise UsageError(f"{path} is not a table of limits: {error}") from error
     if not table:
         raise UsageError(f'{path} has no limits: add lines like "dio.pread read" = 0.5')
-    return [_limit(path, name, value) for name, value in table.items()]
+    return [_limit(path, name, value, rungs) for name, value in table.items()]
 
 
-def _limit(path: Path, name: str, value: object) -> Limit:
+def _limit(path: Path, name: str, value: object, rungs: Set[str]) -> Limit:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise UsageError(
             f"{path}: invalid limit of {name!r}: must be a percentage, 0 or more, like"
             ' "dio.pread" = 0.5'
         )
     rung, *words = name.split() or [""]
-    if rung not in (known.name for known in RUNGS):
+    if rung not in rungs:
         raise UsageError(f"{path}: {name!r}: no rung is called {rung!r}")
     op = words.pop(0) if words and words[0] in OPS else ""
     metric = " ".join(words) or "instructions"

@@ -288,7 +288,8 @@ _KINDS: Mapping[str, tuple[type[Result], str]] = {
 def _converter() -> "cattrs.Converter":
     import cattrs  # slow to load
 
-    return cattrs.Converter(omit_if_default=True, detailed_validation=False)
+    # cattrs 22.2 passes fields of dataclasses by keyword only with detailed validation, its default.
+    return cattrs.Converter(omit_if_default=True)
 
 
 def parse(data: object, what: str = "the result") -> Result:

@@ -28,6 +28,7 @@ from iopath.limits import regressions
 from iopath.markdown import markdown
 from iopath.pathcount import BootProfile, lines_noise
 from iopath.result import Kernel, dump, parse
+from iopath.rungs import Rung
 from iopath.symbols import Symbol, Symbols
 
 Row = tuple[str, str, dict[str, float]]  # a function: its name, its layer and its counts
@@ -521,6 +522,12 @@ def test_a_limit_of_its_own_goes_before_the_general_one(tmp_path: Path) -> None:
     assert len(regressions(worse, 0, [])) == 1
     assert regressions(worse, 0, limited(tmp_path, '"dio.pread" = 1')) == []
     assert regressions(worse, 1, []) == []
+
+
+def test_limits_of_rungs_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "limits.toml").write_text('"my.rung read" = 1')
+    (limit,) = limits.read(tmp_path / "limits.toml", [Rung("my.rung", "mine", ())])
+    assert (limit.rung, limit.op, limit.percent) == ("my.rung", "read", 1.0)
 
 
 @pytest.mark.parametrize(
