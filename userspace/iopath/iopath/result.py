@@ -288,7 +288,7 @@ _KINDS: Mapping[str, tuple[type[Result], str]] = {
 def _converter() -> "cattrs.Converter":
     import cattrs  # slow to load
 
-    # cattrs 22.2 passes fields of dataclasses by keyword only with detailed validation, its default.
+    # cattrs 22.2 passes the fields of dataclasses by keyword only with detailed validation.
     return cattrs.Converter(omit_if_default=True)
 
 
