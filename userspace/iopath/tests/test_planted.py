@@ -185,6 +185,9 @@ def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path)
         mean, verdict = metrics.pop("mean", (0.0, "same"))
         assert verdict == ("more" if rung in TOUCHED else "same"), rung
         assert mean == pytest.approx(change["difference"], abs=0.05), rung
+        # What is planted is as much as the resolution of this metric.
+        deferred, _ = metrics.pop("with deferred work", (change["difference"], "same"))
+        assert deferred == pytest.approx(change["difference"], abs=0.5), rung
         one_more = dict.fromkeys(("locked", "reads", "writes"), (1.0, "more"))
         assert metrics == (one_more if rung in TOUCHED else {}), rung
     for rung in TOUCHED:

@@ -133,7 +133,7 @@ def test_command(empty: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--size", "1G"], "--size and --older go with --prune"),
+        (["--size", "1G"], "--size and --older need --prune"),
         (["--prune", "--size", "10"], "argument --size: invalid value '10': must be like 500M"),
         (["--prune", "--older", "x"], "argument --older: invalid value 'x': must be like 12h"),
     ],
