@@ -35,6 +35,26 @@ def test_nothing_is_cut(width: int) -> None:
     assert {LONG, "1,234,567.25", "gcc-" + "1" * 90 + ";"} <= words[0]
 
 
+def test_source_lines_of_a_profile() -> None:
+    """Inlined functions below the function they are in, and the lines that execute most."""
+    whole = two(PLAIN)
+    whole["results"][1]["profile"]["source"] = [
+        {
+            "function": "one",
+            "inlined": inlined,
+            "line": f"bio.c:{line}",
+            "instructions": count,
+        }
+        for inlined, line, count in (("", 10, 100.0), ("helper", 20, 390.0), ("helper", 21, 10.0))
+    ]
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    terminal.show_profile(parse(whole), 15, console)
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    at = lines.index("one 500.00")
+    assert lines[at + 1 : at + 3] == ["helper 400.00", "(its own) 100.00"]
+    assert lines.index("bio.c:20 helper 390.00") < lines.index("bio.c:10 one 100.00")
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
     paths = []

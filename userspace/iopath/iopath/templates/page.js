@@ -1,7 +1,7 @@
 "use strict";
 
-// What is shown is a function of the address: #rung=...&kernel=...&against=...&view=...&zoom=...
-// Every control changes the address and nothing else, so any view can be linked to.
+// The view depends only on the address: #rung=...&kernel=...&against=...&view=...&zoom=...
+// Every control changes only the address, so any view can be linked to.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const form = document.getElementById("choice");
@@ -229,7 +229,7 @@ function difference(rung, before, after) {
 	};
 }
 
-// Rows that are the same in both may be missing; the sums are those of the profiles.
+// Only functions that differ have rows. The sums are those of the whole profiles.
 function differenceTable(rows, titles, before, after, unattributed, find) {
 	const from = titles.length;
 	const texts = titles.slice(1).map(() => "");
@@ -249,8 +249,8 @@ function differenceTable(rows, titles, before, after, unattributed, find) {
 		});
 }
 
-// Flame graphs. A node has its function, its own instructions before and after (those of the one
-// kernel, if there is but one, are "after"), and its children.
+// Flame graphs. A node has its function, its own instructions before and after, and its children. If
+// there is only one kernel, its instructions are those after.
 
 function merge(root, profile, at, keyOf) {
 	const path = [root];
@@ -271,8 +271,8 @@ function merge(root, profile, at, keyOf) {
 	}
 }
 
-// Sums and widths, from the leaves up, and numbers and depths from the root down. A node that
-// shrank or went is as wide as it was: what is gone must be seen, too.
+// Computes sums and widths from the leaves up, numbers and depths from the root down. A node that
+// shrank or is gone keeps its old width, so that it can be seen.
 function finish(root) {
 	const nodes = [];
 	const visit = (node, parent, depth) => {
@@ -427,7 +427,7 @@ function matches(node, find) {
 		|| data.layers[data.layerOf[node.name]][0].toLowerCase().includes(wanted);
 }
 
-// The inclusive sums of what matches, none counted twice.
+// The inclusive sums of the nodes that match; a node within another one is not counted again.
 function foundIn(node, find) {
 	if (node.name >= 0 && matches(node, find))
 		return node.sum;
@@ -460,7 +460,7 @@ function hideTip() {
 	tip.hidden = true;
 }
 
-// All of it.
+// Draw everything.
 
 function draw() {
 	const at = state();
@@ -509,7 +509,7 @@ function draw() {
 	more.textContent = beyond(before, after, at.view === "flame");
 }
 
-// What a profile says beside its instructions; samples say nothing else.
+// The figures of a profile besides instructions. A sampled profile has none.
 function beyond(before, after, stacks) {
 	if (!after.lines)
 		return "";
