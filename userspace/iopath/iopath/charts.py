@@ -70,14 +70,14 @@ class Look:
 
     @property
     def ink(self) -> str:
-        """The colour that text on it is read in."""
+        """The colour of text on it."""
         red, green, blue = (int(self.colour[at : at + 2], 16) for at in (1, 3, 5))
         return "#ffffff" if 0.3 * red + 0.59 * green + 0.11 * blue < 125 else "#000000"
 
 
 def looks(result: Result, layers: Layers | None = None) -> dict[str, Look]:
-    """How each layer of a result is filled, in the order that they are stacked in, which is that of
-    *layers* or else of the package's own table.
+    """The fill of each layer of a result, in the order they are stacked: that of *layers*, or else
+    of the package's own table.
 
     A layer of that table looks the same in every chart.
     """
@@ -294,7 +294,7 @@ def _short(value: float) -> str:
 
 
 def write_svg(figure: Figure, to: TextIO, background: str = "none") -> None:
-    """Write a chart as SVG; without a date, so that the same chart is the same text."""
+    """Write a chart as SVG without a date, so that the same chart gives the same text."""
     with matplotlib.rc_context(_STYLE):
         metadata = {"Date": None, "Creator": None}
         figure.savefig(to, format="svg", facecolor=background, metadata=metadata)

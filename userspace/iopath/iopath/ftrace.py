@@ -48,8 +48,8 @@ def trace(run: Run, cpu: int) -> list[str]:
 
 
 def last_call(lines: list[str], function: str) -> list[str]:
-    """The last whole call of *function* in the output of function_graph, without its left margin's
-    CPU and interrupts: duration and function."""
+    """The last complete call of *function* in the output of function_graph: the lines without the
+    columns for CPU and interrupts."""
     found: list[str] = []
     current: list[str] = []
     for line in lines:
@@ -90,8 +90,8 @@ def _read(name: str) -> str:
 
 @contextlib.contextmanager
 def _tracing(function: str) -> Iterator[list[str]]:
-    """Have ftrace ready for calls of *function*, and leave it as it was. Yields the files that take
-    the number of the process and the start."""
+    """Set ftrace up for calls of *function*, and restore it afterwards. Yields the files that take
+    the process ID and the start."""
     if not (_TRACEFS / "current_tracer").exists():
         raise IopathError(
             f"{_TRACEFS} does not exist: run as root, and mount -t tracefs tracefs {_TRACEFS}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measure on the running machine: time, and what the processor's counters count if it has any.
+"""Measure the running machine: time, and the processor's counters if it has any.
 
 Nothing is exact here. So every figure has its 95 % confidence interval and its noise: the
 difference between two series of the same measurement. The rungs take turns, so that a change of the
@@ -91,7 +91,7 @@ def measure(
 
 
 def result_of(cpu: int, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """The result that *records* of this machine make."""
+    """The result of this machine with *records*."""
     machine, kernel = survey.survey(cpu), survey.describe()
     checking = [name for name in _CHECKING if kernel["config"].get(name) == "y"]
     if checking:

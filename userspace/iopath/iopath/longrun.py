@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What I/Os cost in a long run: on average, and with the work that they leave to be done later.
+"""The cost of I/Os in a long run: on average, and with the work that is deferred.
 
-A figure is the median of short rounds. It does not see what comes less often than once in a round,
-nor what an interrupt, another task or a callback does for the I/O afterwards. So each rung also has
-one long run, with a sleep behind it until all that was put off is done. The plugin counts it flat:
-how often each function was executed in which context (Documentation/pathcount.rst).
+A figure is the median of short rounds. It does not show work that happens less often than once
+per round, nor the work of interrupts, other tasks and callbacks after the I/O. So each rung also
+has one long run, followed by a sleep until all deferred work is done. The plugin counts it flat: how often
+each function was executed in which context (Documentation/pathcount.rst).
 
-Besides the I/Os a guest has work of its own. Timer ticks are as many as the run is long; what one
-takes is known from a loop that does nothing. What the start and the end of a program leave to be
-done is known from a run of a single batch. Both are subtracted.
+A guest also has work of its own, which is subtracted. The number of timer ticks depends on the
+length of the run; a loop that does nothing shows what one tick takes. A run of a single batch shows
+the work that is deferred by the start and the end of a program.
 """
 
 from collections import defaultdict

@@ -26,7 +26,7 @@ _FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?)(?:\+0x[0-9a-f]+)? \((.*)\)$")
 
 
 def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
-    """The record of *run* with its profile, after hardware.schema.json; *data* gets perf's own."""
+    """The record of *run* with its profile, as hardware.schema.json says. perf writes to *data*."""
     perf = process.need("perf", "linux-perf")
     title = f"{run.rung.name} {run.op}"
     event = _event(perf)

@@ -113,7 +113,7 @@ def _change(first: Record | None, other: Record | None) -> str:
 
 
 def layers(found: dict[str, float], unit: str, total: float) -> Table:
-    """What each layer takes."""
+    """The share of each layer."""
     table = Table("layer")
     table.number_column(unit)
     table.number_column("share")
@@ -123,7 +123,7 @@ def layers(found: dict[str, float], unit: str, total: float) -> Table:
 
 
 def functions(profile: ExactProfile, top: int) -> Table:
-    """What the functions execute that execute most."""
+    """The counts of the functions with the most instructions."""
     table = Table("function", "layer")
     for name in COUNTS:
         table.number_column(name, style="" if name == "instructions" else "dim")
@@ -141,7 +141,7 @@ def functions(profile: ExactProfile, top: int) -> Table:
 
 
 def inlined(source: Iterable[Source], top: int) -> Table:
-    """What each function executes itself, and what the functions that were inlined there."""
+    """The instructions of each function: its own, and those of functions inlined there."""
     found: dict[str, dict[str, float]] = {}
     for row in source:
         parts = found.setdefault(row.function, {})
@@ -156,7 +156,7 @@ def inlined(source: Iterable[Source], top: int) -> Table:
 
 
 def lines(source: Iterable[Source], top: int) -> Table:
-    """The lines that execute most."""
+    """The source lines with the most instructions."""
     found: dict[tuple[str, str], float] = {}
     for row in source:
         key = (row.line, row.inlined or row.function)
@@ -206,7 +206,7 @@ def comparison(found: ExactComparison) -> Table:
 
 
 def metrics(found: ExactComparison, name: str) -> Table | None:
-    """How a kernel differs besides instructions, beyond the noise; None if it does not."""
+    """The metrics of a kernel that differ by more than the noise; None if there are none."""
     rows = []
     titles: list[str] = []
     for rung in found.rungs:

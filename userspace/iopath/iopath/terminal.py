@@ -22,7 +22,7 @@ _UNLIMITED = 10_000  # columns
 
 
 class _Trimmed:
-    """A file that gets no blanks at the ends of lines."""
+    """A file that removes blanks at the ends of lines."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -37,7 +37,7 @@ class _Trimmed:
 
 def stdout() -> Console:
     """The standard output. A terminal has a width. A file or a pipe has none, unless COLUMNS gives
-    it one: there, no line is wrapped."""
+    it one, so no line is wrapped."""
     if sys.stdout.isatty():
         return Console(highlight=False)
     columns = os.environ.get("COLUMNS", "")
@@ -137,7 +137,7 @@ def _(result: HardwareResult, top: int, console: Console) -> None:
 
 @singledispatch
 def show_comparison(comparison: Comparison, top: int, console: Console) -> None:
-    """Print how kernels differ, rung by rung, and what accounts for it."""
+    """Print how kernels differ, rung by rung, with the functions that account for it."""
     raise TypeError(comparison)
 
 

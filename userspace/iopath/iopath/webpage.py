@@ -100,7 +100,7 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
 
 @singledispatch
 def _figures(result: Result, comparison: Comparison | None, layers: Layers) -> dict[str, Any]:
-    """The summary, and charts of it: of times, nothing."""
+    """The summary and its charts. Times have none."""
     return {"rows": [], "ladder": "", "history": ""}
 
 
@@ -118,7 +118,7 @@ def _(result: ExactResult, comparison: Comparison | None, layers: Layers) -> dic
 
 
 def _builds(kernels: list[Kernel]) -> list[tuple[str, list[str]]]:
-    """The digests of what guests ran, and the shims of the modules; of a machine, nothing."""
+    """The digests of kernels and modules, and the shims. Kernels of a machine have none."""
     if kernels[0].digests is None:
         return []
     shims = [
@@ -145,7 +145,7 @@ def _options(kernels: list[Kernel]) -> list[tuple[str, list[str]]]:
 
 
 def _source(name: str) -> Markup:
-    """A style sheet or a script, which the page holds as it is."""
+    """A style sheet or a script, to be included unchanged."""
     return Markup((_TEMPLATES / name).read_text())
 
 
