@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The cost of I/Os in a long run: on average, and with the work that is deferred.
 
-A figure is the median of short rounds. It does not show work that happens less often than once
-per round, nor the work of interrupts, other tasks and callbacks after the I/O. So each rung also
-has one long run, followed by a sleep until all deferred work is done. The plugin counts it flat: how often
-each function was executed in which context (Documentation/pathcount.rst).
+A figure is the median of short rounds. It does not show work that happens less often than once per
+round, nor the work of interrupts, other tasks and callbacks after the I/O. So each rung also has
+one long run, followed by a sleep until all deferred work is done. The plugin counts it flat: how
+often each function was executed in which context (Documentation/pathcount.rst).
 
 A guest also has work of its own, which is subtracted. The number of timer ticks depends on the
 length of the run; a loop that does nothing shows what one tick takes. A run of a single batch shows
