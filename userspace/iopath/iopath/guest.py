@@ -235,7 +235,8 @@ class _Guest:
         said = [self._folder / "console.log"]
         if self._state:
             said.insert(0, self._state.with_name(_CONSOLE))
-        self._log.write_bytes(b"".join(path.read_bytes() for path in said if path.exists()))
+        with contextlib.suppress(OSError):  # a full disk is reported by what failed first
+            self._log.write_bytes(b"".join(path.read_bytes() for path in said if path.exists()))
 
     def _start_qemu(self, stack: contextlib.ExitStack) -> tuple[subprocess.Popen, Qmp]:
         (self._folder / "initramfs").write_bytes(self._start.initramfs())
@@ -316,6 +317,7 @@ class _Guest:
         shutil.copyfile(self._folder / "console.log", path.with_name(_CONSOLE))
         log = self._folder / "zstd.log"
         if process.run([_zstd(), "-q", "-3", raw, "-o", path], output=log):
+            path.unlink(missing_ok=True)  # its space is needed for the console's log
             raise IopathError(f"cannot write {path}: {process.last_line(log)}")
 
     def hand_over(self, image: Image) -> None:

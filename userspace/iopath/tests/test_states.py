@@ -20,7 +20,7 @@ from iopath.cache import Cache
 from iopath.figures import figure
 from iopath.machine import Qemu
 from iopath.measure import Session
-from iopath.plan import Image, Run, Settings, make_image, make_runs
+from iopath.plan import Image, Run, Settings, groups, make_image, make_runs
 from iopath.rungs import select
 from iopath.states import States
 
@@ -40,11 +40,9 @@ LONG_RUNS = ("run background ", "run idle.", "run long.")
 NO_LONG_RUN = {"mean": 0.0, "with_deferred": 0.0}
 
 
-def plan_of(built: Built, settings: Settings) -> tuple[list[Run], Image]:
-    runs, _ = make_runs(settings)
-    image = make_image(built, runs, settings)
+def without_long_runs(image: Image) -> Image:
     image.plan = [command for command in image.plan if not command.startswith(LONG_RUNS)]
-    return runs, image
+    return image
 
 
 def texts_of(records: Sequence[guest.Record]) -> dict[str, str]:
@@ -65,7 +63,8 @@ def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None
     """Every figure of a resumed guest is the same, to the last digit, as of one that booted and
     went on; and two guests that are resumed record the same bytes."""
     settings = Settings(rungs=select(()))
-    runs, image = plan_of(built, settings)
+    runs, _ = make_runs(settings)
+    image = without_long_runs(make_image(built, runs, settings))
     qemu, log = Qemu.find(), tmp_path / "console.log"
     state = states.prepare(qemu, settings.machine, image.start, log)
     booted, resumed, again = (
@@ -77,8 +76,12 @@ def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None
 
 
 def figures(states: States, built: Built, settings: Settings, log: Path) -> dict[str, float]:
-    runs, image = plan_of(built, settings)
-    return figures_of(texts_of(states.run(Qemu.find(), settings.machine, image, log)[0]), runs)
+    found = {}
+    for runs in groups(make_runs(settings)[0], settings):
+        image = without_long_runs(make_image(built, runs, settings))
+        texts = texts_of(states.run(Qemu.find(), settings.machine, image, log)[0])
+        found |= figures_of(texts, runs)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -91,9 +94,10 @@ def figures(states: States, built: Built, settings: Settings, log: Path) -> dict
     scope="module",
 )
 def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> None:
-    """A rung has the same figure in the ladder, in the ladder from its end, and alone."""
+    """A rung has the same figure with all others, with them in reverse order, and alone: with "all"
+    every rung that there is, those through requests included."""
     log = tmp_path / "console.log"
-    ladder = Settings(rungs=select(()))
+    ladder = Settings(rungs=select(["*"] if alone == "all" else []))
     wanted = figures(states, built, ladder, log)
     back = replace(ladder, rungs=ladder.rungs[::-1], ops=ladder.ops[::-1])
     others = [figures(states, built, back, log)]
@@ -132,6 +136,53 @@ def test_bad_state(ready: Command, tmp_path: Path) -> None:
     ]
     assert counts[0] == counts[1] != []
     ready.left_nothing()
+
+
+def test_killed_while_loading(ready: Command) -> None:
+    """If iopath is killed while a guest is resumed or at work, the state stays, and is used."""
+    assert ready.run("measure", KERNEL, *SHORT).returncode == 0
+    (state,) = (ready.cache / "state").glob("*/state.zst")
+    made = state.stat().st_mtime_ns
+    shutil.rmtree(ready.cache / "result")
+    running = ready.start("measure", KERNEL, *SHORT)
+    while running.poll() is None and not any("-incoming" in line for line in ready.programs()):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    assert running.returncode == -signal.SIGKILL
+    assert list((ready.cache / "result").glob("*/manifest.json")) == []
+    done = ready.run("measure", KERNEL, *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert [path.stat().st_mtime_ns for path in (ready.cache / "state").glob("*/state.zst")] == [
+        made
+    ]
+    assert ready.programs() == []
+
+
+def test_no_space_for_a_state(ready: Command, tmp_path: Path) -> None:
+    """Nothing is left of a state that the disk has no room for. With room, the next run works."""
+    kept = tmp_path / "kept"
+    ready.cache.rename(kept)
+    ready.cache.mkdir()
+    full = ready.cache / "full"
+    script = f"""
+mount -t tmpfs -o size=128m none {ready.cache} && cp -a {kept}/. {ready.cache} || exit 90
+cat /dev/zero >{full} 2>&-
+truncate -s -4M {full} || exit 91
+"$0" "$@"
+status=$?
+find {ready.cache}/state -mindepth 1 >&2
+rm {full}
+"$0" "$@" >&2 || exit 92
+exit $status"""
+    wrap = ["unshare", "--map-root-user", "--mount", "sh", "-c", script]
+    done = ready.run("measure", KERNEL, *SHORT, "--quiet", wrap=wrap)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1, done.stderr
+    assert lines[0].startswith(f"iopath: {KERNEL}: cannot write {ready.cache}/state/")
+    assert "No space left on device" in lines[0]
+    assert [line for line in lines[1:] if str(ready.cache) in line] == []
+    assert any(" syscall " in line for line in lines[1:])
 
 
 @pytest.mark.parametrize("what", ["booting", "saving"])
