@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from linux_source import LinuxSource
@@ -132,6 +132,15 @@ def test_licence(path: Path) -> None:
 PACKAGE = {path: (ROOT / path).read_text() for path in SOURCES if "iopath/iopath" in str(path)}
 
 
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """A circle in *graph*, the names that each name depends on, or nothing."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
 def import_circle(modules: Mapping[str, str]) -> list[str]:
     """A circle of imports among *modules*, source texts by name; imports inside functions count."""
     graph: dict[str, set[str]] = {}
@@ -144,11 +153,7 @@ def import_circle(modules: Mapping[str, str]) -> list[str]:
                 imported.add(node.module.removeprefix("iopath."))
             elif isinstance(node, ast.Import):
                 imported |= {alias.name.removeprefix("iopath.") for alias in node.names}
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError as error:
-        return error.args[1]
-    return []
+    return circle(graph)
 
 
 def test_no_import_circle() -> None:
@@ -171,12 +176,82 @@ def test_modules_are_short_and_shadow_none() -> None:
     assert misnamed(modules) == []
 
 
+MODULES = {
+    str(path.relative_to("kernel")): (ROOT / path).read_text()
+    for path in C_SOURCES
+    if path.is_relative_to("kernel")
+}
+MODULE_LINES = 500
+
+
+def include_circle(files: Mapping[str, str]) -> list[str]:
+    """A circle of includes among *files*, source texts by path below kernel/."""
+    graph = {}
+    for name, text in files.items():
+        included = re.findall(r'^#include [<"](.*)[>"]$', text, re.MULTILINE)
+        places = (PurePath(name).parent, PurePath(), PurePath("include"))
+        graph[name] = {str(place / path) for path in included for place in places} & files.keys()
+    return circle(graph)
+
+
+def call_circle(files: Mapping[str, str]) -> list[str]:
+    """A circle of uses of functions and tables among *files*, where x.c and x.h count as one."""
+    code = {}
+    where = {}
+    for name, text in files.items():
+        text = re.sub(r"/\*.*?\*/|//.*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+        # Declarations begin in the first column and have no body.
+        text = re.sub(r"^(?!static)[a-z][^{};#=]*;", "", text, flags=re.MULTILINE)
+        code[name] = text
+        if name.endswith(".c"):
+            defined = re.findall(
+                r"^(?!static)[a-z](?:[^{};#=(]*?)(\w+)(?:\([^{};#]*\)\n\{|(?:\[.*\])? = \{)",
+                text,
+                re.MULTILINE,
+            )
+            where |= dict.fromkeys(defined, name.removesuffix(".c"))
+    graph: dict[str, set[str]] = {}
+    for name, text in code.items():
+        user = name.rpartition(".")[0]
+        used = {where[word] for word in re.findall(r"\w+", text) if word in where}
+        graph.setdefault(user, set()).update(used - {user})
+    return circle(graph)
+
+
+def test_no_circle_in_modules() -> None:
+    assert include_circle(MODULES) == []
+    assert call_circle(MODULES) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_file_is_short(name: str) -> None:
+    assert len(MODULES[name].splitlines()) <= MODULE_LINES
+
+
 # Whether the tools find anything at all.
 
 
 def test_planted_modules() -> None:
     modules = {"fine": "\n" * LONGEST, "long": "\n" * (LONGEST + 1), "bisect": "\n"}
     assert misnamed(modules) == ["long", "bisect"]
+
+
+def test_planted_include_circle() -> None:
+    files = MODULES | {"compat/bio.h": '#include "biogen/rw.h"\n'}
+    assert {"compat/bio.h", "biogen/biogen.h", "biogen/rw.h"} <= set(include_circle(files))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("biogen/io.h", "static int x(void)\n{\n\tbiogen_end_io(0);\n}\n", "biogen/request"),
+        ("blknull/bio.c", "static int x(void)\n{\n\tblknull_destroy(0);\n}\n", "blknull/disk"),
+        ("biogen/pin.c", "static void *x = &biogen_fops;\n", "biogen/chardev"),
+    ],
+)  # fmt: skip
+def test_planted_call_circle(name: str, text: str, found: str) -> None:
+    stems = set(call_circle(MODULES | {name: MODULES[name] + text}))
+    assert {found, name.rpartition(".")[0]} <= stems
 
 
 def test_planted_import_circle() -> None:

@@ -68,10 +68,12 @@ struct biogen_file {
 	struct biogen_gen *gen;
 };
 
-/* main.c */
+/* device.c */
 struct biogen_device *biogen_create(const char *path, bool write,
 				    bool coherent);
 void biogen_destroy(struct biogen_device *bg);
+int biogen_devices_init(void);
+void biogen_devices_exit(void);
 
 /* configfs.c */
 int biogen_configfs_init(void);

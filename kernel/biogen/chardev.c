@@ -2,9 +2,8 @@
 /*
  * /dev/biogenN: files and their operations.
  *
- * read(2) and write(2) of a buffer come by ->read() and ->write(), which have
- * no iterator and no iocb to be set up; everything else by ->read_iter() and
- * ->write_iter().
+ * read(2) and write(2) use ->read() and ->write(), which need no iterator and no
+ * iocb. All other system calls use ->read_iter() and ->write_iter().
  */
 #include <linux/module.h>
 #include <linux/pagemap.h>
@@ -49,7 +48,7 @@ static __always_inline blk_opf_t biogen_write_opf(bool dsync)
 	return REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | (dsync ? REQ_FUA : 0);
 }
 
-/* A buffer that does not fit one small bio. */
+/* A buffer that does not fit one small bio needs an iterator and an iocb. */
 static noinline ssize_t biogen_rw_long(struct file *file, char __user *buf,
 				       size_t count, loff_t *pos, blk_opf_t opf)
 {
@@ -101,7 +100,7 @@ static ssize_t biogen_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct biogen_file *bf = iocb->ki_filp->private_data;
 
-	/* Registered buffers come as pages. */
+	/* A buffer registered with io_uring is already pinned. */
 	if (iov_iter_is_bvec(to))
 		return biogen_read_bvec(bf->bg, iocb, to);
 	return biogen_rw_iter(bf->bg, iocb, to, REQ_OP_READ);
@@ -132,7 +131,7 @@ static int biogen_fsync(struct file *file, loff_t start, loff_t end,
 	struct biogen_device *bg = bf->bg;
 	int err;
 
-	/* What others have written into the page cache goes to the device, too. */
+	/* Also write back what others have written to the page cache. */
 	if (bg->coherent) {
 		err = filemap_write_and_wait_range(bg->target.mapping, start,
 						   end);
@@ -140,7 +139,7 @@ static int biogen_fsync(struct file *file, loff_t start, loff_t end,
 			return err;
 	}
 	err = compat_blkdev_issue_flush(bg->target.bdev);
-	/* A device without a cache has nothing to flush. */
+	/* A device without a write cache needs no flush. */
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 
@@ -160,7 +159,7 @@ static int biogen_info(struct biogen_device *bg,
 	return copy_to_user(uinfo, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-/* What a program asks a block device that it is to read or write. */
+/* The ioctls by which programs query a block device. */
 static int biogen_size_info(struct block_device *bdev, unsigned int cmd,
 			    void __user *to)
 {
@@ -209,7 +208,7 @@ static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
-/* Called for each close(2): the generator ends with the file of its starter. */
+/* Called for each close(2): stops the run of the process that closes. */
 static int biogen_flush(struct file *file, fl_owner_t owner)
 {
 	biogen_gen_stop(file->private_data, owner);

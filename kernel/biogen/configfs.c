@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices made at run time: mkdir /sys/kernel/config/biogen/NAME, write the
- * attributes, then 1 to power. The node is called what the attribute node says.
+ * Devices created at run time: mkdir /sys/kernel/config/biogen/NAME, write the
+ * attributes, then 1 to power. The attribute node has the name of the node.
  */
 #include <linux/configfs.h>
 #include <linux/kernel.h>
@@ -21,7 +21,7 @@
  */
 struct biogen_item {
 	struct config_item item;
-	struct mutex lock; /* all that follows */
+	struct mutex lock; /* everything below */
 	char *device;
 	bool write;
 	bool coherent;
@@ -69,7 +69,7 @@ static ssize_t biogen_item_device_store(struct config_item *item,
 	return ret;
 }
 
-/* The attributes that do not change while power is on. */
+/* Store an attribute that cannot change while power is on. */
 static ssize_t biogen_item_store_bool(struct biogen_item *bi, bool *attr,
 				      const char *page, size_t len)
 {
@@ -186,7 +186,7 @@ static struct configfs_attribute *biogen_item_attrs[] = {
 	NULL,
 };
 
-/* The directory is gone, and no attribute of it is in use. */
+/* The directory was removed and no attribute is in use. */
 static void biogen_item_release(struct config_item *item)
 {
 	struct biogen_item *bi = to_biogen_item(item);
@@ -251,7 +251,7 @@ int biogen_configfs_init(void)
 }
 
 /**
- * biogen_configfs_exit() - withdraw it; no directory is left in it
+ * biogen_configfs_exit() - remove it; no directory is left in it
  */
 void biogen_configfs_exit(void)
 {

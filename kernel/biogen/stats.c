@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the generator counts, and how a program sees it.
+ * Statistics of the generator.
  */
 #include <linux/errno.h>
 #include <linux/kernel_stat.h>
@@ -11,7 +11,7 @@
 #include "stats.h"
 
 /**
- * biogen_stats_init() - before the first round
+ * biogen_stats_init() - initialise before the first round
  * @stats: of a worker, zeroed
  * @cpu: its CPU
  */
@@ -22,10 +22,10 @@ void biogen_stats_init(struct biogen_stats *stats, unsigned int cpu)
 }
 
 /**
- * biogen_stats_error() - an I/O failed
+ * biogen_stats_error() - record a failed I/O
  * @stats: of the worker
  * @err: its error, negative
- * @pos: where it was
+ * @pos: its position
  * @is_write: its direction
  */
 void biogen_stats_error(struct biogen_stats *stats, int err, loff_t pos,
@@ -39,9 +39,9 @@ void biogen_stats_error(struct biogen_stats *stats, int err, loff_t pos,
 }
 
 /**
- * biogen_stats_latency() - an I/O took this long
+ * biogen_stats_latency() - record the latency of an I/O
  * @stats: of the worker
- * @ns: from its submission until its end was seen
+ * @ns: from its submission until the worker saw its end
  */
 void biogen_stats_latency(struct biogen_stats *stats, u64 ns)
 {
@@ -53,7 +53,7 @@ void biogen_stats_latency(struct biogen_stats *stats, u64 ns)
 }
 
 /**
- * biogen_stats_restart() - forget the warm-up, but for its errors
+ * biogen_stats_restart() - reset after the warm-up, except for errors
  * @stats: of the worker
  */
 void biogen_stats_restart(struct biogen_stats *stats)
@@ -65,12 +65,12 @@ void biogen_stats_restart(struct biogen_stats *stats)
 }
 
 /**
- * biogen_stats_add_round() - a round has ended
+ * biogen_stats_add_round() - add a round that has ended
  * @stats: of the worker
  * @round: the round
  *
- * Interrupts of devices are added to its ticks here, not in the round, which
- * would take an instruction longer.
+ * Adds the device interrupts to the round's ticks. The round itself does not
+ * count them, which saves an instruction there.
  */
 void biogen_stats_add_round(struct biogen_stats *stats,
 			    struct biogen_round *round)
@@ -85,10 +85,10 @@ void biogen_stats_add_round(struct biogen_stats *stats,
 }
 
 /**
- * biogen_stats_copy() - tell a program
+ * biogen_stats_copy() - copy to user space
  * @stats: of the worker
  * @run: the run it was part of
- * @ujob: where to
+ * @ujob: destination
  *
  * Return: 0 or -EFAULT.
  */
@@ -110,7 +110,7 @@ int biogen_stats_copy(const struct biogen_stats *stats,
 
 	if (run->write_percent < 100)
 		job.reads = stats->ios - stats->writes;
-	/* An error in the warm-up counts, though its I/O does not. */
+	/* Errors of the warm-up count, but its I/Os do not. */
 	if (stats->ios > stats->errors)
 		job.bytes = (stats->ios - stats->errors) * run->block_size;
 	memcpy(job.latency, stats->latency, sizeof(job.latency));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the generator counts. Each worker has its own: no lock, no sharing.
+ * Statistics of the generator. Each worker has its own, so they need no lock.
  */
 #ifndef BIOGEN_STATS_H
 #define BIOGEN_STATS_H
@@ -13,16 +13,16 @@
  * struct biogen_stats - counts and times of one worker
  * @cpu: its CPU
  * @error: first error, or 0
- * @error_offset: where that was
- * @error_write: whether it was a write
- * @errors: how many there were
+ * @error_offset: position of that I/O
+ * @error_write: true if it was a write
+ * @errors: number of failed I/Os
  * @writes: I/Os that were writes; counted only if they are mixed with reads
  * @ios: I/Os in the rounds
- * @ns: time in the rounds
+ * @ns: duration of the rounds
  * @cycles: the same in cycles
  * @idle_ns: time spent waiting
  * @latency: histogram
- * @irqs: interrupts of devices on the CPU until the round under way
+ * @irqs: device interrupts on the CPU before the current round
  */
 struct biogen_stats {
 	u32 cpu;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The block device under a biogen device: held as long as it is bound.
+ * The block device that a biogen device is bound to: open it, close it.
  */
 #include "biogen.h"
 
 /**
- * biogen_target_open() - open and hold a block device
+ * biogen_target_open() - open a block device
  * @target: filled in
  * @path: the block device's path
- * @write: open it for writing, and exclusively, so that nothing that is
- *	mounted or otherwise held is written to
+ * @write: open it for writing, and exclusively: a block device that is mounted
+ *	or otherwise in use is refused
  *
  * Context: Process context, may sleep.
  * Return: 0, or the error from opening.
@@ -28,8 +28,8 @@ int biogen_target_open(struct biogen_target *target, const char *path,
 }
 
 /**
- * biogen_target_close() - let go of the block device
- * @target: open, and nothing in flight on it
+ * biogen_target_close() - close the block device
+ * @target: open, without I/O in flight
  *
  * Context: Process context, may sleep.
  */

@@ -265,7 +265,7 @@ static int biogen_thread(void *data)
 		w->io = w->io->ring;
 	} while (w->io != first);
 	/* No bio has this cgroup, so each is initialised again. */
-	w->css = gen->run.flags & BIOGEN_FRESH ? ERR_PTR(-ESTALE) : first->css;
+	w->css = gen->run.flags & BIOGEN_REINIT ? ERR_PTR(-ESTALE) : first->css;
 
 	if (gen->run.warmup_ios && biogen_barrier(gen)) {
 		biogen_submit_all(w, gen->run.warmup_ios);

@@ -6,6 +6,7 @@
 
 #include <linux/blkdev.h>
 #include <linux/idr.h>
+#include <linux/module.h>
 
 #include "blknull.h"
 #include "counters.h"
@@ -77,12 +78,17 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 				 config->home_node, dev);
 }
 
+static const struct block_device_operations blknull_mq_disk_ops = {
+	.owner		= THIS_MODULE,
+	COMPAT_FREE_DISK(blknull_free_disk)
+};
+
 static const struct block_device_operations *
 blknull_disk_mode(const struct blknull_device *dev)
 {
 	if (dev->config.zoned)
-		return &blknull_zoned_fops;
-	return dev->tags ? &blknull_mq_fops : blknull_bio_mode(dev);
+		return blknull_zoned_mode();
+	return dev->tags ? &blknull_mq_disk_ops : blknull_bio_mode(dev);
 }
 
 /**

@@ -38,11 +38,6 @@ struct blknull_queue {
 	struct llist_head done;
 };
 
-const struct block_device_operations blknull_mq_fops = {
-	.owner		= THIS_MODULE,
-	COMPAT_FREE_DISK(blknull_free_disk)
-};
-
 /* Completion of requests. */
 
 static void blknull_mq_complete(struct request *rq)

@@ -24,7 +24,6 @@ struct blknull_tags {
 };
 
 /* mq.c */
-extern const struct block_device_operations blknull_mq_fops;
 void blknull_mq_mode(const struct blknull_config *config,
 		     struct blk_mq_tag_set *set);
 

@@ -432,10 +432,18 @@ static int blknull_report_zones(struct gendisk *disk, sector_t sector,
 
 COMPAT_REPORT_ZONES_OP(blknull_report_zones_op, blknull_report_zones)
 
-const struct block_device_operations blknull_zoned_fops = {
+static const struct block_device_operations blknull_zoned_ops = {
 	.owner		= THIS_MODULE,
 	.report_zones	= blknull_report_zones_op,
 	COMPAT_FREE_DISK(blknull_free_disk)
 };
+
+/**
+ * blknull_zoned_mode() - the operations of a zoned device
+ */
+const struct block_device_operations *blknull_zoned_mode(void)
+{
+	return &blknull_zoned_ops;
+}
 
 #endif

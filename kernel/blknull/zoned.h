@@ -8,7 +8,6 @@
 
 #include "blknull.h"
 #include "compat/zoned.h"
-#include "mq.h"
 
 int blknull_zoned_check(const struct blknull_config *config);
 
@@ -18,7 +17,7 @@ static inline bool blknull_zoned_supported(void)
 	return true;
 }
 
-extern const struct block_device_operations blknull_zoned_fops;
+const struct block_device_operations *blknull_zoned_mode(void);
 int blknull_zones_create(struct blknull_device *dev);
 void blknull_zones_limits(struct blknull_device *dev, struct queue_limits *lim);
 int blknull_zones_publish(struct blknull_device *dev);
@@ -30,7 +29,10 @@ static inline bool blknull_zoned_supported(void)
 	return false;
 }
 
-#define blknull_zoned_fops	blknull_mq_fops
+static inline const struct block_device_operations *blknull_zoned_mode(void)
+{
+	return NULL;
+}
 
 static inline int blknull_zones_create(struct blknull_device *dev)
 {

@@ -34,11 +34,11 @@ enum biogen_wait {
 };
 
 /* biogen_run.flags */
-#define BIOGEN_FRESH		0x01 /* a newly made bio for each I/O */
+#define BIOGEN_REINIT		0x01 /* initialise the bio for each I/O */
 #define BIOGEN_LATENCY		0x02 /* fill the histograms; costs time */
 #define BIOGEN_MARK		0x04 /* marker instructions round rounds */
 
-#define BIOGEN_FLAGS		(BIOGEN_FRESH | BIOGEN_LATENCY | BIOGEN_MARK)
+#define BIOGEN_FLAGS		(BIOGEN_REINIT | BIOGEN_LATENCY | BIOGEN_MARK)
 
 /* biogen_run.state */
 #define BIOGEN_DONE		1	/* count or duration reached */
@@ -107,7 +107,7 @@ struct biogen_job {
 /**
  * struct biogen_run - generate I/O from threads in the kernel
  * @version: (in) BIOGEN_VERSION
- * @flags: (in) BIOGEN_FRESH and so on
+ * @flags: (in) BIOGEN_REINIT and so on
  * @pattern: (in) enum biogen_pattern
  * @inject: (in) enum biogen_inject
  * @wait: (in) enum biogen_wait

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a device: bind it to its block device, publish /dev/biogenN,
+ * withdraw it.
+ */
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "biogen.h"
+#include "compat/file.h"
+#include "io.h"
+
+#define BIOGEN_MAX_DEVICES	256
+
+static dev_t biogen_devt;
+static struct class *biogen_class;
+static DEFINE_IDA(biogen_ida);
+
+/* The node is gone and the last file is closed. */
+static void biogen_release_device(struct device *dev)
+{
+	struct biogen_device *bg = container_of(dev, struct biogen_device, dev);
+
+	biogen_idle_destroy(bg);
+	biogen_target_close(&bg->target);
+	ida_free(&biogen_ida, MINOR(dev->devt));
+	kfree(bg);
+}
+
+/**
+ * biogen_create() - bind a new device to a block device and publish it
+ * @path: path of the block device
+ * @write: allow writes
+ * @coherent: keep coherent with the page cache
+ *
+ * Context: Process context, may sleep.
+ * Return: the device, or an ERR_PTR().
+ */
+struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
+{
+	static const unsigned long no_pages;
+	struct biogen_device *bg;
+	int err, minor;
+
+	bg = kzalloc(sizeof(*bg), GFP_KERNEL);
+	if (!bg)
+		return ERR_PTR(-ENOMEM);
+	bg->coherent = coherent;
+
+	minor = ida_alloc_max(&biogen_ida, BIOGEN_MAX_DEVICES - 1, GFP_KERNEL);
+	if (minor < 0) {
+		err = minor;
+		goto free_bg;
+	}
+	err = biogen_target_open(&bg->target, path, write);
+	if (err)
+		goto free_minor;
+	bg->nr_cached = coherent ? &bg->target.mapping->nrpages : &no_pages;
+	err = biogen_idle_create(bg);
+	if (err)
+		goto close_target;
+
+	device_initialize(&bg->dev);
+	bg->dev.class = biogen_class;
+	bg->dev.devt = MKDEV(MAJOR(biogen_devt), minor);
+	bg->dev.release = biogen_release_device;
+	cdev_init(&bg->cdev, &biogen_fops);
+	bg->cdev.owner = THIS_MODULE;
+	/* From here on, biogen_release_device() frees everything. */
+	err = dev_set_name(&bg->dev, "biogen%d", minor);
+	if (!err)
+		err = cdev_device_add(&bg->cdev, &bg->dev);
+	if (err) {
+		put_device(&bg->dev);
+		return ERR_PTR(err);
+	}
+	return bg;
+
+close_target:
+	biogen_target_close(&bg->target);
+free_minor:
+	ida_free(&biogen_ida, minor);
+free_bg:
+	kfree(bg);
+	return ERR_PTR(err);
+}
+
+/**
+ * biogen_destroy() - withdraw a device
+ * @bg: the device; open files keep it and its block device
+ *
+ * Context: Process context, may sleep.
+ */
+void biogen_destroy(struct biogen_device *bg)
+{
+	cdev_device_del(&bg->cdev, &bg->dev);
+	put_device(&bg->dev);
+}
+
+/**
+ * biogen_devices_init() - reserve device numbers and create the class
+ *
+ * Return: 0 or an error.
+ */
+int biogen_devices_init(void)
+{
+	int err;
+
+	err = alloc_chrdev_region(&biogen_devt, 0, BIOGEN_MAX_DEVICES,
+				  KBUILD_MODNAME);
+	if (err)
+		return err;
+	biogen_class = compat_class_create(KBUILD_MODNAME);
+	if (IS_ERR(biogen_class)) {
+		unregister_chrdev_region(biogen_devt, BIOGEN_MAX_DEVICES);
+		return PTR_ERR(biogen_class);
+	}
+	return 0;
+}
+
+/**
+ * biogen_devices_exit() - undo biogen_devices_init(); no device is left
+ */
+void biogen_devices_exit(void)
+{
+	class_destroy(biogen_class);
+	unregister_chrdev_region(biogen_devt, BIOGEN_MAX_DEVICES);
+	ida_destroy(&biogen_ida);
+}
