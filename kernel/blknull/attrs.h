@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a device has to choose from: the one list of it. Whoever includes this
- * defines BLKNULL_ATTR(name, default, min, max, flags, choices, description)
- * first, and gets it for each attribute; there is no guard. Parameters of the
- * module, the fields of struct blknull_config and files in configfs have these
- * names.
+ * The list of attributes. Define BLKNULL_ATTR(name, default, min, max, flags,
+ * choices, description) and include this file: the macro is expanded for each
+ * attribute. There is no include guard. Module parameters, the fields of struct
+ * blknull_config and the files in configfs have these names.
  */
 #define BLKNULL_NUMBER(name, def, min, max, flags, about) \
 	BLKNULL_ATTR(name, def, min, max, flags, NULL, about)
@@ -14,21 +13,21 @@
 	BLKNULL_ATTR(name, def, 0, 0, flags, blknull_choices_##name, about)
 
 BLKNULL_NUMBER(index, "-1", -1, BLKNULL_MAX_INDEX, 0,
-	       "Number in the name, 0 to 65535 (default -1: the first that is free)")
+	       "Number in the name, 0 to 65535 (default -1: the first free one)")
 BLKNULL_CHOICE(mode, "bio", 0,
-	       "What I/O is taken as: bio, or mq for requests of blk-mq (default bio)")
+	       "How I/O is handled: bio, or mq for requests of blk-mq (default bio)")
 BLKNULL_NUMBER(size_mb, "1024", 1, BLKNULL_MAX_SIZE_MB, 0,
 	       "Size of a device in MiB, at least 1 (default 1024)")
 BLKNULL_NUMBER(block_size, "512", SECTOR_SIZE, PAGE_SIZE, BLKNULL_POWER_OF_2,
 	       "Logical block size in bytes, a power of 2, 512 to the page size (default 512)")
 BLKNULL_NUMBER(home_node, "-1", -1, MAX_NUMNODES - 1, 0,
-	       "NUMA node whose memory the device is made in (default -1: any)")
+	       "NUMA node of the device's memory (default -1: any)")
 
 BLKNULL_NUMBER(max_sectors, "0", PAGE_SIZE >> SECTOR_SHIFT, INT_MAX,
 	       BLKNULL_OR_0,
 	       "Largest I/O in 512-byte sectors, at least a page (default 0: no limit)")
 BLKNULL_NUMBER(max_segments, "0", 1, USHRT_MAX, BLKNULL_OR_0,
-	       "Most segments of an I/O, 1 to 65535 (default 0: no limit)")
+	       "Maximum number of segments, 1 to 65535 (default 0: no limit)")
 BLKNULL_BOOL(virt_boundary, "0", 0,
 	     "Split I/O whose segments begin or end within a page (default N)")
 BLKNULL_NUMBER(dma_alignment, "512", 4, PAGE_SIZE, BLKNULL_POWER_OF_2,
@@ -39,16 +38,16 @@ BLKNULL_BOOL(read_only, "0", 0, "Refuse writes (default N)")
 BLKNULL_BOOL(discard, "0", 0, "Accept discards (default N)")
 BLKNULL_BOOL(write_zeroes, "0", 0, "Accept write-zeroes (default N)")
 BLKNULL_BOOL(write_cache, "0", 0,
-	     "Claim a volatile write cache, which is flushed (default N)")
+	     "Claim a volatile write cache and accept flushes (default N)")
 BLKNULL_BOOL(fua, "0", BLKNULL_NEEDS_CACHE,
-	     "Accept writes past the cache (default N); for write_cache=1")
+	     "Accept FUA writes (default N); for write_cache=1")
 BLKNULL_BOOL(iostats, "0", 0,
 	     "Account I/O in /proc/diskstats (default N)")
 
 BLKNULL_BOOL(zero_fill, "1", 0,
-	     "Zero what is read, but in a program's own memory (default Y; N leaks old data)")
+	     "Zero reads, except into a program's own memory (default Y; N leaks old data)")
 BLKNULL_BOOL(memory_backed, "0", 0,
-	     "Keep what is written, in memory (default N)")
+	     "Store written data in memory (default N)")
 BLKNULL_BOOL(stats, "0", 0,
 	     "Count I/O in the disk's counters directory in sysfs (default N)")
 
@@ -59,46 +58,46 @@ BLKNULL_NUMBER(completion_nsec, "10000", 1, NSEC_PER_SEC * 60, BLKNULL_NEEDS_MQ,
 BLKNULL_NUMBER(submit_queues, "1", 1, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
 	       "Hardware queues, 1 to as many as CPUs (default 1); for mode=mq")
 BLKNULL_NUMBER(poll_queues, "0", 0, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
-	       "More queues, which are polled, 0 to as many as CPUs (default 0); for mode=mq")
+	       "Additional queues that are polled, 0 to as many as CPUs (default 0); for mode=mq")
 BLKNULL_NUMBER(hw_queue_depth, "64", 1, BLK_MQ_MAX_DEPTH, BLKNULL_NEEDS_MQ,
 	       "Requests in flight in a queue, 1 to 10240 (default 64); for mode=mq")
 BLKNULL_BOOL(shared_tags, "0", BLKNULL_NEEDS_MQ,
-	     "Share the requests with all devices that have this (default N); for mode=mq")
+	     "Share one tag set among all devices with shared_tags=1 (default N); for mode=mq")
 
 BLKNULL_BOOL(zoned, "0", BLKNULL_NEEDS_MQ,
-	     "Have zones that are written in sequence (default N); for mode=mq, since 6.11")
+	     "Make a zoned device, host-managed (default N); for mode=mq, Linux 6.11 or newer")
 BLKNULL_NUMBER(zone_size_mb, "256", 1, 1 << 19,
 	       BLKNULL_POWER_OF_2 | BLKNULL_NEEDS_ZONED,
 	       "Size of a zone in MiB, a power of 2 (default 256); for zoned=1")
 BLKNULL_NUMBER(zone_capacity_mb, "0", 1, 1 << 19,
 	       BLKNULL_OR_0 | BLKNULL_NEEDS_ZONED,
-	       "How much of a zone can be written, in MiB (default 0: all); for zoned=1")
+	       "Writable part of a zone in MiB (default 0: all); for zoned=1")
 BLKNULL_NUMBER(zone_nr_conv, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
-	       "How many of the first zones can be written anywhere (default 0); for zoned=1")
+	       "Number of conventional zones, the first ones (default 0); for zoned=1")
 BLKNULL_NUMBER(zone_max_open, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
-	       "Most zones that are open at a time (default 0: no limit); for zoned=1")
+	       "Maximum number of open zones (default 0: no limit); for zoned=1")
 BLKNULL_NUMBER(zone_max_active, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
-	       "Most zones that are open or closed (default 0: no limit); for zoned=1")
+	       "Maximum number of active zones (default 0: no limit); for zoned=1")
 
 BLKNULL_BOOL(faults, "0", 0,
-	     "Let faults be injected, as the attributes below say (default N)")
+	     "Inject faults by the attributes below (default N)")
 BLKNULL_NUMBER(fail_every, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Fail every Nth I/O (default 0: none); for faults=1")
 BLKNULL_NUMBER(fail_nth, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Fail the Nth I/O from now on (default 0: none); for faults=1")
 BLKNULL_CHOICE(fail_status, "io", BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
-	       "What it ends with: io, medium, nospc, timeout, transport, target ... (default io)")
+	       "Status: io, medium, nospc, timeout, transport, target ... (default io)")
 BLKNULL_NUMBER(delay_every, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Delay every Nth I/O (default 0: none); for faults=1")
 BLKNULL_NUMBER(delay_nsec, "1000000", 1, NSEC_PER_SEC * 60,
 	       BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
-	       "Nanoseconds that it is delayed, 1 to 60000000000 (default 1000000)")
+	       "Length of the delay in nanoseconds, 1 to 60000000000 (default 1000000)")
 BLKNULL_NUMBER(requeue_every, "0", 2, INT_MAX,
 	       BLKNULL_OR_0 | BLKNULL_NEEDS_MQ | BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Requeue every Nth request, N at least 2 (default 0: none); for mode=mq, faults=1")
 BLKNULL_NUMBER(timeout_every, "0", 0, INT_MAX,
 	       BLKNULL_NEEDS_MQ | BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
-	       "Lose every Nth request till it times out (default 0: none); for mode=mq, faults=1")
+	       "Let every Nth request time out (default 0: none); for mode=mq, faults=1")
 BLKNULL_NUMBER(timeout_ms, "30000", 1, 3600 * 1000, BLKNULL_NEEDS_MQ,
 	       "Milliseconds until a request times out, 1 to 3600000 (default 30000); for mode=mq")
 

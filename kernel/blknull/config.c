@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blknull's attributes: what they may be, and the parameters of the module
- * that set them.
+ * Attributes: their values and the module parameters that set them.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,7 +22,7 @@ static const char *const blknull_choices_completion[] = {
 	"inline", "softirq", "timer", NULL
 };
 
-/* In the order of blknull_fail_status[]. */
+/* In the order of blknull_fail_statuses in fault.c. */
 static const char *const blknull_choices_fail_status[] = {
 	"io", "medium", "nospc", "timeout", "transport", "target",
 	"protection", "notsupp", NULL
@@ -45,8 +44,8 @@ const struct blknull_attr blknull_attrs[BLKNULL_NR_ATTRS] = {
 };
 
 /*
- * The parameters: a list of values each, one for each device that is made when
- * the module is loaded.
+ * The module parameters. Each is a list of values, one for each device that is
+ * created when the module is loaded.
  */
 #define BLKNULL_ATTR(_name, _def, _min, _max, _flags, _choices, _about)	\
 	static char *blknull_parameter_##_name = _def;			\
@@ -107,22 +106,23 @@ static int blknull_set_choice(const struct blknull_attr *attr,
 			strlcat(names, ", ", sizeof(names));
 		strlcat(names, attr->choices[i], sizeof(names));
 	}
-	pr_err_ratelimited("%s=%s is none of %s\n", attr->name, value, names);
+	pr_err_ratelimited("invalid %s=%s: must be one of %s\n", attr->name,
+			   value, names);
 	return -EINVAL;
 }
 
 /**
- * blknull_parse_bool() - read a switch as a person wrote it
- * @name: what is switched
- * @text: on or off
+ * blknull_parse_bool() - parse a boolean
+ * @name: name of the attribute, for the message
+ * @text: the value
  * @len: length of @text, which may end in a newline
  * @on: filled in
  *
- * Return: 0, or -EINVAL, after saying why.
+ * Return: 0, or -EINVAL; then the reason is in the log.
  */
 int blknull_parse_bool(const char *name, const char *text, size_t len, bool *on)
 {
-	/* kstrtobool() would look at the first character only. */
+	/* kstrtobool() ignores all but the first characters. */
 	if (len && text[len - 1] == '\n')
 		len--;
 	if (len == 1 && strchr("1Yy", *text)) {
@@ -133,7 +133,7 @@ int blknull_parse_bool(const char *name, const char *text, size_t len, bool *on)
 		*on = false;
 		return 0;
 	}
-	pr_err_ratelimited("%s=%.*s is none of 0, 1, N, Y\n", name,
+	pr_err_ratelimited("invalid %s=%.*s: must be one of 0, 1, N, Y\n", name,
 			   (int)min_t(size_t, len, 40), text);
 	return -EINVAL;
 }
@@ -141,40 +141,40 @@ int blknull_parse_bool(const char *name, const char *text, size_t len, bool *on)
 static int blknull_set_number(const struct blknull_attr *attr,
 			      const char *value, long long *number)
 {
-	const char *form = "in the range";
+	const char *form = "";
 
 	if (kstrtoll(value, 0, number)) {
-		pr_err_ratelimited("%s=%s is not a number\n", attr->name,
-				   value);
+		pr_err_ratelimited("invalid %s=%s: must be a number\n",
+				   attr->name, value);
 		return -EINVAL;
 	}
 	if (attr->flags & BLKNULL_OR_0) {
 		if (!*number)
 			return 0;
-		form = "0 or in the range";
+		form = "0 or ";
 	}
 	if (attr->flags & BLKNULL_POWER_OF_2) {
-		form = "a power of 2 in the range";
+		form = "a power of 2, ";
 		if (!is_power_of_2(*number))
 			goto invalid;
 	}
 	if (*number >= attr->min && *number <= attr->max)
 		return 0;
 invalid:
-	pr_err_ratelimited("%s=%s is not %s %lld to %lld\n", attr->name, value,
-			   form, attr->min, attr->max);
+	pr_err_ratelimited("invalid %s=%s: must be %sfrom %lld to %lld\n",
+			   attr->name, value, form, attr->min, attr->max);
 	return -EINVAL;
 }
 
 /**
- * blknull_config_set() - set an attribute as a person wrote it
- * @config: where
- * @attr: which
- * @text: to what
+ * blknull_config_set() - parse and set the value of an attribute
+ * @config: the attributes
+ * @attr: the attribute
+ * @text: the value
  * @len: length of @text, which may end in a newline
  *
- * Return: 0, or -EINVAL; then the kernel's log says what would be right, and
- * @config is as it was.
+ * Return: 0, or -EINVAL; then the log says what would be valid, and @config is
+ * unchanged.
  */
 int blknull_config_set(struct blknull_config *config,
 		       const struct blknull_attr *attr, const char *text,
@@ -185,7 +185,7 @@ int blknull_config_set(struct blknull_config *config,
 	bool on = false;
 	int err;
 
-	/* What does not fit is no value of any attribute. */
+	/* No valid value is longer. */
 	snprintf(buf, sizeof(buf), "%.*s", (int)min_t(size_t, len, sizeof(buf)),
 		 text);
 	value = strim(buf);
@@ -204,9 +204,9 @@ int blknull_config_set(struct blknull_config *config,
 
 /**
  * blknull_config_show() - print an attribute
- * @config: of whom
- * @attr: which
- * @page: where to
+ * @config: the attributes
+ * @attr: the attribute
+ * @page: buffer of PAGE_SIZE
  *
  * Return: the length of the line.
  */
@@ -221,12 +221,12 @@ ssize_t blknull_config_show(const struct blknull_config *config,
 }
 
 /**
- * blknull_config_from_parameters() - what the module's parameters say
- * @config: to be set
- * @device: how many devices come before this one; those for which a list has
- *	no value left get its last
+ * blknull_config_from_parameters() - set all attributes by module parameters
+ * @config: the attributes
+ * @device: number of the device; the last value of a list is used for all
+ *	further devices
  *
- * Return: 0, or -EINVAL, after saying why.
+ * Return: 0, or -EINVAL; then the reason is in the log.
  */
 int blknull_config_from_parameters(struct blknull_config *config,
 				   unsigned int device)
@@ -252,12 +252,12 @@ int blknull_config_from_parameters(struct blknull_config *config,
 }
 
 /**
- * blknull_parameters_check() - whether each value of a list has a device
- * @nr_devices: devices that the module makes when it is loaded
+ * blknull_parameters_check() - check that no list has too many values
+ * @nr_devices: number of devices created when the module is loaded
  *
- * There may be one value more, for the devices that are made in configfs.
+ * One more value is allowed, for devices created in configfs.
  *
- * Return: 0, or -EINVAL, after saying why.
+ * Return: 0, or -EINVAL; then the reason is in the log.
  */
 int blknull_parameters_check(unsigned int nr_devices)
 {
@@ -270,15 +270,15 @@ int blknull_parameters_check(unsigned int nr_devices)
 			values += *text == ',';
 		if (values <= nr_devices + 1)
 			continue;
-		pr_err("%s=%s has %u values, at most %u with nr_devices=%u\n",
-		       blknull_attrs[i].name, *blknull_parameters[i], values,
+		pr_err("invalid %s=%s: must have at most %u values with nr_devices=%u\n",
+		       blknull_attrs[i].name, *blknull_parameters[i],
 		       nr_devices + 1, nr_devices);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* What an attribute needs that is not there, or NULL. */
+/* The setting that an attribute needs and that is missing, or NULL. */
 static const char *blknull_unmet(const struct blknull_config *config,
 				 const struct blknull_attr *attr)
 {
@@ -294,38 +294,38 @@ static const char *blknull_unmet(const struct blknull_config *config,
 }
 
 /**
- * blknull_config_check() - whether the attributes go together
- * @config: the attributes, each of them good in itself
+ * blknull_config_check() - check the attributes against each other
+ * @config: the attributes, each with a valid value
  *
- * Return: 0, or -EINVAL, after saying why.
+ * Return: 0, or -EINVAL; then the reason is in the log.
  */
 int blknull_config_check(const struct blknull_config *config)
 {
-	struct blknull_config fresh;
+	struct blknull_config defaults;
 	const char *needed;
 	unsigned int i;
 
 	for (i = 0; i < BLKNULL_NR_ATTRS; i++) {
 		const struct blknull_attr *attr = &blknull_attrs[i];
 
-		blknull_config_set(&fresh, attr, attr->def, strlen(attr->def));
+		blknull_config_set(&defaults, attr, attr->def, strlen(attr->def));
 		needed = blknull_unmet(config, attr);
 		if (!needed || blknull_config_get(config, attr) ==
-			       blknull_config_get(&fresh, attr))
+			       blknull_config_get(&defaults, attr))
 			continue;
 		pr_err_ratelimited("%s needs %s\n", attr->name, needed);
 		return -EINVAL;
 	}
 	if (config->submit_queues > nr_cpu_ids ||
 	    config->poll_queues > nr_cpu_ids) {
-		pr_err_ratelimited("submit_queues=%d poll_queues=%d: there are %u CPUs for each\n",
+		pr_err_ratelimited("invalid submit_queues=%d poll_queues=%d: must be at most %u, the number of CPUs\n",
 				   config->submit_queues, config->poll_queues,
 				   nr_cpu_ids);
 		return -EINVAL;
 	}
 	if (config->home_node != NUMA_NO_NODE &&
 	    !node_online(config->home_node)) {
-		pr_err_ratelimited("home_node=%d is not online\n",
+		pr_err_ratelimited("invalid home_node=%d: must be online\n",
 				   config->home_node);
 		return -EINVAL;
 	}

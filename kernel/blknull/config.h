@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a device is to be.
+ * The attributes of a device.
  */
 #ifndef BLKNULL_CONFIG_H
 #define BLKNULL_CONFIG_H
@@ -9,7 +9,7 @@
 
 #define BLKNULL_MAX_INDEX	65535
 #define BLKNULL_MAX_QUEUES	1024
-/* A device ends where a file offset does. */
+/* The last byte must have a valid file offset. */
 #define BLKNULL_MAX_SIZE_MB	(LLONG_MAX >> 20)
 
 /* Values of blknull_config.mode. */
@@ -26,11 +26,9 @@ enum blknull_completion {
 };
 
 /**
- * struct blknull_config - what a device is to be; the attributes of attrs.h,
- *	which says what each is and in which range
+ * struct blknull_config - values of the attributes, which attrs.h describes
  *
- * A field is a bool, an int or a long long: what its attribute is set by is told
- * from its size.
+ * A field is a bool, an int or a long long; its size says which.
  */
 struct blknull_config {
 	int index;
@@ -84,13 +82,13 @@ struct blknull_config {
 /**
  * struct blknull_attr - one attribute
  * @name: its name
- * @def: its value if nobody says otherwise
+ * @def: default value
  * @min: smallest value
  * @max: largest value
  * @flags: BLKNULL_*
- * @choices: names of the values, if these have names, up to a NULL
+ * @choices: names of the values, ending with NULL; or NULL
  * @offset: of the field in struct blknull_config
- * @size: of that field
+ * @size: size of that field
  */
 struct blknull_attr {
 	const char *name;
@@ -103,9 +101,9 @@ struct blknull_attr {
 };
 
 #define BLKNULL_POWER_OF_2	BIT(0)
-#define BLKNULL_OR_0		BIT(1)	/* 0 is good, too */
-#define BLKNULL_LIVE		BIT(2)	/* may change while the device is there */
-/* What makes no sense, and is refused, without another attribute. */
+#define BLKNULL_OR_0		BIT(1)	/* 0 disables the limit */
+#define BLKNULL_LIVE		BIT(2)	/* may change while power is on */
+/* Refused unless another attribute is set. */
 #define BLKNULL_NEEDS_MQ		BIT(3)
 #define BLKNULL_NEEDS_CACHE	BIT(4)
 #define BLKNULL_NEEDS_FAULTS	BIT(5)

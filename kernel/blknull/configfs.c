@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices made at run time: mkdir /sys/kernel/config/blknull/NAME, write the
+ * Devices created at run time: mkdir /sys/kernel/config/blknull/NAME, write the
  * attributes, then 1 to power. Removing the directory removes the device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -18,13 +18,13 @@
  * struct blknull_item - a directory
  * @item: in configfs
  * @lock: protects everything below
- * @config: what the device is, or is to be
+ * @config: the attributes
  * @badblocks: sectors that fail; has a lock of its own
  * @dev: the device, while power is on
  */
 struct blknull_item {
 	struct config_item item;
-	struct mutex lock; /* all that follows */
+	struct mutex lock; /* everything below */
 	struct blknull_config config;
 	struct badblocks badblocks;
 	struct blknull_device *dev;
@@ -63,7 +63,7 @@ static ssize_t blknull_item_store(struct config_item *item,
 	err = blknull_config_set(&changed, attr, page, len);
 	if (err)
 		goto unlock;
-	/* Without a device, attributes need not go together yet. */
+	/* Without a device, attributes are checked at power on. */
 	if (bi->dev) {
 		err = blknull_config_check(&changed);
 		if (err)
@@ -77,6 +77,11 @@ unlock:
 	return err ?: len;
 }
 
+/*
+ * configfs does not pass the attribute to show() and store(), so each attribute
+ * has blknull_item_NAME_show() and blknull_item_NAME_store(), which call the
+ * functions above.
+ */
 #define BLKNULL_ATTR(_name, ...)					\
 static ssize_t blknull_item_##_name##_show(struct config_item *item,	\
 					   char *page)			\
@@ -101,7 +106,7 @@ static ssize_t blknull_item_badblocks_show(struct config_item *item, char *page)
 	return badblocks_show(&to_blknull_item(item)->badblocks, page, 0);
 }
 
-/* "+FIRST-LAST" makes sectors fail, "-FIRST-LAST" makes them good. */
+/* "+FIRST-LAST" adds bad sectors, "-FIRST-LAST" removes them. */
 static ssize_t blknull_item_badblocks_store(struct config_item *item,
 					    const char *page, size_t len)
 {
@@ -115,7 +120,7 @@ static ssize_t blknull_item_badblocks_store(struct config_item *item,
 	if (sscanf(page, "%c%llu-%llu %n", &sign, &first, &last, &used) != 3 ||
 	    used != len || (sign != '+' && sign != '-') || last < first ||
 	    last >= (u64)BLKNULL_MAX_SIZE_MB << (20 - SECTOR_SHIFT)) {
-		pr_err_ratelimited("badblocks: %.*s is not of the form +FIRST-LAST or -FIRST-LAST, in sectors\n",
+		pr_err_ratelimited("invalid badblocks %.*s: must be +FIRST-LAST or -FIRST-LAST, in sectors\n",
 				   (int)strcspn(page, "\n"), page);
 		return -EINVAL;
 	}
@@ -199,7 +204,7 @@ static struct configfs_attribute *blknull_item_attrs[] = {
 	NULL,
 };
 
-/* The directory is gone, and no attribute of it is in use. */
+/* The directory was removed and no attribute is in use. */
 static void blknull_item_release(struct config_item *item)
 {
 	struct blknull_item *bi = to_blknull_item(item);
@@ -234,7 +239,7 @@ static struct config_item *blknull_make_item(struct config_group *group,
 	err = blknull_config_from_parameters(&bi->config, UINT_MAX);
 	if (err)
 		goto exit_badblocks;
-	/* Only one device can have the parameter's. */
+	/* An index can be used only once. */
 	bi->config.index = -1;
 	mutex_init(&bi->lock);
 	config_item_init_type_name(&bi->item, name, &blknull_item_type);
@@ -251,7 +256,7 @@ static struct configfs_group_operations blknull_group_ops = {
 	.make_item	= blknull_make_item,
 };
 
-/* The attributes that this version knows, on one line. */
+/* The attributes of this version, on one line. */
 static ssize_t blknull_group_features_show(struct config_item *item, char *page)
 {
 	ssize_t len = 0;
@@ -297,7 +302,7 @@ int blknull_configfs_init(void)
 }
 
 /**
- * blknull_configfs_exit() - withdraw it; no directory is left in it
+ * blknull_configfs_exit() - remove it; no directory is left in it
  */
 void blknull_configfs_exit(void)
 {

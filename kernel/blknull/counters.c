@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blknull's counters in sysfs.
+ * Counters of a device in sysfs.
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
@@ -9,10 +9,10 @@
 #include "counters.h"
 
 /**
- * struct blknull_counter_file - a file
- * @attr: of the disk
- * @offset: of what it shows, in struct blknull_counters
- * @fault: whether faults alone make it count
+ * struct blknull_counter_file - a counter's file
+ * @attr: attribute of the disk
+ * @offset: offset of the counter in struct blknull_counters
+ * @fault: counts injected faults: present if faults=1, otherwise if stats=1
  */
 struct blknull_counter_file {
 	struct device_attribute attr;
@@ -75,7 +75,7 @@ static struct attribute *blknull_counter_attrs[] = {
 	NULL,
 };
 
-/* A counter that nothing counts is not there. */
+/* Hide counters that the device does not use. */
 static umode_t blknull_counter_visible(struct kobject *kobj,
 				       struct attribute *attr, int n)
 {
@@ -95,7 +95,7 @@ static const struct attribute_group blknull_counter_group = {
 	.is_visible	= blknull_counter_visible,
 };
 
-/* The files of a disk that counts. */
+/* Attribute groups of a disk with counters. */
 const struct attribute_group *blknull_counter_groups[] = {
 	&blknull_counter_group,
 	NULL,

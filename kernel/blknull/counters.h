@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a device counts: of each CPU, so that counting takes no lock and shares
- * no cache line.
+ * Counters of a device. They are per CPU, so counting needs no lock and shares no
+ * cache line.
  */
 #ifndef BLKNULL_COUNTERS_H
 #define BLKNULL_COUNTERS_H
@@ -12,7 +12,7 @@
 #include "blknull.h"
 #include "compat/bio.h"
 
-/* Each is a file in /sys/block/blknull<index>/counters. */
+/* Each has a file in /sys/block/blknull<index>/counters. */
 enum blknull_counter {
 	BLKNULL_READS,
 	BLKNULL_WRITES,
@@ -31,15 +31,15 @@ enum blknull_counter {
 
 /**
  * struct blknull_counters - the counters of one CPU
- * @ios: how often
- * @sectors: how many sectors of 512 bytes, where there are any
+ * @ios: number of I/Os
+ * @sectors: number of 512-byte sectors, for operations that have any
  */
 struct blknull_counters {
 	u64 ios[BLKNULL_NR_COUNTERS];
 	u64 sectors[BLKNULL_WITH_SECTORS];
 };
 
-/* Count one of what has no sectors. */
+/* Count an I/O without sectors. */
 static inline void blknull_count(struct blknull_device *dev,
 				 enum blknull_counter counter)
 {

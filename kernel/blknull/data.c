@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is written to a memory-backed device: blocks of a page each, found by
- * an xarray. Looking one up takes no lock but the block's own, under which its
- * data are copied, so that no sector is seen half-written. The xarray's lock is
- * taken when a block is added or removed.
+ * Data of a memory-backed device: blocks of one page in an xarray. A lookup takes
+ * only the block's lock. Data are copied under it, so a sector is never read
+ * half-written. Adding or removing a block takes the xarray's lock.
  */
 #include <linux/bio.h>
 #include <linux/bitmap.h>
@@ -19,21 +18,21 @@
 
 /**
  * struct blknull_block - a page of the disk
- * @lock: protects all that follows; taken before the xarray's
- * @dead: no longer in the xarray: whoever finds this looks again
+ * @lock: protects everything below; taken before the xarray's lock
+ * @dead: removed from the xarray: the lookup must be repeated
  * @written: sectors that were written and not discarded since
- * @data: the page; what is not @written in it is zeroes
- * @rcu: to free it behind those who just looked it up
+ * @data: the page; sectors that are not @written are zero
+ * @rcu: frees the block after concurrent lookups
  */
 struct blknull_block {
-	spinlock_t lock; /* all that follows */
+	spinlock_t lock; /* everything below */
 	bool dead;
 	DECLARE_BITMAP(written, BLKNULL_BLOCK_SECTORS);
 	void *data;
 	struct rcu_head rcu;
 };
 
-/* Add an empty block in @index, unless there is one by now. */
+/* Add an empty block at @index, unless another thread has added one. */
 static int blknull_block_add(struct blknull_device *dev, unsigned long index)
 {
 	struct blknull_block *block;
@@ -56,7 +55,7 @@ static int blknull_block_add(struct blknull_device *dev, unsigned long index)
 	return xa_err(there);
 }
 
-/* What is done to a part of a block. */
+/* Operations on part of a block. */
 enum blknull_access {
 	BLKNULL_GET,
 	BLKNULL_PUT,
@@ -64,8 +63,8 @@ enum blknull_access {
 };
 
 /*
- * Copy @len bytes at @pos of the disk, which lie in one block, from or to @buf,
- * or make them zeroes. Returns -ENOENT if there is no such block.
+ * Copy @len bytes at @pos of the disk from or to @buf, or zero them. They are in
+ * one block. Return: 0, or -ENOENT if the block does not exist.
  */
 static int blknull_access(struct blknull_device *dev, u64 pos, void *buf,
 			  unsigned int len, enum blknull_access access)
@@ -114,8 +113,8 @@ again:
 }
 
 /*
- * Copy a segment from or to the disk. Blocks that are missing are added with
- * nothing mapped or locked, since that may sleep.
+ * Copy a segment from or to the disk. Missing blocks are added while nothing is
+ * mapped or locked, because that may sleep.
  */
 static blk_status_t blknull_copy(struct blknull_device *dev, u64 pos,
 				 struct bio_vec *bv, bool write)
@@ -146,14 +145,14 @@ again:
 }
 
 /**
- * blknull_data_erase() - make zeroes of what a device holds
+ * blknull_data_erase() - zero sectors
  * @dev: the device
- * @sector: from where
- * @sectors: how far
+ * @sector: first sector
+ * @sectors: number of sectors
  *
- * A block that holds nothing any more is freed.
+ * Frees blocks without written sectors.
  *
- * Context: Process context, may sleep, if there is anything.
+ * Context: Process context, may sleep, if any block exists.
  */
 void blknull_data_erase(struct blknull_device *dev, sector_t sector,
 			sector_t sectors)
@@ -170,19 +169,19 @@ void blknull_data_erase(struct blknull_device *dev, sector_t sector,
 			  (end - 1) >> PAGE_SHIFT) {
 		from = max(pos, (u64)index << PAGE_SHIFT);
 		to = min(end, ((u64)index + 1) << PAGE_SHIFT);
-		/* What is gone by now holds nothing, either. */
+		/* A block that was freed meanwhile needs no zeroing. */
 		blknull_access(dev, from, NULL, to - from, BLKNULL_ERASE);
 		cond_resched();
 	}
 }
 
 /**
- * blknull_data_bio() - carry out a bio on what the device holds
+ * blknull_data_bio() - carry out a bio on the device's data
  * @dev: the device
  * @bio: the bio
  *
  * Context: Process context, may sleep.
- * Return: how it went.
+ * Return: the status.
  */
 blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio)
 {
@@ -215,12 +214,12 @@ blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio)
 }
 
 /**
- * blknull_data_request() - carry out a request on what the device holds
+ * blknull_data_request() - carry out a request on the device's data
  * @dev: the device
  * @rq: the request
  *
  * Context: Process context, may sleep.
- * Return: how it went.
+ * Return: the status.
  */
 blk_status_t blknull_data_request(struct blknull_device *dev,
 				  struct request *rq)
@@ -237,8 +236,8 @@ blk_status_t blknull_data_request(struct blknull_device *dev,
 }
 
 /**
- * blknull_data_free() - free what a device holds
- * @dev: the device; nobody uses it any more
+ * blknull_data_free() - free the device's data
+ * @dev: the device; not in use any more
  */
 void blknull_data_free(struct blknull_device *dev)
 {

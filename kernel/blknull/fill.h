@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which reads have to be filled with zeroes.
+ * Decide which reads are filled with zeroes.
  */
 #ifndef BLKNULL_FILL_H
 #define BLKNULL_FILL_H
@@ -11,35 +11,31 @@
 #include "compat/pages.h"
 
 /*
- * A read needs no filling if it goes into pages that a program owns already:
- * what the program finds there afterwards is what it had there before. After
- * any other read, what was in the pages would be taken for what is on the
- * device, so it is filled with zeroes.
+ * A read into pages that a program already owns is not filled: the program finds
+ * its own old data there. After any other read, the old content of the pages
+ * would be mistaken for data of the device, so it is filled with zeroes.
  *
- * The pages say which it is: an anonymous page is mapped in some program's
- * memory as its own, and only pinning it there brings it into a bio. A page
- * becomes anonymous when it is mapped, that is after it was read in: neither
- * the page cache, nor a page on its way in from swap, nor a buffer of the
- * kernel's own, be it of pages or of the slab allocator, is anonymous.
+ * Anonymous pages are owned by a program. Such a page is mapped in the program's
+ * memory, and gets into a bio only by being pinned there. A page becomes
+ * anonymous when it is mapped, which is after it was read in. Pages of the page
+ * cache, pages being swapped in, and buffers of the kernel are not anonymous.
  *
- * BIO_PAGE_PINNED does not say it. From 7.0 on, a direct read may go to a
- * buffer of the kernel's that is copied to the program afterwards. That bio has
- * the flag, for the program's pages, which are in its table behind the buffer.
+ * BIO_PAGE_PINNED cannot be used for this. From 7.0 on, a direct read may use a
+ * kernel buffer that is copied to the program afterwards. That bio has the flag
+ * because of the program's pages, which follow the buffer in its table.
  *
- * The first page stands for all of the bio. A bio's data goes either to user
- * memory or to the kernel's, and splitting and cloning, which stacked devices
- * do, share the array of pages, whose first entry is always in use. Whatever
- * else is pinned beside an anonymous page is mapped in the same program,
- * readable and up to date.
+ * The first page decides for the whole bio. A bio reads either into user memory
+ * or into kernel memory. Splitting and cloning share the table of pages, whose
+ * first entry is always in use. Other pages pinned along with an anonymous page
+ * are mapped in the same program, readable and up to date.
  *
- * Everything else counts as not owned. That includes direct reads into shared
- * memory and mapped files: safe, if slower than it had to be.
+ * All other pages count as not owned, including shared memory and mapped files
+ * in direct reads: that is safe, but slower than necessary.
  */
 
 /*
- * Whether it is seen at a glance that a bio that reads needs no filling. The
- * order is that of how common the answer is. A bio shorter than a sector is
- * empty.
+ * Quick test: true if a bio that reads needs no filling. A bio shorter than a
+ * sector is empty.
  */
 static __always_inline bool blknull_read_no_fill(const struct bio *bio)
 {
@@ -48,15 +44,14 @@ static __always_inline bool blknull_read_no_fill(const struct bio *bio)
 }
 
 /*
- * The same for any bio. An operation whose number is odd brings no data in:
- * every one but reading, as far as bios go.
+ * The same for any bio. Operations with odd numbers do not read data.
  */
 static __always_inline bool blknull_no_fill(const struct bio *bio)
 {
 	return op_is_write(bio->bi_opf) || blknull_read_no_fill(bio);
 }
 
-/* Fill a bio for which these did not know better: its page may be a tail. */
+/* Fill a bio after the quick test failed: its first page may be a tail page. */
 static inline void blknull_fill(struct bio *bio)
 {
 	if (!compat_head_page_anon(compound_head(bio->bi_io_vec->bv_page)))

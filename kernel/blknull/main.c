@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blknull: a block device with zero latency, to measure what is above it.
- * Loading and unloading, and the devices that the parameters ask for.
+ * blknull: a block device with zero latency, to measure the layers above it.
+ * Loading, unloading, and the devices created by module parameters.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,9 +14,9 @@
 
 static unsigned int nr_devices = 1;
 module_param(nr_devices, uint, 0444);
-MODULE_PARM_DESC(nr_devices, "Number of devices made at load, 0 to 1024 (default 1). All that follow are lists with a value for each; the last is that of all further ones, and of those made in configfs. A value that no device has is refused");
+MODULE_PARM_DESC(nr_devices, "Number of devices created at load, 0 to 1024 (default 1). The parameters below are lists with a value per device; the last value is used for all further devices and for those created in configfs");
 
-/* The devices made by the parameters; touched at load and unload only. */
+/* Devices created by parameters; used at load and unload only. */
 static LIST_HEAD(blknull_devices);
 
 static void blknull_destroy_all(void)
@@ -43,7 +43,7 @@ static int __init blknull_create_one(unsigned int number)
 	dev = blknull_create(&config, NULL);
 	if (IS_ERR(dev)) {
 		err = PTR_ERR(dev);
-		pr_err("cannot make device %u of %u: error %d\n", number,
+		pr_err("cannot create device %u of %u: error %d\n", number,
 		       nr_devices, err);
 		return err;
 	}
@@ -58,14 +58,14 @@ static int __init blknull_init(void)
 	int err;
 
 	if (nr_devices > BLKNULL_MAX_DEVICES) {
-		pr_err("nr_devices=%u is not in the range 0 to %d\n",
+		pr_err("invalid nr_devices=%u: must be from 0 to %d\n",
 		       nr_devices, BLKNULL_MAX_DEVICES);
 		return -EINVAL;
 	}
 	err = blknull_parameters_check(nr_devices);
 	if (err)
 		return err;
-	/* Those made in configfs later rely on it. */
+	/* Check the values for devices created in configfs. */
 	err = blknull_config_from_parameters(&further, UINT_MAX);
 	if (err)
 		return err;

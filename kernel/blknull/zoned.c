@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Zoned devices: what is written to a zone that is written in sequence has to
- * begin at its write pointer. Host-managed, in mode mq; appending is emulated by
- * the block layer.
+ * Zoned devices: host-managed, in mode mq. A write to a sequential zone must
+ * begin at its write pointer. The block layer emulates zone append.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,10 +19,10 @@
 #define BLKNULL_MAX_ZONES	1048576
 
 /**
- * blknull_zoned_check() - whether the attributes go together
- * @config: the attributes of a device that is to be zoned
+ * blknull_zoned_check() - check the attributes of a zoned device
+ * @config: the attributes
  *
- * Return: 0, or -EINVAL, after saying why.
+ * Return: 0, or -EINVAL; then the reason is in the log.
  */
 int blknull_zoned_check(const struct blknull_config *config)
 {
@@ -34,7 +33,7 @@ int blknull_zoned_check(const struct blknull_config *config)
 	if (!blknull_zoned_supported())
 		what = "is not supported by this kernel: 6.11 and BLK_DEV_ZONED are needed";
 	else if (config->discard || config->write_zeroes)
-		what = "goes with neither discard=1 nor write_zeroes=1";
+		what = "excludes discard=1 and write_zeroes=1";
 	else if (config->size_mb & (config->zone_size_mb - 1))
 		what = "needs a size_mb that is a multiple of zone_size_mb";
 	else if (config->zone_capacity_mb > config->zone_size_mb)
@@ -56,7 +55,7 @@ int blknull_zoned_check(const struct blknull_config *config)
 
 /**
  * struct blknull_zone - a zone
- * @node: entry in the list of those that are implicitly open, or alone
+ * @node: entry in the list @implicit, or empty
  * @written: sectors before the write pointer
  * @cond: its condition
  */
@@ -68,23 +67,23 @@ struct blknull_zone {
 
 /**
  * struct blknull_zones - the zones of a device
- * @lock: protects all that changes
- * @size: sectors of a zone
- * @capacity: how many of these can be written
- * @nr: how many zones there are
- * @conventional: how many of the first can be written anywhere
- * @max_open: most that may be open, or 0: all
- * @max_active: most that may be open or closed, or 0: all
- * @open: how many are
- * @active: how many are
- * @implicit: those that are implicitly open, the one opened first at its head
- * @data: held to read while a write moves a write pointer and puts its data
- *	there, to write while a reset moves it back and takes the data away; taken
- *	before @lock, and only if the device is memory-backed
+ * @lock: protects the fields that change
+ * @size: sectors per zone
+ * @capacity: writable sectors per zone
+ * @nr: number of zones
+ * @conventional: number of conventional zones, the first ones
+ * @max_open: maximum number of open zones; 0 disables the limit
+ * @max_active: maximum number of active zones; 0 disables the limit
+ * @open: number of open zones
+ * @active: number of active zones
+ * @implicit: implicitly open zones, in the order in which they were opened
+ * @data: keeps write pointer and data consistent; held shared by a write,
+ *	exclusively by a reset; taken before @lock, and only if the device is
+ *	memory-backed
  * @zone: the zones
  */
 struct blknull_zones {
-	spinlock_t lock; /* all that changes */
+	spinlock_t lock; /* fields that change */
 	unsigned int size;
 	unsigned int capacity;
 	unsigned int nr;
@@ -94,12 +93,12 @@ struct blknull_zones {
 	unsigned int open;
 	unsigned int active;
 	struct list_head implicit;
-	struct rw_semaphore data; /* what zones hold, beside their pointers */
+	struct rw_semaphore data; /* data and write pointers */
 	struct blknull_zone zone[];
 };
 
 /**
- * blknull_zones_create() - give a device its zones
+ * blknull_zones_create() - allocate the zones
  * @dev: the device
  *
  * Context: Process context, may sleep.
@@ -137,9 +136,9 @@ int blknull_zones_create(struct blknull_device *dev)
 }
 
 /**
- * blknull_zones_limits() - let a queue be zoned
- * @dev: its device
- * @lim: its limits
+ * blknull_zones_limits() - set the limits of a zoned queue
+ * @dev: the device
+ * @lim: limits of the queue
  */
 void blknull_zones_limits(struct blknull_device *dev, struct queue_limits *lim)
 {
@@ -151,8 +150,8 @@ void blknull_zones_limits(struct blknull_device *dev, struct queue_limits *lim)
 }
 
 /**
- * blknull_zones_publish() - let the block layer know a disk's zones
- * @dev: its device
+ * blknull_zones_publish() - register the zones with the block layer
+ * @dev: the device
  *
  * Context: Process context, may sleep.
  * Return: 0 or an error.
@@ -174,7 +173,7 @@ static bool blknull_zone_is_active(const struct blknull_zone *zone)
 	return blknull_zone_is_open(zone) || zone->cond == BLK_ZONE_COND_CLOSED;
 }
 
-/* Change a zone's condition, and count. */
+/* Change a zone's condition and update the counts. */
 static void blknull_zone_become(struct blknull_zones *zones,
 				struct blknull_zone *zone,
 				enum blk_zone_cond cond)
@@ -197,7 +196,7 @@ static void blknull_zone_close(struct blknull_zones *zones,
 							 BLK_ZONE_COND_EMPTY);
 }
 
-/* Close the zone that was opened first of those that a write opened. */
+/* Close the implicitly open zone that was opened first. */
 static bool blknull_zones_make_room(struct blknull_zones *zones)
 {
 	struct blknull_zone *zone =
@@ -209,7 +208,7 @@ static bool blknull_zones_make_room(struct blknull_zones *zones)
 	return zone;
 }
 
-/* Open a zone as @cond, if the device may have one more. */
+/* Open a zone as @cond, unless that exceeds a limit. */
 static blk_status_t blknull_zone_open(struct blknull_zones *zones,
 				      struct blknull_zone *zone,
 				      enum blk_zone_cond cond)
@@ -284,7 +283,7 @@ static blk_status_t blknull_zone_manage(struct blknull_zones *zones,
 	}
 }
 
-/* The lock is let go in between, lest interrupts wait for a million zones. */
+/* Drops the lock between zones: there may be a million of them. */
 static void blknull_zones_reset_all(struct blknull_zones *zones)
 {
 	unsigned int i;
@@ -296,7 +295,7 @@ static void blknull_zones_reset_all(struct blknull_zones *zones)
 	}
 }
 
-/* What a request does to zones, but not to what they hold. */
+/* Carry out a request on the state of the zones, not on the data. */
 static blk_status_t blknull_zones_change(struct blknull_zones *zones,
 					 struct request *rq)
 {
@@ -322,7 +321,7 @@ static blk_status_t blknull_zones_change(struct blknull_zones *zones,
 	return status;
 }
 
-/* A write: a reset comes before it or after its data are there. */
+/* A write. A reset runs before it or after its data are stored. */
 static blk_status_t blknull_zoned_write(struct blknull_device *dev,
 					struct request *rq)
 {
@@ -339,7 +338,7 @@ static blk_status_t blknull_zoned_write(struct blknull_device *dev,
 	return status;
 }
 
-/* Reset zones from @sector on; what was in them is zeroes then. */
+/* Reset zones from @sector on and zero their data. */
 static blk_status_t blknull_zoned_reset(struct blknull_device *dev,
 					struct request *rq, sector_t sector,
 					sector_t sectors)
@@ -358,12 +357,12 @@ static blk_status_t blknull_zoned_reset(struct blknull_device *dev,
 }
 
 /**
- * blknull_zoned_request() - carry out a request on zones and what they hold
- * @dev: its device, which is zoned
+ * blknull_zoned_request() - carry out a request on the zones and their data
+ * @dev: the device, zoned
  * @rq: the request
  *
  * Context: Any; process context that may sleep if the device is memory-backed.
- * Return: how it went.
+ * Return: the status.
  */
 blk_status_t blknull_zoned_request(struct blknull_device *dev,
 				   struct request *rq)

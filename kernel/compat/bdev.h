@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Opening a block device by its path and asking for its properties, as Linux
- * 7.3 does it.
+ * Opening a block device by its path, and its properties, as on Linux 7.3.
  */
 #ifndef IOPATH_COMPAT_BDEV_H
 #define IOPATH_COMPAT_BDEV_H
@@ -85,7 +84,7 @@ static inline struct block_device *compat_bdev(struct block_device *bdev)
 	return bdev;
 }
 
-/* Whether it was open for writing is told from the holder: see target.c. */
+/* It was open for writing if it has a holder: see target.c. */
 static inline void compat_bdev_close(struct block_device *bdev, void *holder)
 {
 #if COMPAT_KERNEL_BEFORE(6, 5)

@@ -20,7 +20,7 @@
 #endif
 
 /*
- * Who waits for the completion asks for polling with REQ_POLLED since 5.16
+ * A bio whose completion is polled has REQ_POLLED since 5.16
  * (6ce913fe3eee "block: rename REQ_HIPRI to REQ_POLLED").
  * Goes with support for 5.15.
  */
@@ -68,7 +68,7 @@ static __always_inline void compat_bio_rewind_dev(struct bio *bio,
 #endif
 }
 
-/* Whether no driver has sent the bio to another device. */
+/* True if no driver has redirected the bio to another device. */
 static __always_inline bool compat_bio_is_on(const struct bio *bio,
 					     const struct block_device *bdev)
 {
@@ -164,11 +164,10 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 }
 
 /*
- * What bio_endio() does for a bio besides calling its end_io() is told by flags
- * of the bio, which changed names and numbers. These are the ones that ask for
- * nothing: BIO_REMAPPED came with 5.12 (30c5d3456c27 "block: do not reassig
- * ->bi_bdev when partition remapping"). BIO_TRACE_COMPLETION asks only while
- * somebody traces. Goes with support for 5.11.
+ * Flags of a bio make bio_endio() do more than call end_io(). These flags do not:
+ * BIO_REMAPPED came with 5.12 (30c5d3456c27 "block: do not reassig ->bi_bdev when
+ * partition remapping"). BIO_TRACE_COMPLETION only matters while
+ * block_bio_complete is traced. Goes with support for 5.11.
  */
 #if COMPAT_KERNEL_BEFORE(5, 12)
 #define COMPAT_BIO_IDLE_FLAGS						\
@@ -198,7 +197,7 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 #define COMPAT_SHIM_BVEC_OFFSET		""
 #endif
 
-/* What biogen uses that is not the kernel's own on this kernel, for modinfo. */
+/* The shims that biogen uses on this kernel, for modinfo. */
 #define COMPAT_BIOGEN_MODULE_INFO()					\
 	MODULE_INFO(iopath_shims, COMPAT_SHIM_BDEV_OPEN			\
 		    COMPAT_SHIM_BIO_INIT COMPAT_SHIM_PINNED		\

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Making and unmaking a disk as Linux 7.3 does it, on the kernels back to 5.10.
- * Nothing here runs per I/O, but for the return value of submit_bio on kernels
- * that want one.
+ * Creating and removing a disk, as on Linux 7.3. Nothing here runs per I/O,
+ * except for the return value of submit_bio() on kernels that need one.
  */
 #ifndef IOPATH_COMPAT_DISK_H
 #define IOPATH_COMPAT_DISK_H
@@ -135,7 +134,7 @@ static inline void compat_set_limits(struct request_queue *q,
 #define COMPAT_SHIM_LIMITS		""
 #endif
 
-/* What blk-mq claims for every queue, whatever its driver says, since 6.11. */
+/* blk-mq sets this for every queue since 6.11. */
 static inline int compat_drop_io_stat(struct request_queue *q)
 {
 #if COMPAT_KERNEL_BEFORE(6, 11)
@@ -162,8 +161,8 @@ static inline void compat_end_queue(struct gendisk *disk)
 }
 
 /*
- * ->free_disk() is called when the last one who has the disk open closes it,
- * since 5.18 (76792055c4c8 "block: add a ->free_disk method"). Before, nothing
+ * ->free_disk() is called after the last close of the disk since 5.18
+ * (76792055c4c8 "block: add a ->free_disk method"). Before, nothing
  * that an open file reaches looks at the driver's data once the queue has
  * ended, so they go with the driver's own reference. COMPAT_FREE_DISK(op) is
  * the initialiser. Goes with support for 5.17.
@@ -174,7 +173,7 @@ static inline void compat_end_queue(struct gendisk *disk)
 #define COMPAT_FREE_DISK(op)		.free_disk = op,
 #endif
 
-/* Let go of a disk that was added, and is withdrawn. */
+/* Drop a disk that was added and is withdrawn. */
 static inline void compat_put_disk(struct gendisk *disk,
 				   void (*free_disk)(struct gendisk *disk))
 {
@@ -184,7 +183,7 @@ static inline void compat_put_disk(struct gendisk *disk,
 	put_disk(disk);
 }
 
-/* Let go of a disk that was not added, for which there is no ->free_disk(). */
+/* Drop a disk that was not added; ->free_disk() is not called for it. */
 static inline void compat_discard_disk(struct gendisk *disk)
 {
 	compat_end_queue(disk);
@@ -301,7 +300,7 @@ static inline bool compat_badblocks_check(struct badblocks *bb,
 	return badblocks_check(bb, sector, sectors, &first, &bad);
 }
 
-/* They return whether it worked, since then; an errno before. */
+/* Since then they return true on success; before, an errno. */
 static inline bool compat_badblocks_set(struct badblocks *bb, sector_t sector,
 					sector_t sectors)
 {
@@ -324,7 +323,7 @@ static inline bool compat_badblocks_clear(struct badblocks *bb, sector_t sector,
 {
 	sector_t part;
 
-	/* It is over when none is left. */
+	/* Stop when the list is empty. */
 	for (; sectors && bb->count; sector += part, sectors -= part) {
 		part = min_t(sector_t, sectors, 1 << 30);
 #if COMPAT_KERNEL_BEFORE(6, 15)
@@ -345,7 +344,7 @@ static inline bool compat_badblocks_clear(struct badblocks *bb, sector_t sector,
 #define COMPAT_SHIM_ALLOC_DISK		""
 #endif
 
-/* What of the above is not the kernel's own on this kernel, for modinfo. */
+/* The shims in use on this kernel, for modinfo. */
 #define COMPAT_DISK_MODULE_INFO()					\
 	MODULE_INFO(iopath_shims, COMPAT_SHIM_SUBMIT_BIO		\
 		    COMPAT_SHIM_BIO_SPLIT COMPAT_SHIM_FEATURES		\

@@ -13,9 +13,9 @@
 #include "compat/version.h"
 
 /*
- * open(2) asks FMODE_CAN_ODIRECT whether O_DIRECT is to be had since 6.0
- * (a2ad63daa88b "VFS: add FMODE_CAN_ODIRECT file flag"), and the mapping's
- * operations before: those of the block device have what it looks for.
+ * open(2) checks FMODE_CAN_ODIRECT for O_DIRECT since 6.0
+ * (a2ad63daa88b "VFS: add FMODE_CAN_ODIRECT file flag"), before, the
+ * mapping's operations: those of the block device have a ->direct_IO().
  * Goes with support for 5.19.
  */
 static inline void compat_file_allow_direct(struct file *file,
@@ -103,7 +103,7 @@ static inline int compat_iopoll(struct kiocb *iocb, struct io_comp_batch *iob,
 	struct bio *bio;
 	int ret = 0;
 
-	/* The bio may end and be used again, but not cease to be a bio. */
+	/* The bio may end and be reused, but its memory stays a bio. */
 	rcu_read_lock();
 	bio = READ_ONCE(iocb->private);
 	if (bio)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a blk-mq driver tells blk-mq, as on Linux 7.3. The functions that blk-mq
- * calls are inlined into the shims.
+ * The interface of blk-mq as of Linux 7.3. A driver's functions are inlined into
+ * the shims.
  */
 #ifndef IOPATH_COMPAT_MQ_H
 #define IOPATH_COMPAT_MQ_H
@@ -23,9 +23,9 @@
 #endif
 
 /*
- * A driver can say which scheduler is the default, none, since 5.15
+ * A driver can choose no scheduler as the default since 5.15
  * (90b7198001f2 "blk-mq: Introduce the BLK_MQ_F_NO_SCHED_BY_DEFAULT flag");
- * before, only that there is to be none. Goes with support for 5.14.
+ * before, it could only forbid schedulers. Goes with support for 5.14.
  */
 #if COMPAT_KERNEL_BEFORE(5, 15)
 #define COMPAT_BLK_MQ_F_NO_SCHED_BY_DEFAULT	BLK_MQ_F_NO_SCHED

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the pages of a bio and of the page cache are, asked as on Linux 7.3.
+ * Pages of a bio and of the page cache, as on Linux 7.3.
  */
 #ifndef IOPATH_COMPAT_PAGES_H
 #define IOPATH_COMPAT_PAGES_H
@@ -13,11 +13,10 @@
 #include "compat/version.h"
 
 /*
- * Whether a page is anonymous memory, in the fewest instructions. The bit of
- * its mapping alone does not say it: in pages of the slab allocator something
- * else is in that place. PG_swapbacked is set for all anonymous memory but that
- * of hugetlbfs, and neither for pages of the slab allocator nor for tail pages,
- * which are told from their heads. That of hugetlbfs does not count here. The
+ * True if a page is anonymous memory, in the fewest instructions. The bit of
+ * its mapping is not enough: slab pages use that field for something else.
+ * PG_swapbacked is set for all anonymous memory except hugetlbfs, and not for
+ * slab pages or tail pages. Pages of hugetlbfs do not count as anonymous here. The
  * flags are a struct since 6.18, and the bit's name is FOLIO_MAPPING_ANON since
  * 6.17 (the series that removed the other uses of the bits). Goes with support
  * for 6.17.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which kernels the modules are known on. The driver code is written to the
- * newest of them; the headers beside this one make the older ones look like
- * it. A kernel outside of the range has an interface nobody has looked at:
- * that is an error when building, not a surprise when measuring.
+ * The range of kernels that the modules support. The driver code is written to
+ * the newest one; the headers beside this one adapt the older ones to it. On any
+ * other kernel, building fails.
  */
 #ifndef IOPATH_COMPAT_VERSION_H
 #define IOPATH_COMPAT_VERSION_H

@@ -549,7 +549,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 			TH_LOG("%s", bad[i]);
 		}
 	}
-	EXPECT_TRUE(log_has(log, "mode=rq is none of bio, mq"));
+	EXPECT_TRUE(log_has(log, "invalid mode=rq: must be one of bio, mq"));
 	EXPECT_STREQ("1024", item_get("a", "size_mb"));
 	for (i = 0; i < ARRAY_SIZE(unfit); i++) {
 		int err;
