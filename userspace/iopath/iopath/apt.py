@@ -85,7 +85,7 @@ def read_index(lines: Iterable[str], suite: str) -> Iterator[Package]:
 
 
 class Apt:
-    """apt with its state below the cache. *warn* is told what could not be had."""
+    """apt with its state below the cache. *warn* is told what is unavailable."""
 
     def __init__(self, cache: Cache, warn: Callable[[str], None]) -> None:
         self._cache = cache
@@ -97,7 +97,7 @@ class Apt:
     # The lists of packages.
 
     def packages(self, *, update: bool = False) -> list[Package]:
-        """Every kernel package in every suite that the mirror has.
+        """Every kernel package in every suite on the mirror.
 
         The lists are fetched when *update* says so, when there are none, or when they are a day
         old; old ones serve where there is no network.

@@ -140,7 +140,7 @@ def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[
             low, good = at, found
     unknown = [names[at] for at in sorted(skipped) if low < at < high]
     if unknown:
-        say(f"it may as well be one of those skipped: {', '.join(unknown)}")
+        say(f"or one of the skipped kernels: {', '.join(unknown)}")
     return [good, bad]
 
 

@@ -44,7 +44,7 @@ _MAGIC = b"iopath 1"
 _CHANNEL_SIZE = 64 << 20
 _DONE, _STOPPED = 2, 4
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
-_NO_KVM = "--accel kvm: /dev/kvm is there, but no guest starts in it"
+_NO_KVM = "--accel kvm: /dev/kvm exists, but guests do not start"
 _KVM_START = 15  # seconds until the guest must have said something
 
 _TROUBLE = re.compile(
@@ -382,10 +382,10 @@ def need_kvm() -> None:
         os.close(os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
         what = {
-            errno.ENOENT: "there is no /dev/kvm: no virtualisation, or not switched on",
-            errno.EACCES: "/dev/kvm may not be used: be root, or of the group kvm",
+            errno.ENOENT: "there is no /dev/kvm: enable virtualisation in the firmware",
+            errno.EACCES: "no permission for /dev/kvm: run as root, or join the group kvm",
         }.get(error.errno or 0, f"/dev/kvm: {error.strerror}")
-        raise IopathError(f"--accel kvm: {what}; without it, guests run in emulation") from error
+        raise IopathError(f"--accel kvm: {what}; --accel tcg needs none") from error
 
 
 def _check_kvm(log: Path, seconds: float) -> None:
@@ -393,7 +393,7 @@ def _check_kvm(log: Path, seconds: float) -> None:
     said = log.read_text(errors="replace") if log.exists() else ""
     if "KVM internal error" in said or seconds > _KVM_START:
         errors = [line for line in said.splitlines() if "error" in line]
-        raise IopathError(f"{_NO_KVM}: {(errors or [f'it is silent for {_KVM_START} s'])[0]}")
+        raise IopathError(f"{_NO_KVM}: {(errors or [f'no output for {_KVM_START} s'])[0]}")
 
 
 def _read_channel(memory: mmap.mmap) -> tuple[int, list[Record]]:
@@ -425,7 +425,7 @@ def _diagnose(
     if status:
         if machine.accel == "kvm" and not records:
             return f"{_NO_KVM}: {complaint}"
-        return f"QEMU ended with status {status}: {complaint or 'it said nothing'}"
+        return f"QEMU ended with status {status}: {complaint or 'no output'}"
     trouble = _TROUBLE.search(log.read_text(errors="replace"))
     if trouble:
         return f"the guest crashed: {trouble.group(0).strip()}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which kernels there are, and how one is asked for.
 
-debian:6.1                    the newest 6.1 that can be had, of a released suite if there is one
+debian:6.1                    the newest available 6.1, of a released suite if there is one
 debian:7.2-rt                 the same, of the flavour rt (or cloud)
 debian:7.2.12+deb13-amd64     exactly this one, as uname -r prints it
 tree:PATH                     a kernel built in the tree PATH
@@ -35,7 +35,7 @@ _RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
 class DebianKernel:
     """A packaged kernel. *release* is what uname -r will print, *image* the packages that hold the
     kernel and its modules, *headers* what modules are built against, each "name=version".
-    *missing* says what the mirror lacks; empty when the kernel can be had."""
+    *missing* says what the mirror lacks; empty if the kernel is available."""
 
     release: str
     version: str
@@ -117,7 +117,7 @@ class _Suite:
 def list_debian(packages: Sequence[Package]) -> list[DebianKernel]:
     """Every kernel that *packages* hold, oldest first; a release once, in its newest version.
 
-    One that lacks something is listed with what it lacks.
+    A kernel with a missing part is listed, too, with the name of that part.
     """
     by_suite: dict[str, list[Package]] = {}
     for package in packages:
@@ -189,13 +189,13 @@ def _common(release: str) -> str:
 
 
 def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, list[DebianKernel]]:
-    """The kernel that "debian:*spec*" asks for, and the newer ones passed over since the mirror
+    """The kernel that "debian:*spec*" asks for, and the newer ones skipped because the mirror
     lacks a part of them.
 
     Of a series the newest is chosen, but one from a release of Debian goes before one from testing,
     unstable or experimental: those are built by another compiler, whose difference would be taken
-    for the kernel's. Raises UsageError for one that does not exist, IopathError for one that
-    cannot be had."""
+    for the kernel's. Raises UsageError if there is no such kernel, IopathError if
+    the mirror lacks a part of it."""
     series = _SERIES.match(spec)
     if series:
         number, flavour = series.group(1), series.group(2) or ""
@@ -212,7 +212,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     if not usable:
         newest = matching[-1]
         raise IopathError(
-            f"debian:{spec}: {newest.release} is listed, but {newest.missing} is gone from the"
+            f"debian:{spec}: {newest.release} is unavailable: {newest.missing} is no longer on the"
             f" mirror; there are {', '.join(series_of(kernels))} (iopath kernels lists each)"
         )
     released = [kernel for kernel in usable if kernel.suite not in UNRELEASED]
@@ -226,7 +226,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
 
 
 def series_of(kernels: Iterable[DebianKernel]) -> list[str]:
-    """The series that can be had, oldest first, e.g. ["5.10", "6.1"]."""
+    """The available series, oldest first, e.g. ["5.10", "6.1"]."""
     found = {
         ".".join(re.split(r"[.~]", kernel.upstream)[:2]): None
         for kernel in kernels

@@ -70,7 +70,7 @@ class Qemu:
         return cls(path, match.group(1), _digest(path), sandbox)
 
 
-# A guest's kernel is a stranger's: QEMU needs no program, no other user and no scheduler.
+# A guest's kernel is not trusted. QEMU starts no program and changes no user or scheduler.
 _SANDBOX = (
     "-sandbox",
     "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",

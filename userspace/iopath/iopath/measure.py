@@ -73,7 +73,7 @@ class Session:
             kernel, passed_over = select(spec, self.debian_kernels())
             for newer in passed_over:
                 self.reporter.warn(
-                    f"{name}: {newer.release} is passed over: {newer.missing} is gone"
+                    f"{name}: skipping {newer.release}: {newer.missing} is no longer on the mirror"
                 )
             return kernel
         if kind == "tree" and spec:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a guest is to do: which runs of ioloop, on which modules."""
+"""The plan of a guest: its modules, its runs, and the guests that they are divided over."""
 
 import itertools
 import re
@@ -196,7 +196,7 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     for run in runs:
         command = run.rung.command(run.op, run.block_size, run.region)
         plan += _steps(run, [" ".join([f"run run.{run.region}", *command])])
-    # Also where nobody wants a profile: the figures are of the same guest then.
+    # Without a profile, too, so that the figures are the same with and without one.
     plan += _lines(runs)
     plan += _long(runs)
     return Image(Start(built.vmlinuz), plan, files)

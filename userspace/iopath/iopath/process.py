@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run other programs so that none of them outlives us.
+"""Run other programs, and end them with this one.
 
 Each child leads a session of its own, so that Ctrl-C reaches iopath alone, which then ends the
 children: `stop_all` from the main thread, and the kernel (PR_SET_PDEATHSIG) if iopath is killed.
@@ -124,7 +124,7 @@ def run(
                     raise
 
 
-def last_line(path: Path, default: str = "it said nothing") -> str:
+def last_line(path: Path, default: str = "no output") -> str:
     """The last line that a program wrote into *path*."""
     lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
     return next((line for line in reversed(lines) if line), default)

@@ -51,8 +51,8 @@ class Reporter:
 
     @contextmanager
     def task(self, name: str) -> Iterator[Step]:
-        """A function that is told what the task *name* does. The task is not a part of the total:
-        a preparation, or the running machine."""
+        """A function that is told what the task *name* does. The task is not part of the total:
+        it prepares a kernel, or measures the running machine."""
         said: set[str] = set()
 
         def step(what: str, part: float) -> None:

@@ -97,7 +97,7 @@ def _size(folder: Path) -> int:
 
 
 def keep_in_bounds(root: Path, limit: int = LIMIT) -> None:
-    """Remove what is over the limit, and downloaded packages: they are unpacked.
+    """Remove what is over the limit, and downloaded packages that are unpacked.
 
     It is called at the end of a command, which does not fail if this does."""
     if not root.is_dir():

@@ -129,7 +129,7 @@ _DEVICE = "/dev/blknull0"
 _MQ_DEVICE = "/dev/blknull2"
 _NULL_BLK_DEVICE = "/dev/nullb0"  # the kernel's own null device, which takes requests, too
 
-# Generated reads go into the kernel's own memory, which nobody else sees: no need to fill it.
+# The generator reads into the kernel's own memory, so its device need not fill the buffers.
 _BLKNULL = Module("blknull", (("nr_devices", "2"), ("zero_fill", "1,0")))
 _BIOGEN = Module("biogen", (("device", "/dev/blknull1"), ("write", "1")))
 # Accounted and with a queue to poll, as null_blk is.

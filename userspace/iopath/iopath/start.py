@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where the command begins: Ctrl-C ends it with one line, also while its parts are loaded."""
+"""The entry point of the command. Ctrl-C ends it with one line, also during imports."""
 
 import sys
 

@@ -77,8 +77,8 @@ def test_arguments(listed: Command, args: list[str], complaint: str) -> None:
 def test_kernel_whose_dependency_is_gone(listed: Command) -> None:
     said = listed.fails("measure", "debian:6.19")
     assert said.startswith(
-        "iopath: debian:6.19: 6.19.14+deb13-amd64 is listed, but linux-modules-6.19.14+deb13-amd64"
-        " (= 6.19.14-1~bpo13+1) is gone from the mirror; there are 5.10, 6.1,"
+        "iopath: debian:6.19: 6.19.14+deb13-amd64 is unavailable: linux-modules-6.19.14+deb13-amd64"
+        " (= 6.19.14-1~bpo13+1) is no longer on the mirror; there are 5.10, 6.1,"
     )
 
 

@@ -88,7 +88,9 @@ def test_unsigned_when_the_signed_is_gone(recorded: list[Package]) -> None:
     ],
 )
 def test_gone(kernels: list[DebianKernel], spec: str, missing: str) -> None:
-    with pytest.raises(IopathError, match=re.escape(f"{missing} is gone from the mirror")) as told:
+    with pytest.raises(
+        IopathError, match=re.escape(f"{missing} is no longer on the mirror")
+    ) as told:
         select(spec, kernels)
     assert told.value.status == 1
 
