@@ -128,7 +128,7 @@ FIXTURE_VARIANT_ADD(io, timer_fixed) {
 	.engine = ENGINE_FIXED,
 };
 
-/* Ends when it is asked for. */
+/* Ends when it is waited for. */
 FIXTURE_VARIANT_ADD(io, polled) {
 	.disk = {
 		.mib = DISK_MIB, .block = 512, .null_blk = true,
@@ -475,7 +475,7 @@ static bool same_buffers(struct _test_data_io *self, const struct shape *shape)
 		       to - from);
 }
 
-/* How much of a failed I/O was done is nobody's promise: make it the same. */
+/* The number of bytes done by a failed I/O is undefined: make it the same. */
 static void mend(struct _test_data_io *self, const struct shape *shape)
 {
 	size_t from = shape->start & -4096UL, i;
@@ -711,7 +711,7 @@ TEST_F_TIMEOUT(io, fault, TIMEOUT)
 			};
 			ASSERT_EQ(0, engine_run(&self->engine[side], &op[side], 1));
 		}
-		/* O_DIRECT before 6.0 may say -EIO if nobody waits for it. */
+		/* O_DIRECT before 6.0 may return -EIO if it is asynchronous. */
 		EXPECT_EQ(-EFAULT, op[THROUGH_BIOGEN].result);
 	}
 	compare_disks(_metadata, self, variant->disk.badblocks);
@@ -1025,7 +1025,7 @@ FIXTURE_TEARDOWN(slow)
 	EXPECT_EQ(0, disks_destroy());
 }
 
-/* A task that waits for a slow device is not taken for one that hangs. */
+/* A task that waits for a slow device is not reported as hung. */
 TEST_F_TIMEOUT(slow, not_hung, TIMEOUT)
 {
 	int status, log = log_begin();

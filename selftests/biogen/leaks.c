@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether the kernel's kmemleak finds memory that nobody refers to any more.
+ * Check that the kernel's kmemleak finds no unreferenced memory.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 static bool stop;
 static unsigned long used;
 
-/* Open whatever is there, read and write it, and let go of it. */
+/* Open each device that exists, read and write it, and close it. */
 static void *use(void *arg)
 {
 	const char *path = arg;
@@ -37,7 +37,7 @@ static void *use(void *arg)
 		if (pwrite(fd, buf, 65536, 65536) == 65536)
 			__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
 		close(fd);
-		/* Whoever waits for the last user is to have a turn soon. */
+		/* Let a task that waits for the last close run soon. */
 		usleep(10000);
 	}
 	munmap(buf, 65536);

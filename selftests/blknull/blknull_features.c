@@ -429,7 +429,7 @@ static void *run_load(void *arg)
 	return NULL;
 }
 
-/* Whoever has it open gets errors, and nothing else happens. */
+/* A process that has it open gets errors. */
 TEST_F_TIMEOUT(device, removal_under_load, TIMEOUT)
 {
 	struct load load[4] = {};
@@ -507,7 +507,7 @@ TEST_F_TIMEOUT(item, attributes, TIMEOUT)
 	/* What is so already may be asked for. */
 	EXPECT_EQ(0, item_set("a", "power", "1"));
 
-	/* Its number is taken; the first one that is free is not. */
+	/* Its index is in use; the first free one is not. */
 	ASSERT_EQ(0, item_make("b"));
 	ASSERT_EQ(0, item_set("b", "index", "7"));
 	EXPECT_EQ(-EEXIST, item_set("b", "power", "1"));
@@ -587,7 +587,7 @@ TEST_F_TIMEOUT(item, long_badblocks, TIMEOUT)
 	EXPECT_STREQ("", item_get("a", "badblocks"));
 }
 
-/* What may change while the device is there has to go with the rest, too. */
+/* Attributes changed while power is on are checked against the others. */
 TEST_F_TIMEOUT(item, live_values, TIMEOUT)
 {
 	int log = log_begin();
@@ -917,7 +917,7 @@ TEST_F_TIMEOUT(item, zones, TIMEOUT)
 	EXPECT_EQ(0, manage(fd, BLKOPENZONE, 3));
 	EXPECT_EQ(BLK_ZONE_COND_EXP_OPEN, zone_state(fd, 3, &written));
 
-	/* All of them at once; what is not in sequence stays. */
+	/* Reset all zones; conventional zones keep their data. */
 	EXPECT_EQ(0, ioctl(fd, BLKRESETZONE, &whole));
 	for (i = 1; i < 16; i++)
 		EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, i, &written));
@@ -959,7 +959,7 @@ static void *write_zone(void *arg)
 	return NULL;
 }
 
-/* A zone that is empty holds nothing, however its reset met with a write. */
+/* An empty zone has no data, even if a reset ran beside a write. */
 TEST_F_TIMEOUT(item, reset_while_writing, TIMEOUT)
 {
 	int log = log_begin(), err, i, empty = 0, kept = 0;

@@ -485,7 +485,7 @@ TEST_F_TIMEOUT(nth, io, TIMEOUT)
 	struct faulty op = {
 		.name = name, .prepare = fill_buffer, .run = do_io,
 		.check = right_data,
-		/* An iocb that is not to be had is asked for again. */
+		/* Try again to get an iocb. */
 		.errors = { ENOMEM, EIO, EAGAIN, EFAULT },
 	};
 	int kind, i;

@@ -264,7 +264,7 @@ TEST_F_TIMEOUT(races, cgroups, TIMEOUT)
 			path[strlen(path)] = '/';
 			ASSERT_EQ(0, write_text(path, text));
 			usleep(rng_below(&self->rng, 4000));
-			/* The one before is empty by now, or its task is here. */
+			/* The previous one is empty, or its task is here. */
 			if (n > 1) {
 				snprintf(path, sizeof(path), CGROUP "/%u", n - 2);
 				ASSERT_EQ(0, rmdir(path));

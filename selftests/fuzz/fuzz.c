@@ -270,7 +270,7 @@ static const char *run_try(int fd, struct run_input *in)
 		command = _IOC(_IOC_READ | _IOC_WRITE, _IOC_TYPE(BIOGEN_RUN),
 			       rng_below(&rng, 4), rng_below(&rng, 512));
 
-	/* One that would take for ever is ended. */
+	/* End a run that would not end by itself. */
 	setitimer(ITIMER_REAL, &soon, NULL);
 	err = ioctl(fd, command, &in->run) ? errno : 0;
 	setitimer(ITIMER_REAL, &never, NULL);
@@ -525,7 +525,7 @@ static void report(const char *name, const char *why)
 	ksft_print_msg("%s: %u places reached\n", name, places);
 	if (why)
 		ksft_print_msg("%s: %s\n", name, why);
-	/* Whoever reaches nothing has tried nothing. */
+	/* No coverage means that nothing was tried. */
 	ksft_test_result(!why && places, "%s\n", name);
 	places = 0;
 }

@@ -3,16 +3,17 @@
  * PID 1 of a measuring guest.
  *
  * It mounts the kernel's file systems, carries out the commands in /start and
- * stops the machine: the guest can be saved here, and what is measured is not
- * in it yet. When the machine goes on, the host has put files into the channel,
- * among them /plan. init unpacks them, carries out the commands in /plan, hands
- * every command's output to the host and reboots, which ends QEMU. /start and
- * /plan are text files, one command a line, words separated by single spaces:
+ * stops the machine, so that the guest can be saved before it has the modules and
+ * programs to measure. Before the machine continues, the host puts files into
+ * the channel, among them /plan. init unpacks them, carries out the commands in
+ * /plan, passes the output of every command to the host and reboots, which ends
+ * QEMU. /start and /plan are text files with one command per line, words
+ * separated by single spaces:
  *
  *	insmod PATH [PARAMETERS...]	load a module
  *	rmmod NAME			unload a module
- *	quiet SECONDS			wait until background work has ceased
- *	age PATH			let the file's times be two seconds old
+ *	quiet SECONDS			wait until background work has ended
+ *	age PATH			set the file's times two seconds back
  *	mount TYPE PATH			mount a file system that needs no device
  *	umount PATH			unmount it
  *	mkdir PATH			make a folder
@@ -24,12 +25,12 @@
  *
  * The first command that fails ends the plan.
  *
- * The channel is the memory of an ivshmem device, which the host has as a file:
- * no driver, no console and no copy is between the two. The memory begins with
- * struct channel; records follow, each a line "NAME STATUS LENGTH" and LENGTH
- * bytes. To the guest, a record is a file: its path, 0, and its content. From
- * the guest, it is what a command left. The host takes nothing for complete
- * before state says so.
+ * The channel is the memory of an ivshmem device, which is a file on the host. It
+ * needs no driver and no console. The memory begins with struct channel; records
+ * follow, each a line "NAME STATUS LENGTH" and LENGTH bytes. A record to the
+ * guest is a file: its path, 0, and its content. A record from the guest is the
+ * output of a command. The host reads the records when state says that they are
+ * complete.
  *
  * The machine is stopped by the device pvpanic-pci: the instruction that writes
  * to it is the last one before the stop, so equal guests stop in equal states.
@@ -83,7 +84,7 @@ static void power_off(void)
 		pause();
 }
 
-/* Without a channel there is only the console to complain to. */
+/* Report an error on the console, before the channel is mapped. */
 static void die(const char *what)
 {
 	fprintf(stderr, "init: %s: %s\n", what, strerror(errno));
@@ -114,7 +115,7 @@ static void record(const char *name, int status, const void *data, size_t len)
 	channel->records++;
 }
 
-/* The record of what went wrong is the last one. */
+/* The last record describes the error. */
 static void fail(const char *format, ...)
 {
 	char text[512];
@@ -128,7 +129,7 @@ static void fail(const char *format, ...)
 	finish(STATE_FAILED);
 }
 
-/* Files of /proc and /sys have no size to ask for. */
+/* Files in /proc and /sys report no size. */
 static char *read_file(const char *path, size_t *len)
 {
 	size_t size = 1 << 16, n = 0;
