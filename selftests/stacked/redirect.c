@@ -61,7 +61,7 @@ static void redirect_end_io(struct bio *bio)
 		bio->bi_end_io(bio);
 }
 
-static void redirect_bio(struct bio *bio)
+static compat_submit_bio_t redirect_submit_bio(struct bio *bio)
 {
 	struct redirect *redirect = compat_bio_disk(bio)->private_data;
 
@@ -78,9 +78,8 @@ static void redirect_bio(struct bio *bio)
 	if (bio_sectors(bio))
 		bio->bi_iter.bi_sector += REDIRECT_SHIFT;
 	submit_bio_noacct(bio);
+	return COMPAT_SUBMIT_BIO_DONE;
 }
-
-COMPAT_SUBMIT_BIO_OP(redirect_submit_bio, redirect_bio)
 
 static const struct block_device_operations redirect_fops = {
 	.owner		= THIS_MODULE,
