@@ -5,15 +5,17 @@ The guest is QEMU's software emulation of one CPU with -icount: its clock advanc
 per instruction, so a duration measured inside is a number of instructions. It sees nothing of the
 host: no network, no disk, a fixed date and a fixed seed for its random numbers.
 
-A guest boots, carries out the commands of its Start and stops. Here its state can be saved. Then it
-is given an Image, programs and a plan, and goes on. A guest that is resumed from a saved state is
-in the same state as one that has just booted, so both count the same.
+A guest boots, carries out the commands of its Start and stops. Here its state can be saved, with
+what these commands recorded. Then it is given an Image, programs and a plan, and goes on. A guest
+that is resumed from a saved state is in the same state as one that has just booted, so both count
+the same.
 
 The plan's commands and the layout of the channel are described in userspace/guest/init.c.
 """
 
 import contextlib
 import errno
+import gzip
 import mmap
 import os
 import re
@@ -23,6 +25,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +41,7 @@ from iopath.qmp import Ended, Qmp, QmpError
 
 STATE = "state.zst"  # the name of a saved state in its folder
 _CONSOLE = "console.log"  # beside it, what its console said
+_STARTED = "started.gz"  # and what the commands of its start recorded
 
 _CHANNEL = struct.Struct("<8sQII")  # magic, length, state, records
 _MAGIC = b"iopath 1"
@@ -52,6 +56,7 @@ _TROUBLE = re.compile(
     re.MULTILINE,
 )
 
+KALLSYMS = "/proc/kallsyms"
 QUIET = f"quiet {_QUIET_LIMIT}"  # the command that waits until background work has ceased
 
 
@@ -83,7 +88,8 @@ class Start:
     *files*, by path, are those that an Image has no room for."""
 
     vmlinuz: Path
-    commands: tuple[str, ...] = (QUIET,)
+    # The kernel's own functions: to read them takes the guest longer than to measure a rung.
+    commands: tuple[str, ...] = (f"file {KALLSYMS}", QUIET)
     files: dict[str, bytes] = field(default_factory=dict, hash=False)
 
     def initramfs(self) -> bytes:
@@ -170,8 +176,8 @@ def run(
     options: str = "",
     state: Path | None = None,
 ) -> tuple[list[Record], bytes]:
-    """Carry out a plan in a guest that boots, or is resumed from *state*: its records, and what
-    *plugin* counted, with *options* (Documentation/pathcount.rst).
+    """Carry out a plan in a guest that boots, or is resumed from *state*: its records, those of its
+    start first, and what *plugin* counted, with *options* (Documentation/pathcount.rst).
 
     *log* gets the console; *progress* is told how many records there are, four times a second.
     Raises GuestError that names the log if the plan was not carried out, and StateError if *state*
@@ -287,10 +293,18 @@ class _Guest:
             if self._state:
                 raise StateError(self._complaint()) from None
             raise self._failure() from None
-        if _CHANNEL.unpack_from(self._memory)[2] != _STOPPED:
+        _, length, state, _ = _CHANNEL.unpack_from(self._memory)
+        if state != _STOPPED:
             if self._state:
                 raise StateError("it is not the state of a guest that has started")
             raise self._failure()
+        if self._state:
+            try:
+                self._started = gzip.decompress(self._state.with_name(_STARTED).read_bytes())
+            except (OSError, EOFError, zlib.error) as error:
+                raise StateError(f"{_STARTED}: {error}") from None
+        else:
+            self._started = self._memory[_CHANNEL.size : _CHANNEL.size + length]
 
     def _check(self) -> None:
         """Complain if a guest that has not said anything yet never will."""
@@ -301,6 +315,8 @@ class _Guest:
     def save(self, path: Path) -> None:
         """Write the state of the stopped machine to *path*, compressed."""
         raw = self._folder / "state"
+        path.with_name(_STARTED).write_bytes(gzip.compress(self._started, 1, mtime=0))
+        self._memory[_CHANNEL.size : _CHANNEL.size + len(self._started)] = bytes(len(self._started))
         try:
             with raw.open("wb") as file:
                 self._qmp.execute("getfd", fdname="state", file=file.fileno())
@@ -345,6 +361,7 @@ class _Guest:
         state, records = _read_channel(self._memory)
         if state != _DONE:
             raise self._failure()
+        records = [*_records(self._started), *records]
         if not self._plugin:
             return records, b""
         counts = self._folder / "counts"
@@ -400,14 +417,18 @@ def _read_channel(memory: mmap.mmap) -> tuple[int, list[Record]]:
     magic, length, state, _ = _CHANNEL.unpack_from(memory)
     if magic != _MAGIC or state == _STOPPED:
         return 0, []
+    return state, _records(memory[_CHANNEL.size : _CHANNEL.size + length])
+
+
+def _records(data: bytes) -> list[Record]:
     records = []
-    at, end = _CHANNEL.size, _CHANNEL.size + length
-    while at < end:
-        head = memory.find(b"\n", at, end)
-        name, status, size = memory[at:head].decode(errors="replace").rsplit(" ", 2)
+    at = 0
+    while at < len(data):
+        head = data.index(b"\n", at)
+        name, status, size = data[at:head].decode(errors="replace").rsplit(" ", 2)
         at = head + 1 + int(size)
-        records.append(Record(name, int(status), memory[head + 1 : at]))
-    return state, records
+        records.append(Record(name, int(status), data[head + 1 : at]))
+    return records
 
 
 def _diagnose(

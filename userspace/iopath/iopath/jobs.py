@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iopath import guest
+from iopath import guest, modules
 from iopath.cache import Cache, digest_file, digest_of
-from iopath.guest import Image
+from iopath.guest import KALLSYMS, Image
 from iopath.machine import Machine, Qemu
-from iopath.plan import KALLSYMS
+from iopath.plan import modules_of
 from iopath.process import Stopped
 from iopath.states import States
 
@@ -99,6 +99,10 @@ def run(job: Job) -> Recorded:
         for line in texts.pop(KALLSYMS).splitlines(keepends=True)
         if line.split(" ", 2)[1] in "tTwW"
     ]
+    for name, data in modules_of(job.image.files).items():
+        symbols += modules.kallsyms(name, data, texts)
+        for path in modules.section_files(name, data):
+            del texts[path]
     return Recorded(texts, _pack("".join(symbols).encode()), _pack(counts), tuple(warnings))
 
 

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Module files for a guest: the project's and the kernel's own, with what they depend on."""
 
+import functools
 import lzma
 import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from iopath import process
@@ -44,3 +48,49 @@ def uncompressed(path: Path) -> bytes:
         zstd = process.need("zstd", "zstd")
         return subprocess.run([zstd, "-dc", path], capture_output=True, check=True).stdout
     return data
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module file: its section, the offset there, and its name."""
+
+    section: str
+    offset: int
+    name: str
+
+
+@functools.lru_cache(maxsize=16)
+def functions(module: bytes) -> tuple[Function, ...]:
+    """The functions of a module that stay when it has been loaded."""
+    with tempfile.NamedTemporaryFile(prefix="iopath-", suffix=".ko") as file:
+        file.write(module)
+        file.flush()
+        lines = subprocess.run(
+            [process.need("nm", "binutils"), "--format=sysv", "--defined-only", file.name],
+            capture_output=True, text=True, check=True,
+        ).stdout.splitlines()  # fmt: skip
+    found = []
+    for line in lines:
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) == 7 and fields[2] in tuple("tTwW") and not fields[6].startswith(".init"):
+            found.append(Function(fields[6], int(fields[1], 16), fields[0]))
+    return tuple(found)
+
+
+def section_files(name: str, module: bytes) -> list[str]:
+    """The files of sysfs that say where the code of a loaded module is; it is called *name*."""
+    names = dict.fromkeys(function.section for function in functions(module))
+    folder = f"/sys/module/{name.replace('-', '_')}/sections"
+    return [f"{folder}/{section}" for section in names]
+
+
+def kallsyms(name: str, module: bytes, texts: Mapping[str, str]) -> list[str]:
+    """The lines of /proc/kallsyms that are about the functions of a loaded module, made from the
+    *texts* of its section_files()."""
+    files = section_files(name, module)
+    begins = {path.rpartition("/")[2]: int(texts[path], 16) for path in files}
+    shown = name.replace("-", "_")
+    return [
+        f"{begins[function.section] + function.offset:x} t {function.name}\t[{shown}]\n"
+        for function in functions(module)
+    ]

@@ -3,7 +3,7 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -123,8 +123,6 @@ def make_runs(settings: Settings) -> tuple[list[Run], list[str]]:
 # Files of the guest that say on what it measured.
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
-KALLSYMS = "/proc/kallsyms"
-EXTRA_RECORDS = len(FACTS) + 4
 
 
 def unmet(rung: Rung, built: Built) -> str:
@@ -184,7 +182,11 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         files[f"bin/{program.name}"] = program.read_bytes()
     plan += [f"file {path}" for path in FACTS]
     if settings.machine.exact:
-        plan.append(f"file {KALLSYMS}")
+        plan += [
+            f"file {path}"
+            for name, data in modules_of(files).items()
+            for path in modules.section_files(name, data)
+        ]
     plan.append(QUIET)
     if not settings.machine.exact:
         plan += _timed(runs, NOISE_PASSES + settings.passes)
@@ -200,6 +202,11 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     plan += _lines(runs)
     plan += _long(runs)
     return Image(Start(built.vmlinuz), plan, files)
+
+
+def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The modules among a guest's files, by name."""
+    return {Path(path).stem: data for path, data in files.items() if path.endswith(".ko")}
 
 
 def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:

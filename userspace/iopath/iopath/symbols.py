@@ -19,6 +19,9 @@ def plain(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
+_Named = tuple[str, str, str]  # the kind of a symbol, its name and its module
+
+
 @dataclass(frozen=True)
 class Symbol:
     """A function: its name, and the module it is in ("" for the kernel, "user" for the program)."""
@@ -36,24 +39,24 @@ class Symbols:
 
     def __init__(self, kallsyms: str, program: str = "") -> None:
         """*kallsyms* is the guest's /proc/kallsyms, *program* the output of nm for the program."""
-        found: dict[int, tuple[tuple, Symbol]] = {}
+        found: dict[int, _Named] = {}
         for line in kallsyms.splitlines():
             fields = line.split()
             if len(fields) < 3 or fields[1] not in "tTwW":
                 continue
             module = fields[3].strip("[]") if len(fields) > 3 else ""
-            _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], module))
+            _offer(found, int(fields[0], 16), (fields[1], fields[2], module))
         for line in program.splitlines():
             fields = line.split()
             if len(fields) == 3 and fields[1] in "tTwWi":
-                _offer(found, int(fields[0], 16), fields[1], Symbol(fields[2], "user"))
+                _offer(found, int(fields[0], 16), (fields[1], fields[2], "user"))
         if not any(address >= KERNEL for address in found):
             raise IopathError(
                 "the guest's /proc/kallsyms has no function: its kernel needs CONFIG_KALLSYMS_ALL"
                 " and kptr_restrict=0"
             )
         self._addresses = sorted(found)
-        self._symbols = [found[address][1] for address in self._addresses]
+        self._named = [found[address] for address in self._addresses]
 
     @property
     def text_start(self) -> int:
@@ -64,14 +67,21 @@ class Symbols:
         """The function that *address* lies in."""
         at = bisect.bisect_right(self._addresses, address) - 1
         if at >= 0 and (self._addresses[at] >= KERNEL) == (address >= KERNEL):
-            return self._symbols[at]
+            _, name, module = self._named[at]
+            return Symbol(name, module)
         return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
 
 
-def _offer(found: dict[int, tuple[tuple, Symbol]], address: int, kind: str, symbol: Symbol) -> None:
+def _offer(found: dict[int, _Named], address: int, named: _Named) -> None:
     """Keep the best-known of several names of one address."""
-    name = symbol.name
-    rank = (
+    other = found.setdefault(address, named)
+    if other is not named and _rank(named) < _rank(other):
+        found[address] = named
+
+
+def _rank(named: _Named) -> tuple[bool, bool, bool, int, int, str]:
+    kind, name, _ = named
+    return (
         _NO_FUNCTION.match(name) is not None,
         name.startswith(("__pfx_", "__cfi_", "__pi_")),
         kind not in "TWi",
@@ -79,5 +89,3 @@ def _offer(found: dict[int, tuple[tuple, Symbol]], address: int, kind: str, symb
         len(name),
         name,
     )
-    if address not in found or rank < found[address][0]:
-        found[address] = (rank, symbol)

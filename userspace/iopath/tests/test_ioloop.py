@@ -16,11 +16,11 @@ from conftest import FAST_START, KERNEL
 
 from iopath import process
 from iopath.build import Built, build
-from iopath.guest import QUIET, Image, Start
+from iopath.guest import KALLSYMS, QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.modules import uncompressed, with_dependencies
-from iopath.plan import KALLSYMS
+
 from iopath.programs import guest_program
 from iopath.states import States
 from iopath.symbols import Symbols

@@ -14,13 +14,13 @@ import pytest
 from cases import cases
 from conftest import KERNEL, Command
 
-from iopath import guest
+from iopath import guest, modules
 from iopath.build import Built, build
 from iopath.cache import Cache
 from iopath.figures import figure
 from iopath.machine import Qemu
 from iopath.measure import Session
-from iopath.plan import Image, Run, Settings, groups, make_image, make_runs
+from iopath.plan import Image, Run, Settings, groups, make_image, make_runs, modules_of
 from iopath.rungs import select
 from iopath.states import States
 
@@ -73,6 +73,33 @@ def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None
     )
     assert again == resumed
     assert figures_of(resumed, runs) == figures_of(booted, runs)
+
+
+@pytest.mark.parametrize("built", ["debian:5.10", "debian:7.2"], indirect=True, scope="module")
+def test_functions_of_modules(states: States, built: Built, tmp_path: Path) -> None:
+    """What is made of a module's file and its sections is what /proc/kallsyms says of it; the
+    kernel's own functions are read before the guest is saved."""
+    settings = Settings(rungs=select(["raw.pread", "nullb.pread"]))
+    image = make_image(built, make_runs(settings)[0], settings)
+    loaded = [command for command in image.plan if command.startswith(("insmod ", "file /sys/mod"))]
+    image.plan = [*loaded, f"file {guest.KALLSYMS}"]
+    records, _ = states.run(Qemu.find(), settings.machine, image, tmp_path / "console.log")
+    started, now = (
+        [line for line in record.data.decode().splitlines() if line.split()[1] in tuple("tTwW")]
+        for record in records
+        if record.name == guest.KALLSYMS
+    )
+    assert started == [line for line in now if "[" not in line]
+    said = {tuple(line.split()[2:]) + (int(line.split()[0], 16),) for line in now if "[" in line}
+    made = {
+        (function, f"[{module}]", int(address, 16))
+        for name, data in modules_of(image.files).items()
+        for line in modules.kallsyms(name, data, texts_of(records))
+        for address, _, function, module in [line.replace("[", "").replace("]", "").split()]
+    }
+    names = {name for name, _, _ in said}
+    assert names >= {"biogen_read_iter", "blknull_bio_submit", "null_queue_rq"}
+    assert made == {one for one in said if one[1].strip("[]") in modules_of(image.files)}
 
 
 def figures(states: States, built: Built, settings: Settings, log: Path) -> dict[str, float]:
