@@ -21,7 +21,6 @@ import os
 import re
 import shutil
 import socket
-import struct
 import subprocess
 import tempfile
 import time
@@ -31,9 +30,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iopath import cpio, process
+from iopath import channel, cpio, process
 from iopath.arch import ARCH
 from iopath.cache import out_of_space
+from iopath.channel import Record
 from iopath.errors import IopathError
 from iopath.machine import Machine, Qemu
 from iopath.programs import guest_program
@@ -43,10 +43,6 @@ STATE = "state.zst"  # the name of a saved state in its folder
 _CONSOLE = "console.log"  # beside it, what its console said
 _STARTED = "started.gz"  # and what the commands of its start recorded
 
-_CHANNEL = struct.Struct("<8sQII")  # magic, length, state, records
-_MAGIC = b"iopath 1"
-_CHANNEL_SIZE = 64 << 20
-_DONE, _STOPPED = 2, 4
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
 _NO_KVM = "--accel kvm: /dev/kvm exists, but guests do not start"
 _KVM_START = 15  # seconds until the guest must have said something
@@ -63,22 +59,13 @@ QUIET = f"quiet {_QUIET_LIMIT}"  # the command that waits until background work 
 class GuestError(IopathError):
     """A guest did not carry out its plan; *records* is what it recorded before."""
 
-    def __init__(self, text: str, records: "list[Record] | None" = None) -> None:
+    def __init__(self, text: str, records: list[Record] | None = None) -> None:
         super().__init__(text)
         self.records = records or []
 
 
 class StateError(IopathError):
     """A machine's state cannot be saved, or a saved one cannot be loaded."""
-
-
-@dataclass
-class Record:
-    """What one command of the plan left: its name, exit status and output."""
-
-    name: str
-    status: int
-    data: bytes
 
 
 @dataclass(frozen=True)
@@ -133,7 +120,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         "-cpu", machine.cpu, "-m", f"{machine.memory}M",
         "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
         "-serial", f"file:{folder}/console.log",
-        "-object", f"memory-backend-file,id=channel,size={_CHANNEL_SIZE},share=on,"
+        "-object", f"memory-backend-file,id=channel,size={channel.SIZE},share=on,"
                    f"mem-path={folder}/channel",
         # Only the master of a channel can be saved.
         "-device", "ivshmem-plain,memdev=channel,master=on",
@@ -231,10 +218,10 @@ class _Guest:
         return self._stack.__exit__(*exception)
 
     def _make_channel(self, stack: contextlib.ExitStack) -> mmap.mmap:
-        with (self._folder / "channel").open("w+b") as channel:
+        with (self._folder / "channel").open("w+b") as file:
             # Not a hole: where there is no room for one, writing to mapped memory is deadly.
-            os.posix_fallocate(channel.fileno(), 0, _CHANNEL_SIZE)
-            return stack.enter_context(mmap.mmap(channel.fileno(), 0))
+            os.posix_fallocate(file.fileno(), 0, channel.SIZE)
+            return stack.enter_context(mmap.mmap(file.fileno(), 0))
 
     def _keep_console(self) -> None:
         self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -293,8 +280,8 @@ class _Guest:
             if self._state:
                 raise StateError(self._complaint()) from None
             raise self._failure() from None
-        _, length, state, _ = _CHANNEL.unpack_from(self._memory)
-        if state != _STOPPED:
+        _, length, state, _ = channel.HEAD.unpack_from(self._memory)
+        if state != channel.STOPPED:
             if self._state:
                 raise StateError("it is not the state of a guest that has started")
             raise self._failure()
@@ -304,19 +291,21 @@ class _Guest:
             except (OSError, EOFError, zlib.error) as error:
                 raise StateError(f"{_STARTED}: {error}") from None
         else:
-            self._started = self._memory[_CHANNEL.size : _CHANNEL.size + length]
+            self._started = self._memory[channel.HEAD.size : channel.HEAD.size + length]
 
     def _check(self) -> None:
         """Complain if a guest that has not said anything yet never will."""
         self._progress(0)
-        if self._machine.accel == "kvm" and self._memory[: len(_MAGIC)] != _MAGIC:
+        if self._machine.accel == "kvm" and self._memory[: len(channel.MAGIC)] != channel.MAGIC:
             _check_kvm(self._folder / "qemu.log", time.monotonic() - self._began)
 
     def save(self, path: Path) -> None:
         """Write the state of the stopped machine to *path*, compressed."""
         raw = self._folder / "state"
         path.with_name(_STARTED).write_bytes(gzip.compress(self._started, 1, mtime=0))
-        self._memory[_CHANNEL.size : _CHANNEL.size + len(self._started)] = bytes(len(self._started))
+        self._memory[channel.HEAD.size : channel.HEAD.size + len(self._started)] = bytes(
+            len(self._started)
+        )
         try:
             with raw.open("wb") as file:
                 self._qmp.execute("getfd", fdname="state", file=file.fileno())
@@ -339,13 +328,13 @@ class _Guest:
     def hand_over(self, image: Image) -> None:
         """Give the stopped guest its files and its plan, and let it go on."""
         data = image.payload()
-        room = _CHANNEL_SIZE - _CHANNEL.size
+        room = channel.SIZE - channel.HEAD.size
         if len(data) > room:
             raise IopathError(
                 f"the guest's files take {len(data) >> 20} MiB: at most {room >> 20} MiB fit"
             )
-        self._memory[_CHANNEL.size : _CHANNEL.size + len(data)] = data
-        _CHANNEL.pack_into(self._memory, 0, _MAGIC, len(data), _STOPPED, 0)
+        self._memory[channel.HEAD.size : channel.HEAD.size + len(data)] = data
+        channel.HEAD.pack_into(self._memory, 0, channel.MAGIC, len(data), channel.STOPPED, 0)
         try:
             self._qmp.execute("cont")
         except (Ended, TimeoutError):
@@ -358,10 +347,10 @@ class _Guest:
         except TimeoutError:
             raise self._failure() from None
         self._child.wait()
-        state, records = _read_channel(self._memory)
-        if state != _DONE:
+        state, records = channel.read(self._memory)
+        if state != channel.DONE:
             raise self._failure()
-        records = [*_records(self._started), *records]
+        records = [*channel.parse(self._started), *records]
         if not self._plugin:
             return records, b""
         counts = self._folder / "counts"
@@ -370,8 +359,8 @@ class _Guest:
         return records, counts.read_bytes()
 
     def _count(self) -> None:
-        _, _, state, records = _CHANNEL.unpack_from(self._memory)
-        self._progress(records if state != _STOPPED else 0)
+        _, _, state, records = channel.HEAD.unpack_from(self._memory)
+        self._progress(records if state != channel.STOPPED else 0)
 
     def _complaint(self) -> str:
         return process.last_line(self._folder / "qemu.log", "no complaint")
@@ -383,7 +372,7 @@ class _Guest:
             # QEMU closes the connection a moment before it ends.
             status = self._child.wait(0.5)
         self._keep_console()
-        _, records = _read_channel(self._memory)
+        _, records = channel.read(self._memory)
         complaint = process.last_line(self._folder / "qemu.log", "")
         what = _diagnose(status, complaint, records, self._log, self._machine)
         return GuestError(f"{what} (console: {self._log})", records)
@@ -411,24 +400,6 @@ def _check_kvm(log: Path, seconds: float) -> None:
     if "KVM internal error" in said or seconds > _KVM_START:
         errors = [line for line in said.splitlines() if "error" in line]
         raise IopathError(f"{_NO_KVM}: {(errors or [f'no output for {_KVM_START} s'])[0]}")
-
-
-def _read_channel(memory: mmap.mmap) -> tuple[int, list[Record]]:
-    magic, length, state, _ = _CHANNEL.unpack_from(memory)
-    if magic != _MAGIC or state == _STOPPED:
-        return 0, []
-    return state, _records(memory[_CHANNEL.size : _CHANNEL.size + length])
-
-
-def _records(data: bytes) -> list[Record]:
-    records = []
-    at = 0
-    while at < len(data):
-        head = data.index(b"\n", at)
-        name, status, size = data[at:head].decode(errors="replace").rsplit(" ", 2)
-        at = head + 1 + int(size)
-        records.append(Record(name, int(status), data[head + 1 : at]))
-    return records
 
 
 def _diagnose(

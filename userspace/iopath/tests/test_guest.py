@@ -344,7 +344,11 @@ def downloaded(session: Session, prepared: Path, make_command: Callable, tmp_pat
 
 
 def count(outputs: Sequence[str], what: str) -> int:
-    return sum(output.splitlines().count(f"{KERNEL}: {what}") for output in outputs)
+    return sum(
+        line.startswith(KERNEL) and line.endswith(f": {what}")
+        for output in outputs
+        for line in output.splitlines()
+    )
 
 
 def test_build_is_interrupted_and_then_done_once_by_two(

@@ -20,7 +20,6 @@ from iopath.guest import KALLSYMS, QUIET, Image, Start
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.modules import uncompressed, with_dependencies
-
 from iopath.programs import guest_program
 from iopath.states import States
 from iopath.symbols import Symbols

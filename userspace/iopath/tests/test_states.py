@@ -90,7 +90,7 @@ def test_functions_of_modules(states: States, built: Built, tmp_path: Path) -> N
         if record.name == guest.KALLSYMS
     )
     assert started == [line for line in now if "[" not in line]
-    said = {tuple(line.split()[2:]) + (int(line.split()[0], 16),) for line in now if "[" in line}
+    said = {(*line.split()[2:], int(line.split()[0], 16)) for line in now if "[" in line}
     made = {
         (function, f"[{module}]", int(address, 16))
         for name, data in modules_of(image.files).items()
