@@ -118,6 +118,25 @@ def test_planted(line: str) -> None:
         check_command(line)
 
 
+def test_the_readme_shows_what_the_results_say() -> None:
+    """The figures of the README's comparison are those of the committed results."""
+    shown = re.search(
+        r"^     dio\.pread read +4 KiB +([\d,.]+) +([\d,.]+) +([-+][\d,.]+)",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE,
+    )
+    rows = re.findall(
+        r"^\| dio\.pread read 4 KiB +\|(.*)\|$",
+        (ROOT / "Documentation/results/five-kernels.md").read_text(),
+        re.MULTILINE,
+    )
+    figures = [cell.strip() for cell in rows[0].split("|")]  # 5.10, 6.1, 6.12, 7.2, 7.3
+    assert shown
+    assert [shown[1], shown[2]] == [figures[1], figures[3]]
+    before, after, difference = (float(text.replace(",", "")) for text in shown.groups())
+    assert after - before == pytest.approx(difference, abs=0.005)
+
+
 def test_sphinx() -> None:
     done = subprocess.run(
         ["make", "-s", "htmldocs"], cwd=ROOT, capture_output=True, text=True, check=False

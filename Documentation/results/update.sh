@@ -22,7 +22,8 @@ build/venv/bin/python Documentation/results/ancestors.py
 show() {
 	mark=$1
 	shift
-	COLUMNS=110 "$@" --quiet | sed 's/[[:space:]]*$//; s/^\(.\)/    \1/' >build/shown
+	COLUMNS=110 "$@" --quiet >build/said
+	sed 's/[[:space:]]*$//; s/^\(.\)/    \1/' build/said >build/shown
 	awk -v mark="$mark" '
 		$0 == "<!-- " mark " -->" { print; print ""; while ((getline line < "build/shown") > 0) print line; inside = 1 }
 		$0 == "<!-- end -->" { if (inside) print ""; inside = 0 }
