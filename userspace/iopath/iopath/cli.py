@@ -161,8 +161,8 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     limits_ = limits.read(args.limits, _added(args)) if args.limits else []
     whole, comparison = compare.compare_all(_parts(session, args), layers, anyway=args.anyway)
     output.write(args, whole, comparison, layers)
-    terminal.show_header(whole, out)
     terminal.show_comparison(comparison, args.top, out)
+    terminal.show_header(whole, out)
     if args.fail_above is not None or limits_:
         found = limits.regressions(comparison, args.fail_above, limits_)
         if found:

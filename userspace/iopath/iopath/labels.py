@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from iopath.kernelinfo import matters
 from iopath.result import Kernel
 
-_LISTED = 120  # more options than this are counted, not listed
+_LISTED = 20  # more options than this are counted, not listed
 
 
 def labels(kernels: Sequence[Kernel]) -> Iterator[str]:

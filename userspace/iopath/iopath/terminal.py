@@ -143,7 +143,7 @@ def show_comparison(comparison: Comparison, top: int, console: Console) -> None:
 
 @show_comparison.register
 def _(comparison: ExactComparison, top: int, console: Console) -> None:
-    _show_labels(comparison, console)
+    _show_verdicts(comparison, console)
     _print(console, tables.comparison(comparison))
     base = comparison.base
     for name in comparison.others:
@@ -160,12 +160,14 @@ def _(comparison: ExactComparison, top: int, console: Console) -> None:
             for text in change.findings:
                 _heading(rung.title, f": {name}: {text}", console)
             _show_long_run(rung.title, f"{base} to {name}", change, top, console)
+    _show_labels(comparison, console)
 
 
 @show_comparison.register
 def _(comparison: TimeComparison, top: int, console: Console) -> None:
-    _show_labels(comparison, console)
+    _show_verdicts(comparison, console)
     _print(console, tables.time_comparison(comparison))
+    _show_labels(comparison, console)
 
 
 def show_header(result: Result, console: Console) -> None:
@@ -177,7 +179,15 @@ def _heading(title: str, text: str, console: Console) -> None:
     _print(console, Text.assemble((title, "bold"), text))
 
 
+def _show_verdicts(comparison: Comparison, console: Console) -> None:
+    for name in comparison.others:
+        text = f"{comparison.base} to {name}: {texts.verdict(comparison, name)}"
+        _print_text(console, text, "bold")
+
+
 def _show_labels(comparison: Comparison, console: Console) -> None:
+    if comparison.labels:
+        _print(console, Text())
     for label in comparison.labels:
         _print_text(console, f"differs  {label}", "dim")
 

@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
-from iopath.comparison import Change, Metric
+from collections import Counter
+
+from iopath.comparison import Change, Comparison, ExactChange, Metric
+
+_VERDICTS = {
+    "longer": "longer",
+    "shorter": "shorter",
+    "same in sum": "the same in sum",
+    "same": "the same",
+    "unknown": "of unknown noise",
+}
+_FEW = 4  # layers in the verdict
 
 
 def count(value: float) -> str:
@@ -34,3 +45,31 @@ def metric(name: str, found: Metric) -> str:
     if name.endswith("lines"):
         return f"{text} ±{found.noise:.2f}"
     return "" if found.verdict == "same" else text
+
+
+def verdict(comparison: Comparison, name: str) -> str:
+    """How many rungs are longer or shorter on kernel *name*, and where the largest change is."""
+    changes = [
+        (rung.title, rung.differences[name])
+        for rung in comparison.rungs
+        if name in rung.differences
+    ]
+    numbers = Counter(change.verdict_text for _, change in changes)
+    parts = [f"{numbers[word]} {text}" for word, text in _VERDICTS.items() if numbers[word]]
+    noun = "rung" if len(changes) == 1 else "rungs"
+    sentence = f"{len(changes)} {noun}: {', '.join(parts)}."
+    for word, label in (("longer", "Worst"), ("shorter", "Best")):
+        differing = [(title, change) for title, change in changes if change.verdict == word]
+        if differing:
+            title, change = max(differing, key=lambda one: abs(one[1].percent or 0.0))
+            return f"{sentence} {label}: {title} {_with_layers(change)}."
+    return sentence
+
+
+def _with_layers(found: Change) -> str:
+    text = change(found.difference, found.percent, 1)
+    if not isinstance(found, ExactChange) or not found.layers:
+        return text
+    layers = sorted(found.layers, key=lambda part: -abs(part.difference))
+    layers = [part for part in layers if abs(part.difference) >= 0.5][:_FEW]
+    return f"{text}: " + ", ".join(f"{part.layer} {part.difference:+,.0f}" for part in layers)

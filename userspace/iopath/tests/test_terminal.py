@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Command
 from rich.console import Console
-from test_compare import LOCKED, PLAIN, compared, profiled, row, two
+from test_compare import LOCKED, PLAIN, Row, compared, profiled, row, two
 
 from iopath import terminal
 from iopath.result import parse
@@ -33,6 +33,24 @@ def test_nothing_is_cut(width: int) -> None:
     words = [set(re.findall(r"[^\s─]+", text)) for text in texts]
     assert words[0] == words[1]
     assert {LONG, "1,234,567.25", "gcc-" + "1" * 90 + ";"} <= words[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([*PLAIN, row("four", 60.0, "VFS")],
+         "1 rung: 1 longer. Worst: dio.pread read +60.00 (+4.3 %): VFS +60."),
+        ([row("one", 400.0, locked=2.0), *PLAIN[1:]],
+         "1 rung: 1 shorter. Best: dio.pread read -100.00 (-7.1 %): block core -100."),
+        (PLAIN, "1 rung: 1 the same."),
+        ([row("one", 600.0, locked=2.0), row("two", 500.0, reads=30.0), PLAIN[2]],
+         "1 rung: 1 the same in sum."),
+    ],
+)  # fmt: skip
+def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show_comparison(compared(two(rows)), 15, console)
+    assert console.file.getvalue().splitlines()[0].rstrip() == f"old to new: {text}"
 
 
 def test_source_lines_of_a_profile() -> None:
