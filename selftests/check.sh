@@ -5,7 +5,7 @@
 #	T=quick		what to run before each commit
 #	T=PART		only the parts whose names contain PART
 #	T=PART/TEST	of a part that pytest runs, only the tests that TEST (pytest -k) selects
-#	T=TEST		one that is no part: of the selftests, those that TEST selects
+#	T=TEST		TEST is not a part: the selftests whose names contain it
 #	KERNEL="6.1"	only with the kernels of these series; of the selftests also debug,
 #			debug-7.2 and kcsan
 #
@@ -139,7 +139,7 @@ report() {
 
 	read -r status took <"$logs/$name.status"
 	read -r p f s < <(count "$logs/$name")
-	# Whoever fails without a failed test, or runs none, has failed as a whole.
+	# A part that fails without a failed test, or runs no test, counts as one failure.
 	if [[ $f -eq 0 && ($status -ne 0 || $p -eq 0) ]]; then
 		echo "not ok - $name ended with status $status, $p tests passed" >>"$logs/$name"
 		f=1

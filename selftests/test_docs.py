@@ -22,7 +22,7 @@ from iopath.sources import source_root
 ROOT = source_root()
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]
 
-# Of other people's programs: what runs the command, if anything of ours does.
+# Commands of other projects, and the test that runs each one, if any.
 KNOWN = {
     "apt-get": "test_package.py, by dpkg", "bpftrace": "", "cat": "", "cd": "",
     "cp": "test_planted.py", "dd": "",

@@ -88,7 +88,7 @@ def debian(session: Session, suite: str) -> Path:
 
 
 def test_lintian(packages: Path) -> None:
-    """No error and no warning, but that nobody answers mail to the maintainers."""
+    """No error and no warning, except that the maintainer's address is not reachable."""
     done = subprocess.run(
         [need("lintian", "lintian"), "--fail-on", "error,warning", "--allow-root",
          "--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog",

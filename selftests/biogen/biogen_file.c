@@ -67,7 +67,7 @@ static int try_open(const char *path, int flags)
 	return 0;
 }
 
-/* A partition is a device of its own, as long as it is. */
+/* A partition is a device of its own, with its own length. */
 TEST_F_TIMEOUT(file, partition, TIMEOUT)
 {
 	struct blkpg_partition part = {

@@ -615,8 +615,8 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 }
 
 /*
- * Whether O_DIRECT, if nobody waits for it, fails with -EIO where later kernels
- * do so only for long I/Os. So it was in 5.10; biogen is as on later ones.
+ * Whether asynchronous O_DIRECT fails with -EIO where later kernels
+ * do so only for long I/Os: 5.10 does. biogen behaves as on later kernels.
  */
 static bool faults_are_errors(void)
 {

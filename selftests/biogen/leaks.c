@@ -25,8 +25,8 @@ int main(void)
 	if (mount("debugfs", DEBUGFS, "debugfs", 0, NULL) && errno != EBUSY)
 		ksft_exit_fail_msg("debugfs: %s\n", strerror(errno));
 	/*
-	 * Reported is what nobody refers to in two scans without a change in
-	 * between, if it was 5 seconds old when the second began.
+	 * kmemleak reports an object that two scans find unreferenced and
+	 * unchanged, if it was 5 seconds old when the second scan began.
 	 */
 	err = write_text(KMEMLEAK, "scan");
 	sleep(6);

@@ -244,7 +244,7 @@ TEST_F_TIMEOUT(device, counters, TIMEOUT)
 	EXPECT_EQ(0, item_counter("a", "others"));
 }
 
-/* Nothing is counted that was not asked for. */
+/* With stats off, nothing is counted. */
 TEST_F_TIMEOUT(device, no_counters, TIMEOUT)
 {
 	self->fd = turn_on(variant->mode, "", O_DIRECT);
@@ -467,7 +467,7 @@ TEST_F_TIMEOUT(device, removal_under_load, TIMEOUT)
 	}
 }
 
-/* The directory itself, and what it is refused for. */
+/* Making a directory, and the reasons to refuse one. */
 
 FIXTURE(item) {
 };
@@ -504,7 +504,7 @@ TEST_F_TIMEOUT(item, attributes, TIMEOUT)
 	EXPECT_EQ(-EBUSY, item_set("a", "size_mb", "4"));
 	EXPECT_EQ(-EBUSY, item_set("a", "mode", "mq"));
 	EXPECT_STREQ("3", item_get("a", "size_mb"));
-	/* What is so already may be asked for. */
+	/* Setting the value that it has already is allowed. */
 	EXPECT_EQ(0, item_set("a", "power", "1"));
 
 	/* Its index is in use; the first free one is not. */
@@ -555,7 +555,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 		int err;
 
 		ASSERT_EQ(0, item_make("b"));
-		/* A kernel for a single node knows no other at all. */
+		/* A kernel without NUMA has only node 0. */
 		err = item_configure("b", unfit[i]);
 		if (!err)
 			err = item_set("b", "power", "1");
@@ -945,7 +945,7 @@ struct zone_writer {
 
 #define ZONE_RACES	1000
 
-/* Write to the start of zone 1 each time that the other one resets it. */
+/* Write to the start of zone 1 after each reset by the other thread. */
 static void *write_zone(void *arg)
 {
 	struct zone_writer *writer = arg;

@@ -296,8 +296,8 @@ TEST_F_TIMEOUT(races, modules, TIMEOUT)
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/*
-		 * Opens whatever is there, and uses it for a moment. Now and
-		 * then nobody does.
+		 * Open a node if it exists, and use it for a moment. Sometimes
+		 * no process has it open.
 		 */
 		for (kind = i;; kind += 2) {
 			pid = start_load(kind % NR_LOADS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Block devices that hand a bio on as it is, to another device: no clone is
+ * Block devices that pass a bio itself on to another device: no clone is
  * made, and the caller's own bio is changed. nvme multipath does so with the
  * device; md from 5.9 to 5.13, and a bcache without a cache, also put an end
  * of their own into the bio.
@@ -24,7 +24,7 @@ MODULE_PARM_DESC(lower, "Paths of the devices that bios are handed on to");
 
 static bool hook;
 module_param(hook, bool, 0444);
-MODULE_PARM_DESC(hook, "Put an end of our own into each bio");
+MODULE_PARM_DESC(hook, "Replace bi_end_io of each bio");
 
 /**
  * struct redirect - a device
@@ -41,7 +41,7 @@ struct redirect {
 static struct redirect redirects[REDIRECT_MAX];
 
 /**
- * struct redirect_hook - what a bio had before an end of ours was put into it
+ * struct redirect_hook - the bi_end_io and bi_private that a bio had before
  * @end_io: the caller's
  * @private: the caller's
  */

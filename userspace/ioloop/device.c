@@ -21,7 +21,7 @@ static bool writes(const struct options *o)
 	return options_write(o) || options_mixed(o);
 }
 
-/* O_EXCL on a block device: nobody has it mounted, or otherwise claimed it. */
+/* O_EXCL on a block device: it is not mounted and not claimed. */
 static bool block_device_free(const char *name)
 {
 	int fd = open(name, O_RDONLY | O_EXCL | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an engine is, and what it is given to work with.
+ * Engines: their operations, and the data that they work with.
  *
  * An engine is one way of doing I/O. It lives in one engine_*.c and is listed
  * once, in engines[] of options.c.
@@ -86,7 +86,7 @@ struct latency {
 	uint64_t buckets[LATENCY_BUCKETS];
 };
 
-/* For struct result's flags: what the kernel was asked for, and took. */
+/* For struct result's flags: what was requested of the kernel and accepted. */
 #define FLAG_HIPRI		0x01
 #define FLAG_NOWAIT		0x02
 #define FLAG_DSYNC		0x04

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * --calibrate: a loop of a known number of instructions, to check whoever
- * counts them. Between the markers lie CALIBRATE_INSTRUCTIONS for each
+ * --calibrate: a loop of a known number of instructions, to check a counter
+ * of instructions. Between the markers lie CALIBRATE_INSTRUCTIONS for each
  * iteration and nothing else; between the two readings of the cycle counter
  * CALIBRATE_OVERHEAD more: the two moves that save the first reading, the two
  * markers, and one of the two rdtsc.

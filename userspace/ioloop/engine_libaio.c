@@ -193,7 +193,7 @@ static __always_inline long libaio_reap(struct job *job, struct libaio *a,
 	return likely(got == nr) ? got : libaio_reap_rest(job, nr, got);
 }
 
-/* An event that is not what it should be; size is what was asked for. */
+/* An event with an unexpected result; size is the length of the request. */
 static void libaio_bad_event(struct job *job, const struct io_event *event)
 {
 	const struct iocb *iocb = (const struct iocb *)event->obj;

@@ -274,7 +274,7 @@ static void do_rounds(struct job *job, int stat_fd)
 }
 
 /*
- * Find out what noting a latency takes, with what is noted then thrown away.
+ * Measure what recording a latency takes. The recorded values are discarded.
  * Forgets the warm-up's latencies, too.
  */
 static void reset_latencies(struct job *job)

@@ -159,7 +159,7 @@ int perf_control(const char *fifos, const char *command)
 
 	snprintf(ctl_name, sizeof(ctl_name), "%.*s",
 		 (int)(ack_name - fifos - 1), fifos);
-	/* Without a perf that reads it, there is nobody to wait for. */
+	/* Without a perf that reads the pipe, do not wait. */
 	ctl = open(ctl_name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (ctl < 0)
 		return -errno;

@@ -19,7 +19,7 @@
  * @last_pc:	its last instruction: address, kind, target, accesses
  * @nr:		how many instructions; 0 is the empty run after a marker
  * @entry_shape: looks like an entry of the interrupt table
- * @id:		its number in the output, -1 as long as it is not needed there
+ * @id:		its number in the output, -1 until the output needs it
  * @lens:	the lengths of the instructions
  * @kinds:	their kinds, enum insn_kind
  * @bytes:	their bytes, to tell code that changed in place

@@ -43,7 +43,7 @@ static enum insn_kind decode_0f(const uint8_t *op, size_t left)
 	}
 }
 
-/* Group 5: the reg field of ModRM says what it is. */
+/* Group 5: the reg field of ModRM selects the instruction. */
 static enum insn_kind decode_ff(const uint8_t *modrm, size_t left)
 {
 	switch (left ? modrm[0] >> 3 & 7 : 0) {
@@ -63,7 +63,7 @@ static enum insn_kind decode_ff(const uint8_t *modrm, size_t left)
  * @bytes: its bytes
  * @len: how many
  * @pc: its address
- * @insn: (out) what it is
+ * @insn: (out) the decoded instruction
  */
 void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 		struct insn *insn)

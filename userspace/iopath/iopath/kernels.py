@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which kernels there are, and how one is asked for.
+"""The kernels that are available, and how to name one.
 
 debian:6.1                    the newest available 6.1, of a released suite if there is one
 debian:7.2-rt                 the same, of the flavour rt (or cloud)

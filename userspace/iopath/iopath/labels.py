@@ -24,7 +24,7 @@ def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
 def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     """Every option that differs, with its value in each kernel; "" where a kernel does not have it.
 
-    An option that a kernel lacks equals one that is switched off.
+    An option that a kernel does not have counts as switched off.
     """
     found = {}
     for option in dict.fromkeys(option for kernel in kernels for option in kernel.config):

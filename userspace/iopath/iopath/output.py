@@ -43,7 +43,7 @@ def write(
     comparison: Comparison | None,
     layers: Layers | None = None,
 ) -> None:
-    """Write the files that are asked for."""
+    """Write the files that the options name."""
     check_views(args, measured.views)
     if args.json:
         data = result.dump(measured)

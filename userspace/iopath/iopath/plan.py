@@ -46,7 +46,7 @@ class Settings:
     passes: int = 20  # samples of each rung, where time is measured
     profile: bool = False  # whether to count by function, too
     inline: bool = False  # whether to tell inlined functions and source lines apart
-    layers: Path | None = None  # a table of layers instead of ours
+    layers: Path | None = None  # a table of layers instead of the built-in one
 
     @property
     def overrides(self) -> Overrides:

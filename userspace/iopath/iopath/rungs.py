@@ -204,7 +204,7 @@ _LADDER = (
     ),
 )
 
-# Through requests of blk-mq. What is not on the ladder is measured if asked for by name.
+# Through requests of blk-mq. Rungs that are not on the ladder are measured only by name.
 _REQUESTS = (
     *_SHAPES,
     ("uring.polled", "io_uring, 32 at a time, polled", (*_URING, "--hipri"), 32),

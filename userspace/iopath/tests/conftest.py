@@ -33,7 +33,8 @@ FAST_START = "nokaslr mitigations=off noapictimer"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Whoever runs the tests in the background may ignore it; what they start must not.
+    # A shell that runs the tests in the background may ignore SIGINT. The programs that they start
+    # must not.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -128,7 +128,7 @@ def apt(tmp_path: Path) -> Apt:
 
 
 def test_a_mirror_that_is_as_it_should_be(mirror: Path, apt: Apt) -> None:
-    """What the tests below tamper with serves when nobody does."""
+    """The files that the tests below tamper with are accepted without that."""
     found = {package.name for package in apt.packages()}
     assert any(name.startswith("linux-image-6.1.0-") for name in found)
 

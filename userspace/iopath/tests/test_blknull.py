@@ -58,7 +58,7 @@ def figures(found: Result) -> Figures:
 
 @pytest.fixture(scope="module")
 def bios(request: pytest.FixtureRequest, session: Session) -> Figures:
-    """The generator's device fills what is read from it, here, as the other one does."""
+    """The generator's device fills what is read from it, here, as blknull0 does."""
 
     def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         image = plan.make_image(built, runs, settings)

@@ -166,7 +166,7 @@ def test_two_processes_make_once(tmp_path: Path) -> None:
 
 
 def test_killed_process_leaves_no_entry_and_no_lock(tmp_path: Path) -> None:
-    """Whoever comes next neither waits for the lock nor takes the remains for an entry."""
+    """The next process neither waits for the lock nor uses the remains as an entry."""
     root = tmp_path / "cache"
     slow = _CHILD.replace("time.sleep(0.5)", "(folder / 'half').touch(); time.sleep(600)")
     child = subprocess.Popen([sys.executable, "-c", slow, str(root), str(tmp_path / "log")])

@@ -46,7 +46,7 @@ def test_pieces(file: str) -> None:
 
 
 def test_error(tmp_path: Path) -> None:
-    """Two pipes from perf that nobody reads."""
+    """Two pipes from perf without a reader."""
     words = ["--ioengine=null", "--number_ios=1", f"--perf_control={tmp_path}/a,{tmp_path}/b"]
     result = report(*words)
     assert not result["ok"]

@@ -38,7 +38,7 @@ def test_select(kernels: list[DebianKernel], spec: str, release: str, suite: str
 
 
 def test_released_before_unreleased(kernels: list[DebianKernel]) -> None:
-    """sid has a newer 7.2, built by a newer compiler; it is taken only where it is asked for."""
+    """sid has a newer 7.2, built by a newer compiler; it is taken only if the name says so."""
     chosen, _ = select("7.2", kernels)
     newest = [k for k in kernels if k.upstream.startswith("7.2.") and not k.flavour][-1]
     assert newest.suite in UNRELEASED

@@ -624,7 +624,7 @@ WARNED = "WARNING: CPU: 0 PID: 1 at kernel/biogen/bio.c:1 biogen_end_io+0x1/0x2 
         ([STALE, CONSOLE], 2, 1, True),
         ([STALE, STALE.replace("Oops: ", ""), CONSOLE], 3, 2, True),
         ([STALE, STALE, STALE, CONSOLE], 3, 3, False),
-        # One that is there is the kernel's own fault, or a module's.
+        # A leak that is reported is a fault of the kernel or of a module.
         ([CONSOLE + OOPS.format("cc"), CONSOLE], 1, 0, False),
         ([STALE.replace("int3", "invalid opcode"), CONSOLE], 1, 0, False),
         # What was seen before is not forgotten.

@@ -60,8 +60,8 @@ STACKS = {
 # Where Debian's kernels have no md linear.
 NO_LINEAR = ("6.12", "7.2", "7.3")
 
-# Of biogen_io: all but the tests about dirty memory and bad blocks, of which a stack knows nothing;
-# and the part of it that "make check" runs.
+# Of biogen_io: all but the tests of dirty memory and bad blocks, which a stack does not have;
+# and the part that "make check" runs.
 CHOICE = {
     "whole": " ".join(["-T dirties -T bad_block", *(f"-v {variant}" for variant in GIVEN)]),
     "quick": "-T dirties -T edges -T fault -T coherent -T nowait -T bad_block"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Saved states: a resumed guest counts what one that booted counts, and a figure does not depend on
-what else was measured. Where a state is no good, the guest boots."""
+what else was measured. With a damaged state, the guest boots."""
 
 import json
 import shutil

@@ -2,10 +2,10 @@
 """Guests of two CPUs that run side by side, by a clock that goes on by itself.
 
 QEMU before 8.1 may go on with an instruction that is no longer in memory, if one CPU changed it
-while the other one translated it ("accel/tcg: Always lock pages before translation"). If it was the
-int3 that stands there while a kernel changes an instruction, the kernel dies of it or, with
-kprobes, tries it again for ever. Most of its code a kernel changes while it starts. It does so with
-one CPU, which has the clock that it will stay with; the other one comes by START.
+while the other CPU translated it ("accel/tcg: Always lock pages before translation"). While a
+kernel changes an instruction, it has an int3 there. If that is the one which QEMU goes on with, the
+kernel crashes or, with kprobes, repeats it for ever. A kernel changes most of its code while it
+starts. So it starts with one CPU, and START puts the other CPU online.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class TwoCpus(Machine):
     cpu: str = "max,-la57,-erms,-fsrm"
     # In MiB: kmemleak searches KASAN's shadow of it, too.
     memory: int = 512
-    # Freed pages are poisoned, so that whoever is shown one sees no zeroes.
+    # Freed pages are poisoned, so a program that reads one sees no zeroes.
     cmdline: str = "mitigations=off oops=panic page_poison=1 maxcpus=1 tsc=unstable"
     time_limit: int = 3600
 
