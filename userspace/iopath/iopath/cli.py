@@ -162,6 +162,7 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     whole, comparison = compare.compare_all(_parts(session, args), layers, anyway=args.anyway)
     output.write(args, whole, comparison, layers)
     terminal.show_comparison(comparison, args.top, out)
+    out.print()
     terminal.show_header(whole, out)
     if args.fail_above is not None or limits_:
         found = limits.regressions(comparison, args.fail_above, limits_)
