@@ -71,11 +71,6 @@ static unsigned int return_room, nr_returns;
 /* Tasks are followed outside of regions too. */
 static uint64_t current_task, saved_task, loaded_task;
 
-static bool is_kernel(uint64_t addr)
-{
-	return addr >> 63;
-}
-
 static void count(struct block *block, unsigned int context, int times)
 {
 	if (!block->flat)
@@ -166,30 +161,13 @@ static bool is_entry(uint64_t pc, const struct block *next)
 static bool leads_to(const struct block *block, uint64_t pc,
 		     const struct block *next)
 {
-	switch (block->last_kind) {
-	case INSN_BRANCH:
-		return pc == block->end || pc == block->target;
-	case INSN_CALL:
-	case INSN_JUMP:
-		return pc == block->target;
-	case INSN_REP:
-		return pc == block->end || pc == block->last_pc;
-	case INSN_SYSCALL:
+	enum leads leads = block_leads_to(block, pc);
+
+	if (leads != LEADS_ANYWHERE)
+		return leads == LEADS;
+	if (!is_kernel(pc))
 		return true;
-	case INSN_TRAP:
-		return false;
-	case INSN_SYSRET:
-		return !is_kernel(pc);
-	case INSN_RET:
-	case INSN_CALL_IND:
-	case INSN_JUMP_IND:
-	case INSN_IRET:
-		if (!is_kernel(pc))
-			return true;
-		return is_kernel(block->addr) && !is_entry(pc, next);
-	default:
-		return pc == block->end;
-	}
+	return is_kernel(block->addr) && !is_entry(pc, next);
 }
 
 static void set_context(void)

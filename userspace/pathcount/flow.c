@@ -145,11 +145,6 @@ void *flow_grow(void *array, unsigned int nr, size_t size)
 	return array;
 }
 
-static bool is_kernel(uint64_t addr)
-{
-	return addr >> 63;
-}
-
 static uint64_t hash(uint64_t x)
 {
 	x *= 0x9e3779b97f4a7c15ull;
@@ -396,35 +391,15 @@ static bool is_return(uint64_t pc)
 static bool leads_to(const struct block *block, uint64_t pc,
 		     const struct block *next)
 {
-	switch (block->last_kind) {
-	case INSN_BRANCH:
-		return pc == block->end || pc == block->target;
-	case INSN_CALL:
-	case INSN_JUMP:
-		return pc == block->target;
-	case INSN_REP:
-		return pc == block->end || pc == block->last_pc;
-	case INSN_SYSCALL:
+	enum leads leads = block_leads_to(block, pc);
+
+	if (leads != LEADS_ANYWHERE)
+		return leads == LEADS;
+	if (block->last_kind == INSN_RET && is_return(pc))
 		return true;
-	case INSN_TRAP:
-		return false;
-	case INSN_SYSRET:
-		return !is_kernel(pc);
-	case INSN_RET:
-		if (is_return(pc))
-			return true;
-		__attribute__((fallthrough));
-	case INSN_CALL_IND:
-	case INSN_JUMP_IND:
-	case INSN_IRET:
-		if (!is_kernel(pc))
-			return true;
-		if (!is_kernel(block->addr))
-			return false;
-		return !is_entry(pc, next);
-	default:
-		return pc == block->end;
-	}
+	if (!is_kernel(pc))
+		return true;
+	return is_kernel(block->addr) && !is_entry(pc, next);
 }
 
 /* Was the last instruction of @from, which @pc repeats, only tried? */

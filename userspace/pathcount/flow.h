@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "x86.h"
+
 #define NR_REGIONS	65536
 
 /**
@@ -208,6 +210,50 @@ struct region {
 static inline bool round_is_quiet(const struct round *round)
 {
 	return round->entries == round->faults;
+}
+
+static inline bool is_kernel(uint64_t addr)
+{
+	return addr >> 63;
+}
+
+/**
+ * enum leads - whether code may follow a block that was executed to its end
+ * @LEADS_NOT:		no, as the value false
+ * @LEADS:		yes, as the value true
+ * @LEADS_ANYWHERE:	the block ends with a jump to a computed address
+ */
+enum leads {
+	LEADS_NOT = false,
+	LEADS = true,
+	LEADS_ANYWHERE,
+};
+
+/* May the code at @pc follow @block, by the kind of its last instruction? */
+static inline enum leads block_leads_to(const struct block *block, uint64_t pc)
+{
+	switch (block->last_kind) {
+	case INSN_BRANCH:
+		return pc == block->end || pc == block->target;
+	case INSN_CALL:
+	case INSN_JUMP:
+		return pc == block->target;
+	case INSN_REP:
+		return pc == block->end || pc == block->last_pc;
+	case INSN_SYSCALL:
+		return LEADS;
+	case INSN_TRAP:
+		return LEADS_NOT;
+	case INSN_SYSRET:
+		return !is_kernel(pc);
+	case INSN_RET:
+	case INSN_CALL_IND:
+	case INSN_JUMP_IND:
+	case INSN_IRET:
+		return LEADS_ANYWHERE;
+	default:
+		return pc == block->end;
+	}
 }
 
 void *flow_alloc(size_t size);
