@@ -87,7 +87,7 @@ def measure(
         }
         for one, first in zip(series, noise, strict=True)
     ]
-    return result.parse(whole)
+    return result.make(whole)
 
 
 def result_of(cpu: int, records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -127,7 +127,7 @@ class Session:
                 process.stop_all()
                 pool.shutdown(cancel_futures=True)
                 raise
-        whole = result.parse(
+        whole = result.make(
             {
                 "schema": result.SCHEMA,
                 "program": f"iopath {__version__}",
@@ -175,7 +175,7 @@ class Session:
                     )
                 whole["kernels"].append(described)
                 whole["results"] += records
-        return result.parse(whole)
+        return result.make(whole)
 
     def possible(self, name: str, built: Built, runs: Sequence[Run]) -> list[Run]:
         """Those of *runs* whose preconditions a kernel meets; the others are warned of."""

@@ -103,7 +103,7 @@ def profile(session: Session, args: argparse.Namespace, out: Console) -> None:
         if len(runs) > 1:
             data = data.with_name(f"{data.name}.{run.rung.name}.{run.op}")
         records.append(perf.record(run, cpu, data, layers))
-    measured = result.parse(host.result_of(cpu, records))
+    measured = result.make(host.result_of(cpu, records))
     output.write(args, measured, None, layers)
     terminal.show_profile(measured, args.top, out)
 
