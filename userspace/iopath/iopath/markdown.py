@@ -8,7 +8,7 @@ from iopath import texts
 from iopath.comparison import Comparison, ExactChange
 from iopath.facts import facts
 from iopath.result import ExactResult
-from iopath.webpage import Cell, cell
+from iopath.texts import Cell
 
 _WIDTH = 100  # columns of a text
 _LARGEST = 5  # functions that are named for each changed rung
@@ -26,7 +26,9 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
         lines += ["", "Besides their code, these kernels differ in:", ""]
         for label in comparison.labels:
             lines += _wrap(f"- {label}")
-    cells = {kernel: [cell(row, kernel, base, comparison) for row in rows] for kernel in kernels}
+    cells = {
+        kernel: [texts.cell(row, kernel, base, comparison) for row in rows] for kernel in kernels
+    }
     first = ["", *(row.title for row in rows)]
     lines += _tables(first, [[kernel, *map(_figure, cells[kernel])] for kernel in kernels])
     others = [kernel for kernel in kernels if kernel != base]
@@ -63,11 +65,6 @@ def _metrics(change: ExactChange) -> str:
 
 def _attribution(change: ExactChange) -> list[str]:
     """The layers and functions that account for a difference; the functions add up to it."""
-    by_layer = [
-        f"{part.layer} {texts.signed(part.difference)}"
-        for part in change.layers
-        if abs(part.difference) >= 0.005
-    ]
     largest, rest = change.functions[:_LARGEST], change.functions[_LARGEST:]
     table = [
         (part.name, texts.count(part.before), texts.count(part.after),
@@ -82,7 +79,7 @@ def _attribution(change: ExactChange) -> list[str]:
         table.append(("not attributed", "", "", texts.signed(change.unattributed), ""))
     titles = ("function", "before", "after", "difference", "note")
     columns = [list(column) for column in zip(titles, *table, strict=True)]
-    return [*_wrap(f"By layer: {', '.join(by_layer)}."), "", *_table(columns, right=(1, 2, 3))]
+    return [*_wrap(f"By layer: {texts.by_layer(change)}."), "", *_table(columns, right=(1, 2, 3))]
 
 
 def _tables(first: list[str], columns: Sequence[list[str]]) -> list[str]:

@@ -11,7 +11,14 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from iopath import texts
-from iopath.comparison import Change, Comparison, ExactChange, ExactComparison, TimeComparison
+from iopath.comparison import (
+    Change,
+    Comparison,
+    ExactChange,
+    ExactComparison,
+    TimeComparison,
+    percent,
+)
 from iopath.profiles import COUNTS, ExactProfile, SampledProfile, Source
 from iopath.result import ExactResult, HardwareResult, Record
 from iopath.samples import COUNTERS
@@ -109,7 +116,7 @@ def _change(first: Record | None, other: Record | None) -> str:
     if not first or not other:
         return ""
     before, after = first.instructions_per_io, other.instructions_per_io
-    return texts.change(after - before, 100 * (after / before - 1) if before else None, 1)
+    return texts.change(after - before, percent(before, after), 1)
 
 
 def layers(found: dict[str, float], unit: str, total: float) -> Table:

@@ -156,7 +156,7 @@ def _(comparison: ExactComparison, top: int, console: Console) -> None:
                 heading = f": {base} to {name}, {texts.signed(change.difference)}"
                 _heading(rung.title, f"{heading} instructions per I/O", console)
                 _print(console, tables.attribution(change, top))
-                _show_layers(change, console)
+                _print_text(console, f"layers: {texts.by_layer(change)}", "italic")
             for text in change.findings:
                 _heading(rung.title, f": {name}: {text}", console)
             _show_long_run(rung.title, f"{base} to {name}", change, top, console)
@@ -190,15 +190,6 @@ def _show_labels(comparison: Comparison, console: Console) -> None:
         _print(console, Text())
     for label in comparison.labels:
         _print_text(console, f"differs  {label}", "dim")
-
-
-def _show_layers(change: ExactChange, console: Console) -> None:
-    parts = [
-        f"{part.layer} {texts.signed(part.difference)}"
-        for part in change.layers
-        if abs(part.difference) >= 0.005
-    ]
-    _print_text(console, f"layers: {', '.join(parts)}", "italic")
 
 
 def _show_long_run(rung: str, names: str, change: ExactChange, top: int, console: Console) -> None:

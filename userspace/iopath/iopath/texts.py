@@ -2,8 +2,10 @@
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
 from collections import Counter
+from dataclasses import dataclass
 
-from iopath.comparison import Change, Comparison, ExactChange, Metric
+from iopath.comparison import Change, Comparison, ExactChange, Metric, percent
+from iopath.result import Row
 
 _VERDICTS = {
     "longer": "longer",
@@ -23,9 +25,10 @@ def signed(value: float) -> str:
     return f"{value:+,.2f}"
 
 
-def change(difference: float, percent: float | None, digits: int = 2) -> str:
-    share = "" if percent is None else f" ({percent:+.{digits}f} %)"
-    return f"{signed(difference)}{share}"
+def change(difference: float, share: float | None, digits: int = 2) -> str:
+    """A difference, and its *share* in per cent."""
+    part = "" if share is None else f" ({share:+.{digits}f} %)"
+    return f"{signed(difference)}{part}"
 
 
 def noise(found: Change) -> str:
@@ -45,6 +48,58 @@ def metric(name: str, found: Metric) -> str:
     if name.endswith("lines"):
         return f"{text} ±{found.noise:.2f}"
     return "" if found.verdict == "same" else text
+
+
+def by_layer(found: ExactChange) -> str:
+    """By how much each layer differs."""
+    return ", ".join(
+        f"{part.layer} {signed(part.difference)}"
+        for part in found.layers
+        if abs(part.difference) >= 0.005
+    )
+
+
+@dataclass
+class Cell:
+    """A kernel's figure, and how it differs from the base's. Without a comparison there is no
+    verdict."""
+
+    instructions: float
+    spread: float
+    change: Change | None = None
+
+    @property
+    def text(self) -> str:
+        """How it differs, if by more than the noise; with a question mark if that is not known."""
+        if self.change is None:
+            return ""
+        if self.change.verdict == "same":
+            return self.change.verdict_text
+        return self.difference + ("?" if self.change.verdict == "unknown" else "")
+
+    @property
+    def difference(self) -> str:
+        return change(self.change.difference, self.change.percent) if self.change else ""
+
+    @property
+    def verdict(self) -> str:
+        return self.change.verdict if self.change else ""
+
+
+def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cell | None:
+    """A kernel's cell of a row."""
+    record, first = row.records.get(kernel), row.records.get(base)
+    if record is None:
+        return None
+    made = Cell(record.instructions_per_io, max(record.spread, record.boot_spread))
+    if comparison:
+        made.change = comparison.of(row.key).get(kernel)
+    elif first and kernel != base:
+        before, after = first.instructions_per_io, record.instructions_per_io
+        made.change = Change(
+            difference=after - before, percent=percent(before, after), noise=None, verdict=""
+        )
+    return made
 
 
 def verdict(comparison: Comparison, name: str) -> str:

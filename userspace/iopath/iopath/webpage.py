@@ -7,7 +7,6 @@ they are looked at, from numbers that the page carries.
 
 import io
 import re
-from dataclasses import dataclass
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -17,55 +16,12 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from iopath import charts, facts, labels, pagedata, texts
-from iopath.comparison import Change, Comparison
+from iopath.comparison import Comparison
 from iopath.kernelinfo import matters
 from iopath.layers import Layers
-from iopath.result import ExactResult, Kernel, Result, Row
+from iopath.result import ExactResult, Kernel, Result
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass
-class Cell:
-    """A kernel's figure, and how it differs from the base's. Without a comparison there is no
-    verdict."""
-
-    instructions: float
-    spread: float
-    change: Change | None = None
-
-    @property
-    def text(self) -> str:
-        """How it differs, if by more than the noise; with a question mark if that is not known."""
-        if self.change is None:
-            return ""
-        if self.change.verdict == "same":
-            return self.change.verdict_text
-        return self.difference + ("?" if self.change.verdict == "unknown" else "")
-
-    @property
-    def difference(self) -> str:
-        return texts.change(self.change.difference, self.change.percent) if self.change else ""
-
-    @property
-    def verdict(self) -> str:
-        return self.change.verdict if self.change else ""
-
-
-def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cell | None:
-    """A kernel's cell of a row."""
-    record, first = row.records.get(kernel), row.records.get(base)
-    if record is None:
-        return None
-    made = Cell(record.instructions_per_io, max(record.spread, record.boot_spread))
-    if comparison:
-        made.change = comparison.of(row.key).get(kernel)
-    elif first and kernel != base:
-        before = first.instructions_per_io
-        difference = record.instructions_per_io - before
-        percent = 100 * difference / before if before else None
-        made.change = Change(difference=difference, percent=percent, noise=None, verdict="")
-    return made
 
 
 def render(result: Result, comparison: Comparison | None, layers: Layers | None = None) -> str:
@@ -109,7 +65,7 @@ def _(result: ExactResult, comparison: Comparison | None, layers: Layers) -> dic
     base = comparison.base if comparison else result.names[0]
     return {
         "rows": [
-            (row, [cell(row, name, base, comparison) for name in result.names])
+            (row, [texts.cell(row, name, base, comparison) for name in result.names])
             for row in result.rows()
         ],
         "ladder": _inline(charts.ladder(result, layers), "ladder"),
