@@ -94,16 +94,23 @@ def run(job: Job) -> Recorded:
     finally:
         cache.release()
     texts = {record.name: record.data.decode(errors="replace") for record in records}
+    symbols = take_symbols(texts, job.image)
+    return Recorded(texts, _pack(symbols.encode()), _pack(counts), tuple(warnings))
+
+
+def take_symbols(texts: dict[str, str], image: Image) -> str:
+    """The functions of the kernel and the modules, as /proc/kallsyms lists them. What they are made
+    from is removed from *texts*, the guest's records by name."""
     symbols = [
         line
         for line in texts.pop(KALLSYMS).splitlines(keepends=True)
         if line.split(" ", 2)[1] in "tTwW"
     ]
-    for name, data in modules_of(job.image.files).items():
+    for name, data in modules_of(image.files).items():
         symbols += modules.kallsyms(name, data, texts)
         for path in modules.section_files(name, data):
             del texts[path]
-    return Recorded(texts, _pack("".join(symbols).encode()), _pack(counts), tuple(warnings))
+    return "".join(symbols)
 
 
 def _pack(data: bytes) -> bytes:

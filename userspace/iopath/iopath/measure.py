@@ -259,9 +259,9 @@ class _Work:
         for at, boots in enumerate(found):
             again = partial(profiled, at=at) if settings.profile else None
             made = assemble.results(name, built.release, boots, again, debug)
-            records |= {run.region: record for run, record in zip(parts[at], made, strict=True)}
+            records |= dict(zip(parts[at], made, strict=True))
         described = kernelinfo.describe(name, built, found[0][0].records(), settings)
-        return described, [records[run.region] for run in possible]
+        return described, [records[run] for run in possible]
 
     def _entry(self, name: str, job: Job) -> Path:
         """The cache entry with what *job* gives."""

@@ -65,7 +65,7 @@ class Settings:
 class Run:
     """One run of ioloop in the guest."""
 
-    region: int
+    region: int = field(compare=False)  # a number of its own in the guest
     rung: Rung
     op: str
     block_size: int
@@ -138,14 +138,17 @@ def unmet(rung: Rung, built: Built) -> str:
 
 
 def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
-    """The runs by guest. Those share a guest whose rungs have one program and load no module with
-    different parameters."""
+    """The runs by guest. Those share a guest whose rungs have one program, load no module with
+    different parameters, and are not to be measured alone."""
     found: list[tuple[Path | None, dict[str, list[str]], list[Run]]] = []
     for run in runs:
         wanted = {module.name: module.words(settings.overrides) for module in run.rung.modules}
         for program, loaded, members in found:
-            if program == run.rung.program and all(
-                loaded.get(name, words) == words for name, words in wanted.items()
+            together = not (run.rung.alone or members[0].rung.alone)
+            if (
+                together
+                and program == run.rung.program
+                and all(loaded.get(name, words) == words for name, words in wanted.items())
             ):
                 loaded |= wanted
                 members.append(run)
@@ -157,13 +160,16 @@ def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
 
 def guests(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
     """The runs by guest, where guests run side by side: groups in parts of like size. How they are
-    split depends on the runs alone, so that a result does not depend on the number of CPUs."""
+    split depends on the runs alone, so that a result does not depend on the number of CPUs. Regions
+    are numbered anew in each guest, so that a run that is alone in its guest always has one plan."""
     found = []
     for members in groups(runs, settings):
         parts = -(-len(members) // _GUEST_RUNS)
         ends = [len(members) * part // parts for part in range(parts + 1)]
         found += [members[begin:end] for begin, end in itertools.pairwise(ends)]
-    return found
+    return [
+        [replace(run, region=number) for number, run in enumerate(members, 1)] for members in found
+    ]
 
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:

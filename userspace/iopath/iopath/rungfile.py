@@ -143,4 +143,5 @@ _FIELDS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "setup": ("setup", "a list of steps", _strings),
     "cleanup": ("cleanup", "a list of steps", _strings),
     "cpus": ("cpus", "a string", _is(str)),
+    "alone": ("alone", "true or false", _is(bool)),
 }

@@ -56,6 +56,7 @@ class Rung:
     program: Path | None = None  # a static program; ioloop if there is none
     round_ios: int | None = None  # I/Os in a round, if it is not the usual number
     own_threads: bool = True  # the program's threads do the I/O, so its counters see it
+    alone: bool = False  # each run has a guest of its own: what ran before would change the figure
 
     @property
     def guest_program(self) -> str:
@@ -204,7 +205,8 @@ _LADDER = (
     ),
 )
 
-# Through requests of blk-mq. Rungs that are not on the ladder are measured only by name.
+# Through requests of blk-mq. Rungs that are not on the ladder are measured only by name. Where the
+# search for a free tag begins is random, and it stays there for the runs that follow.
 _REQUESTS = (
     *_SHAPES,
     ("uring.polled", "io_uring, 32 at a time, polled", (*_URING, "--hipri"), 32),
@@ -213,7 +215,15 @@ _REQUESTS = (
 RUNGS = (
     *_LADDER,
     *(
-        Rung(f"{family}.{name}", f"{about}, {driver}", options, batch, target, modules=modules)
+        Rung(
+            f"{family}.{name}",
+            f"{about}, {driver}",
+            options,
+            batch,
+            target,
+            modules=modules,
+            alone=True,
+        )
         for family, driver, target, modules in (
             ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL_MQ,)),
             ("nullb", "null_blk", _NULL_BLK_DEVICE, (_NULL_BLK,)),

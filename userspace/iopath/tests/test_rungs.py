@@ -81,6 +81,7 @@ needs = ["CONFIG_BLOCK"]
 setup = ["mkdir /x"]
 cleanup = ["rmdir /x"]
 cpus = "1"
+alone = true
 
 [rung.modules]
 blknull = { nr_devices = 1, mode = "mq" }
@@ -93,18 +94,21 @@ blknull = { nr_devices = 1, mode = "mq" }
         "--filename=/dev/blknull0", "--rw=write", "--bs=512", "--pattern=fixed", "--rounds=60",
         "--region=3", "--cpus_allowed=1", "--output-format=json",
     ]  # fmt: skip
+    assert rung.alone
     assert rungs.select([], [rung]) == [rung]
     assert [found.name for found in rungs.select(["x.*", "splice"], [rung])] == ["splice", "x.y"]
 
 
 def test_guests() -> None:
-    """Only rungs that load no module with different parameters share a guest."""
+    """Only rungs that load no module with different parameters share a guest, and none that is
+    to be alone."""
     chosen = rungs.select(["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread"])
     runs, _ = plan.make_runs(Settings(chosen, ops=["read"]))
     found = plan.guests(runs, Settings(chosen))
     assert [[run.rung.name for run in members] for members in found] == [
-        ["syscall", "raw.pread", "dio.pread", "nullb.pread"],
+        ["syscall", "raw.pread", "dio.pread"],
         ["mq.pread"],
+        ["nullb.pread"],
     ]
 
 

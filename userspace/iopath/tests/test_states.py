@@ -18,11 +18,16 @@ from iopath import guest, modules
 from iopath.build import Built, build
 from iopath.cache import Cache
 from iopath.figures import figure
+from iopath.jobs import take_symbols
+from iopath.layers import Layers
 from iopath.machine import Qemu
 from iopath.measure import Session
-from iopath.plan import Image, Run, Settings, groups, make_image, make_runs, modules_of
+from iopath.pathcount import BootProfile
+from iopath.plan import LINE_ROUNDS, Image, Run, Settings, guests, make_image, make_runs, modules_of
+from iopath.programs import guest_program
 from iopath.rungs import select
 from iopath.states import States
+from iopath.symbols import Symbols
 
 pytestmark = pytest.mark.guest
 
@@ -60,18 +65,29 @@ def figures_of(texts: dict[str, str], runs: Sequence[Run]) -> dict[str, float]:
 
 @pytest.mark.parametrize("built", cases(KERNELS, quick=[KERNEL]), indirect=True, scope="module")
 def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None:
-    """Every figure of a resumed guest is the same, to the last digit, as of one that booted and
-    went on, and as of another that is resumed."""
+    """Every figure and every profile of a resumed guest is the same, to the last digit, as of one
+    that booted and went on. The figures are those of a guest without the plugin, too."""
     settings = Settings(rungs=select(()))
     runs, _ = make_runs(settings)
     image = without_long_runs(make_image(built, runs, settings))
     qemu, log = Qemu.find(), tmp_path / "console.log"
     state = states.prepare(qemu, settings.machine, image.start, log)
-    booted, resumed, again = (
-        texts_of(guest.run(qemu, settings.machine, image, log, state=given)[0])
-        for given in (None, state, state)
-    )
-    assert figures_of(resumed, runs) == figures_of(booted, runs) == figures_of(again, runs)
+    texts, profiles = [], []
+    for given in (None, state):
+        records, counts = guest.run(
+            qemu, settings.machine, image, log,
+            plugin=guest_program("pathcount.so"), options=f"lines={LINE_ROUNDS}", state=given,
+        )  # fmt: skip
+        texts.append(texts_of(records))
+        functions = Symbols(take_symbols(texts[-1], image), "")
+        found = BootProfile(counts.decode().splitlines(), functions, Layers())
+        profiles.append({run.title: found.region(run.region, run.ios) for run in runs})
+    texts.append(texts_of(guest.run(qemu, settings.machine, image, log, state=state)[0]))
+    booted, resumed, without = (figures_of(one, runs) for one in texts)
+    assert booted == resumed == without
+    booted, resumed = profiles
+    assert {title for title in booted if booted[title] != resumed[title]} == set()
+    assert all(profile["kernel"] > 0 for title, profile in booted.items() if title != "null")
 
 
 @pytest.mark.parametrize("built", ["debian:5.10", "debian:7.2"], indirect=True, scope="module")
@@ -103,7 +119,7 @@ def test_functions_of_modules(states: States, built: Built, tmp_path: Path) -> N
 
 def figures(states: States, built: Built, settings: Settings, log: Path) -> dict[str, float]:
     found = {}
-    for runs in groups(make_runs(settings)[0], settings):
+    for runs in guests(make_runs(settings)[0], settings):
         image = without_long_runs(make_image(built, runs, settings))
         texts = texts_of(states.run(Qemu.find(), settings.machine, image, log)[0])
         found |= figures_of(texts, runs)
@@ -120,14 +136,18 @@ def figures(states: States, built: Built, settings: Settings, log: Path) -> dict
     scope="module",
 )
 def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> None:
-    """A rung of the ladder has the same figure in the ladder, in the ladder from its end, and
-    alone."""
+    """A rung has the same figure among others, among them in reverse, and alone."""
     log = tmp_path / "console.log"
-    ladder = Settings(rungs=select([]))
+    some = [*select([]), *select(["mq.aio.100", "nullb.pread"])]
+    ladder = Settings(rungs=select(["*"]) if alone == "all" else some)
     wanted = figures(states, built, ladder, log)
     back = replace(ladder, rungs=ladder.rungs[::-1], ops=ladder.ops[::-1])
     others = [figures(states, built, back, log)]
-    single = ladder.rungs if alone == "all" else select(["raw.aio.100", "dio.pread", "buf.*"])
+    single = (
+        ladder.rungs
+        if alone == "all"
+        else select(["raw.aio.100", "dio.pread", "buf.*", "mq.*.100", "nullb.pread"])
+    )
     others += [figures(states, built, replace(ladder, rungs=[rung]), log) for rung in single]
     assert others[0].keys() == wanted.keys()
     differ = {
