@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iopath.result import Figure, Key, size_text, title
+from iopath.result import Figure, Key, OfRung
 
 # Metrics of the long run, and the figure of a record that each one is. They are compared on their
 # own: the median of short rounds does not show what they add.
@@ -129,7 +129,7 @@ class ExactFigure:
 
 
 @dataclass(kw_only=True)
-class RungChange:
+class RungChange(OfRung):
     """How a rung differs on each kernel that has it."""
 
     rung: str
@@ -137,18 +137,6 @@ class RungChange:
     block_size: int
     figures: dict[str, Any]
     differences: dict[str, Any]
-
-    @property
-    def key(self) -> Key:
-        return self.rung, self.op, self.block_size
-
-    @property
-    def title(self) -> str:
-        return title(self.rung, self.op)
-
-    @property
-    def size(self) -> str:
-        return size_text(self.block_size) if self.block_size else ""
 
 
 @dataclass(kw_only=True)

@@ -12,6 +12,7 @@ from iopath.build import Built
 from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine
 from iopath.programs import guest_program
+from iopath.result import title
 from iopath.rungs import OPS, Overrides, Rung, overrides
 
 # Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
@@ -87,7 +88,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        return f"{self.rung.name} {self.op}" if self.rung.target else self.rung.name
+        return title(self.rung.name, self.op)
 
     @property
     def counted(self) -> bool:

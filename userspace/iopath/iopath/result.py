@@ -88,15 +88,12 @@ class KernelName:
     release: str
 
 
-@dataclass(kw_only=True)
-class Record:
-    """One rung, operation and block size on one kernel."""
+class OfRung:
+    """What belongs to one rung, operation and block size. Derived classes have these as fields."""
 
-    kernel: KernelName
     rung: str
     op: str
     block_size: int
-    command: list[str]
 
     @property
     def key(self) -> Key:
@@ -109,6 +106,17 @@ class Record:
     @property
     def size(self) -> str:
         return size_text(self.block_size) if self.block_size else ""
+
+
+@dataclass(kw_only=True)
+class Record(OfRung):
+    """One rung, operation and block size on one kernel."""
+
+    kernel: KernelName
+    rung: str
+    op: str
+    block_size: int
+    command: list[str]
 
 
 @dataclass(kw_only=True)
@@ -158,7 +166,7 @@ class HardwareRecord(Record):
 
 
 @dataclass
-class Row:
+class Row(OfRung):
     """One rung, operation and block size, with the record of each kernel that has it."""
 
     rung: str
@@ -167,13 +175,8 @@ class Row:
     records: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def key(self) -> Key:
-        return self.rung, self.op, self.block_size
-
-    @property
     def title(self) -> str:
-        size = size_text(self.block_size) if self.block_size else ""
-        return " ".join(filter(None, [title(self.rung, self.op), size]))
+        return " ".join(filter(None, [super().title, self.size]))
 
 
 @dataclass(kw_only=True)
