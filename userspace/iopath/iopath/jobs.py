@@ -3,7 +3,7 @@
 
 A job is a value that can be pickled. run() is a function of it alone, so any executor can run it: a
 thread, another process, another machine that has the same files. What a job gives depends only on
-what digest() covers.
+its inputs().
 """
 
 import contextlib
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iopath import guest, modules
+from iopath import modules, states
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.guest import KALLSYMS, Image
 from iopath.machine import Machine, Qemu
 from iopath.plan import modules_of
 from iopath.process import Stopped
-from iopath.states import States
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,7 @@ class Job:
     def inputs(self) -> dict[str, Any]:
         """Everything that the records depend on."""
         return {
-            **guest.inputs(self.qemu, self.machine),
-            "vmlinuz": digest_file(self.image.start.vmlinuz),
-            "start": hashlib.sha256(self.image.start.initramfs()).hexdigest(),
+            **states.inputs(self.qemu, self.machine, self.image.start),
             "image": hashlib.sha256(self.image.payload()).hexdigest(),
             "plugin": digest_file(self.plugin),
             "options": self.options,
@@ -88,7 +85,7 @@ def run(job: Job) -> Recorded:
     warnings: list[str] = []
     cache = Cache(job.cache, warnings.append)
     try:
-        records, counts = States(cache, warnings.append).run(
+        records, counts = states.States(cache, warnings.append).run(
             job.qemu, job.machine, job.image, job.log, job.report, job.plugin, job.options
         )
     finally:

@@ -17,20 +17,21 @@ from iopath.guest import Image, Record, Start, StateError
 from iopath.machine import Machine, Qemu
 
 
+def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, Any]:
+    """Everything that the state of a started guest depends on."""
+    return {
+        **guest.inputs(qemu, machine),
+        "vmlinuz": digest_file(start.vmlinuz),
+        "start": hashlib.sha256(start.initramfs()).hexdigest(),
+    }
+
+
 class States:
     """The saved states in *cache*. *warn* is told when a guest has to boot instead."""
 
     def __init__(self, cache: Cache, warn: Callable[[str], None] = lambda text: None) -> None:
         self._cache = cache
         self._warn = warn
-
-    def inputs(self, qemu: Qemu, machine: Machine, start: Start) -> dict[str, Any]:
-        """What a state is made from."""
-        return {
-            **guest.inputs(qemu, machine),
-            "vmlinuz": digest_file(start.vmlinuz),
-            "start": hashlib.sha256(start.initramfs()).hexdigest(),
-        }
 
     def prepare(
         self,
@@ -47,7 +48,7 @@ class States:
             guest.save(qemu, machine, start, folder, log, progress)
 
         try:
-            entry = self._cache.entry("state", self.inputs(qemu, machine, start), make)
+            entry = self._cache.entry("state", inputs(qemu, machine, start), make)
         except StateError as error:
             self._warn(f"cannot save the guest's state, so each guest boots: {error}")
             return None
