@@ -2,10 +2,11 @@
 """What the modules promise is tested: each promise, broken in the source, turns a test red."""
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mutant import Mutant
 from test_selftests import Kernel, kernel, programs, run, source
 
 from iopath.build import build
@@ -16,17 +17,6 @@ from iopath.states import States
 __all__ = ["kernel", "programs", "source"]
 
 SERIES = "6.12"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """The promise, the source file with a piece of it and what it becomes, and the test."""
-
-    promise: str
-    file: str
-    old: str
-    new: str
-    test: str
 
 
 MUTANTS = [

@@ -9,26 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mutant import Mutant
 
 import iopath
 from iopath.sources import source_root
 
 TESTS = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """The promise, the file of the package with a piece of it, what that becomes, and the test."""
-
-    promise: str
-    file: str
-    old: str
-    new: str
-    test: str
 
 
 MUTANTS = [
