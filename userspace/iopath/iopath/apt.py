@@ -147,8 +147,8 @@ class Apt:
             if Path(name).exists():
                 with Path(name).open(encoding="utf-8", errors="replace") as lines:
                     found += read_index(lines, suite)
-        # What is not signed as it should be, or not as the signed list says. apt goes on with older
-        # lists, if it has any.
+        # Lists with a bad signature, or whose digest differs from the signed one. apt then uses
+        # older lists, if it has any.
         refused = re.findall(
             r"^W: .*?(GPG error: .*)|^E: (Failed to fetch \S+  Hash Sum mismatch)",
             output,
