@@ -162,7 +162,7 @@ def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
 def guests(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
     """The runs by guest, where guests run side by side: groups in parts of like size. How they are
     split depends on the runs alone, so that a result does not depend on the number of CPUs. Regions
-    are numbered anew in each guest, so that a run that is alone in its guest always has one plan."""
+    are numbered in each guest, so that a run that is alone in its guest always has one plan."""
     found = []
     for members in groups(runs, settings):
         parts = -(-len(members) // _GUEST_RUNS)
