@@ -27,6 +27,7 @@ KNOWN = {
     "apt-get": "test_package.py, by dpkg", "bpftrace": "", "cat": "", "cd": "",
     "cp": "test_planted.py", "dd": "",
     "dkms": "test_package.py", "echo": "test_selftests.py, in configfs",
+    "git": "test_planted.py",
     "mkdir": "test_selftests.py, in configfs", "modinfo": "kernelinfo.py", "mokutil": "", "mv": "",
     "perf": "test_package.py", "pipx": "test_install.py, by pip",
     "qemu-system-x86_64": "test_pathcount.py", "rmdir": "test_selftests.py",
@@ -57,14 +58,21 @@ def commands(path: Path) -> Iterator[str]:
 def _is_command(line: str) -> bool:
     word = line.split()[0]
     ours = {f"{place}{name}" for name in ("ioloop", "iopath") for place in ("", "build/bin/")}
-    return word in KNOWN.keys() | ours | {"make", "modprobe", "insmod"} or "/sign-file" in word
+    assigns = bool(re.fullmatch(r"\w+=.*", word))
+    return (
+        assigns
+        or word in KNOWN.keys() | ours | {"make", "modprobe", "insmod"}
+        or "/sign-file" in word
+    )
 
 
 def check_command(line: str) -> None:
     """Fail if a command cannot be right."""
     words = shlex.split(line)
-    while re.fullmatch(r"\w+=.*", words[0]):
+    while words and re.fullmatch(r"\w+=.*", words[0]):
         del words[0]
+    if not words:
+        return
     name = Path(words[0]).name
     if name == "iopath":
         try:

@@ -79,6 +79,14 @@ def test_installed_pages(installed: Path) -> None:
     assert {"ioloop.1", "iopath.1"} <= pages
 
 
+def test_installed_configuration(installed: Path) -> None:
+    """The tutorial's kernel is built with a file that is installed where the tutorial says."""
+    name = "/usr/share/iopath/minimal.config"
+    wanted = (ROOT / "selftests/config/minimal.config").read_bytes()
+    assert (installed / name.removeprefix("/")).read_bytes() == wanted
+    assert f"config={name}\n" in (ROOT / "Documentation/tutorial.rst").read_text()
+
+
 def test_installed_sources_are_whole(installed: Path) -> None:
     """The same files as in the sources, in the programs' copy and in DKMS's."""
     wanted = {path.relative_to(ROOT) for path in module_sources()}

@@ -5,6 +5,8 @@ The kernels are built from the source of one of Debian's with selftests/config/m
 they stay in the user's cache, as do the results of measuring them.
 """
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import Command
+from conftest import IOPATH, Command
 from linux_source import BUILD, LinuxSource
 from test_charts import a_record, a_result
 
@@ -25,6 +27,7 @@ from iopath.layers import Layers
 from iopath.measure import Session
 from iopath.plan import Settings
 from iopath.result import Result
+from iopath.sources import source_root
 
 guest = pytest.mark.guest
 
@@ -338,10 +341,9 @@ def commit(folder: Path, file: str, subject: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-@guest
-def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
-    """Among commits of which one, where the search goes first, does not compile."""
-    tree = tmp_path / "linux"
+def commits(trees: Trees, tree: Path) -> tuple[str, str, str, str]:
+    """Make a repository of a kernel. The commits: a good one, one that does not compile, which is
+    in the middle, the last good one, and one with five more instructions, which is checked out."""
     shutil.copytree(trees.plain(), tree, symlinks=True)
     shutil.rmtree(tree / ".git", ignore_errors=True)
     git(tree, "init", "--quiet")
@@ -355,7 +357,14 @@ def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
     place.write_text(plain)
     last_good = commit(tree, PLACE, "what compiles again")
     plant(tree, NOPS)
-    planted = commit(tree, PLACE, "five more instructions")
+    return good, broken, last_good, commit(tree, PLACE, "five more instructions")
+
+
+@guest
+def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
+    """Among commits of which one, where the search goes first, does not compile."""
+    tree = tmp_path / "linux"
+    good, broken, last_good, planted = commits(trees, tree)
     git(tree, "branch", "--force", "work")
     git(tree, "checkout", "--quiet", "work")
     out = tmp_path / "out.json"
@@ -379,6 +388,58 @@ def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
     # The tree is left as it was.
     assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "work"
     assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+@pytest.mark.long
+@guest
+def test_git_bisect_run(trees: Trees, session: Session, tmp_path: Path) -> None:
+    """The tutorial's recipe finds the commit, and skips the one that does not compile."""
+    tree = tmp_path / "linux"
+    good, broken, _, planted = commits(trees, tree)
+    git(tree, "tag", "v6.12", good)
+    git(tree, "tag", "v6.13", planted)
+    text = (source_root() / "Documentation/tutorial.rst").read_text().partition("Which commit?")[2]
+    (recipe,) = re.findall(r"^    git checkout .*\n(?:    .*\n|\n)+", text, re.MULTILINE)
+    (search,) = re.findall(r"^    git bisect start .*\n(?:    .*\n)+", text, re.MULTILINE)
+    (tmp_path / "recipe").write_text(recipe + search)
+    surroundings = {
+        **os.environ,
+        "IOPATH_CACHE": str(session.cache.root),
+        "PATH": f"{source_root()}/build/bin:{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["sh", "-ex", tmp_path / "recipe"], cwd=tree, env=surroundings, timeout=3600,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert f"{planted} is the first bad commit" in done.stdout, done.stdout
+    assert f"git bisect skip {broken}" in git(tree, "bisect", "log")
+
+
+def test_git_bisect_run_with_results(history: Path, listed: Command, tmp_path: Path) -> None:
+    """The exit status of compare is what git expects: good, bad, or not to be judged."""
+    for name, by in {"2000": 0.0, "2007": 7.0}.items():
+        record = a_record("k", "dio.pread", "read", 4096, stacks=None)
+        for figure in ("instructions_per_io", "mean", "with_deferred"):
+            record[figure] += by
+        for boots in ("boots", "mean_boots", "with_deferred_boots"):
+            record[boots] = [figure + by for figure in record[boots]]
+        (tmp_path / name).write_text(json.dumps(a_result([record])))
+    (tmp_path / "broken").write_text("{}")
+    shutil.copy(tmp_path / "2000", tmp_path / "good.json")
+    step = (
+        "cp ../$(cut -d' ' -f1 figure) ../now.json;"
+        f" {IOPATH} compare ../good.json ../now.json --rung dio.pread --op read --fail-above 0.1"
+    )
+    git(history, "bisect", "start", "HEAD", "HEAD~6")
+    done = subprocess.run(
+        ["git", "bisect", "run", "sh", "-c", step], cwd=history, env=listed.env,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "commit 5" in git(history, "show", "--no-patch", "refs/bisect/bad")
+    assert re.search(r"^git bisect skip \w+", git(history, "bisect", "log"), re.MULTILINE)
 
 
 class Figures:
