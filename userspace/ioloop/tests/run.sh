@@ -379,17 +379,53 @@ rm -f made_up.*
 
 # calls PROGRAM ARGS...: which system calls do the I/O of this line, and how
 calls() {
-	strace -f -qq -o trace \
+	rm -f trace trace.*
+	strace -ff -qq -o trace \
 		-e trace=openat,open,pread64,pwrite64,preadv2,io_submit "$@" \
 		--output=traced >/dev/null 2>>err
+	cat trace.* >trace
 	grep -o 'pread64\|pwrite64\|preadv2\|io_submit\|"[^"/]*", [^)]*O_DIRECT' \
 		trace | sed 's/.*O_DIRECT/O_DIRECT/' | sort -u
+}
+
+# places FILE: which blocks the last line of calls() read and wrote
+places() {
+	python3 - trace >"$1" <<-'PYTHON'
+	import re, sys
+	trace = open(sys.argv[1]).read()
+	ios = re.findall(r"p(read|write)64\(.*, (\d+), (\d+)\) = ", trace)
+	ios += [(op.lower(), size, at) for op, size, at in re.findall(
+	    r"CMD_P(READ|WRITE),.*?aio_nbytes=(\d+), aio_offset=(\d+)", trace)]
+	# Neither what the dynamic loader reads nor /proc/stat is whole blocks.
+	print(*sorted({f"{op} {int(size)} {int(at)}" for op, size, at in ios
+	               if not int(size) % 4096}), sep="\n")
+	PYTHON
+}
+
+# same_places: fio.places and ours.places are the same or, where directions or
+# places are drawn, blocks of the same size in the same part of the file
+same_places() {
+	case ${line[*]} in
+	*=null*) ;;
+	*rw=read* | *rw=write*)
+		grep -q "[0-9]" ours.places && diff fio.places ours.places ;;
+	*) python3 - ;;
+	esac <<-'PYTHON'
+	def blocks(name):
+	    ios = [line.split() for line in open(name).read().splitlines()]
+	    for op, size, at in ios:
+	        assert int(at) % int(size) == 0, (op, size, at)
+	        assert int(at) + int(size) <= 1 << 20, (op, size, at)
+	    return {size for _, size, _ in ios}, {op for op, _, _ in ios}
+	fio, ours = blocks("fio.places"), blocks("ours.places")
+	assert fio == ours, (fio, ours)
+	PYTHON
 }
 
 # The command line of fio's HOWTO, and jobs of its examples as command lines
 # (fio-*.fio, null.fio, tiobench-example.fio), each as it is, until Ctrl-C.
 # Then a shorter one, which fio runs as well: both do as many I/Os of as many
-# bytes by the same system calls.
+# bytes by the same system calls at the same places.
 truncate -s 10G fio-{rand,seq}-{reads,read,write,RW}
 truncate -s 64m random-writers.{0,1,2,3}.0
 truncate -s 512m f{1,4}.{0,1,2,3}.0
@@ -425,10 +461,14 @@ while read -r -a line; do
 				  o["ioengine"] == "null")'
 	verdict $? "line $number of fio means as many I/Os and bytes"
 	calls fio "${short[@]}" >fio.calls
+	places fio.places
 	calls "$ioloop" "${short[@]}" >ours.calls
+	places ours.places
 	diff fio.calls ours.calls >>err &&
 		{ [ -s ours.calls ] || [[ ${line[*]} == *null* ]]; }
 	verdict $? "line $number of fio means the same system calls"
+	same_places >>err 2>&1
+	verdict $? "line $number of fio means the same places"
 done <<'EOF'
 --name=random-writers --ioengine=libaio --iodepth=4 --rw=randwrite --bs=32k --direct=0 --size=64m --numjobs=4
 --name=fio-rand-read --filename=fio-rand-read --rw=randread --bs=4K --direct=0 --numjobs=1 --time_based --runtime=900 --size=10G --ioengine=libaio --iodepth=16
@@ -455,7 +495,7 @@ batches() {
 [ "$(batches fio)" = "8 8 8 8 8 8 8 8 " ] &&
 	[ "$(batches "$ioloop")" = "8 8 8 8 8 8 8 8 " ]
 verdict $? "batches are those of fio with its options for them"
-rm -f fio-* random-writers.* f[14].* fio.* ours.calls traced trace
+rm -f fio-* random-writers.* f[14].* fio.* ours.* traced trace trace.*
 cd "$OLDPWD" || exit 1
 
 run --ioengine=null --number_ios=5 --output="$dir/report" \
