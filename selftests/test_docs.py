@@ -126,23 +126,61 @@ def test_planted(line: str) -> None:
         check_command(line)
 
 
+RESULTS = ROOT / "Documentation/results"
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def row_of_results(rung: str) -> list[float]:
+    """The figures of a rung on 5.10, 6.1, 6.12, 7.2 and 7.3, as the committed results have them."""
+    text = (RESULTS / "five-kernels.md").read_text()
+    (row,) = re.findall(rf"^\| {re.escape(rung)} +\|([ |\d.,]+)\|$", text, re.MULTILINE)
+    return [number(cell) for cell in row.split("|")]
+
+
+def layers_of_results(kernel: str) -> dict[str, float]:
+    """By how much the layers of dio.pread read differ from those on 5.10."""
+    text = (RESULTS / "five-kernels.md").read_text()
+    _, _, section = text.partition(f"### dio.pread read 4 KiB: debian:5.10 to {kernel}\n")
+    line = " ".join(re.search(r"By layer: (.*?)\.\n\n", section, re.DOTALL)[1].split())
+    return {
+        layer: number(by) for layer, _, by in (part.rpartition(" ") for part in line.split(", "))
+    }
+
+
 def test_the_readme_shows_what_the_results_say() -> None:
-    """The figures of the README's comparison are those of the committed results."""
-    shown = re.search(
-        r"^     dio\.pread read +4 KiB +([\d,.]+) +([\d,.]+) +([-+][\d,.]+)",
-        (ROOT / "README.md").read_text(),
-        re.MULTILINE,
+    """Every figure of the README's comparison is that of the committed results, or follows."""
+    text = (ROOT / "README.md").read_text()
+    block = re.search(r"<!-- compare -->(.*?)<!-- end -->", text, re.DOTALL)[1]
+    row = re.search(
+        r"^    dio\.pread read +([\d,.]+) +([\d,.]+) +([-+][\d,.]+) ", block, re.MULTILINE
     )
-    rows = re.findall(
-        r"^\| dio\.pread read 4 KiB +\|(.*)\|$",
-        (ROOT / "Documentation/results/five-kernels.md").read_text(),
-        re.MULTILINE,
-    )
-    figures = [cell.strip() for cell in rows[0].split("|")]  # 5.10, 6.1, 6.12, 7.2, 7.3
-    assert shown
-    assert [shown[1], shown[2]] == [figures[1], figures[3]]
-    before, after, difference = (float(text.replace(",", "")) for text in shown.groups())
+    before, after, difference = map(number, row.groups())
+    figures = row_of_results("dio.pread read 4 KiB")
+    assert [before, after] == [figures[1], figures[3]]
     assert after - before == pytest.approx(difference, abs=0.005)
+    percent = f"({difference / before:+.1%})".replace("%", " %")
+    # The verdict, the row and the heading.
+    assert block.count(f"{difference:+.2f} {percent}") == 2
+    assert f"to debian:7.2, {difference:+.2f} instructions per I/O" in block
+    functions = re.findall(r"^ +([-+][\d,.]+)  ", block, re.MULTILINE)
+    assert len(functions) > 5
+    assert sum(map(number, functions)) == pytest.approx(difference, abs=0.01)
+    old, new = layers_of_results("debian:6.1"), layers_of_results("debian:7.2")
+    verdict = re.search(r" %\): (.*?)\.\n\n", block, re.DOTALL)[1]
+    for part in " ".join(verdict.split()).split(", "):
+        layer, _, by = part.rpartition(" ")
+        assert new.get(layer, 0) - old.get(layer, 0) == pytest.approx(number(by), abs=0.51), layer
+
+
+def test_the_picture_shows_what_the_results_say() -> None:
+    """The README's picture has the figures of the committed results on all five kernels."""
+    shown = re.findall(r">([\d,]+\.\d\d)<", (RESULTS / "ladder.svg").read_text())
+    for rung in ("syscall", "raw.pread read 4 KiB", "dio.pread read 4 KiB"):
+        figures = [f"{figure:,.2f}" for figure in row_of_results(rung)]
+        assert any(shown[at : at + 5] == figures for at in range(len(shown))), rung
 
 
 def test_sphinx() -> None:
