@@ -50,6 +50,8 @@ check "make unload" make -s -C iopath-* unload
 check "the modules are gone" test ! -e /sys/module/biogen -a ! -e /sys/module/blknull
 # From the packages.
 check "install" dpkg -i /mnt/iopath_*.deb /mnt/iopath-dkms_*.deb
+check "the tutorial and its configuration" \
+	test -f /usr/share/doc/iopath/tutorial.rst.gz -a -f /usr/share/iopath/minimal.config
 check "DKMS built the modules" says "installed" dkms status
 cp /usr/share/doc/iopath-dkms/examples/iopath.conf /etc/modprobe.d
 check "modprobe loads both" modprobe biogen
