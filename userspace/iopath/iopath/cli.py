@@ -29,6 +29,7 @@ from iopath import (
 )
 from iopath.build import image_inputs
 from iopath.cache import Cache, cache_root
+from iopath.comparison import Comparison
 from iopath.errors import IopathError, Regressed, UsageError
 from iopath.layers import Layers
 from iopath.machine import Machine
@@ -161,9 +162,7 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     limits_ = limits.read(args.limits, _added(args)) if args.limits else []
     whole, comparison = compare.compare_all(_parts(session, args), layers, anyway=args.anyway)
     output.write(args, whole, comparison, layers)
-    terminal.show_comparison(comparison, args.top, out)
-    out.print()
-    terminal.show_header(whole, out)
+    _show_comparison(comparison, whole, args, out)
     if args.fail_above is not None or limits_:
         found = limits.regressions(comparison, args.fail_above, limits_)
         if found:
@@ -191,7 +190,18 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
     comparison = compare.compare(whole, layers)
     output.write(args, whole, comparison, layers)
     say(f"first bad: {whole.names[1]}")
-    terminal.show_comparison(comparison, args.top, out)
+    _show_comparison(comparison, whole, args, out)
+
+
+def _show_comparison(
+    comparison: Comparison, whole: Result, args: argparse.Namespace, out: Console
+) -> None:
+    if args.all:
+        terminal.show_all(comparison, out, args.top)
+        out.print()
+        terminal.show_header(whole, out)
+    else:
+        terminal.show_comparison(comparison, out, args.top)
 
 
 def _debian_spec(name: str) -> str:

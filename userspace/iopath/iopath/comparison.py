@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The types of a comparison: how results differ from the first one, rung by rung."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,25 @@ class Change:
     @property
     def verdict_text(self) -> str:
         return self.verdict
+
+    @property
+    def is_news(self) -> bool:
+        """Whether there is more to say than that it is the same."""
+        return self.differs
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The lower it is, the more the change matters."""
+        unknown = self.verdict == "unknown"
+        if self.grew or (unknown and self.difference > 0):
+            group = 0
+        elif self.verdict == "shorter" or (unknown and self.difference < 0):
+            group = 1
+        else:
+            group = 2
+        # A figure that was 0 has no percentage.
+        size = math.inf if self.percent is None else abs(self.percent)
+        return group, -size
 
     def metric(self, name: str) -> "Metric | None":
         """The change of a metric besides the figure itself."""
@@ -106,6 +126,15 @@ class ExactChange(Change):
         return self.verdict != "same" or self.moved
 
     @property
+    def is_news(self) -> bool:
+        return self.differs or bool(self.findings) or bool(self.telling)
+
+    @property
+    def telling(self) -> list[str]:
+        """The metrics of the long run that the figure does not show."""
+        return [name for name, part in self.metrics.items() if part.telling]
+
+    @property
     def is_explained(self) -> bool:
         """Whether it is worth showing the functions: the sum changed, or they cancel each other."""
         return bool(self.functions) and (self.verdict in ("longer", "shorter") or self.moved)
@@ -138,11 +167,18 @@ class RungChange(OfRung):
     figures: dict[str, Any]
     differences: dict[str, Any]
 
+    def figure(self, kernel: str) -> float | None:
+        """The figure that is judged, instructions or ns; None if the kernel has none."""
+        raise NotImplementedError
+
 
 @dataclass(kw_only=True)
 class ExactRungChange(RungChange):
     figures: dict[str, ExactFigure]
     differences: dict[str, ExactChange]
+
+    def figure(self, kernel: str) -> float | None:
+        return self.figures[kernel].instructions if kernel in self.figures else None
 
 
 @dataclass(kw_only=True)
@@ -150,6 +186,9 @@ class TimeRungChange(RungChange):
     figures: dict[str, dict[str, Figure]]
     differences: dict[str, Change]
     counted: dict[str, dict[str, Change]]  # of the processor's counters
+
+    def figure(self, kernel: str) -> float | None:
+        return self.figures[kernel]["ns"].median if kernel in self.figures else None
 
 
 @dataclass(kw_only=True)
@@ -161,9 +200,28 @@ class Comparison:
     labels: list[str]
     rungs: list[Any]
 
+    @property
+    def names(self) -> list[str]:
+        return [self.base, *self.others]
+
+    @property
+    def sizes(self) -> set[int]:
+        """The block sizes of its rungs."""
+        return {rung.block_size for rung in self.rungs if rung.block_size}
+
     def of(self, key: Key) -> dict[str, Any]:
         """The differences of a rung, by kernel."""
         return next((rung.differences for rung in self.rungs if rung.key == key), {})
+
+    def ranked(self, name: str) -> list[Any]:
+        """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
+        per cent, the shorter ones by per cent, then those that are the same only in sum."""
+        found = [
+            (rung.differences[name].rank, rung)
+            for rung in self.rungs
+            if name in rung.differences and rung.differences[name].is_news
+        ]
+        return [rung for _, rung in sorted(found, key=lambda one: one[0])]
 
     @property
     def has_unknown(self) -> bool:

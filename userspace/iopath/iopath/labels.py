@@ -9,6 +9,9 @@ from iopath.result import Kernel
 
 _LISTED = 20  # more options than this are counted, not listed
 
+_GROUPS = ("options", "other options", "options that some kernels lack")
+_KINDS = ("compiler", *_GROUPS, "options of modules", "shims")  # what labels begin with
+
 
 def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
     """What differs between the kernels besides their code."""
@@ -34,6 +37,24 @@ def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     return found
 
 
+def brief(found: Sequence[str]) -> list[str]:
+    """Labels in a few words: the kinds of those that each pair of kernels may have on one line, the
+    others in full."""
+    kinds = [label.partition(":")[0] for label in found]
+    usual = [kind for kind in kinds if kind in _KINDS]
+    full = [label for label, kind in zip(found, kinds, strict=True) if kind not in _KINDS]
+    return [*full, ", ".join(usual)] if usual else full
+
+
+def _short(values: Sequence[str]) -> list[str]:
+    """The values of an option; of lists (LSM) only the entries that some of them lack."""
+    if any("," in value for value in values):
+        lists = [value.split(",") for value in values]
+        common = set.intersection(*map(set, lists))
+        values = [",".join(entry for entry in one if entry not in common) for one in lists]
+    return [value or "-" for value in values]
+
+
 def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
     """The options that differ: those that affect path length, other built-in options, options that
     some kernels lack. Options of modules come last: guests do not load those modules."""
@@ -47,14 +68,13 @@ def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
             groups["options that some kernels lack"][option] = values
         else:
             groups["other options"][option] = values
-    for name in ("options", "other options", "options that some kernels lack"):
+    for name in _GROUPS:
         found = groups[name]
         if len(found) > _LISTED and name != "options":
             yield f"{name}: {len(found)} (--json lists them)"
         elif found:
             yield f"{name}: " + ", ".join(
-                f"{option} {'/'.join(value or '-' for value in values)}"
-                for option, values in found.items()
+                f"{option} {'/'.join(_short(values))}" for option, values in found.items()
             )
     if modules := groups["options of modules"]:
         yield f"options of modules: {len(modules)} (--json lists them)"

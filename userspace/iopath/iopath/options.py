@@ -191,8 +191,13 @@ def parser() -> argparse.ArgumentParser:
             help="boot each kernel N times, with different seeds (default: %(default)s)",
         )  # fmt: skip
         command.add_argument(
-            "--top", type=_number(1, 10000, "functions"), default=15, metavar="N",
-            help="functions to show for each difference (default: 15)",
+            "--all", action="store_true",
+            help="show every rung, with the functions of each difference, and the facts",
+        )  # fmt: skip
+        command.add_argument(
+            "--top", type=_number(1, 10000, "functions"), metavar="N",
+            help="functions to show: of the largest difference (default: 5 or more), or with --all"
+            " of each (default: 15)",
         )  # fmt: skip
     for command in (profiling, comparing, bisecting):
         command.add_argument(

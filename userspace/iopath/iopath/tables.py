@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables for the terminal. Figures are never cut: a table may be wider than the terminal."""
 
+import itertools
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from rich import box
 from rich import table as rich_table
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.text import Text
 
 from iopath import texts
@@ -16,6 +18,7 @@ from iopath.comparison import (
     Comparison,
     ExactChange,
     ExactComparison,
+    RungChange,
     TimeComparison,
     percent,
 )
@@ -23,41 +26,118 @@ from iopath.profiles import COUNTS, ExactProfile, SampledProfile, Source
 from iopath.result import ExactResult, HardwareResult, Record
 from iopath.samples import COUNTERS
 
-_WIDEST = 1 << 20
+
+@dataclass
+class _Column:
+    title: str
+    justify: JustifyMethod = "left"
+    style: str = ""
+    wraps: bool = False
+    joined: bool = False  # in one part of a split table with the column before
+    cells: list[Text] = field(default_factory=list)
+
+    @property
+    def least(self) -> int:
+        """The narrowest it may be: whole cells, or whole words if it wraps."""
+        words = self.title.splitlines()
+        for cell in self.cells:
+            words += cell.plain.split() if self.wraps else [cell.plain]
+        return max(map(cell_len, words), default=0)
 
 
-class Table(rich_table.Table):
-    """A table whose strings are text: brackets in names are no markup."""
+_GAP = 2  # columns between two columns of a table
+
+
+class Table:
+    """A table whose strings are text: brackets in names are no markup.
+
+    No cell is cut. If a table is wider than the terminal, it is split into several. Each of them
+    has the first columns, which have the *titles*, and as many of the others as fit.
+    """
 
     def __init__(self, *titles: str) -> None:
-        super().__init__(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-        for text in titles:
-            self.text_column(text)
+        self._leading = len(titles)
+        self._columns = [_Column(title) for title in titles]
+        self._styles: list[str] = []
+        self._sections: set[int] = set()  # rows that begin a section
 
-    def text_column(self, title: str, *, wraps: bool = False) -> None:
-        width = None if wraps else cell_len(title)
-        self.add_column(Text(title), no_wrap=not wraps, min_width=width)
+    def text_column(self, title: str, *, wraps: bool = False, joined: bool = False) -> None:
+        self._columns.append(_Column(title, wraps=wraps, joined=joined))
 
-    def number_column(self, title: str, style: str = "") -> None:
-        width = cell_len(title)
-        self.add_column(Text(title), justify="right", style=style, no_wrap=True, min_width=width)
+    def number_column(self, title: str, style: str = "", *, joined: bool = False) -> None:
+        self._columns.append(_Column(title, "right", style, joined=joined))
 
     def row(self, *cells: str | Text, style: str = "") -> None:
-        texts = [Text(cell) if isinstance(cell, str) else cell for cell in cells]
-        for column, text in zip(self.columns, texts, strict=False):
-            if column.min_width is not None:
-                column.min_width = max(column.min_width, text.cell_len)
-        self.add_row(*texts, style=style)
+        """Add a row. Cells that are left out are empty."""
+        for column, cell in itertools.zip_longest(self._columns, cells, fillvalue=""):
+            column.cells.append(Text(cell) if isinstance(cell, str) else cell)
+        self._styles.append(style)
+
+    def add_section(self) -> None:
+        self._sections.add(len(self._styles))
+
+    @property
+    def least(self) -> int:
+        """The width below which it is split."""
+        return _width(self._columns)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        least = self.__rich_measure__(console, options.update(max_width=_WIDEST)).minimum
-        width = max(least, options.max_width)
-        return super().__rich_console__(console, options.update(width=width))
+        for number, columns in enumerate(self._split(options.max_width)):
+            if number:
+                yield Text()
+            width = max(_width(columns), options.max_width)
+            yield from console.render(self._part(columns), options.update(width=width))
+
+    def _split(self, width: int) -> Iterator[list[_Column]]:
+        """The columns of each part."""
+        leading, others = self._columns[: self._leading], self._columns[self._leading :]
+        groups: list[list[_Column]] = []
+        for column in others:
+            if column.joined and groups:
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        part = list(leading)
+        for group in groups:
+            if len(part) > len(leading) and _width([*part, *group]) > width:
+                yield part
+                part = list(leading)
+            part += group
+        yield part
+
+    def _part(self, columns: Sequence[_Column]) -> rich_table.Table:
+        made = rich_table.Table(
+            box=box.SIMPLE_HEAD,
+            header_style="bold",
+            pad_edge=False,
+            show_edge=False,
+            padding=(0, _GAP - 1, 0, 0),
+            show_header=any(column.title for column in columns),
+        )
+        for column in columns:
+            made.add_column(
+                Text(column.title),
+                justify=column.justify,
+                style=column.style,
+                no_wrap=not column.wraps,
+                min_width=column.least,
+            )
+        for at, style in enumerate(self._styles):
+            if at in self._sections:
+                made.add_section()
+            made.add_row(*(column.cells[at] for column in columns), style=style)
+        return made
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The lines of a text. No word is cut."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    """The lines of a text. No word is cut, and a number stays with its per cent sign."""
+    text = text.replace(" %", "\u00a0%")
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def side_by_side(rows: Sequence[tuple[str, str]], width: int) -> Text:
@@ -83,16 +163,15 @@ def ladder(result: ExactResult) -> Table:
     base, *others = result.names
     rows = result.rows()
     several = len({row.block_size for row in rows if row.block_size}) > 1
-    table = Table("rung", "op")
-    table.number_column("size")
+    table = Table("rung", "op", "size")
     for name in (base, *others):
         table.number_column(name)
-        table.number_column("spread", style="dim")
+        table.number_column("spread", style="dim", joined=True)
         if name != base:
-            table.number_column("change")
+            table.number_column("change", joined=True)
     if not others:
         table.number_column("mean")
-        table.number_column("with deferred work")
+        table.number_column("with deferred work", joined=True)
     previous = ""
     for row in rows:
         record = next(iter(row.records.values()))
@@ -131,7 +210,8 @@ def layers(found: dict[str, float], unit: str, total: float) -> Table:
 
 def functions(profile: ExactProfile, top: int) -> Table:
     """The counts of the functions with the most instructions."""
-    table = Table("function", "layer")
+    table = Table("function")
+    table.text_column("layer")
     for name in COUNTS:
         table.number_column(name, style="" if name == "instructions" else "dim")
     for function in profile.functions[:top]:
@@ -181,21 +261,38 @@ def _changes_of(comparison: Comparison, *titles: str) -> Table:
     table.number_column(comparison.base)
     for name in comparison.others:
         table.number_column(name)
-        table.number_column("change")
-        table.number_column("noise", style="dim")
-        table.text_column("verdict")
+        table.number_column("change", joined=True)
+        table.number_column("noise", style="dim", joined=True)
+        table.text_column("verdict", joined=True)
     return table
+
+
+def _colour(change: Change) -> str:
+    return {"longer": "red", "shorter": "green"}.get(change.verdict, "")
 
 
 def _change_cells(change: Change | None) -> list[str | Text]:
     if change is None:
         return ["", "", ""]
-    colour = {"longer": "red", "shorter": "green"}.get(change.verdict, "")
     return [
         texts.change(change.difference, change.percent),
         texts.noise(change),
-        Text(change.verdict_text, style=colour),
+        Text(change.verdict_text, style=_colour(change)),
     ]
+
+
+def _rung_table(found: Comparison) -> Table:
+    """A table with a column for rungs, and one for sizes if there are several."""
+    return Table("rung", "size") if len(found.sizes) > 1 else Table("rung")
+
+
+def _rung_cells(found: Comparison, rung: RungChange) -> list[str | Text]:
+    return [rung.title, rung.size] if len(found.sizes) > 1 else [rung.title]
+
+
+def _figure(rung: RungChange, kernel: str) -> str:
+    figure = rung.figure(kernel)
+    return "-" if figure is None else texts.count(figure)
 
 
 def comparison(found: ExactComparison) -> Table:
@@ -208,6 +305,71 @@ def comparison(found: ExactComparison) -> Table:
             cells.append(texts.count(figure.instructions) if figure else "-")
             if name != found.base:
                 cells += _change_cells(rung.differences.get(name))
+        table.row(*cells)
+    return table
+
+
+_HALF = 9  # columns of a bar to either side of its axis; fewer if there is no room
+_LEAST_HALF = 4
+
+
+def digest(
+    found: Comparison, rungs: Sequence[RungChange], width: int, *, ascii_only: bool
+) -> Table:
+    """Some rungs of a comparison, in a line each: how they differ, with a bar, and what moved them
+    most. Figures are left out if *width* has no room for them."""
+    if len(found.others) > 1:
+        made = _digest_of_several(found, rungs, found.names)
+        if made.least <= width:
+            return made
+        return _digest_of_several(found, rungs, [n.replace(":", ":\n", 1) for n in found.names])
+    made = _digest(found, rungs, _HALF, figures=True, ascii_only=ascii_only)
+    if made.least <= width:
+        return made
+    room = width - _digest(found, rungs, 0, figures=False, ascii_only=ascii_only).least
+    half = min(_HALF, max(_LEAST_HALF, room // 2))
+    return _digest(found, rungs, half, figures=False, ascii_only=ascii_only)
+
+
+def _digest(
+    found: Comparison, rungs: Sequence[RungChange], half: int, *, figures: bool, ascii_only: bool
+) -> Table:
+    (name,) = found.others
+    changes = [rung.differences[name] for rung in rungs]
+    largest = texts.largest(changes)
+    table = _rung_table(found)
+    if figures:
+        table.number_column(found.base)
+        table.number_column(name, joined=True)
+    table.number_column("change", joined=True)
+    table.text_column("", joined=True)
+    table.text_column("most of it", joined=True)
+    for rung, change in zip(rungs, changes, strict=True):
+        bar = texts.bar(change.percent, largest, half, ascii_only=ascii_only)
+        if not any(change.difference < 0 for change in changes):
+            bar = bar[half:]
+        cells: list[str | Text] = _rung_cells(found, rung)
+        if figures:
+            cells += [_figure(rung, kernel) for kernel in (found.base, name)]
+        colour = _colour(change)
+        cells += [Text(texts.brief(change), colour), Text(bar, colour), texts.top_mover(change)]
+        table.row(*cells)
+    return table
+
+
+def _digest_of_several(
+    found: Comparison, rungs: Sequence[RungChange], titles: Sequence[str]
+) -> Table:
+    """The changes on each kernel in per cent."""
+    table = _rung_table(found)
+    for title in titles:
+        table.number_column(title)
+    for rung in rungs:
+        cells = [*_rung_cells(found, rung), _figure(rung, found.base)]
+        for name in found.others:
+            change = rung.differences.get(name)
+            text = texts.share(change) if change else "-"
+            cells.append(Text(text, _colour(change) if change else ""))
         table.row(*cells)
     return table
 
@@ -239,34 +401,56 @@ def metrics(found: ExactComparison, name: str) -> Table | None:
 _NAMED = ("locked", "indirect", "reads", "writes")
 
 
-def attribution(change: ExactChange, top: int) -> Table:
-    """The functions that account for a difference."""
-    table = Table("function", "layer")
+def movers(change: ExactChange, top: int) -> Table:
+    """The functions that account for most of a difference, in a line each."""
+    table = Table()
+    table.number_column("")
+    table.text_column("", joined=True)
+    table.text_column("", wraps=True, joined=True)
+    for row in change.functions[:top]:
+        name = f"{row.name}, {row.note}" if row.note else row.name
+        table.row(texts.signed(row.difference), row.layer, name)
+    rest = change.functions[top:]
+    if rest:
+        total = texts.signed(sum(row.difference for row in rest))
+        table.row(total, "", f"{len(rest)} more functions", style="dim")
+    return table
+
+
+def attribution(change: ExactChange, top: int, width: int) -> Table:
+    """The functions that account for a difference. If *width* is too small for a column of notes,
+    they are below the functions."""
+    wide = _attribution(change, top, None)
+    return wide if wide.least <= width else _attribution(change, top, width)
+
+
+def _attribution(change: ExactChange, top: int, width: int | None) -> Table:
+    table = Table("function") if width else Table("function", "layer")
     for name in ("before", "after", "difference"):
-        table.number_column(name)
-    table.text_column("", wraps=True)
+        table.number_column(name, joined=True)
+    if not width:
+        table.text_column("", wraps=True, joined=True)
     for row in change.functions[:top]:
         counts = ", ".join(
             f"{name} {texts.signed(row.counts[name])}" for name in _NAMED if name in row.counts
         )
-        table.row(
-            row.name,
-            row.layer,
-            texts.count(row.before),
-            texts.count(row.after),
-            texts.signed(row.difference),
-            "; ".join(filter(None, [row.note, counts])),
-        )
+        figures = [texts.count(row.before), texts.count(row.after), texts.signed(row.difference)]
+        notes = [part for part in (row.note, counts) if part]
+        if width:
+            table.row(row.name, *figures)
+            for line in wrap("; ".join([row.layer, *notes]), max(width - 40, 20)):
+                table.row(f"  {line}", style="dim")
+        else:
+            table.row(row.name, row.layer, *figures, "; ".join(notes))
     rest = change.functions[top:]
+    blank = [""] * (2 if width else 3)
     if rest:
         total = sum(row.difference for row in rest)
-        table.row(f"{len(rest)} more functions", "", "", "", texts.signed(total), style="dim")
+        table.row(f"{len(rest)} more functions", *blank, texts.signed(total), style="dim")
     if abs(change.unattributed) >= 0.005:
-        table.row(
-            "clock against profile", "", "", "", texts.signed(change.unattributed), style="dim"
-        )
+        table.row("clock against profile", *blank, texts.signed(change.unattributed), style="dim")
     table.add_section()
-    table.row("all", "", "", "", texts.signed(change.difference), style="bold")
+    table.row("all", *blank, texts.signed(change.difference), style="bold")
     return table
 
 
@@ -277,8 +461,8 @@ def times(result: HardwareResult) -> Table:
     """The ladder of a machine."""
     records = result.results
     counted = [name for name in COUNTERS if any(name in (r.figures or {}) for r in records)]
-    table = Table("rung", "op")
-    for text in ("size", "ns", "95 %", "A/A", *(name.replace("_", " ") for name in counted)):
+    table = Table("rung", "op", "size")
+    for text in ("ns", "95 %", "A/A", *(name.replace("_", " ") for name in counted)):
         table.number_column(text, style="dim" if text in ("95 %", "A/A") else "")
     for record in records:
         figures = record.figures or {}

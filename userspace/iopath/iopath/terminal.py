@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Print results and comparisons. What is printed depends on the kind of result."""
 
+import io
 import os
 import re
 import sys
@@ -11,11 +12,18 @@ from typing import Any, TextIO
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from iopath import tables, texts
-from iopath.comparison import Comparison, ExactChange, ExactComparison, TimeComparison
+from iopath import labels, tables, texts
+from iopath.comparison import (
+    Change,
+    Comparison,
+    ExactChange,
+    ExactComparison,
+    RungChange,
+    TimeComparison,
+)
 from iopath.facts import facts
 from iopath.kernels import DebianKernel
-from iopath.result import ExactResult, HardwareResult, Result
+from iopath.result import ExactResult, HardwareResult, Key, Result
 from iopath.tables import Table
 
 _UNLIMITED = 10_000  # columns
@@ -34,10 +42,16 @@ class _Trimmed:
     def flush(self) -> None:
         self._file.flush()
 
+    @property
+    def encoding(self) -> str:
+        return self._file.encoding
+
 
 def stdout() -> Console:
     """The standard output. A terminal has a width. A file or a pipe has none, unless COLUMNS gives
-    it one, so no line is wrapped."""
+    it one, so no line is wrapped. Characters that its encoding lacks are question marks."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     if sys.stdout.isatty():
         return Console(highlight=False)
     columns = os.environ.get("COLUMNS", "")
@@ -74,6 +88,7 @@ def _(result: ExactResult, console: Console) -> None:
 def _(result: HardwareResult, console: Console) -> None:
     show_header(result, console)
     _print(console, Text(), tables.times(result))
+    _print(console, Text())
     absent = {name: text for record in result.results[:1] for name, text in record.absent.items()}
     for text in dict.fromkeys(absent.values()):
         names = ", ".join(n.replace("_", " ") for n in absent if absent[n] == text)
@@ -102,10 +117,13 @@ def _(result: ExactResult, top: int, console: Console) -> None:
             f" ({texts.count(profile.kernel)} in the kernel), by the guest's clock"
             f" {texts.count(record.instructions_per_io)}",
         )
-        _print(console, heading, tables.layers(profile.layers, "instructions", profile.total))
-        _print(console, tables.functions(profile, top))
+        _print(console, heading)
+        parts = [tables.layers(profile.layers, "instructions", profile.total)]
+        parts.append(tables.functions(profile, top))
         if profile.source is not None:
-            _print(console, tables.inlined(profile.source, top), tables.lines(profile.source, top))
+            parts += [tables.inlined(profile.source, top), tables.lines(profile.source, top)]
+        for part in parts:
+            _print(console, Text(), part)
 
 
 @show_profile.register
@@ -128,34 +146,75 @@ def _(result: HardwareResult, top: int, console: Console) -> None:
                 " counted where they are switched on again"
             )
             _print_text(console, text, "yellow")
-        _print(console, tables.layers(profile.layers, "ns", profile.ns))
-        _print(console, tables.sampled_functions(profile, top))
+        _print(console, Text(), tables.layers(profile.layers, "ns", profile.ns))
+        _print(console, Text(), tables.sampled_functions(profile, top))
 
 
 # Comparisons.
 
+_RUNGS = 5  # in a digest
+_LINES = 10  # rungs and functions in a digest
+_FUNCTIONS = 15  # for each difference, of the whole
+
+
+def show_comparison(comparison: Comparison, console: Console, top: int | None = None) -> None:
+    """Print on one screen how kernels differ: the verdict, the rungs that matter most, and *top*
+    functions that account for the first of them."""
+    _show_verdicts(comparison, console)
+    ranked = _ranked(comparison)
+    rungs = [rung for _, _, rung in ranked][:_RUNGS]
+    if rungs:
+        ascii_only = not console.encoding.startswith("utf")
+        table = tables.digest(comparison, rungs, console.width, ascii_only=ascii_only)
+        _print(console, Text(), table)
+    if more := texts.folded(comparison, len(rungs)):
+        _print_text(console, f"{more}: --all lists them", "dim")
+    for name, change, rung in ranked[:1]:
+        if isinstance(change, ExactChange) and change.functions:
+            heading = f": {comparison.base} to {name}, {texts.signed(change.difference)}"
+            _heading(rung.title, f"{heading} instructions per I/O", console)
+            _print(console, tables.movers(change, top or _LINES - len(rungs)))
+    for number, label in enumerate(labels.brief(comparison.labels)):
+        if not number:
+            _print(console, Text())
+        _print_text(console, f"differs besides the code: {label} (--all)", "dim")
+    if comparison.has_unknown:
+        _print_text(console, texts.UNKNOWN, "yellow")
+
+
+def _ranked(comparison: Comparison) -> list[tuple[str, Change, RungChange]]:
+    """The rungs that differ on any kernel, each with the kernel on which that matters most."""
+    found: dict[Key, tuple[str, Change, RungChange]] = {}
+    for name in comparison.others:
+        for rung in comparison.ranked(name):
+            change = rung.differences[name]
+            if rung.key not in found or change.rank < found[rung.key][1].rank:
+                found[rung.key] = name, change, rung
+    return sorted(found.values(), key=lambda one: one[1].rank)
+
 
 @singledispatch
-def show_comparison(comparison: Comparison, top: int, console: Console) -> None:
-    """Print how kernels differ, rung by rung, with the functions that account for it."""
+def show_all(comparison: Comparison, console: Console, top: int | None = None) -> None:
+    """Print how kernels differ, rung by rung, with *top* functions of each difference."""
     raise TypeError(comparison)
 
 
-@show_comparison.register
-def _(comparison: ExactComparison, top: int, console: Console) -> None:
+@show_all.register
+def _(comparison: ExactComparison, console: Console, top: int | None = None) -> None:
+    top = top or _FUNCTIONS
     _show_verdicts(comparison, console)
-    _print(console, tables.comparison(comparison))
+    _print(console, Text(), tables.comparison(comparison))
     base = comparison.base
     for name in comparison.others:
         if table := tables.metrics(comparison, name):
-            heading = Text.assemble((f"{base} to {name}", "bold"), ": what else differs per I/O")
-            _print(console, heading, table)
+            _heading(f"{base} to {name}", ": what else differs per I/O", console)
+            _print(console, table)
     for rung in comparison.rungs:
         for name, change in rung.differences.items():
             if change.is_explained:
                 heading = f": {base} to {name}, {texts.signed(change.difference)}"
                 _heading(rung.title, f"{heading} instructions per I/O", console)
-                _print(console, tables.attribution(change, top))
+                _print(console, tables.attribution(change, top, console.width))
                 _print_text(console, f"layers: {texts.by_layer(change)}", "italic")
             for text in change.findings:
                 _heading(rung.title, f": {name}: {text}", console)
@@ -163,10 +222,10 @@ def _(comparison: ExactComparison, top: int, console: Console) -> None:
     _show_labels(comparison, console)
 
 
-@show_comparison.register
-def _(comparison: TimeComparison, top: int, console: Console) -> None:
+@show_all.register
+def _(comparison: TimeComparison, console: Console, top: int | None = None) -> None:
     _show_verdicts(comparison, console)
-    _print(console, tables.time_comparison(comparison))
+    _print(console, Text(), tables.time_comparison(comparison))
     _show_labels(comparison, console)
 
 
@@ -176,6 +235,7 @@ def show_header(result: Result, console: Console) -> None:
 
 
 def _heading(title: str, text: str, console: Console) -> None:
+    _print(console, Text())
     _print(console, Text.assemble((title, "bold"), text))
 
 
@@ -194,15 +254,15 @@ def _show_labels(comparison: Comparison, console: Console) -> None:
 
 def _show_long_run(rung: str, names: str, change: ExactChange, top: int, console: Console) -> None:
     """Print what the median of short rounds does not show, and the functions responsible."""
-    for figure, part in change.metrics.items():
-        if part.telling:
-            text = f": {names}, {figure}, {texts.signed(part.difference)} instructions per I/O"
-            _heading(rung, text, console)
-            table = Table("function")
-            table.number_column("difference")
-            for row in (part.functions or ())[:top]:
-                table.row(row.name, texts.signed(row.difference))
-            _print(console, table)
+    for figure in change.telling:
+        part = change.metrics[figure]
+        text = f": {names}, {figure}, {texts.signed(part.difference)} instructions per I/O"
+        _heading(rung, text, console)
+        table = Table("function")
+        table.number_column("difference")
+        for row in (part.functions or ())[:top]:
+            table.row(row.name, texts.signed(row.difference))
+        _print(console, table)
 
 
 # Other lists.

@@ -2,9 +2,11 @@
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iopath.comparison import Change, Comparison, ExactChange, Metric, percent
+from iopath.noise import FEWEST
 from iopath.result import Row
 
 _VERDICTS = {
@@ -15,6 +17,7 @@ _VERDICTS = {
     "unknown": "of unknown noise",
 }
 _FEW = 4  # layers in the verdict
+UNKNOWN = f"? may be noise: measure with --boots {FEWEST} or more to tell"
 
 
 def count(value: float) -> str:
@@ -104,21 +107,20 @@ def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cel
 
 def verdict(comparison: Comparison, name: str) -> str:
     """How many rungs are longer or shorter on kernel *name*, and where the largest change is."""
-    changes = [
-        (rung.title, rung.differences[name])
-        for rung in comparison.rungs
-        if name in rung.differences
-    ]
-    numbers = Counter(change.verdict_text for _, change in changes)
+    changes = [rung.differences[name] for rung in comparison.rungs if name in rung.differences]
+    numbers = Counter(change.verdict_text for change in changes)
     parts = [f"{numbers[word]} {text}" for word, text in _VERDICTS.items() if numbers[word]]
-    noun = "rung" if len(changes) == 1 else "rungs"
-    sentence = f"{len(changes)} {noun}: {', '.join(parts)}."
-    for word, label in (("longer", "Worst"), ("shorter", "Best")):
-        differing = [(title, change) for title, change in changes if change.verdict == word]
-        if differing:
-            title, change = max(differing, key=lambda one: abs(one[1].percent or 0.0))
-            return f"{sentence} {label}: {title} {_with_layers(change)}."
+    sentence = f"{rungs(len(changes))}: {', '.join(parts)}."
+    for rung in comparison.ranked(name)[:1]:
+        found = rung.differences[name]
+        if found.verdict in ("longer", "shorter"):
+            label = "Worst" if found.verdict == "longer" else "Best"
+            return f"{sentence} {label}: {rung.title} {_with_layers(found)}."
     return sentence
+
+
+def rungs(number: int) -> str:
+    return "1 rung" if number == 1 else f"{number} rungs"
 
 
 def _with_layers(found: Change) -> str:
@@ -128,3 +130,68 @@ def _with_layers(found: Change) -> str:
     layers = sorted(found.layers, key=lambda part: -abs(part.difference))
     layers = [part for part in layers if abs(part.difference) >= 0.5][:_FEW]
     return f"{text}: " + ", ".join(f"{part.layer} {part.difference:+,.0f}" for part in layers)
+
+
+# A digest of a comparison: rungs by what matters, each with a bar and what moved it most.
+
+
+def brief(found: Change) -> str:
+    """A difference with few digits; with a question mark if its noise is not known."""
+    text = change(found.difference, found.percent, 1)
+    return f"{text}?" if found.verdict == "unknown" else text
+
+
+def share(found: Change) -> str:
+    """A difference in per cent alone."""
+    if found.verdict == "same":
+        return found.verdict_text
+    text = signed(found.difference) if found.percent is None else f"{found.percent:+.1f} %"
+    return f"{text}?" if found.verdict == "unknown" else text
+
+
+def top_mover(found: Change) -> str:
+    """The layer that moved a figure most in the direction of its change; if the figure is the same,
+    what else differs."""
+    if not isinstance(found, ExactChange):
+        return ""
+    if not found.differs:
+        parts = [f"{name} {found.metrics[name].difference:+,.0f}" for name in found.telling]
+        return ", ".join(parts) or "rounds vary"
+    sign = {"longer": 1, "shorter": -1}.get(found.verdict, 0)
+    layers = [part for part in found.layers if part.difference * sign > 0] or found.layers
+    top = max(layers, key=lambda part: abs(part.difference), default=None)
+    return f"{top.layer} {top.difference:+,.0f}" if top else ""
+
+
+def bar(share: float | None, largest: float, half: int, *, ascii_only: bool = False) -> str:
+    """A bar to the left or the right of an axis; *largest* takes *half* columns."""
+    part = 0.0 if not share or not largest else min(1.0, abs(share) / largest)
+    if ascii_only:
+        blocks = "#" * max(round(part * half), 1 if part else 0)
+        axis = "|"
+    else:
+        halves = max(round(2 * part * half), 1 if part else 0)
+        edge = "▌" if (share or 0) > 0 else "▐"
+        blocks, axis = "█" * (halves // 2), "│"
+        blocks = blocks + edge * (halves % 2) if (share or 0) > 0 else edge * (halves % 2) + blocks
+    if (share or 0) > 0:
+        return " " * half + axis + blocks.ljust(half)
+    return blocks.rjust(half) + axis + " " * half
+
+
+def largest(changes: Iterable[Change]) -> float:
+    """The largest change in per cent, for bars."""
+    return max((abs(change.percent or 0.0) for change in changes), default=0.0)
+
+
+def folded(comparison: Comparison, shown: int) -> str:
+    """What a digest that lists *shown* rungs leaves out; nothing if it leaves out none."""
+    news = {rung.key for name in comparison.others for rung in comparison.ranked(name)}
+    same = sum(rung.key not in news for rung in comparison.rungs if rung.differences)
+    parts = []
+    if len(news) > shown:
+        verb = "differs" if len(news) - shown == 1 else "differ"
+        parts.append(f"{rungs(len(news) - shown).replace(' ', ' more ')} {verb}")
+    if same:
+        parts.append(f"{rungs(same)} {'is' if same == 1 else 'are'} the same")
+    return ", ".join(parts)

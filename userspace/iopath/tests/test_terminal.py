@@ -5,13 +5,15 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Command
 from rich.console import Console
-from test_compare import LOCKED, PLAIN, Row, compared, profiled, row, two
+from test_charts import a_result
+from test_compare import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 
-from iopath import terminal
+from iopath import rungs, terminal, texts
 from iopath.result import parse
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
@@ -26,13 +28,14 @@ def test_nothing_is_cut(width: int) -> None:
     for columns in (width, 1000):
         console = Console(file=io.StringIO(), width=columns, highlight=False)
         terminal.show(parse(whole), console)
-        terminal.show_comparison(compared(whole), 15, console)
+        terminal.show_comparison(compared(whole), console)
+        terminal.show_all(compared(whole), console)
         terminal.show_profile(parse(whole), 15, console)
         texts.append(console.file.getvalue())
     assert "…" not in texts[0]
-    words = [set(re.findall(r"[^\s─]+", text)) for text in texts]
+    words = [set(re.findall(r"[^\s─█▌│;]+", text)) for text in texts]
     assert words[0] == words[1]
-    assert {LONG, "1,234,567.25", "gcc-" + "1" * 90 + ";"} <= words[0]
+    assert {LONG, "1,234,567.25", "gcc-" + "1" * 90} <= words[0]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,7 @@ def test_nothing_is_cut(width: int) -> None:
 )  # fmt: skip
 def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
     console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show_comparison(compared(two(rows)), 15, console)
+    terminal.show_comparison(compared(two(rows)), console)
     assert console.file.getvalue().splitlines()[0].rstrip() == f"old to new: {text}"
 
 
@@ -88,7 +91,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 def test_a_pipe_gets_whole_lines_without_padding(listed: Command, files: list[Path]) -> None:
     del listed.env["COLUMNS"]
-    lines = listed.run("compare", *files, "--anyway").stdout.splitlines()
+    lines = listed.run("compare", *files, "--anyway", "--all").stdout.splitlines()
     assert [line for line in lines if line != line.rstrip()] == []
     assert max(map(len, lines)) > 160
     assert sum("gcc of some" in line for line in lines) == 2
@@ -96,7 +99,137 @@ def test_a_pipe_gets_whole_lines_without_padding(listed: Command, files: list[Pa
 
 def test_columns_are_heeded(listed: Command, files: list[Path]) -> None:
     listed.env["COLUMNS"] = "90"
-    lines = listed.run("compare", *files, "--anyway").stdout.splitlines()
+    lines = listed.run("compare", *files, "--anyway", "--all").stdout.splitlines()
     texts = [line for line in lines if "gcc" in line or "some distribution" in line]
     assert len(texts) > 3
     assert max(map(len, texts)) <= 90
+
+
+# The digest of a comparison.
+
+
+def a_ladder(*kernels: str, same: int = 3) -> dict[str, Any]:
+    """A result with every rung of the ladder. On the later kernels the first *same* rungs are the
+    same; of the others one half is longer and the other half shorter, by more and more."""
+    records = []
+    for at, kernel in enumerate(kernels):
+        for number, rung in enumerate(rungs.select([])):
+            change = 0 if number < same else at * (number if number % 2 else -number)
+            rows = [row(LONG, 500.0 + change, "iov_iter and copying"), *PLAIN]
+            for op in rung.ops(rungs.OPS):
+                record = profiled(kernel, rows)
+                size = 4096 if rung.target else 0
+                records.append({**record, "rung": rung.name, "op": op, "block_size": size})
+    return a_result(records)
+
+
+def digest(whole: dict[str, Any], width: int, top: int | None = None) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    terminal.show_comparison(compared(whole), console, top)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_the_digest_of_a_ladder_fits_one_screen() -> None:
+    whole = a_ladder("debian:6.1", "debian:7.2")
+    lines = digest(whole, 80)
+    assert len(lines) <= 23  # and the prompt
+    assert max(map(len, lines)) <= 80
+    at = next(number for number, line in enumerate(lines) if line.startswith("rung"))
+    assert [line.split("  ")[0] for line in lines[at + 2 : at + 7]] == [
+        "splice read", "dio.uring.fixed read", "dio.uring.fixed write", "dio.aio.100 read",
+        "dio.aio.100 write",
+    ]  # fmt: skip
+    assert lines[at + 7] == "24 more rungs differ, 4 rungs are the same: --all lists them"
+    assert lines[at + 9].startswith("splice read: debian:6.1 to debian:7.2, +17.00 instructions")
+    assert lines[at + 10] == f"+17.00  iov_iter and copying  {LONG}"
+
+
+def test_the_digest_of_five_kernels_is_legible() -> None:
+    names = ["debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3"]
+    whole = a_ladder(*names)
+    for width in (80, 100):
+        lines = digest(whole, width)
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= width
+        assert all(f" {name}" in "\n".join(lines) for name in names)
+        at = next(number for number, line in enumerate(lines) if line.startswith("rung"))
+        heads = lines[at].split()[1:]
+        if width == 80:
+            heads = [a + b for a, b in zip(lines[at - 1].split(), heads, strict=True)]
+        assert heads == names
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_long_tables_fit_the_terminal(width: int) -> None:
+    """They are split into several, and each kernel's name is whole."""
+    names = ["debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3"]
+    whole = a_ladder(*names)
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    terminal.show(parse(whole), console)
+    terminal.show_all(compared(whole), console)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, map(str.rstrip, lines))) <= width
+    heads = [line.split() for line in lines if line.startswith("rung")]
+    assert {name for head in heads for name in head} >= {*names}
+
+
+def test_top_says_how_many_functions() -> None:
+    whole = a_ladder("old", "new")
+    whole["results"][-1]["profile"]["functions"][1]["instructions"] += 9
+    lines = digest(whole, 80, 1)
+    assert lines[-2:] == [
+        f"+17.00  iov_iter and copying  {LONG}",
+        " +9.00                        1 more functions",
+    ]
+
+
+def test_a_digest_where_nothing_differs() -> None:
+    assert digest(two(PLAIN), 80) == [
+        "old to new: 1 rung: 1 the same.", "1 rung is the same: --all lists them",
+    ]  # fmt: skip
+
+
+def test_a_digest_of_unknown_noise_says_so() -> None:
+    whole = two(LOCKED)
+    for record in whole["results"]:
+        record["boots"] = record["boots"][:1]
+    lines = digest(whole, 80)
+    assert lines[0] == "old to new: 1 rung: 1 of unknown noise."
+    assert any("+1.00 (+0.1 %)?" in line for line in lines)
+    assert lines[-1] == "? may be noise: measure with --boots 4 or more to tell"
+
+
+def test_a_digest_has_what_comes_seldom() -> None:
+    """Though the median is the same."""
+    whole = two(PLAIN)
+    long_run(whole, "old", 0, 0, {})
+    long_run(whole, "new", 0, 1150.0, {"later": 1150.0})
+    assert any(line.endswith("with deferred work +1,150") for line in digest(whole, 80))
+
+
+def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
+    comparison = compared(two(LOCKED))
+    comparison.labels = ["coherent (old.json, new.json)", "compiler: old gcc-10; new gcc-12"]
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    terminal.show_comparison(comparison, console)
+    assert console.file.getvalue().splitlines()[-2:] == [
+        "differs besides the code: coherent (old.json, new.json) (--all)",
+        "differs besides the code: compiler (--all)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("share", "bar"),
+    [(10.0, "    │████"), (-10.0, "████│    "), (5.0, "    │██  "), (-3.75, "  ▐█│    "),
+     (0.001, "    │▌   "), (0.0, "    │    "), (None, "    │    ")],
+)  # fmt: skip
+def test_bars(share: float | None, bar: str) -> None:
+    assert texts.bar(share, 10.0, 4) == bar
+
+
+def test_bars_without_unicode(listed: Command, files: list[Path]) -> None:
+    listed.env["PYTHONIOENCODING"] = "ascii"
+    done = listed.run("compare", *files, "--anyway")
+    assert done.returncode == 0
+    assert "|#########" in done.stdout
+    assert done.stdout.isascii()
