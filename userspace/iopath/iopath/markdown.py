@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A result, and its comparison, as text for a mail or a commit message."""
 
-import textwrap
 from collections.abc import Sequence
 
 from iopath import texts
@@ -11,45 +10,77 @@ from iopath.result import ExactResult
 from iopath.texts import Cell
 
 _WIDTH = 100  # columns of a text
+_HALF = 6  # columns of a bar to either side of its axis
 _LARGEST = 5  # functions that are named for each changed rung
 
 
 def markdown(result: ExactResult, comparison: Comparison | None) -> str:
-    """The figures, and the functions and layers behind those that changed."""
-    kernels = result.names
-    base = comparison.base if comparison else kernels[0]
-    rows = result.rows()
-    lines = ["## Instructions per I/O", ""]
+    """The verdict, the figures, the functions and layers behind those that changed, and what was
+    measured."""
+    lines = ["## Instructions per I/O"]
+    if comparison:
+        for name in comparison.others:
+            lines += _digest(comparison, name)
+        if comparison.has_unknown:
+            lines += ["", texts.UNKNOWN]
+        lines += ["", "### Figures"]
+    lines += _figures(result, comparison)
+    for row in result.rows():
+        for kernel, change in (comparison.of(row.key) if comparison else {}).items():
+            if change.is_explained or (change.verdict == "unknown" and change.functions):
+                lines += ["", f"### {row.title}: {comparison.base} to {kernel}", ""]
+                text = texts.change(change.difference, change.percent)
+                lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
+                lines += _wrap(_metrics(change))
+                lines += _attribution(change)
+    lines += ["", "### What was measured", ""]
     for name, text in facts(result):
         lines += _wrap(f"- {name}: {text}")
     if comparison and comparison.labels:
         lines += ["", "Besides their code, these kernels differ in:", ""]
         for label in comparison.labels:
             lines += _wrap(f"- {label}")
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _digest(comparison: Comparison, name: str) -> list[str]:
+    """The verdict on a kernel, and the rungs that differ, those that matter most first."""
+    lines = ["", *_wrap(f"{comparison.base} to {name}: {texts.verdict(comparison, name)}")]
+    ranked = comparison.ranked(name)
+    if ranked:
+        changes = [rung.differences[name] for rung in ranked]
+        rungs = [rung.title for rung in ranked]
+        if len(comparison.sizes) > 1:
+            rungs = [f"{rung.title} {rung.size}".rstrip() for rung in ranked]
+        columns = [
+            ["rung", *rungs],
+            ["change", *map(texts.brief, changes)],
+            ["", *(f"`{bar}`" for bar in texts.bars(changes, _HALF))],
+            ["most of it", *map(texts.top_mover, changes)],
+        ]
+        lines += ["", *_table(columns, right=(1,))]
+    if same := texts.folded(comparison, [name], len(ranked)):
+        lines += ["", f"{same}."]
+    return lines
+
+
+def _figures(result: ExactResult, comparison: Comparison | None) -> list[str]:
+    """The figures of each kernel, and without a comparison how they differ from the first's."""
+    base, *others = result.names
+    rows = result.rows()
     cells = {
-        kernel: [texts.cell(row, kernel, base, comparison) for row in rows] for kernel in kernels
+        kernel: [texts.cell(row, kernel, base, comparison) for row in rows]
+        for kernel in result.names
     }
     first = ["", *(row.title for row in rows)]
-    lines += _tables(first, [[kernel, *map(_figure, cells[kernel])] for kernel in kernels])
-    others = [kernel for kernel in kernels if kernel != base]
-    if others:
-        lines += ["", f"### Change against {base}"]
-        if comparison and comparison.has_unknown:
-            lines += ["", "? may be noise: measure with --boots 4 or more to tell"]
+    lines = _tables(first, [[kernel, *map(_figure, cells[kernel])] for kernel in result.names])
+    if others and not comparison:
         changes = [
             [kernel, *((found and found.text) or "-" for found in cells[kernel])]
             for kernel in others
         ]
-        lines += _tables(first, changes)
-    for row in rows:
-        for kernel, change in (comparison.of(row.key) if comparison else {}).items():
-            if change.is_explained or (change.verdict == "unknown" and change.functions):
-                lines += ["", f"### {row.title}: {base} to {kernel}", ""]
-                text = texts.change(change.difference, change.percent)
-                lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
-                lines += _wrap(_metrics(change))
-                lines += _attribution(change)
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+        lines += ["", f"### Change against {base}", *_tables(first, changes)]
+    return lines
 
 
 def _figure(found: Cell | None) -> str:
@@ -116,6 +147,4 @@ def _table(columns: Sequence[list[str]], right: Sequence[int]) -> list[str]:
 
 
 def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    return texts.wrap(text, _WIDTH, indent="  ")

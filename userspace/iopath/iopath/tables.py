@@ -2,7 +2,6 @@
 """Tables for the terminal. Figures are never cut: a table may be wider than the terminal."""
 
 import itertools
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -133,19 +132,13 @@ def _width(columns: Sequence[_Column]) -> int:
     return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """The lines of a text. No word is cut, and a number stays with its per cent sign."""
-    text = text.replace(" %", "\u00a0%")
-    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-    return [line.replace("\u00a0", " ") for line in lines]
-
-
 def side_by_side(rows: Sequence[tuple[str, str]], width: int) -> Text:
     """Names and texts side by side."""
     indent = max(cell_len(name) for name, _ in rows) + 2
     space = "\n" + " " * indent
+    room = max(width - indent, 20)
     return Text("\n").join(
-        Text.assemble((name.ljust(indent), "dim"), space.join(wrap(text, max(width - indent, 20))))
+        Text.assemble((name.ljust(indent), "dim"), space.join(texts.wrap(text, room)))
         for name, text in rows
     )
 
@@ -336,7 +329,7 @@ def _digest(
 ) -> Table:
     (name,) = found.others
     changes = [rung.differences[name] for rung in rungs]
-    largest = texts.largest(changes)
+    bars = texts.bars(changes, half, ascii_only=ascii_only)
     table = _rung_table(found)
     if figures:
         table.number_column(found.base)
@@ -344,10 +337,7 @@ def _digest(
     table.number_column("change", joined=True)
     table.text_column("", joined=True)
     table.text_column("most of it", joined=True)
-    for rung, change in zip(rungs, changes, strict=True):
-        bar = texts.bar(change.percent, largest, half, ascii_only=ascii_only)
-        if not any(change.difference < 0 for change in changes):
-            bar = bar[half:]
+    for rung, change, bar in zip(rungs, changes, bars, strict=True):
         cells: list[str | Text] = _rung_cells(found, rung)
         if figures:
             cells += [_figure(rung, kernel) for kernel in (found.base, name)]
@@ -438,7 +428,7 @@ def _attribution(change: ExactChange, top: int, width: int | None) -> Table:
         notes = [part for part in (row.note, counts) if part]
         if width:
             table.row(row.name, *figures)
-            for line in wrap("; ".join([row.layer, *notes]), max(width - 40, 20)):
+            for line in texts.wrap("; ".join([row.layer, *notes]), max(width - 40, 20)):
                 table.row(f"  {line}", style="dim")
         else:
             table.row(row.name, row.layer, *figures, "; ".join(notes))

@@ -66,7 +66,7 @@ def _print(console: Console, *parts: RenderableType) -> None:
 
 def _print_text(console: Console, text: str, style: str = "") -> None:
     """Print a text, wrapped between words."""
-    _print(console, Text("\n".join(tables.wrap(text, console.width)), style))
+    _print(console, Text("\n".join(texts.wrap(text, console.width)), style))
 
 
 # What was measured.
@@ -167,8 +167,8 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
         ascii_only = not console.encoding.startswith("utf")
         table = tables.digest(comparison, rungs, console.width, ascii_only=ascii_only)
         _print(console, Text(), table)
-    if more := texts.folded(comparison, len(rungs)):
-        _print_text(console, f"{more}: --all lists them", "dim")
+    if more := texts.folded(comparison, comparison.others, len(rungs)):
+        _print_text(console, f"{more} (--all)", "dim")
     for name, change, rung in ranked[:1]:
         if isinstance(change, ExactChange) and change.functions:
             heading = f": {comparison.base} to {name}, {texts.signed(change.difference)}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
+import textwrap
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iopath.comparison import Change, Comparison, ExactChange, Metric, percent
@@ -18,6 +19,15 @@ _VERDICTS = {
 }
 _FEW = 4  # layers in the verdict
 UNKNOWN = f"? may be noise: measure with --boots {FEWEST} or more to tell"
+
+
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """The lines of a text. No word is cut, and a number stays with its per cent sign."""
+    lines = textwrap.wrap(
+        text.replace(" %", "\u00a0%"), width, subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def count(value: float) -> str:
@@ -163,31 +173,37 @@ def top_mover(found: Change) -> str:
     return f"{top.layer} {top.difference:+,.0f}" if top else ""
 
 
-def bar(share: float | None, largest: float, half: int, *, ascii_only: bool = False) -> str:
-    """A bar to the left or the right of an axis; *largest* takes *half* columns."""
-    part = 0.0 if not share or not largest else min(1.0, abs(share) / largest)
+def bars(changes: Sequence[Change], half: int, *, ascii_only: bool = False) -> list[str]:
+    """A bar for each change, to the left or the right of an axis, on a common scale. A side that no
+    bar needs is left out."""
+    shares = [change.percent or 0.0 for change in changes]
+    largest = max(map(abs, shares), default=0.0)
+    found = [_bar(share / largest if largest else 0.0, half, ascii_only) for share in shares]
+    left = any(share < 0 for share in shares)
+    return [bar if left else bar[half:] for bar in found]
+
+
+def _bar(part: float, half: int, ascii_only: bool) -> str:
+    """A bar that is *part* (-1 to 1) of *half* columns long."""
     if ascii_only:
-        blocks = "#" * max(round(part * half), 1 if part else 0)
-        axis = "|"
+        length = max(round(abs(part) * half), 1 if part else 0)
+        blocks, axis = "#" * length, "|"
     else:
-        halves = max(round(2 * part * half), 1 if part else 0)
-        edge = "▌" if (share or 0) > 0 else "▐"
-        blocks, axis = "█" * (halves // 2), "│"
-        blocks = blocks + edge * (halves % 2) if (share or 0) > 0 else edge * (halves % 2) + blocks
-    if (share or 0) > 0:
+        halves = max(round(2 * abs(part) * half), 1 if part else 0)
+        full, axis = "█" * (halves // 2), "│"
+        blocks = full + "▌" * (halves % 2) if part > 0 else "▐" * (halves % 2) + full
+    if part > 0:
         return " " * half + axis + blocks.ljust(half)
     return blocks.rjust(half) + axis + " " * half
 
 
-def largest(changes: Iterable[Change]) -> float:
-    """The largest change in per cent, for bars."""
-    return max((abs(change.percent or 0.0) for change in changes), default=0.0)
-
-
-def folded(comparison: Comparison, shown: int) -> str:
-    """What a digest that lists *shown* rungs leaves out; nothing if it leaves out none."""
-    news = {rung.key for name in comparison.others for rung in comparison.ranked(name)}
-    same = sum(rung.key not in news for rung in comparison.rungs if rung.differences)
+def folded(comparison: Comparison, names: Sequence[str], shown: int) -> str:
+    """What a digest on the kernels *names* that lists *shown* rungs leaves out; nothing if it
+    leaves out none."""
+    news = {rung.key for name in names for rung in comparison.ranked(name)}
+    same = sum(
+        rung.key not in news for rung in comparison.rungs if rung.differences.keys() & {*names}
+    )
     parts = []
     if len(news) > shown:
         verb = "differs" if len(news) - shown == 1 else "differ"

@@ -165,7 +165,9 @@ def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path)
     before, after = named("before", trees.plain()), named("after", trees.copy("planted", COSTLY))
     out = tmp_path / "out.json"
     limit = ("--fail-above", "0.05")
-    done = iopath.run("compare", before, after, *RUNGS, "--json", out, *limit, timeout=1200)
+    done = iopath.run(
+        "compare", before, after, *RUNGS, "--json", out, "--all", *limit, timeout=1200
+    )
     assert done.returncode == 1, done.stderr
     said = done.stderr.splitlines()[-1]
     assert said.startswith("iopath: dio.")
@@ -208,7 +210,7 @@ def test_costs_that_the_median_does_not_show(
     before = named("before", trees.plain())
     after = named("costs", trees.copy("costs", "\tplanted();\n", COSTS))
     out = tmp_path / "out.json"
-    words = ("--rung=dio.pread", "--op=read", "--json", out)
+    words = ("--rung=dio.pread", "--op=read", "--json", out, "--all")
     done = iopath.run("compare", before, after, *words, "--fail-above", "1", timeout=1200)
     assert done.returncode == 1, done.stderr
     said = done.stderr.splitlines()[-1]

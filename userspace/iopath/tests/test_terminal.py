@@ -14,6 +14,8 @@ from test_charts import a_result
 from test_compare import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 
 from iopath import rungs, terminal, texts
+from iopath.comparison import Change
+from iopath.markdown import markdown
 from iopath.result import parse
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
@@ -139,7 +141,7 @@ def test_the_digest_of_a_ladder_fits_one_screen() -> None:
         "splice read", "dio.uring.fixed read", "dio.uring.fixed write", "dio.aio.100 read",
         "dio.aio.100 write",
     ]  # fmt: skip
-    assert lines[at + 7] == "24 more rungs differ, 4 rungs are the same: --all lists them"
+    assert lines[at + 7] == "24 more rungs differ, 4 rungs are the same (--all)"
     assert lines[at + 9].startswith("splice read: debian:6.1 to debian:7.2, +17.00 instructions")
     assert lines[at + 10] == f"+17.00  iov_iter and copying  {LONG}"
 
@@ -185,7 +187,7 @@ def test_top_says_how_many_functions() -> None:
 
 def test_a_digest_where_nothing_differs() -> None:
     assert digest(two(PLAIN), 80) == [
-        "old to new: 1 rung: 1 the same.", "1 rung is the same: --all lists them",
+        "old to new: 1 rung: 1 the same.", "1 rung is the same (--all)",
     ]  # fmt: skip
 
 
@@ -218,13 +220,15 @@ def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("share", "bar"),
-    [(10.0, "    │████"), (-10.0, "████│    "), (5.0, "    │██  "), (-3.75, "  ▐█│    "),
-     (0.001, "    │▌   "), (0.0, "    │    "), (None, "    │    ")],
-)  # fmt: skip
-def test_bars(share: float | None, bar: str) -> None:
-    assert texts.bar(share, 10.0, 4) == bar
+def test_bars() -> None:
+    def changes(*shares: float | None) -> list[Change]:
+        return [Change(difference=1.0, percent=p, noise=0.0, verdict="longer") for p in shares]
+
+    assert texts.bars(changes(10.0, -10.0, 5.0, -3.75, 0.001, 0.0, None), 4) == [
+        "    │████", "████│    ", "    │██  ", "  ▐█│    ", "    │▌   ", "    │    ", "    │    ",
+    ]  # fmt: skip
+    assert texts.bars(changes(10.0, 5.0), 4) == ["│████", "│██  "]
+    assert texts.bars(changes(10.0, -5.0), 4, ascii_only=True) == ["    |####", "  ##|    "]
 
 
 def test_bars_without_unicode(listed: Command, files: list[Path]) -> None:
@@ -233,3 +237,23 @@ def test_bars_without_unicode(listed: Command, files: list[Path]) -> None:
     assert done.returncode == 0
     assert "|#########" in done.stdout
     assert done.stdout.isascii()
+
+
+def test_markdown_begins_with_the_verdict() -> None:
+    """The same one as on the terminal; then the rungs, the worst first; the facts come last."""
+    whole = a_ladder("debian:6.1", "debian:7.2")
+    lines = markdown(parse(whole), compared(whole)).splitlines()
+    verdict = " ".join(digest(whole, 100)[:2])
+    assert verdict.startswith("debian:6.1 to debian:7.2: 33 rungs: 15 longer, 14 shorter")
+    assert " ".join(lines[2:4]).split() == verdict.split()
+    at = next(number for number, line in enumerate(lines) if line.startswith("| rung"))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[at + 2 : at + 31]]
+    assert rows[0] == [
+        "splice read", "+17.00 (+0.9 %)", "`      │██████`", "iov_iter and copying +17",
+    ]  # fmt: skip
+    shares = [float(re.search(r"([-+][\d.]+) %", row[1])[1]) for row in rows]
+    assert shares[:15] == sorted(shares[:15], reverse=True)
+    assert shares[15:] == sorted(shares[15:])
+    assert lines[at + 32] == "4 rungs are the same."
+    assert max(map(len, lines)) <= 100
+    assert lines.index("### What was measured") > lines.index("### Figures")
