@@ -5,9 +5,7 @@ Drawn without a display. Text stays text in an SVG, and the same result gives th
 """
 
 import io
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -19,23 +17,14 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from iopath import files
 from iopath.errors import UsageError
-from iopath.layers import Layers
-from iopath.result import ExactRecord, ExactResult, Result, Row, size_text
+from iopath.palette import Palette
+from iopath.result import ExactRecord, ExactResult, Row, size_text
 
 # The colour of text and axes only, so that a page can replace it by the colour of its theme.
 INK = "#1b1b1c"
 
-OTHER = "#b8b8b8"
 _UNPROFILED = "#5b8db8"
 _OP_COLOURS = {"read": "#0072b2", "write": "#d55e00", "none": INK}
-
-# Colours that can be told apart with any colour vision: Paul Tol's "muted", then Okabe and Ito's.
-# Neighbours differ in lightness. When they run out, they repeat with a hatch.
-_PALETTE = (
-    "#44aa99", "#332288", "#ddcc77", "#117733", "#88ccee", "#cc6677",
-    "#e69f00", "#882255", "#999933", "#0072b2", "#aa4499", "#d55e00",
-)  # fmt: skip
-_HATCHES = ("", "///", "...", "xxx")
 
 _STYLE = {
     "axes.edgecolor": INK,
@@ -47,7 +36,6 @@ _STYLE = {
     "axes.titlesize": 10,
     "font.family": "sans-serif",
     "font.size": 8,
-    "hatch.linewidth": 0.6,
     "legend.frameon": False,
     "legend.labelcolor": INK,
     "svg.fonttype": "none",
@@ -61,41 +49,12 @@ _STYLE = {
 _BAR = 0.17  # inches of height for one bar
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a layer is filled."""
-
-    colour: str
-    hatch: str = ""
-
-    @property
-    def ink(self) -> str:
-        """The colour of text on it."""
-        red, green, blue = (int(self.colour[at : at + 2], 16) for at in (1, 3, 5))
-        return "#ffffff" if 0.3 * red + 0.59 * green + 0.11 * blue < 125 else "#000000"
-
-
-def looks(result: Result, layers: Layers | None = None) -> dict[str, Look]:
-    """The fill of each layer of a result, in the order they are stacked: that of *layers*, or else
-    of the package's own table.
-
-    A layer of that table looks the same in every chart.
-    """
-    profiles = filter(None, (record.profile for record in result.results))
-    used = dict.fromkeys(name for profile in profiles for name in profile.layers)
-    known = [name for name in (layers or Layers()).names if name != "other"]
-    names = [*known, *(name for name in used if name not in known and name != "other")]
-    fills = (Look(colour, hatch) for hatch in itertools.cycle(_HATCHES) for colour in _PALETTE)
-    found = {name: look for name, look in zip(names, fills, strict=False) if name in used}
-    return found | ({"other": Look(OTHER)} if "other" in used else {})
-
-
-def ladder(result: ExactResult, layers: Layers | None = None) -> Figure:
-    """What an I/O costs on every rung: a bar for each kernel, stacked by layer.
+def ladder(result: ExactResult) -> Figure:
+    """What an I/O costs on every rung: a bar for each kernel, stacked by group of layers.
 
     Operations are side by side; block sizes are below each other, each with a scale of its own.
     """
-    table, fills = result.rows(), looks(result, layers)
+    table, palette = result.rows(), Palette(result)
     kernels = result.names
     sizes = list(dict.fromkeys(row.block_size for row in table if row.block_size)) or [0]
     ops = list(dict.fromkeys(row.op for row in table if row.op != "none")) or ["none"]
@@ -126,15 +85,15 @@ def ladder(result: ExactResult, layers: Layers | None = None) -> Figure:
                      for record in row.records.values()),
                     default=1,
                 )  # fmt: skip
-                _bars(axes, list(rungs), found, kernels, fills, most)
+                _bars(axes, list(rungs), found, kernels, palette, most)
                 words = ["" if op == "none" else op, size_text(size) if size else ""]
                 axes.set_title(" ".join(filter(None, words)), loc="left", fontweight="bold")
             _rung_names(axes_row[0], list(rungs), kernels)
         figure.supxlabel("instructions per I/O", fontsize=9, color=INK)
-        if fills:
+        if palette.groups:
             handles = [
-                Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="#ffffff", label=name)
-                for name, look in fills.items()
+                Patch(facecolor=group.colour, edgecolor="#ffffff", label=group.name)
+                for group in palette.groups
             ]
             figure.legend(
                 handles=handles, loc="outside upper center", ncols=min(len(handles), 4 * len(ops))
@@ -155,7 +114,7 @@ def _bars(
     rungs: Sequence[str],
     found: dict[str, Row],
     kernels: Sequence[str],
-    fills: dict[str, Look],
+    palette: Palette,
     most: float,
 ) -> None:
     """The bars of one operation and block size; *most* is the longest of its scale."""
@@ -166,22 +125,22 @@ def _bars(
             if record is None:
                 continue
             y = index * pitch + at
-            layers = _layers(record)
-            if not layers:
+            sums = palette.sums(_layers(record))
+            if not sums:
                 axes.barh(y, record.instructions_per_io, height=0.86, color=_UNPROFILED)
             left = 0.0
-            for name, look in fills.items():
-                count = layers.get(name, 0)
+            for group in palette.groups:
+                count = sums.get(group.name, 0)
                 if not count:
                     continue
                 axes.barh(
                     y, count, left=left, height=0.86,
-                    color=look.colour, hatch=look.hatch, edgecolor="#ffffff", linewidth=0.4,
+                    color=group.colour, edgecolor="#ffffff", linewidth=0.4,
                 )  # fmt: skip
                 if count > 0.1 * most:
                     axes.text(
                         left + count / 2, y, f"{count:,.0f}",
-                        ha="center", va="center", fontsize=6, color=look.ink,
+                        ha="center", va="center", fontsize=6, color=group.ink,
                     )  # fmt: skip
                 left += count
             axes.text(

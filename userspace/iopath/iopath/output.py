@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from iopath import files, result
+from iopath import files, markdown, result
 from iopath.comparison import Comparison
 from iopath.errors import UsageError
 from iopath.layers import Layers
@@ -52,15 +52,17 @@ def write(
         write_text(args.json, json.dumps(data, indent=1) + "\n")
     if args.folded:
         write_text(args.folded, result.fold(measured.results))
-    if not (args.html or args.markdown or args.svg or args.png or args.history):
-        return
-    from iopath import charts, markdown, webpage  # slow to load
-
     if args.html:
+        from iopath import webpage
+
         write_text(args.html, webpage.render(measured, comparison, layers))
     if args.markdown:
         write_text(args.markdown, markdown.markdown(measured, comparison))
+    if not (args.svg or args.png or args.history):
+        return
+    from iopath import charts  # slow to load
+
     for path in filter(None, (args.svg, args.png)):
-        charts.save(charts.ladder(measured, layers), path)
+        charts.save(charts.ladder(measured), path)
     if args.history:
         charts.save(charts.history(measured), args.history)

@@ -4,9 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from iopath import attribution, charts
+from iopath import attribution
 from iopath.comparison import Comparison
 from iopath.layers import Layers
+from iopath.palette import Palette
 from iopath.profiles import Profile
 from iopath.result import ExactResult, Result, Row
 from iopath.symbols import Symbol, plain
@@ -14,10 +15,14 @@ from iopath.symbols import Symbol, plain
 _NONE = -1  # instead of the number of a function that a profile lacks
 
 
-def data(result: Result, comparison: Comparison | None, layers: Layers) -> dict[str, Any]:
+def data(
+    result: Result, comparison: Comparison | None, layers: Layers, palette: Palette
+) -> dict[str, Any]:
     """The profiles of all rungs and kernels, and how each two of them differ."""
-    looks = charts.looks(result, layers)
-    order = [*looks, *([] if "other" in looks else ["other"])]
+    profiles = filter(None, (record.profile for record in result.results))
+    used = dict.fromkeys(name for profile in profiles for name in profile.layers)
+    order = [name for name in layers.names if name in used]
+    order = list(dict.fromkeys([*order, *used, "other"]))
     names = _Names(order, result.counts)
     rows = result.rows()
     base = comparison.base if comparison else result.names[0]
@@ -43,19 +48,17 @@ def data(result: Result, comparison: Comparison | None, layers: Layers) -> dict[
         }
         for row in rows
     ]
-    other = charts.Look(charts.OTHER)
     return {
         "kernels": result.names,
         "base": result.names.index(base),
-        "start": _start(rows, comparison),
+        "profiled": result.profiled,
+        "starts": [_start(rows, comparison, name) for name in result.names],
         "counts": result.counts,
         "names": names.texts,
         "canonical": names.canonical,
         "layerOf": names.layers,
-        "layers": [
-            [name, _background(looks.get(name, other)), looks.get(name, other).ink]
-            for name in order
-        ],
+        "layers": [[name, palette.number(name)] for name in order],
+        "groups": [[group.name, group.colour, group.ink] for group in palette.groups],
         "rungs": rungs,
     }
 
@@ -96,14 +99,6 @@ def _joined(
         ],
         "unattributed": round(change - attribution.attributed(pairs), 4),
     }
-
-
-def _background(look: charts.Look) -> str:
-    """A layer's look in CSS."""
-    if not look.hatch:
-        return look.colour
-    angle = {"/": 135, ".": 90, "x": 45}[look.hatch[0]]
-    return f"repeating-linear-gradient({angle}deg,{look.colour} 0 7px,#fff9 7px 8px),{look.colour}"
 
 
 class _Names:
@@ -173,14 +168,9 @@ def _small(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _start(rows: Sequence[Row], comparison: Comparison | None) -> int:
-    """The row that is shown first: the one that changed most, or else the first I/O."""
-    changed = [
-        (abs(change.percent or 0), -index)
-        for index, row in enumerate(rows)
-        for change in (comparison.of(row.key) if comparison else {}).values()
-        if change.differs and change.functions
-    ]
-    if changed:
-        return -max(changed)[1]
+def _start(rows: Sequence[Row], comparison: Comparison | None, name: str) -> int:
+    """The row that is shown first: the one that the verdict names, or else the first I/O."""
+    ranked = comparison.ranked(name) if comparison else []
+    if ranked:
+        return [row.key for row in rows].index(ranked[0].key)
     return next((index for index, row in enumerate(rows) if row.op != "none"), 0)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from iopath import charts
 from iopath.errors import UsageError
 from iopath.layers import Layers
+from iopath.palette import Palette, split
 from iopath.result import parse
 
 COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
@@ -151,17 +152,18 @@ def test_bars_are_stacked_by_layer_and_add_up() -> None:
     profile = result["results"][0]["profile"]
     drawn = bars(figure.axes[0])
     assert len(drawn) == 2
-    looks = charts.looks(parse(result))
+    palette = Palette(parse(result))
+    colours = {group.name: group.colour for group in palette.groups}
     for parts in drawn.values():
         assert {colour: width for _, width, colour in parts} == pytest.approx(
-            {looks[name].colour: count for name, count in profile["layers"].items()}
+            {colours[name]: count for name, count in palette.sums(profile["layers"]).items()}
         )
         end = 0.0
         for left, width, _ in parts:
             assert left == pytest.approx(end)
             end += width
         assert end == pytest.approx(profile["instructions"])
-        assert parts[-1][2] == charts.OTHER
+        assert parts[-1][2] == colours["other"]
     assert texts(figure).count("601.93") == 2
 
 
@@ -198,20 +200,38 @@ def test_without_a_profile_a_bar_is_the_figure() -> None:
     figure = charts.ladder(parse(result))
     (parts,) = bars(figure.axes[0]).values()
     assert [width for _, width, _ in parts] == [601.93]
-    assert charts.looks(parse(result)) == {}
+    assert Palette(parse(result)).groups == []
     assert not figure.legends
 
 
-def test_layers_look_the_same_in_every_chart() -> None:
-    names = [*Layers().names, "of a user's table"]
-    everything = a_result(
-        [a_record("a", "x", "read", 512, [((name,), name, 1.0) for name in reversed(names)])]
-    )
-    looks = charts.looks(parse(everything))
-    assert len(set(looks.values())) == len(names) == len(looks)
-    assert list(looks)[-1] == "other"
-    some = charts.looks(parse(a_result([a_record("a", "x", "read", 512)])))
-    assert all(look == looks[name] for name, look in some.items())
+def test_a_chart_has_at_most_eight_groups_of_layers() -> None:
+    """Every layer is in a group, and its colour is the same in every chart."""
+    names = Layers().names
+    stacks = [((name,), name, 1.0) for name in reversed(names)]
+    everything = Palette(parse(a_result([a_record("a", "x", "read", 512, stacks)])))
+    assert len(everything.groups) == 8
+    assert len({group.colour for group in everything.groups}) == 8
+    assert everything.names()[-1] == "other"
+    in_other = {name for name in names if everything.group(name) == "other"}
+    assert in_other == {"driver", "biogen", "scheduling", "locks and RCU", "time", "other"}
+    some = Palette(parse(a_result([a_record("a", "x", "read", 512)])))
+    assert set(some.groups) < set(everything.groups)
+    sums = everything.sums(dict.fromkeys(names, 1.0))
+    assert list(sums) == everything.names()
+    assert sum(sums.values()) == len(names)
+
+
+def test_layers_of_a_users_table_have_groups_of_their_own() -> None:
+    stacks = [((f"f{at}",), f"layer {at}", 10.0 + at) for at in range(12)]
+    palette = Palette(parse(a_result([a_record("a", "x", "read", 512, stacks)])))
+    assert palette.names() == [*(f"layer {at}" for at in range(11, 4, -1)), "other"]
+    assert palette.group("layer 0") == "other"
+
+
+def test_what_is_much_longer_has_a_scale_of_its_own() -> None:
+    assert split([4, 300, 2000, 2500, 3000, 3500, 40000, 41000]) == 40000
+    assert split([4, 300, 2000, 2500, 3000, 3500, 5600]) == float("inf")
+    assert split([5]) == split([]) == float("inf")
 
 
 def test_history_has_each_figure() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Browser
 from conftest import KERNEL, Command
-from test_page import Parsed, browse, rebuild
+from test_page import Parsed, labels, rebuild, rows
 
 from iopath import (
     compare_time,
@@ -272,15 +273,19 @@ def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
     (drawn,) = parsed.data["rungs"][0]["profiles"]
     assert (drawn["total"], drawn["kernel"]) == (1000, 1000)
     assert rebuild(parsed.data, drawn["stacks"]) == sorted(found["stacks"])
-    rows = {parsed.data["names"][row[0]]: row[1:] for row in drawn["functions"]}
-    assert rows["do_syscall_64"] == [250, 1]
-    shown = browse(text, "view=functions", tmp_path)
-    assert ["do_syscall_64", "system call entry", "250.00", "25.00 %", "1.00"] in shown.rows
-    shown = browse(text, "view=flame", tmp_path)
-    labels = [value for name, value in shown.attributes if name == "aria-label"]
+    functions = {parsed.data["names"][row[0]]: row[1:] for row in drawn["functions"]}
+    assert functions["do_syscall_64"] == [250, 1]
+    with Browser(tmp_path) as browser:
+        browser.window(1400)
+        browser.open(text, "all=1")
+        row = ["do_syscall_64 system call entry", "250.00", "25.00 %", "", "1.00"]
+        assert row in rows(browser, "#view table:nth-of-type(2)")
+        browser.open(text, "view=flame")
+        shown = labels(browser)
+        assert browser.errors == []
     assert (
         "biogen_io_submit [biogen]; layer: biogen; inclusive: 500.00 ns per I/O, 50.00 %;"
-        " exclusive: 500.00, 50.00 %" in labels
+        " exclusive: 500.00, 50.00 %" in shown
     )
 
 

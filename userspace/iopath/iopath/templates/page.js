@@ -1,21 +1,18 @@
 "use strict";
 
-// The view depends only on the address: #rung=...&kernel=...&against=...&view=...&zoom=...
-// Every control changes only the address, so any view can be linked to.
+// What is shown depends only on the address: #rung=...&kernel=...&against=...&view=...&find=...&zoom=...
+// and, for the summary, &rungs=...&same=...&order=... Every control changes only the address, so that
+// any view can be linked to.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const form = document.getElementById("choice");
-const view = document.getElementById("view");
-const about = document.getElementById("about");
-const more = document.getElementById("more");
-const tip = document.getElementById("tip");
 
 const ROW = 20; // pixels
 const SMALLEST = 0.0005; // share of the width below which a frame is not drawn
+const FEW = 12; // functions that are listed at first
 const NONE = "(nothing)";
+const VIEWS = ["functions", "flame", "before", "after"];
 
 const UNIT = data.counts[0]; // of everything that is shown: instructions, or ns
-const OTHER = data.layers.findIndex(([name]) => name === "other");
 
 function element(tag, attributes = {}, ...children) {
 	const made = document.createElement(tag);
@@ -42,144 +39,275 @@ function share(part, whole) {
 
 // The state.
 
+function asked() {
+	return new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+}
+
 function state() {
-	const asked = new URLSearchParams(location.hash.slice(1));
-	const rung = data.rungs.findIndex((candidate) => candidate.key === asked.get("rung"));
-	const kernel = data.kernels.indexOf(asked.get("kernel"));
+	const words = asked();
+	const kernel = data.kernels.indexOf(words.get("kernel"));
 	const at = {
-		rung: rung < 0 ? data.start : rung,
 		kernel: kernel < 0 ? data.kernels.length - 1 : kernel,
-		view: ["functions", "layers", "flame"].includes(asked.get("view")) ? asked.get("view") : "functions",
-		find: asked.get("find") ?? "",
-		zoom: Number(asked.get("zoom") ?? 0),
+		view: VIEWS.includes(words.get("view")) ? words.get("view") : "functions",
+		find: words.get("find") ?? "",
+		zoom: Number(words.get("zoom") ?? 0),
+		all: words.has("all"),
+		rungs: words.get("rungs") ?? "",
+		same: words.has("same"),
+		order: Number(words.get("order") ?? 0), // the number of a column, negative for the largest first
 	};
-	at.against = asked.has("against") ? data.kernels.indexOf(asked.get("against")) : data.base;
+	const rung = data.rungs.findIndex((candidate) => candidate.key === words.get("rung"));
+	at.rung = rung < 0 ? data.starts[at.kernel] : rung;
+	at.against = words.has("against") ? data.kernels.indexOf(words.get("against")) : data.base;
 	if (at.against === at.kernel)
 		at.against = -1;
 	return at;
 }
 
-let led = true; // whether a link, not a control, changed the address
-
-// Go to the present state with these changes; *quietly*, without a step in the history.
+// Go to the present state with these words of the address changed; an empty one is removed.
+// *quietly*: without a step in the browser's history.
 function go(changes, quietly = false) {
-	const to = { ...state(), ...changes };
-	const address = new URLSearchParams({
-		rung: data.rungs[to.rung].key,
-		kernel: data.kernels[to.kernel],
-		against: to.against < 0 ? "" : data.kernels[to.against],
-		view: to.view,
-	});
-	if (to.find)
-		address.set("find", to.find);
-	if (to.zoom)
-		address.set("zoom", to.zoom);
-	const text = String(address).replaceAll("%2F", "/").replaceAll("%3A", ":");
-	if (location.hash === `#${text}`)
+	const words = asked();
+	for (const [name, value] of Object.entries(changes)) {
+		if (value === "" && name !== "against")
+			words.delete(name);
+		else
+			words.set(name, value);
+	}
+	const text = String(words).replaceAll("%2F", "/").replaceAll("%3A", ":");
+	if (location.hash.slice(1) === text)
 		return;
-	led = false;
-	if (quietly)
-		location.replace(`#${text}`);
-	else
+	if (quietly) {
+		history.replaceState(null, "", `#${text}`);
+		draw();
+	} else {
 		location.hash = text;
+	}
 }
 
-// Tables.
+// The summary.
+
+const summary = document.getElementById("summary");
+const narrow = document.getElementById("narrow");
+
+function drawSummary(at) {
+	const wanted = data.kernels[at.kernel];
+	const kernels = [...document.querySelectorAll("#ladder [data-kernel]")].map((part) => part.dataset.kernel);
+	const shown = kernels.includes(wanted) ? wanted : kernels.at(-1);
+	for (const part of document.querySelectorAll("[data-kernel]"))
+		part.hidden = part.dataset.kernel !== shown;
+	for (const link of document.querySelectorAll("[data-switch]")) {
+		if (link.dataset.switch === shown)
+			link.setAttribute("aria-current", "true");
+		else
+			link.removeAttribute("aria-current");
+	}
+	if (!summary)
+		return;
+	if (narrow.rungs !== document.activeElement)
+		narrow.rungs.value = at.rungs;
+	narrow.same.checked = at.same;
+	let same = 0;
+	for (const table of summary.querySelectorAll("table:not([hidden])")) {
+		const body = table.tBodies[0];
+		table.given ??= [...body.rows];
+		const rows = [...table.given];
+		const column = Math.abs(at.order) - 1;
+		if (column >= 0 && column < table.tHead.rows[0].cells.length) {
+			const worth = (row) => row.cells[column].dataset.sort;
+			rows.sort((a, b) => Math.sign(at.order) * (worth(a) === undefined
+				? a.cells[column].textContent.localeCompare(b.cells[column].textContent, "en", { numeric: true })
+				: worth(a) - worth(b)));
+		}
+		body.append(...rows);
+		let visible = 0;
+		const text = at.rungs.toLowerCase();
+		for (const row of rows) {
+			const isSame = row.classList.contains("same");
+			same += isSame;
+			row.hidden = (isSame && !at.same && !text)
+				|| !`${row.cells[0].textContent} ${row.querySelector(".mover")?.textContent ?? ""}`.toLowerCase().includes(text);
+			visible += !row.hidden;
+			const link = row.querySelector("a");
+			const current = link && new URLSearchParams(link.hash.slice(1)).get("rung") === data.rungs[at.rung].key;
+			if (current)
+				row.setAttribute("aria-current", "true");
+			else
+				row.removeAttribute("aria-current");
+		}
+		summary.querySelector(".none").hidden = visible > 0;
+		[...table.tHead.rows[0].cells].forEach((cell, number) => {
+			if (number === column)
+				cell.setAttribute("aria-sort", at.order > 0 ? "ascending" : "descending");
+			else
+				cell.removeAttribute("aria-sort");
+		});
+	}
+	narrow.same.parentNode.hidden = !same;
+	narrow.same.nextElementSibling.textContent = `show ${same} that ${same === 1 ? "is" : "are"} the same`;
+}
+
+if (summary) {
+	narrow.hidden = false;
+	narrow.addEventListener("submit", (event) => event.preventDefault());
+	narrow.rungs.addEventListener("input", () => go({ rungs: narrow.rungs.value }, true));
+	narrow.same.addEventListener("change", () => go({ same: narrow.same.checked ? "1" : "" }, true));
+	for (const cell of summary.querySelectorAll("thead th")) {
+		const button = element("button", { type: "button" }, cell.textContent);
+		const number = cell.cellIndex + 1;
+		const first = cell.classList.contains("number") || cell.classList.contains("change") ? -number : number;
+		button.addEventListener("click", () => go({ order: state().order === first ? -first : first }, true));
+		cell.replaceChildren(button);
+	}
+}
+
+// Tables. A column has a title, a class, the value that it sorts by, and what fills its cells.
 
 let sorting = { titles: "", column: -1, down: true };
 
-// A table of *rows*, arrays of cells; a cell is a number or a text. *show* has a function for each
-// column that makes a number a text, or null for a column of texts. The last row of *sums* stays.
-function table(titles, show, rows, sums, find, paint) {
-	if (sorting.titles !== titles.join())
-		sorting = { titles: titles.join(), column: -1, down: true };
-	const wanted = find.toLowerCase();
-	let shown = rows.filter((row) =>
-		row.some((cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted)));
-	if (sorting.column >= 0) {
-		const sign = sorting.down ? -1 : 1;
-		const at = sorting.column;
-		shown.sort((a, b) => sign * (show[at] ? a[at] - b[at] : a[at].localeCompare(b[at])));
+function table(caption, columns, rows, foot = []) {
+	const titles = columns.map(({ title }) => title).join();
+	if (sorting.titles !== titles)
+		sorting = { titles, column: -1, down: true };
+	const shown = [...rows];
+	const by = columns[sorting.column];
+	if (by) {
+		shown.sort((a, b) => (sorting.down ? -1 : 1) * (by.isText
+			? by.value(a).localeCompare(by.value(b)) : by.value(a) - by.value(b)));
 	}
 	const head = element("tr");
-	titles.forEach((title, at) => {
+	columns.forEach(({ title, look, isText, value }, at) => {
+		if (!value) {
+			head.append(element("td"));
+			return;
+		}
 		const button = element("button", { type: "button" }, title);
-		const cell = element("th", { scope: "col" }, button);
-		if (show[at])
-			cell.className = "number";
+		const cell = element("th", { scope: "col", class: look }, button);
 		if (at === sorting.column)
 			cell.setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
 		button.addEventListener("click", () => {
-			const again = sorting.column === at;
-			sorting = { titles: sorting.titles, column: at, down: again ? !sorting.down : show[at] !== null };
+			sorting = { titles, column: at, down: sorting.column === at ? !sorting.down : !isText };
 			draw();
-			view.querySelectorAll("th button")[at].focus();
+			[...view.querySelectorAll("th button")].find((other) => other.textContent === title).focus();
 		});
 		head.append(cell);
 	});
-	const line = (row, plain) => {
+	const line = (row, kind) => {
 		const made = element("tr");
-		row.forEach((cell, at) => {
-			const box = element("td");
-			if (typeof cell === "number") {
-				box.className = "number";
-				box.textContent = show[at](cell);
-			} else {
-				box.textContent = cell;
-			}
-			if (!plain)
-				paint(box, cell, at, row);
-			made.append(box);
-		});
+		for (const { look, fill } of columns) {
+			const cell = element("td", { class: look });
+			fill(cell, row, kind);
+			made.append(cell);
+		}
 		return made;
 	};
-	const body = element("tbody", {}, ...shown.map((row) => line(row, false)));
-	const foot = element("tfoot", {}, ...sums.map((row) => line(row, true)));
-	return element("table", {}, element("thead", {}, head), body, foot);
+	return element("table", { class: "parts" },
+		element("caption", {}, caption),
+		element("thead", {}, head),
+		element("tbody", {}, ...shown.map((row) => line(row, "row"))),
+		element("tfoot", {}, ...foot.map((row) => line(row, "foot"))));
 }
 
-function swatch(box, layer) {
-	const known = data.layers.find(([name]) => name === layer);
-	const mark = element("span", { class: "swatch" });
-	mark.style.background = (known ?? data.layers[OTHER])[1];
-	box.prepend(mark);
+function swatch(layer) {
+	return element("i", { class: `swatch g${data.layers[layer][1]}` });
 }
 
-function colourSign(box, value) {
-	if (signed(value) !== "0.00")
-		box.classList.add(value > 0 ? "grew" : "shrank");
+function number(title, value, text = count, more = true) {
+	return {
+		title, value, look: more ? "number more" : "number",
+		fill: (cell, row) => {
+			const found = value(row);
+			cell.textContent = found === undefined ? "" : text(found);
+		},
+	};
 }
 
-function functionTable(profile, find) {
-	const total = profile.total;
-	const rows = profile.functions.map(([name, instructions, ...counts]) =>
-		[data.names[name], data.layers[data.layerOf[name]][0], instructions, 100 * instructions / total, ...counts]);
-	const sums = rows.reduce((sum, row) => sum.map((value, at) => value + row[at + 2]), Array(data.counts.length + 1).fill(0));
-	const percent = (value) => `${value.toFixed(2)} %`;
-	const [first, ...counts] = data.counts;
-	return table(
-		["function", "layer", first, "share", ...counts],
-		[null, null, count, percent, ...counts.map(() => count)],
-		rows, [["all", "", ...sums]], find,
-		(box, cell, at) => at === 1 && swatch(box, cell));
+// The name of a function or of a layer; below a function's name are its layer and a note.
+const NAME = (title) => ({
+	title, look: "name", isText: true, value: (row) => row.name,
+	fill: (cell, row, kind) => {
+		if (kind === "row" && !row.note && row.layer !== undefined && row.isLayer)
+			cell.append(swatch(row.layer));
+		cell.append(row.name);
+		if (kind === "row" && !row.isLayer) {
+			cell.append(element("span", {}, swatch(row.layer),
+				[data.layers[row.layer][0], row.note].filter(Boolean).join("; ")));
+		}
+	},
+});
+
+// Bars to the left and right of the middle, or from the left if nothing is negative.
+function bars(value, most, diverging) {
+	return {
+		title: "", look: "graph",
+		fill: (cell, row, kind) => {
+			const found = value(row);
+			if (kind !== "row" || !most)
+				return;
+			const width = (diverging ? 50 : 100) * Math.abs(found) / most;
+			const part = element("i", { class: diverging ? found > 0 ? "grew" : "shrank" : `g${data.layers[row.layer][1]}` });
+			part.style.width = `${width}%`;
+			part.style.left = diverging ? `${50 - (found < 0 ? width : 0)}%` : "0";
+			const bar = element("span", { class: "bar", "aria-hidden": "true" }, part);
+			if (!diverging)
+				bar.style.background = "none";
+			cell.append(bar);
+		},
+	};
 }
 
-function byLayer(profile) {
+function filtered(rows, find) {
+	const wanted = find.toLowerCase();
+	return rows.filter((row) => `${row.name} ${data.layers[row.layer][0]}`.toLowerCase().includes(wanted));
+}
+
+// The first rows, and a button that shows the others.
+function some(rows, at, makeTable) {
+	const few = at.all || at.find ? rows : rows.slice(0, FEW);
+	const made = [makeTable(few)];
+	if (few.length < rows.length || (at.all && rows.length > FEW)) {
+		const button = element("button", { type: "button", class: "all" },
+			at.all ? "Show fewer" : `Show all ${rows.length} functions`);
+		button.addEventListener("click", () => {
+			go({ all: at.all ? "" : "1" }, true);
+			view.querySelector("button.all").focus();
+		});
+		made.push(button);
+	}
+	return made;
+}
+
+function layerSums(profile) {
 	const sums = new Map();
 	for (const [name, instructions] of profile.functions) {
-		const layer = data.layers[data.layerOf[name]][0];
+		const layer = data.layerOf[name];
 		sums.set(layer, (sums.get(layer) ?? 0) + instructions);
 	}
-	return new Map(data.layers.filter(([name]) => sums.has(name)).map(([name]) => [name, sums.get(name)]));
+	return sums;
 }
 
-function layerTable(profile, find) {
-	const rows = [...byLayer(profile)].map(([name, sum]) => [name, sum, 100 * sum / profile.total]);
-	return table(
-		["layer", UNIT, "share"],
-		[null, count, (value) => `${value.toFixed(2)} %`],
-		rows, [["all", profile.total, 100]], find,
-		(box, cell, at) => at === 0 && swatch(box, cell));
+// One kernel: where the instructions go.
+function profileTables(profile, at) {
+	const total = profile.total;
+	const own = (row) => row.counts[0];
+	const percent = (row) => 100 * own(row) / total;
+	const percentText = (value) => `${value.toFixed(2)} %`;
+	const layers = [...layerSums(profile)].sort((a, b) => b[1] - a[1])
+		.map(([layer, sum]) => ({ name: data.layers[layer][0], layer, counts: [sum], isLayer: true }));
+	const functions = profile.functions
+		.map(([name, ...counts]) => ({ name: data.names[name], layer: data.layerOf[name], counts }));
+	functions.sort((a, b) => own(b) - own(a));
+	const sums = data.counts.map((_, place) => functions.reduce((sum, row) => sum + row.counts[place], 0));
+	const columns = (title, most) => [
+		NAME(title), number(UNIT, own, count, false), number("share", percent, percentText), bars(own, most, false),
+	];
+	const all = { name: "all", counts: sums };
+	const beside = data.counts.slice(1).map((title, place) => ({ ...number(title, (row) => row.counts[place + 1]), look: "number extra" }));
+	return [
+		table("By layer", columns("layer", layers.length ? own(layers[0]) : 0), filtered(layers, at.find), [all]),
+		...some(filtered(functions, at.find), at, (rows) => table("By function",
+			[...columns("function", functions.length ? own(functions[0]) : 0), ...(at.all ? beside : [])], rows, [all])),
+	];
 }
 
 // How two kernels differ on a rung: iopath joined their functions. Each is listed with its numbers in
@@ -187,6 +315,8 @@ function layerTable(profile, find) {
 function joined(rung, before, after) {
 	const turned = before > after;
 	const given = rung.joined[turned ? `${after},${before}` : `${before},${after}`];
+	if (!given)
+		return null;
 	const sides = (first, second) => turned ? [second, first] : [first, second];
 	return {
 		functions: given.functions.map(([one, two, layer, first, second, guessed]) =>
@@ -194,17 +324,6 @@ function joined(rung, before, after) {
 		layers: given.layers.map(([layer, first, second]) => ({ counts: sides(first, second), layer })),
 		unattributed: turned ? -given.unattributed : given.unattributed,
 	};
-}
-
-// The number that a function is compared by in two kernels: that of its name without suffixes that
-// compilers add, and of its newer name if it was renamed.
-function comparedBy(rung, before, after) {
-	const renamed = new Map();
-	for (const { names: [old, now] } of before < 0 ? [] : joined(rung, before, after).functions) {
-		if (old >= 0 && now >= 0)
-			renamed.set(data.canonical[old], data.canonical[now]);
-	}
-	return (name) => renamed.get(data.canonical[name]) ?? data.canonical[name];
 }
 
 function noteOf([old, now], guessed) {
@@ -218,57 +337,125 @@ function noteOf([old, now], guessed) {
 	return data.canonical[old] === data.canonical[now] ? "" : `was ${name}`;
 }
 
-function difference(rung, before, after) {
-	const found = joined(rung, before, after);
-	const row = (heads, [b, a]) => [...heads, b, a, a - b];
-	return {
-		functions: found.functions.map(({ names, counts, layer, guessed }) =>
-			[...row([data.names[names[1] < 0 ? names[0] : names[1]], data.layers[layer][0]], counts), noteOf(names, guessed)]),
-		layers: found.layers.map(({ counts, layer }) => row([data.layers[layer][0]], counts)),
-		unattributed: found.unattributed,
-	};
-}
-
 // Only functions that differ have rows. The sums are those of the whole profiles.
-function differenceTable(rows, titles, before, after, unattributed, find) {
-	const from = titles.length;
-	const texts = titles.slice(1).map(() => "");
-	const foot = [["all", ...texts, before.total, after.total, after.total - before.total]];
-	if (Math.abs(unattributed) >= 0.005)
-		foot.push(["not attributed", ...texts, "", "", unattributed]);
-	const note = rows.length && rows[0].length > from + 3;
-	return table(
-		[...titles, "before", "after", "difference", ...(note ? ["note"] : [])],
-		[...titles.map(() => null), count, count, signed, ...(note ? [null] : [])],
-		rows, foot, find,
-		(box, cell, at) => {
-			if (at === from - 1)
-				swatch(box, cell);
-			if (at === from + 2)
-				colourSign(box, cell);
-		});
+function differenceTables(found, before, after, at) {
+	const change = (row) => row.counts[1] - row.counts[0];
+	const bySize = (a, b) => Math.abs(change(b)) - Math.abs(change(a));
+	const layers = found.layers
+		.map(({ counts, layer }) => ({ name: data.layers[layer][0], layer, counts, isLayer: true }))
+		.filter((row) => signed(change(row)) !== "0.00").sort(bySize);
+	const functions = found.functions.map(({ names, counts, layer, guessed }) =>
+		({ name: data.names[names[1] < 0 ? names[0] : names[1]], layer, counts, note: noteOf(names, guessed) })).sort(bySize);
+	const most = (rows) => Math.max(0, ...rows.map((row) => Math.abs(change(row))));
+	const difference = {
+		...number("difference", change, signed, false),
+		fill: (cell, row) => {
+			const value = row.unattributed ?? change(row);
+			cell.textContent = signed(value);
+			if (signed(value) !== "0.00")
+				cell.classList.add(value > 0 ? "grew" : "shrank");
+		},
+	};
+	const columns = (title, rows) => [
+		NAME(title),
+		number("before", (row) => row.counts?.[0]),
+		number("after", (row) => row.counts?.[1]),
+		difference, bars(change, most(rows), true),
+	];
+	const foot = [{ name: "all", counts: [before.total, after.total] }];
+	if (Math.abs(found.unattributed) >= 0.005)
+		foot.push({ name: "not attributed", unattributed: found.unattributed });
+	return [
+		table("By layer", columns("layer", layers), filtered(layers, at.find), foot),
+		...some(filtered(functions, at.find), at, (rows) =>
+			table("By function", columns("function", functions), rows, [])),
+	];
 }
 
 // Flame graphs. A node has its function, its own instructions before and after, and its children. If
 // there is only one kernel, its instructions are those after.
 
-function merge(root, profile, at, keyOf) {
+// The tree of one profile. *keyOf* gives the number that functions are compared by.
+function tree(profile, keyOf) {
+	const root = { name: -1, key: -1, own: 0, children: new Map() };
 	const path = [root];
 	const flat = profile.stacks;
 	for (let i = 0; i < flat.length; i += 3) {
 		const [depth, name, own] = flat.slice(i, i + 3);
-		const parent = path[depth];
 		const key = keyOf(name);
-		let node = parent.children.get(key);
-		if (!node) {
-			node = { name, own: [0, 0], children: new Map() };
-			parent.children.set(key, node);
-		}
-		if (at === 1)
-			node.name = name;
-		node.own[at] += own;
+		const children = path[depth].children;
+		if (!children.has(key))
+			children.set(key, { name, key, own: 0, children: new Map() });
+		const node = children.get(key);
+		node.own += own;
 		path[depth + 1] = node;
 	}
+	return root;
+}
+
+// A node of one tree with all that it calls. *partners* are the nodes of the other tree that nodes
+// below it are paired with; null leaves a node out.
+function oneSided(node, side, partners) {
+	const own = side ? [0, node.own] : [node.own, 0];
+	return {
+		name: node.name, key: node.key, own,
+		below: [...node.children.values()]
+			.filter((child) => partners.get(child) !== null)
+			.map((child) => partners.has(child) ? pair(partners.get(child), child) : oneSided(child, side, partners)),
+	};
+}
+
+// The node of function *key* at or below a node, if neither it nor a part of it has a partner.
+function within(node, key, partners) {
+	if (partners.has(node))
+		return null;
+	if (node.key === key)
+		return hasPartner(node, partners) ? null : node;
+	for (const child of node.children.values()) {
+		const found = within(child, key, partners);
+		if (found)
+			return found;
+	}
+	return null;
+}
+
+function hasPartner(node, partners) {
+	return partners.has(node) || [...node.children.values()].some((child) => hasPartner(child, partners));
+}
+
+// Two nodes of the same function. What they call is paired by function. If one kernel has callers in
+// between that the other lacks, what these call is paired all the same.
+function pair(old, now) {
+	const below = [];
+	const gone = [], added = [...now.children.values()].filter((child) => !old.children.has(child.key));
+	for (const child of old.children.values()) {
+		const other = now.children.get(child.key);
+		if (other)
+			below.push(pair(child, other));
+		else
+			gone.push(child);
+	}
+	const partners = new Map(); // of nodes now, those of before
+	const taken = new Map(); // nodes of before that have a partner
+	const match = (node) => {
+		for (const caller of added) {
+			const found = within(caller, node.key, partners);
+			if (found) {
+				partners.set(found, node);
+				taken.set(node, null);
+				return;
+			}
+		}
+		node.children.forEach(match);
+	};
+	gone.forEach(match);
+	for (const child of added)
+		below.push(partners.has(child) ? pair(partners.get(child), child) : oneSided(child, 1, partners));
+	for (const child of gone) {
+		if (!taken.has(child))
+			below.push(oneSided(child, 0, taken));
+	}
+	return { name: now.name, key: now.key, own: [old.own, now.own], below };
 }
 
 // Computes sums and widths from the leaves up, numbers and depths from the root down. A node that
@@ -280,7 +467,6 @@ function finish(root) {
 		nodes.push(node);
 		node.sum = [...node.own];
 		node.width = Math.max(...node.own);
-		node.below = [...node.children.values()];
 		node.below.sort((a, b) => label(a).localeCompare(label(b)));
 		for (const child of node.below) {
 			visit(child, node, depth + 1);
@@ -293,12 +479,29 @@ function finish(root) {
 	return nodes;
 }
 
+// The number that a function is compared by in two kernels: that of its name without suffixes that
+// compilers add, and of its newer name if it was renamed.
+function comparedBy(found) {
+	const renamed = new Map();
+	for (const { names: [old, now] } of found.functions) {
+		if (old >= 0 && now >= 0)
+			renamed.set(data.canonical[old], data.canonical[now]);
+	}
+	return (name) => renamed.get(data.canonical[name]) ?? data.canonical[name];
+}
+
+// By how much each function differs in all, by the number that it is compared by.
+function changes(found, keyOf) {
+	return new Map(found.functions.map(({ names: [old, now], counts }) =>
+		[keyOf(now < 0 ? old : now), counts[1] - counts[0]]));
+}
+
 function label(node) {
 	return node.name < 0 ? "all" : data.names[node.name];
 }
 
-function describe(node, root, differs) {
-	if (!differs) {
+function describe(node, root, totals) {
+	if (!totals) {
 		return [
 			label(node),
 			node.name < 0 ? "" : `layer: ${data.layers[data.layerOf[node.name]][0]}`,
@@ -312,44 +515,45 @@ function describe(node, root, differs) {
 		label(node),
 		line("inclusive", node.sum),
 		line("exclusive", node.own),
-	].join("\n");
+		node.name < 0 ? "" : `the function in all: ${signed(totals.get(node.key) ?? 0)}`,
+	].filter(Boolean).join("\n");
 }
+
+// What a frame adds to the difference. A function that is called from elsewhere, and executes the
+// same in all, adds nothing.
+function ownChange(node, totals) {
+	return Math.abs(totals.get(node.key) ?? 0) < 0.005 ? 0 : node.own[1] - node.own[0];
+}
+
+const GREW = "#c62828", SHRANK = "#1565c0", SAME = "#d9dce0";
 
 // Red where a function's own part grew, blue where it shrank, the more the stronger.
-function differenceLook(node, most) {
-	const change = node.own[1] - node.own[0];
+function differenceLook(change, most) {
 	if (Math.abs(change) < 0.005)
-		return ["#d9dce0", "#000000"];
-	const strength = Math.round(12 + 88 * Math.sqrt(Math.abs(change) / most));
-	const colour = change > 0 ? "#c62828" : "#1565c0";
-	return [`color-mix(in srgb, ${colour} ${strength}%, #f1f1f1)`, strength > 55 ? "#ffffff" : "#000000"];
+		return [SAME, "#000000"];
+	const strength = Math.round(12 + 63 * Math.sqrt(Math.abs(change) / most));
+	return [`color-mix(in srgb, ${change > 0 ? GREW : SHRANK} ${strength}%, #f1f1f1)`, "#000000"];
 }
 
-function flame(before, after, at) {
-	const differs = before !== null;
-	const keyOf = comparedBy(data.rungs[at.rung], at.against, at.kernel);
-	const root = { name: -1, own: [0, 0], children: new Map() };
-	if (differs)
-		merge(root, before, 0, keyOf);
-	merge(root, after, 1, keyOf);
+function flame(root, totals, at) {
 	const nodes = finish(root);
 	const zoomed = nodes[at.zoom] ?? root;
-	const most = Math.max(...nodes.map((node) => Math.abs(node.own[1] - node.own[0])));
+	const most = totals ? Math.max(...nodes.map((node) => Math.abs(ownChange(node, totals)))) : 0;
 	const chart = element("div", { id: "flame", role: "tree", "aria-label": "call tree" });
 	const boxes = new Map();
 	let depth = 0;
 
 	const place = (node, left, width, above) => {
-		const [colour, ink] = differs ? differenceLook(node, most)
-			: node.name < 0 ? ["#d9dce0", "#000000"] : data.layers[data.layerOf[node.name]].slice(1);
+		const [colour, ink] = totals ? differenceLook(ownChange(node, totals), most)
+			: node.name < 0 ? [SAME, "#000000"] : data.groups[data.layers[data.layerOf[node.name]][1]].slice(1);
 		const change = node.own[1] - node.own[0];
-		const text = differs && signed(change) !== "0.00" ? `${label(node)} ${signed(change)}` : label(node);
+		const text = totals && signed(change) !== "0.00" ? `${label(node)} ${signed(change)}` : label(node);
 		const frame = element("div", {
 			class: above ? "frame above" : "frame",
 			role: "treeitem",
 			tabindex: node === zoomed ? 0 : -1,
 			"aria-level": node.depth + 1,
-			"aria-label": describe(node, root, differs).replaceAll("\n", "; "),
+			"aria-label": describe(node, root, totals).replaceAll("\n", "; "),
 		}, width > 0.012 ? text : "");
 		Object.assign(frame.style, {
 			left: `${100 * left}%`,
@@ -358,18 +562,20 @@ function flame(before, after, at) {
 			background: colour,
 			color: ink,
 		});
+		if (width < 0.03)
+			frame.style.padding = "0";
 		if (at.find && node.name >= 0 && matches(node, at.find))
 			frame.classList.add("found");
 		boxes.set(node, frame);
-		frame.addEventListener("click", () => go({ zoom: node === zoomed ? 0 : node.number }));
+		frame.addEventListener("click", () => go({ zoom: node === zoomed ? "" : node.number || "" }));
 		frame.addEventListener("keydown", (event) => key(event, node));
 		frame.addEventListener("mousemove", (event) =>
-			showTip(describe(node, root, differs), event.clientX, event.clientY));
+			showTip(describe(node, root, totals), event.clientX, event.clientY));
 		frame.addEventListener("mouseleave", hideTip);
 		frame.addEventListener("focus", () => {
 			const box = frame.getBoundingClientRect();
 			if (frame.matches(":focus-visible"))
-				showTip(describe(node, root, differs), Math.max(box.left, 0), box.bottom);
+				showTip(describe(node, root, totals), Math.max(box.left, 0), box.bottom);
 		});
 		frame.addEventListener("blur", hideTip);
 		depth = Math.max(depth, node.depth);
@@ -402,10 +608,7 @@ function flame(before, after, at) {
 			}
 		} else if (event.key === "Enter" || event.key === " ") {
 			refocus = true;
-			go({ zoom: node === zoomed ? 0 : node.number });
-		} else if (event.key === "Escape") {
-			refocus = true;
-			go({ zoom: 0 });
+			go({ zoom: node === zoomed ? "" : node.number || "" });
 		} else {
 			return;
 		}
@@ -415,10 +618,10 @@ function flame(before, after, at) {
 		place(node, 0, 1, true);
 	placeBelow(zoomed, 0, zoomed.width ? 1 / zoomed.width : 0);
 	chart.style.height = `${ROW * (depth + 1)}px`;
-	chart.classList.toggle("finding", Boolean(at.find));
-	return { chart, zoomed: boxes.get(zoomed), root, found: at.find ? foundIn(root, at.find) : null };
+	return { chart, zoomed: boxes.get(zoomed), found: at.find ? foundIn(root, at.find) : null };
 }
 
+let viewed = null; // the view that was drawn last
 let refocus = false; // whether the zoomed frame is to have the focus once it is drawn
 
 function matches(node, find) {
@@ -436,16 +639,15 @@ function foundIn(node, find) {
 }
 
 function legend(differs, profile) {
-	const list = element("ul", { id: "legend" });
+	const used = new Set([...layerSums(profile).keys()].map((layer) => data.layers[layer][1]));
 	const parts = differs
-		? [["#c62828", "grew by itself"], ["#1565c0", "shrank by itself or went"], ["#d9dce0", "the same"]]
-		: [...byLayer(profile).keys()].map((name) => [data.layers.find(([other]) => other === name)[1], name]);
-	for (const [colour, text] of parts) {
-		const mark = element("span", { class: "swatch" });
+		? [[GREW, "grew by itself"], [SHRANK, "shrank by itself or went"], [SAME, "the same"]]
+		: data.groups.filter((_, place) => used.has(place)).map(([name, colour]) => [colour, name]);
+	return element("ul", { class: "legend" }, ...parts.map(([colour, text]) => {
+		const mark = element("i", { class: "swatch" });
 		mark.style.background = colour;
-		list.append(element("li", {}, mark, text));
-	}
-	return list;
+		return element("li", {}, mark, text);
+	}));
 }
 
 function showTip(text, x, y) {
@@ -460,53 +662,112 @@ function hideTip() {
 	tip.hidden = true;
 }
 
+// A file in speedscope's format: a profile for each kernel that is shown.
+function speedscope(rung, shown) {
+	const frames = new Map();
+	const frame = (name) => {
+		if (!frames.has(name))
+			frames.set(name, frames.size);
+		return frames.get(name);
+	};
+	const profiles = shown.map((kernel) => {
+		const { stacks, total } = rung.profiles[kernel];
+		const path = [];
+		const samples = [], weights = [];
+		for (let i = 0; i < stacks.length; i += 3) {
+			path.length = stacks[i];
+			path.push(frame(stacks[i + 1]));
+			if (stacks[i + 2]) {
+				samples.push([...path]);
+				weights.push(stacks[i + 2]);
+			}
+		}
+		return {
+			type: "sampled", name: `${rung.title} on ${data.kernels[kernel]}`, unit: "none",
+			startValue: 0, endValue: total, samples, weights,
+		};
+	});
+	return {
+		$schema: "https://www.speedscope.app/file-format-schema.json",
+		exporter: "iopath",
+		name: rung.title,
+		shared: { frames: [...frames.keys()].map((name) => ({ name: data.names[name] })) },
+		profiles,
+	};
+}
+
 // Draw everything.
+
+const attribution = document.getElementById("attribution");
+const form = document.getElementById("choice");
+const view = document.getElementById("view");
+const about = document.getElementById("about");
+const more = document.getElementById("more");
+const tip = document.getElementById("tip");
 
 function draw() {
 	const at = state();
+	drawSummary(at);
+	if (data.profiled)
+		drawAttribution(at);
+}
+
+function drawAttribution(at) {
 	const rung = data.rungs[at.rung];
 	const after = rung.profiles[at.kernel];
 	const before = at.against < 0 ? null : rung.profiles[at.against];
 	const name = data.kernels[at.kernel];
+	const found = before && after ? joined(rung, at.against, at.kernel) : null;
+	if (!found && ["before", "after"].includes(at.view))
+		at.view = "flame";
 	form.rung.value = at.rung;
 	form.kernel.value = at.kernel;
 	form.against.value = at.against;
 	form.view.value = at.view;
+	for (const side of form.querySelectorAll(".side"))
+		side.hidden = !found;
 	if (form.find !== document.activeElement)
 		form.find.value = at.find;
+	document.getElementById("overview").classList.toggle("beside",
+		Boolean(summary) && at.view === "functions" && Boolean(found || !at.all));
+	document.getElementById("attribution-title").textContent =
+		found ? "Where the change comes from" : `Where the ${UNIT} go`;
 	hideTip();
-	if (!after || (at.against >= 0 && !before)) {
-		about.textContent = `There is no profile of ${rung.title} on ${after ? data.kernels[at.against] : name}.`;
+	if (!after || (at.against >= 0 && !found)) {
+		about.textContent = before && after
+			? "Profiles of time are not compared."
+			: `There is no profile of ${rung.title} on ${after ? data.kernels[at.against] : name}.`;
 		more.textContent = "";
 		view.replaceChildren();
 		return;
 	}
-	const differs = before !== null;
-	let text = differs
-		? `${rung.title}: ${data.kernels[at.against]} ${count(before.total)} to ${name} ${count(after.total)}, ${signed(after.total - before.total)} ${UNIT} per I/O`
+	let text = found
+		? `${rung.title}: ${count(before.total)} to ${count(after.total)}, ${signed(after.total - before.total)} ${UNIT} per I/O`
 		: `${rung.title} on ${name}: ${count(after.total)} ${UNIT} per I/O, ${count(after.kernel)} in the kernel`;
-	if (at.view === "flame") {
-		const made = flame(before, after, at);
+	if (at.view === "functions") {
+		view.replaceChildren(...(found ? differenceTables(found, before, after, at) : profileTables(after, at)));
+	} else {
+		const differs = found && at.view === "flame";
+		const profile = at.view === "before" ? before : after;
+		const keyOf = found ? comparedBy(found) : (key) => data.canonical[key];
+		const root = differs ? pair(tree(before, keyOf), tree(after, keyOf))
+			: oneSided(tree(profile, (key) => key), 1, new Map());
+		const made = flame(root, differs ? changes(found, keyOf) : null, at);
 		if (made.found) {
 			text += differs
 				? `. Found: ${count(made.found[0])} to ${count(made.found[1])}, ${signed(made.found[1] - made.found[0])}`
-				: `. Found: ${count(made.found[1])}, ${share(made.found[1], made.root.sum[1])}`;
+				: `. Found: ${count(made.found[1])}, ${share(made.found[1], root.sum[1])}`;
 		}
-		view.replaceChildren(legend(differs, after), made.chart);
+		view.replaceChildren(legend(differs, profile), made.chart);
 		if (refocus)
 			made.zoomed.focus();
 		refocus = false;
-	} else if (differs) {
-		const found = difference(rung, at.against, at.kernel);
-		const [rows, titles] = at.view === "layers"
-			? [found.layers, ["layer"]] : [found.functions, ["function", "layer"]];
-		view.replaceChildren(differenceTable(rows, titles, before, after, found.unattributed, at.find));
-	} else {
-		view.replaceChildren(at.view === "layers"
-			? layerTable(after, at.find) : functionTable(after, at.find));
 	}
+	if (viewed && viewed !== at.view)
+		attribution.scrollIntoView();
+	viewed = at.view;
 	about.textContent = `${text}.`;
-	more.textContent = beyond(before, after, at.view === "flame");
+	more.textContent = beyond(before, after, at.view !== "functions");
 }
 
 // The figures of a profile besides instructions. A sampled profile has none.
@@ -535,31 +796,63 @@ function beyond(before, after, stacks) {
 	return text;
 }
 
-data.rungs.forEach((rung, index) => form.rung.add(new Option(rung.title, index)));
-data.kernels.forEach((name, index) => {
-	form.kernel.add(new Option(name, index));
-	form.against.add(new Option(name, index));
-});
-form.against.add(new Option(NONE, -1), 0);
+if (data.profiled) {
+	data.rungs.forEach((rung, index) => form.rung.add(new Option(rung.title, index)));
+	data.kernels.forEach((name, index) => {
+		form.kernel.add(new Option(name, index));
+		form.against.add(new Option(name, index));
+	});
+	form.against.add(new Option(NONE, -1), 0);
 
-form.addEventListener("submit", (event) => event.preventDefault());
-form.addEventListener("change", (event) => {
-	const { name, value } = event.target;
-	if (name === "view")
-		go({ view: value });
-	else if (name !== "find")
-		go({ [name]: Number(value), zoom: 0 });
-});
-form.find.addEventListener("input", () => go({ find: form.find.value }, true));
+	form.addEventListener("submit", (event) => event.preventDefault());
+	form.addEventListener("change", (event) => {
+		const { name, value } = event.target;
+		if (name === "view")
+			go({ view: value, zoom: "" });
+		else if (name === "rung")
+			go({ rung: data.rungs[value].key, zoom: "" });
+		else if (name !== "find")
+			go({ [name]: data.kernels[value] ?? "", zoom: "" });
+	});
+	form.find.addEventListener("input", () => go({ find: form.find.value }, true));
+	document.getElementById("reset").addEventListener("click", () => go({ zoom: "", find: "", all: "" }));
+	document.getElementById("speedscope").addEventListener("click", () => {
+		const at = state();
+		const rung = data.rungs[at.rung];
+		const shown = [at.against, at.kernel].filter((kernel) => kernel >= 0 && rung.profiles[kernel]);
+		const file = new Blob([JSON.stringify(speedscope(rung, shown))], { type: "application/json" });
+		const link = element("a", {
+			href: URL.createObjectURL(file),
+			download: `${rung.key.replaceAll("/", "-")}.speedscope.json`,
+		});
+		link.click();
+		URL.revokeObjectURL(link.href);
+	});
+	addEventListener("keydown", (event) => {
+		if (event.key !== "Escape")
+			return;
+		const at = state();
+		refocus = at.zoom > 0 && view.contains(document.activeElement);
+		if (at.zoom)
+			go({ zoom: "" });
+		else if (at.find)
+			go({ find: "" });
+	});
+}
 
-addEventListener("hashchange", () => {
-	const named = location.hash.startsWith("#rung=");
-	if (named || !location.hash)
-		draw();
-	if (named && led)
-		document.getElementById("attribution").scrollIntoView();
-	led = true;
+// Links into the page change only the words that they name.
+document.addEventListener("click", (event) => {
+	const link = event.target.closest("a[href^='#']");
+	if (!link || event.ctrlKey || event.metaKey || event.shiftKey)
+		return;
+	event.preventDefault();
+	const words = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
+	go({ ...words, zoom: "" });
+	if (words.rung)
+		attribution.scrollIntoView({ block: "nearest" });
 });
+
+addEventListener("hashchange", draw);
 draw();
-if (location.hash.startsWith("#rung="))
-	document.getElementById("attribution").scrollIntoView();
+if (asked().has("rung") && attribution)
+	attribution.scrollIntoView();
