@@ -142,9 +142,12 @@ def make_command(tmp_path: Path) -> Iterator[Callable[[Path], Command]]:
 
 @pytest.fixture
 def empty(make_command: Callable[[Path], Command], tmp_path: Path) -> Command:
-    """iopath with nothing cached and no network."""
+    """iopath with nothing cached and no network, for which apt does not wait between its tries."""
     command = make_command(tmp_path / "cache")
+    settings = tmp_path / "apt.conf"
+    settings.write_text('Acquire::Retries::Delay "false";\n')
     command.env |= {
+        "APT_CONFIG": str(settings),
         "IOPATH_MIRROR": "http://127.0.0.1:9/",
         "IOPATH_SECURITY_MIRROR": "http://127.0.0.1:9/",
     }
