@@ -52,6 +52,17 @@ def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
     terminal.show_kernels(shown, cached, out)
 
 
+def _rungs(session: Session, args: argparse.Namespace, out: Console) -> None:
+    if args.json:
+        listed = [
+            {"name": rung.name, "about": rung.about, "operations": rung.ops(rungs.OPS),
+             "needs": rung.requires, "ladder": rung in rungs.select([])}
+            for rung in rungs.RUNGS
+        ]  # fmt: skip
+        output.write_text(args.json, json.dumps(listed, indent=1) + "\n")
+    terminal.show_rungs(rungs.RUNGS, out)
+
+
 def _cache(session: Session, args: argparse.Namespace, out: Console) -> None:
     root = session.cache.root
     if not args.prune:
@@ -159,6 +170,8 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     output.check(args)
     _need_counts(args)
     layers = Layers(args.layers)
+    if len(args.kernels) == 1 and not args.kernels[0].endswith(".json"):
+        raise UsageError(compare.NOTHING)
     limits_ = limits.read(args.limits, _added(args)) if args.limits else []
     whole, comparison = compare.compare_all(_parts(session, args), layers, anyway=args.anyway)
     output.write(args, whole, comparison, layers)
@@ -212,6 +225,7 @@ def _debian_spec(name: str) -> str:
 
 _COMMANDS = {
     "kernels": _kernels,
+    "rungs": _rungs,
     "cache": _cache,
     "measure": _measure,
     "profile": _profile,

@@ -13,6 +13,8 @@ from iopath.errors import IopathError, UsageError
 from iopath.layers import Layers
 from iopath.result import ExactResult, HardwareResult, Result, of_kernel
 
+NOTHING = "nothing to compare with: give two kernels or result files, or more"
+
 Named = tuple[str, Any]  # the name of a file, and its result
 
 
@@ -110,4 +112,4 @@ def _(whole: HardwareResult, layers: Layers) -> Any:  # noqa: ANN401
 
 def _need_two(whole: Result) -> None:
     if len(whole.kernels) < 2:
-        raise UsageError("nothing to compare with: give two kernels or result files, or more")
+        raise UsageError(NOTHING)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Errors that a user sees: one line, and an exit status."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class IopathError(Exception):
     """Something failed. The text is one line: what is wrong and, if known, what would be right."""
@@ -16,3 +19,9 @@ class UsageError(IopathError):
 
 class Regressed(IopathError):
     """A rung grew by more than its limit."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown *word*: the known one that is most like it, if any."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+    return f": did you mean '{near[0]}'?" if near else ""

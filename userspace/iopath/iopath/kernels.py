@@ -17,7 +17,7 @@ from debian.debian_support import Version
 
 from iopath.apt import KERNEL_PACKAGE, SUITES, UNRELEASED, Package
 from iopath.arch import ARCH
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError, UsageError, did_you_mean
 
 _FLAVOURS = ("rt", "cloud")
 _IMAGE = re.compile(rf"linux-(?:image|binary(?:-unsigned)?)-(\d.*-{ARCH.debian})(?:-unsigned)?$")
@@ -204,10 +204,9 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     else:
         matching = [k for k in kernels if k.release in (spec, f"{spec}-{ARCH.debian}")]
     if not matching:
-        raise UsageError(
-            f"debian:{spec}: no such kernel; there are {', '.join(series_of(kernels))}"
-            " (iopath kernels lists each)"
-        )
+        releases = () if series else [k.release for k in kernels if not k.missing]
+        known = did_you_mean(spec, releases) or f"; there are {', '.join(series_of(kernels))}"
+        raise UsageError(f"debian:{spec}: no such kernel{known} (iopath kernels lists each)")
     usable = [kernel for kernel in matching if not kernel.missing]
     if not usable:
         newest = matching[-1]

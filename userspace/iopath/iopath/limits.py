@@ -11,7 +11,7 @@ from iopath import noise
 from iopath.compare_exact import METRICS
 from iopath.comparison import LONG_RUN, Comparison, RungChange
 from iopath.errors import IopathError, UsageError
-from iopath.rungs import OPS, RUNGS, Rung
+from iopath.rungs import OPS, RUNGS, Rung, unknown
 
 _METRICS = ("instructions", *LONG_RUN, *METRICS)
 
@@ -57,7 +57,7 @@ def _limit(path: Path, name: str, value: object, rungs: Set[str]) -> Limit:
         )
     rung, *words = name.split() or [""]
     if rung not in rungs:
-        raise UsageError(f"{path}: {name!r}: no rung is called {rung!r}")
+        raise UsageError(f"{path}: {name!r}: {unknown(rung, sorted(rungs))}")
     op = words.pop(0) if words and words[0] in OPS else ""
     metric = " ".join(words) or "instructions"
     if metric not in _METRICS:

@@ -26,7 +26,7 @@ from iopath.apt import Apt
 from iopath.assemble import Counted
 from iopath.build import Built, build, debug_info
 from iopath.cache import Cache, digest_file
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError, UsageError, did_you_mean
 from iopath.jobs import Job, Recorded
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
 from iopath.layers import Layers
@@ -82,8 +82,9 @@ class Session:
             raise UsageError(
                 "host: measured by itself: iopath measure host --json FILE; compare the files"
             )
+        near = did_you_mean(kind, ("debian", "tree")) if spec else ""
         raise UsageError(
-            f"{name}: not a kernel; ask for debian:SERIES, debian:RELEASE or tree:PATH,"
+            f"{name}: not a kernel{near or ';'} ask for debian:SERIES, debian:RELEASE or tree:PATH,"
             " e.g. debian:6.1"
         )
 

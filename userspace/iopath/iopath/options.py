@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from iopath import __version__, host, noise, prune, rungs
 from iopath.arch import ARCH
+from iopath.errors import did_you_mean
 from iopath.machine import Machine
 
 FILES = {
@@ -60,11 +61,74 @@ _bytes = _unit({"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}, "500M or 10G")
 _seconds = _unit({"m": 60, "h": 3600, "d": 86400}, "12h or 30d")
 
 
+# The examples that the help of each command begins with.
+_EXAMPLES = {
+    "": (
+        "iopath compare debian:6.1 debian:7.2",
+        "iopath measure debian:7.2 --rung 'dio.*'",
+    ),
+    "kernels": ("iopath kernels", "iopath kernels --update --json kernels.json"),
+    "rungs": ("iopath rungs", "iopath rungs --json rungs.json"),
+    "cache": ("iopath cache", "iopath cache --prune --size 10G"),
+    "measure": (
+        "iopath measure debian:6.1 debian:7.2",
+        "iopath measure debian:7.2 --rung 'dio.*' --op read --bs 4k --bs 64k",
+    ),
+    "profile": (
+        "iopath profile debian:7.2 --rung dio.pread --op read",
+        "iopath profile debian:7.2 --rung 'raw.*' --html profile.html",
+    ),
+    "compare": (
+        "iopath compare debian:6.1 debian:7.2",
+        "iopath compare tree:linux tree:linux-patched --rung 'dio.*' --fail-above 1",
+    ),
+    "bisect": (
+        "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
+        "iopath bisect --tree linux v6.12 v6.13 --rung dio.pread --op read",
+    ),
+    "run": (
+        "iopath run host --rung dio.pread",
+        "iopath run host --rung 'raw.*' --op read --seconds 10",
+    ),
+    "trace": (
+        "iopath trace host --rung dio.pread --op read",
+        "iopath trace host --rung dio.pread --op write --bs 64k",
+    ),
+    "scale": ("iopath scale host", "iopath scale host --op write --bs 64k --svg scale.svg"),
+}
+
+
 class _Parser(argparse.ArgumentParser):
-    """A parser whose error message is one line."""
+    """A parser whose help begins with examples, and whose error message is one line."""
+
+    def format_help(self) -> str:
+        examples = _EXAMPLES[self.prog.removeprefix("iopath").strip()]
+        lines = "".join(f"  {line}\n" for line in examples)
+        return f"examples:\n{lines}\n{super().format_help()}"
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
+
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = did_you_mean(value, action.choices)
+            known = f": must be one of {', '.join(action.choices)}"
+            raise argparse.ArgumentError(action, f"invalid choice '{value}'{near or known}")
+
+    def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN202
+        """As argparse does it, but for the message about an unknown argument."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            options = _options(self, found.command)
+            near = did_you_mean(unknown[0].partition("=")[0], options)
+            self.error(f"unknown argument '{unknown[0]}'{near}")
+        return found
+
+
+def _options(parser: argparse.ArgumentParser, command: str) -> list[str]:
+    """The options of a command."""
+    actions = parser._subparsers._group_actions[0].choices[command]._actions
+    return [option for action in actions for option in action.option_strings]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,6 +148,9 @@ def parser() -> argparse.ArgumentParser:
     )
     listing.add_argument("--update", action="store_true", help="refresh the package lists")
     listing.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
+
+    ladder = commands.add_parser("rungs", help="list the rungs: what each one measures")
+    ladder.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
 
     caching = commands.add_parser("cache", help="list the cache, or remove entries from it")
     caching.add_argument(
@@ -228,7 +295,7 @@ def _percent(text: str) -> float:
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rung", action="append", default=[], metavar="NAME",
-        help=f"only these rungs, wildcards allowed: {', '.join(r.name for r in rungs.RUNGS)}",
+        help="only these rungs, wildcards allowed; iopath rungs lists all",
     )  # fmt: skip
     parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
     parser.add_argument(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from iopath.errors import UsageError
+from iopath.errors import UsageError, did_you_mean
 
 OPS = ("read", "write")
 
@@ -63,6 +63,12 @@ class Rung:
         """The program's path in the guest."""
         return f"/bin/{self.program.name if self.program else 'ioloop'}"
 
+    @property
+    def requires(self) -> list[str]:
+        """Options and modules that the kernel must have."""
+        own = ("blknull", "biogen")
+        return [*self.needs, *(module.name for module in self.modules if module.name not in own)]
+
     def ops(self, wanted: Sequence[str]) -> Sequence[str]:
         return [op for op in wanted if op in self.can] if self.target else ("none",)
 
@@ -104,13 +110,19 @@ def select(patterns: Sequence[str], added: Sequence[Rung] = ()) -> list[Rung]:
     every = (*RUNGS, *added)
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in every):
-            names = ", ".join(rung.name for rung in every)
-            raise UsageError(f"no rung is called {pattern}; there are {names}")
+            raise UsageError(unknown(pattern, [rung.name for rung in every]))
     return [
         rung
         for rung in every
         if any(fnmatch.fnmatchcase(rung.name, pattern) for pattern in patterns)
     ]
+
+
+def unknown(name: str, known: Sequence[str]) -> str:
+    """A message that no rung has the *name*."""
+    families = {f"{rung.partition('.')[0]}.*" for rung in known if "." in rung}
+    near = f": did you mean '{name}.*'?" if f"{name}.*" in families else did_you_mean(name, known)
+    return f"unknown rung '{name}'{near} (iopath rungs lists all)"
 
 
 def overrides(*, fill: bool, coherent: bool) -> Overrides:

@@ -24,6 +24,7 @@ from iopath.comparison import (
 from iopath.facts import facts
 from iopath.kernels import DebianKernel
 from iopath.result import ExactResult, HardwareResult, Key, Result
+from iopath.rungs import OPS, Rung, select
 from iopath.tables import Table
 
 _UNLIMITED = 10_000  # columns
@@ -281,6 +282,23 @@ def show_kernels(kernels: Iterable[DebianKernel], cached: set[str], console: Con
         style = "dim" if kernel.missing else ""
         table.row(f"debian:{kernel.release}", kernel.version, kernel.suite, state, style=style)
     _print(console, table)
+
+
+def show_rungs(rungs: Sequence[Rung], console: Console) -> None:
+    """List rungs, and say which are measured only if they are named."""
+    table = Table("rung")
+    table.text_column("operations")
+    table.text_column("needs", joined=True)
+    table.text_column("measures", wraps=True, joined=True)
+    for rung in rungs:
+        ops = ", ".join(op for op in rung.ops(OPS) if op != "none")
+        table.row(rung.name, ops, ", ".join(rung.requires), rung.about)
+    _print(console, table)
+    ladder = {rung.name for rung in select([])}
+    others = {rung.name.partition(".")[0]: None for rung in rungs if rung.name not in ladder}
+    if others:
+        names = " and ".join(f"{family}.*" for family in others)
+        _print_text(console, f"{names} are measured only if --rung names them.")
 
 
 def show_scaling(records: Sequence[dict[str, Any]], console: Console) -> None:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Bad input to the command: one line, exit status 1 or 2, nothing left behind."""
 
+import argparse
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -12,7 +14,7 @@ import pytest
 from conftest import IOPATH, Command
 from test_charts import a_record, a_result
 
-from iopath import charts, files
+from iopath import charts, compare, files, options, rungs
 from iopath.apt import Package
 from iopath.build import image_inputs
 from iopath.cache import Cache
@@ -34,7 +36,19 @@ from iopath.sources import source_root
         (["host", "--svg", "x.svg"], "--svg: only exact results can be drawn"),
         (["host", "--on-cpu", "9999"], "--on-cpu 9999: iopath may not run there: must be one of 0"),
         (["tree:/nonexistent"], "tree:/nonexistent: /nonexistent/arch/x86/boot/bzImage is missing"),
-        (["debian:6.1", "--rung", "raw"], "no rung is called raw; there are null, syscall"),
+        (["debain:6.1"], "debain:6.1: not a kernel: did you mean 'debian'?"),
+        (
+            ["debian:6.1.0-65-amd64"],
+            "debian:6.1.0-65-amd64: no such kernel: did you mean '6.1.0-56-amd64'?",
+        ),
+        (
+            ["debian:6.1", "--rung", "dio.prad"],
+            "unknown rung 'dio.prad': did you mean 'dio.pread'",
+        ),
+        (
+            ["debian:6.1", "--rung", "raw"],
+            "unknown rung 'raw': did you mean 'raw.*'? (iopath rungs",
+        ),
         (["debian:6.1", "--json", "/nonexistent/x"], "cannot write /nonexistent/x: there is no"),
     ],
 )
@@ -47,7 +61,8 @@ def test_measure(listed: Command, args: list[str], complaint: str) -> None:
     [
         ([], "the following arguments are required: COMMAND"),
         (["measure"], "the following arguments are required: KERNEL"),
-        (["weigh"], "invalid choice: 'weigh'"),
+        (["weigh"], "invalid choice 'weigh': must be one of kernels, rungs,"),
+        (["measur", "debian:6.1"], "invalid choice 'measur': did you mean 'measure'?"),
         (
             ["measure", "debian:6.1", "--bs", "4000"],
             "invalid block size '4000': must be a multiple of 512, from 512 to 1m",
@@ -55,7 +70,11 @@ def test_measure(listed: Command, args: list[str], complaint: str) -> None:
         (["measure", "debian:6.1", "--bs", "2m"], "invalid block size '2m'"),
         (["measure", "debian:6.1", "--bs", "0"], "invalid block size '0'"),
         (["measure", "debian:6.1", "--bs", "4kk"], "invalid block size '4kk'"),
-        (["measure", "debian:6.1", "--op", "trim"], "invalid choice: 'trim'"),
+        (
+            ["measure", "debian:6.1", "--op", "trim"],
+            "invalid choice 'trim': must be one of read,",
+        ),
+        (["measure", "debian:6.1", "--op", "raed"], "'raed': did you mean 'read'?"),
         (
             ["measure", "debian:6.1", "--memory", "1"],
             "invalid number of MiB '1': must be from 256 to 65536",
@@ -63,7 +82,11 @@ def test_measure(listed: Command, args: list[str], complaint: str) -> None:
         (["measure", "debian:6.1", "--memory", "-1"], "invalid number of MiB '-1'"),
         (["measure", "debian:6.1", "--seed", "x"], "invalid number of seeds 'x'"),
         (["measure", "debian:6.1", "--time-limit", "0"], "invalid number of seconds '0'"),
-        (["measure", "debian:6.1", "--fast"], "unrecognized arguments: --fast"),
+        (["measure", "debian:6.1", "--fast"], "unknown argument '--fast'"),
+        (
+            ["compare", "a.json", "b.json", "--fial-above=1"],
+            "unknown argument '--fial-above=1': did you mean '--fail-above'?",
+        ),
     ],
 )
 def test_arguments(listed: Command, args: list[str], complaint: str) -> None:
@@ -122,6 +145,50 @@ def test_kernels_as_json(listed: Command, tmp_path: Path) -> None:
     listed.run("kernels", "--all", "--json", tmp_path / "all.json")
     everything = json.loads((tmp_path / "all.json").read_text())
     assert any(k["missing"] for k in everything)
+
+
+def test_rungs_are_listed_once(listed: Command, tmp_path: Path) -> None:
+    """The list is the table, and no help repeats it."""
+    listed.env["COLUMNS"] = "100"
+    done = listed.run("rungs", "--json", tmp_path / "rungs.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "mq.* and nullb.* are measured only if --rung names them."
+    rows = [line.split("  ")[0] for line in lines[2:-1] if not line.startswith(" ")]
+    assert rows == [rung.name for rung in rungs.RUNGS]
+    found = {rung["name"]: rung for rung in json.loads((tmp_path / "rungs.json").read_text())}
+    assert found["splice"] == {
+        "name": "splice", "about": "splice to a pipe and on to /dev/null, cached",
+        "operations": ["read"], "needs": [], "ladder": True,
+    }  # fmt: skip
+    assert found["nullb.pread"]["needs"] == ["null_blk"]
+    assert not found["nullb.pread"]["ladder"]
+    assert "dio.aio.100" not in listed.run("measure", "--help").stdout
+
+
+def commands() -> list[str]:
+    actions = options.parser()._actions
+    (found,) = (action for action in actions if isinstance(action, argparse._SubParsersAction))
+    return ["", *found.choices]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_begins_with_two_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They parse, and are of that command."""
+    with pytest.raises(SystemExit):
+        options.parser().parse_args([*command.split(), "--help"])
+    first, *examples = capsys.readouterr().out.split("\n\n")[0].splitlines()
+    assert (first, len(examples)) == ("examples:", 2)
+    for example in examples:
+        program, *words = shlex.split(example)
+        assert program == "iopath"
+        assert options.parser().parse_args(words).command == (command or words[0])
+        assert rungs.select(getattr(options.parser().parse_args(words), "rung", []))
+
+
+def test_one_kernel_is_refused_before_it_is_measured(empty: Command) -> None:
+    said = empty.fails("compare", "debian:6.1", status=2)
+    assert said == f"iopath: {compare.NOTHING}"
 
 
 def test_kernels_cannot_write_json(listed: Command) -> None:
@@ -250,6 +317,10 @@ _iopath iopath "${@: -1}" "${COMP_WORDS[$#-1]}"; echo "${COMPREPLY[*]}"
         (["scale", "--s"], "--svg"),
         (["measure", "--op", "w"], "write"),
         (["profile", "--rung", "dio.aio.1"], "dio.aio.1 dio.aio.100"),
+        (
+            ["profile", "--rung", "r"],
+            "raw.pread raw.preadv raw.aio.1 raw.aio.100 raw.uring raw.uring.fixed",
+        ),
     ],
 )
 def test_completion(words: list[str], wanted: str) -> None:

@@ -533,10 +533,13 @@ def test_limits_of_rungs_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('"dio.prad read" = 1', r"'dio.prad read': no rung is called 'dio.prad'"),
+        (
+            '"dio.prad read" = 1',
+            "unknown rung 'dio.prad': did you mean 'dio.pread'",
+        ),
         ('"dio.pread raed" = 1', "'raed' is neither an operation .* nor a metric"),
         ('"dio.pread read lockd" = 1', "'lockd' is neither"),
-        ('"" = 1', "no rung is called ''"),
+        ('"" = 1', "unknown rung ''"),
         ('"dio.pread" = -1', "invalid limit of 'dio.pread': must be a percentage"),
         ('"dio.pread" = true', "invalid limit of 'dio.pread': must be a percentage"),
         ('"dio.pread" = nan', "invalid limit of 'dio.pread': must be a percentage"),

@@ -269,5 +269,5 @@ def test_rungs_by_pattern() -> None:
     assert select([]) == [rung for rung in RUNGS if not rung.name.startswith(("mq.", "nullb."))]
     assert select(["*"]) == list(RUNGS)
     assert [rung.name for rung in select(["dio.aio.*", "syscall"])][:2] == ["syscall", "dio.aio.1"]
-    with pytest.raises(UsageError, match="no rung is called raw; there are null, syscall"):
+    with pytest.raises(UsageError, match="unknown rung 'raw': did you mean"):
         select(["raw"])
