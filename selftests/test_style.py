@@ -91,6 +91,11 @@ def test_mandoc(path: Path) -> None:
     run(need("mandoc", "mandoc"), "-T", "lint", "-W", "warning", path)
 
 
+@pytest.mark.parametrize("path", MAN, ids=str)
+def test_groff(path: Path) -> None:
+    run(need("groff", "groff-base"), "-ww", "-man", "-Tutf8", "-z", path)
+
+
 @pytest.fixture(scope="session")
 def checkpatch(session: Session) -> Path:
     return LinuxSource(session).checkpatch()

@@ -9,8 +9,8 @@ set -eu
 build="gcc libc6-dev make"
 measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
-check="$measure bc bison busybox-static chromium cpio e2fsprogs fio flex git libc6-dbg
-	libelf-dev mandoc mount perl rsync shellcheck sparse strace valgrind"
+check="$measure bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
+	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace valgrind"
 deb="$build debhelper dh-dkms dpkg-dev python3"
 
 case ${1-} in
