@@ -25,7 +25,7 @@ from iopath.facts import facts
 from iopath.kernels import DebianKernel
 from iopath.result import ExactResult, HardwareResult, Key, Result
 from iopath.rungs import OPS, Rung, select
-from iopath.tables import Table
+from iopath.table import Table
 
 _UNLIMITED = 10_000  # columns
 
