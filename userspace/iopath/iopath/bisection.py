@@ -50,6 +50,16 @@ def between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[Debian
     return candidates[at : to + 1] if at < to else candidates[to : at + 1][::-1]
 
 
+def describe(kernels: Sequence[DebianKernel], listed: Sequence[DebianKernel]) -> str:
+    """What is searched; *listed* has all kernels, oldest first. It is said if the good end is the
+    newer one, which may be a mistake."""
+    good, bad = kernels[0], kernels[-1]
+    text = f"{len(kernels)} kernels from {good.release} to {bad.release}"
+    if listed.index(good) > listed.index(bad):
+        text += f"; GOOD ({good.release}) is newer than BAD ({bad.release}): searching backwards"
+    return text
+
+
 def _build(kernel: DebianKernel) -> str:
     match = re.search(r"\+(deb\d+)", kernel.release)
     return match.group(1) if match else ""

@@ -197,7 +197,7 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
     else:
         specs = [_debian_spec(name) for name in (args.good, args.bad)]
         kernels = bisection.between(*specs, session.debian_kernels())
-        say(f"{len(kernels)} kernels from {kernels[0].release} to {kernels[-1].release}")
+        say(bisection.describe(kernels, session.debian_kernels()))
         ends = bisection.packages(search, kernels, say)
     whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
     comparison = compare.compare(whole, layers)

@@ -205,8 +205,11 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
         matching = [k for k in kernels if k.release in (spec, f"{spec}-{ARCH.debian}")]
     if not matching:
         releases = () if series else [k.release for k in kernels if not k.missing]
-        known = did_you_mean(spec, releases) or f"; there are {', '.join(series_of(kernels))}"
-        raise UsageError(f"debian:{spec}: no such kernel{known} (iopath kernels lists each)")
+        near = did_you_mean(spec, releases) or ";"
+        raise UsageError(
+            f"debian:{spec}: no such kernel{near} there are {', '.join(series_of(kernels))}"
+            " (iopath kernels lists each)"
+        )
     usable = [kernel for kernel in matching if not kernel.missing]
     if not usable:
         newest = matching[-1]

@@ -2,11 +2,14 @@
 """Show progress on standard error: one bar on a terminal, lines elsewhere."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+SILENCE = 30.0  # seconds without a line, where there is no bar
 
 Step = Callable[[str, float], None]  # what is being done, and how much of it is done (0 to 1)
 
@@ -22,6 +25,7 @@ class Reporter:
         self._done = 0  # guests that are finished
         self._parts: dict[str, float] = {}  # of guests at work
         self._bar: tuple[Progress, TaskID] | None = None
+        self._said = 0.0  # when the last line was said
 
     def warn(self, text: str) -> None:
         with self._lock:
@@ -33,8 +37,12 @@ class Reporter:
     def running(self, total: int) -> Iterator[None]:
         """Show progress while the block runs *total* guests."""
         self._total, self._done = total, 0
-        if self._quiet or not self.console.is_terminal:
+        if self._quiet:
             yield
+            return
+        if not self.console.is_terminal:
+            with self._lines():
+                yield
             return
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -48,6 +56,26 @@ class Reporter:
                 yield
             finally:
                 self._bar = None
+
+    @contextmanager
+    def _lines(self) -> Iterator[None]:
+        """While the block runs, say how much is done if nothing was said for a while."""
+        ended = threading.Event()
+
+        def run() -> None:
+            while not ended.wait(SILENCE / 10):
+                with self._lock:
+                    if time.monotonic() - self._said >= SILENCE:
+                        self._say(f"measured {self._done} of {self._total} guests")
+
+        self._said = time.monotonic()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     @contextmanager
     def task(self, name: str) -> Iterator[Step]:
@@ -95,6 +123,7 @@ class Reporter:
             self._update(None)
 
     def _say(self, text: str) -> None:
+        self._said = time.monotonic()
         if not self._quiet:
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 

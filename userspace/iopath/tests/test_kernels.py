@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from iopath import bisection
 from iopath.apt import UNRELEASED, Package
 from iopath.errors import IopathError, UsageError
 from iopath.kernels import DebianKernel, list_debian, parse_tree, select, series_of
@@ -114,9 +115,23 @@ def test_versions_of_dependencies_count(recorded: list[Package]) -> None:
 
 @pytest.mark.parametrize("spec", ["9.9", "6.1.0-999-amd64", "7.2-fast", "", "6"])
 def test_unknown(kernels: list[DebianKernel], spec: str) -> None:
-    with pytest.raises(UsageError, match=r"no such kernel; there are 5.10, 6.1, 6.12, ") as told:
+    near = ": did you mean '6.1.0-56-amd64'?" if spec.startswith("6.1.0") else ";"
+    expected = re.escape(f"no such kernel{near} there are 5.10, 6.1, 6.12, ")
+    with pytest.raises(UsageError, match=expected) as told:
         select(spec, kernels)
     assert told.value.status == 2
+
+
+def test_reversed_ends_of_a_search_are_said(kernels: list[DebianKernel]) -> None:
+    there = bisection.between("6.1", "6.12", kernels)
+    back = bisection.between("6.12", "6.1", kernels)
+    assert back == there[::-1]
+    first, last = there[0].release, there[-1].release
+    assert bisection.describe(there, kernels) == f"{len(there)} kernels from {first} to {last}"
+    assert bisection.describe(back, kernels) == (
+        f"{len(there)} kernels from {last} to {first}; GOOD ({last}) is newer than BAD ({first}):"
+        " searching backwards"
+    )
 
 
 def test_6_1_is_not_6_12(kernels: list[DebianKernel]) -> None:

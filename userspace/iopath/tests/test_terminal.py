@@ -4,6 +4,8 @@
 import io
 import json
 import re
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from rich.console import Console
 from test_charts import a_result
 from test_compare import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 
-from iopath import rungs, terminal, texts
+from iopath import progress, rungs, terminal, texts
 from iopath.comparison import Change
 from iopath.markdown import markdown
 from iopath.result import parse
@@ -257,3 +259,18 @@ def test_markdown_begins_with_the_verdict() -> None:
     assert lines[at + 32] == "4 rungs are the same."
     assert max(map(len, lines)) <= 100
     assert lines.index("### What was measured") > lines.index("### Figures")
+
+
+def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least one line in each span of silence."""
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    reporter = progress.Reporter(console)
+    with reporter.running(3):
+        reporter.finished()
+        for _ in range(200):
+            if console.file.getvalue().count("\n") >= 2:
+                break
+            time.sleep(0.01)
+    assert console.file.getvalue().splitlines()[:2] == ["measured 1 of 3 guests"] * 2
+    assert threading.active_count() == 1
