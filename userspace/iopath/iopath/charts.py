@@ -7,7 +7,6 @@ Drawn without a display. Text stays text in an SVG, and the same result gives th
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -20,7 +19,7 @@ from iopath.errors import UsageError
 from iopath.palette import Palette
 from iopath.result import ExactRecord, ExactResult, Row, size_text
 
-# The colour of text and axes only, so that a page can replace it by the colour of its theme.
+# The colour of text and axes.
 INK = "#1b1b1c"
 
 _UNPROFILED = "#5b8db8"
@@ -252,21 +251,15 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 
-def write_svg(figure: Figure, to: TextIO, background: str = "none") -> None:
-    """Write a chart as SVG without a date, so that the same chart gives the same text."""
-    with matplotlib.rc_context(_STYLE):
-        metadata = {"Date": None, "Creator": None}
-        figure.savefig(to, format="svg", facecolor=background, metadata=metadata)
-
-
 def save(figure: Figure, path: Path) -> None:
-    """Write a chart to a file, as its suffix says: .svg or .png. The background is white."""
+    """Write a chart to a file, as its suffix says: .svg or .png. The background is white. Without a
+    date, the same chart gives the same bytes."""
     drawn = io.BytesIO()
     match path.suffix.lower():
         case ".svg":
-            text = io.StringIO()
-            write_svg(figure, text, "#ffffff")
-            drawn.write(text.getvalue().encode())
+            with matplotlib.rc_context(_STYLE):
+                metadata = {"Date": None, "Creator": None}
+                figure.savefig(drawn, format="svg", facecolor="#ffffff", metadata=metadata)
         case ".png":
             with matplotlib.rc_context(_STYLE):
                 figure.savefig(
