@@ -18,7 +18,9 @@
  *	umount PATH			unmount it
  *	mkdir PATH			make a folder
  *	rmdir PATH			remove it
- *	write PATH TEXT			write into a file that is there
+ *	write PATH TEXT...		write into a file that is there; a word @DEVICE
+ *					is replaced by the device's MAJOR:MINOR
+ *	expect PATH TEXT...		fail unless a file contains the text
  *	env NAME VALUE			give programs an environment variable
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
  *	file PATH			a file's content is the record
@@ -49,6 +51,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -351,6 +354,42 @@ static void age(const char *path)
 	nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
 }
 
+/* The words of a text, joined; @DEVICE becomes the MAJOR:MINOR of a device. */
+static const char *join(char **words)
+{
+	static char text[1024];
+	struct stat st;
+	size_t used = 0;
+
+	for (; *words; words++) {
+		const char *gap = used ? " " : "";
+
+		if ((*words)[0] != '@')
+			used += snprintf(text + used, sizeof(text) - used, "%s%s", gap, *words);
+		else if (stat(*words + 1, &st) || !S_ISBLK(st.st_mode))
+			fail("%s: no block device", *words + 1);
+		else
+			used += snprintf(text + used, sizeof(text) - used, "%s%u:%u", gap,
+					 major(st.st_rdev), minor(st.st_rdev));
+		if (used >= sizeof(text))
+			fail("a text of more than %zu bytes", sizeof(text) - 1);
+	}
+	return text;
+}
+
+static void expect(const char *path, const char *text)
+{
+	char *data;
+	size_t len;
+
+	data = read_file(path, &len);
+	if (!data)
+		fail("%s: %s", path, strerror(errno));
+	if (!strstr(data, text))
+		fail("%s has %.200s instead of %s", path, data, text);
+	free(data);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	ssize_t n = -1;
@@ -431,8 +470,10 @@ static void carry_out(char *line)
 	} else if (n == 2 && !strcmp(args[0], "rmdir")) {
 		if (rmdir(args[1]))
 			fail("rmdir %s: %s", args[1], strerror(errno));
-	} else if (n == 3 && !strcmp(args[0], "write")) {
-		write_file(args[1], args[2]);
+	} else if (n >= 3 && !strcmp(args[0], "write")) {
+		write_file(args[1], join(args + 2));
+	} else if (n >= 3 && !strcmp(args[0], "expect")) {
+		expect(args[1], join(args + 2));
 	} else if (n == 3 && !strcmp(args[0], "env")) {
 		setenv(args[1], args[2], 1);
 	} else if (n == 2 && !strcmp(args[0], "file")) {

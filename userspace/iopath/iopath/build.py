@@ -27,7 +27,7 @@ _TOOLS = (
 )  # fmt: skip
 
 # The parts of a kernel's own modules that a guest may need.
-_MODULES = ("drivers/block", "fs/configfs")
+_MODULES = ("block", "drivers/block", "fs/configfs")
 
 _TAR_FAILED = 2  # its exit status, also where a pattern matched nothing
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from rich.filesize import decimal
 from iopath import (
     bisection,
     compare,
+    features,
+    featuretable,
+    files,
+    guest,
     host,
     limits,
     on_host,
@@ -217,6 +222,36 @@ def _show_comparison(
         terminal.show_comparison(comparison, out, args.top)
 
 
+def _features(session: Session, args: argparse.Namespace, out: Console) -> None:
+    for path in filter(None, (args.json, args.markdown)):
+        files.check(path)
+    if not args.kernels and not args.list:
+        raise UsageError("no kernel is given: e.g. iopath features debian:6.12")
+    base, known = features.load(args.features)
+    chosen = [features.PLAIN, *features.choose(known, args.feature)]
+    for names in args.together:
+        some = [features.choose(known, [name]) for name in names.split(",")]
+        chosen.append(features.together([one for part in some for one in part]))
+    if args.list:
+        for feature in chosen:
+            out.print(f"{feature.name:20} {feature.about}", markup=False, soft_wrap=True)
+        return
+    machine = Machine(cmdline=base.cmdline, seed=args.seed)
+    settings = Settings([], ops=args.op or (), machine=machine, boots=args.boots, profile=True)
+    layers = Layers()
+    with ThreadPoolExecutor(guest.cpu_count()) as executor:
+        run = features.Features(session, base, settings, executor, layers)
+        costs = [cost for kernel in args.kernels for cost in run.measure(kernel, chosen, args.rung)]
+    if args.json:
+        output.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")
+    if args.markdown:
+        output.write_text(args.markdown, featuretable.markdown(base, costs))
+    featuretable.show(base, costs, out)
+    failed = dict.fromkeys(cost.feature for cost in costs if cost.error)
+    if failed:
+        raise IopathError(f"not measured: {', '.join(failed)}")
+
+
 def _debian_spec(name: str) -> str:
     if not name.startswith("debian:"):
         raise UsageError(f"{name}: bisect takes debian:... kernels, or commits with --tree")
@@ -231,6 +266,7 @@ _COMMANDS = {
     "profile": _profile,
     "compare": _compare,
     "bisect": _bisect,
+    "features": _features,
     "run": on_host.run,
     "trace": on_host.trace,
     "scale": on_host.scale,

@@ -214,6 +214,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="COMMAND", help="command that builds the tree (default: %(default)s)",
     )  # fmt: skip
 
+    _add_features(
+        commands.add_parser("features", help="what each feature of a kernel costs an I/O")
+    )
+
     running = commands.add_parser("run", help="run rungs on this machine, with ioloop's report")
     tracing = commands.add_parser("trace", help="show the path of one I/O on this machine")
     scaling = commands.add_parser("scale", help="measure on 1 to N CPUs of this machine")
@@ -280,6 +284,37 @@ def parser() -> argparse.ArgumentParser:
     for command in commands.choices.values():
         command.add_argument("--quiet", action="store_true", help="suppress progress messages")
     return made
+
+
+def _add_features(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
+    parser.add_argument(
+        "--feature", action="append", default=[], metavar="NAME",
+        help="only these features, wildcards allowed (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--with", dest="together", action="append", default=[], metavar="A,B",
+        help="also measure these features together",
+    )  # fmt: skip
+    parser.add_argument(
+        "--features", type=Path, metavar="FILE", help="also know the features in this TOML file"
+    )
+    parser.add_argument("--list", action="store_true", help="list the features instead")
+    parser.add_argument(
+        "--rung", action="append", default=[], metavar="NAME",
+        help="measure all features on these rungs (default: those that suit each)",
+    )  # fmt: skip
+    parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
+    parser.add_argument(
+        "--boots", default=noise.FEWEST, type=_number(1, 100, "boots"), metavar="N",
+        help="boot each guest N times, with different seeds (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", default=Machine().seed, type=_number(0, (1 << 31) - 1, "seeds"), metavar="N",
+        help="seed of everything random in the guest (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the costs to FILE")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the tables to FILE")
 
 
 def _percent(text: str) -> float:

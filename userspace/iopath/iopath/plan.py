@@ -185,6 +185,8 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
             files[f"modules/{name}.ko"] = modules.uncompressed(path)
             words = module.words(settings.overrides) if name == module.name else []
             plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
+    if runs[0].rung.alone:
+        plan += runs[0].rung.begin
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()
     plan += [f"file {path}" for path in FACTS]

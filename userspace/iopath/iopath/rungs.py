@@ -50,6 +50,7 @@ class Rung:
     can: tuple[str, ...] = OPS  # operations on the target
     modules: tuple[Module, ...] = ()  # to load, in this order
     needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
+    begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
     setup: tuple[str, ...] = ()  # steps before each run
     cleanup: tuple[str, ...] = ()  # steps after each run
     cpus: str = "0"  # the CPUs that the program runs on
