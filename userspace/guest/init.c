@@ -20,6 +20,7 @@
  *	rmdir PATH			remove it
  *	write PATH TEXT...		write into a file that is there; a word @DEVICE
  *					is replaced by the device's MAJOR:MINOR
+ *	write-if PATH TEXT...		the same, or nothing if there is no such file
  *	expect PATH TEXT...		fail unless a file contains the text
  *	env NAME VALUE			give programs an environment variable
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
@@ -472,6 +473,9 @@ static void carry_out(char *line)
 			fail("rmdir %s: %s", args[1], strerror(errno));
 	} else if (n >= 3 && !strcmp(args[0], "write")) {
 		write_file(args[1], join(args + 2));
+	} else if (n >= 3 && !strcmp(args[0], "write-if")) {
+		if (!access(args[1], F_OK))
+			write_file(args[1], join(args + 2));
 	} else if (n >= 3 && !strcmp(args[0], "expect")) {
 		expect(args[1], join(args + 2));
 	} else if (n == 3 && !strcmp(args[0], "env")) {

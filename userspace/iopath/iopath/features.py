@@ -46,6 +46,7 @@ class Feature:
     parameters: tuple[Module, ...] = ()  # of modules that the rung loads
     setup: tuple[str, ...] = ()  # steps before the run
     expect: tuple[str, ...] = ()  # files with the text that they must contain then: "PATH TEXT"
+    ios: int = 0  # I/Os in a round, if not the usual number
     shows: tuple[str, ...] = ()  # functions that the rung must execute; A|B is one of these
     needs: tuple[str, ...] = ()  # kernel options
     since: tuple[int, ...] = ()  # the first series of kernels that has it
@@ -65,7 +66,7 @@ class Feature:
                 for step in steps
             ),
             needs=(*rung.needs, *self.needs),
-            round_ios=max(base.ios, rung.batch),
+            round_ios=max(self.ios or base.ios, rung.batch),
             alone=True,
         )
 
@@ -88,7 +89,7 @@ class Feature:
             yield f"the kernel's option {word.partition('=')[0]}"
         for step in self.setup:
             words = step.split()
-            if words[0] == "write" and not words[1].startswith("/cg/"):
+            if words[0].startswith("write") and not words[1].startswith("/cg/"):
                 yield words[1]
         for word in (*self.options, *(old for old, _ in self.swap)):
             yield f"the option {word.partition('=')[0]}"
@@ -130,6 +131,7 @@ _FEATURE: tomlfile.Fields = {
     "parameters": ("parameters", "a table of tables of parameters", tomlfile.modules),
     "setup": _BASE["setup"],
     "expect": ("expect", 'a list of "PATH TEXT"', tomlfile.strings),
+    "ios": ("ios", "a number, 1 or more", tomlfile.positive),
     "shows": ("shows", "a list of functions", tomlfile.words),
     "needs": ("needs", "a list of kernel options, CONFIG_...", tomlfile.options),
     "since": ("since", 'a series of kernels, e.g. "6.13"', tomlfile.version),
@@ -193,6 +195,7 @@ def together(features: Sequence[Feature]) -> Feature:
         cmdline=" ".join(filter(None, (one.cmdline for one in features))),
         setup=tuple(steps),
         since=max(one.since for one in features),
+        ios=min((one.ios for one in features if one.ios), default=0),
         until=min((one.until for one in features if one.until), default=()),
         **{
             name: all_of(name)
@@ -251,17 +254,20 @@ class Features:
             ops = tuple(self._settings.ops or feature.ops or self._base.ops)
             wanted[feature] = [(rung, op) for rung in chosen for op in rung.ops(ops)]
         jobs = [(feature, pair) for feature, some in wanted.items() for pair in some]
-        pairs = dict.fromkeys(pair for _, pair in jobs)
+        # A round of another length is compared with a base of that length.
+        needed = dict.fromkeys((pair, feature.ios) for feature, pair in jobs)
         with (
-            self._reporter.running(len(pairs) + len(jobs)),
+            self._reporter.running(len(needed) + len(jobs)),
             ThreadPoolExecutor(_SIDE_BY_SIDE) as pool,
         ):
             try:
-                bases = {pair: pool.submit(self._run, kernel, PLAIN, pair) for pair in pairs}
-                for result in bases.values():
-                    result.result()
+                running = {
+                    (pair, ios): pool.submit(self._run, kernel, replace(PLAIN, ios=ios), pair)
+                    for pair, ios in needed
+                }
+                bases = {key: result.result() for key, result in running.items()}
                 costs = [
-                    pool.submit(self._cost, kernel, built, feature, pair, bases[pair].result())
+                    pool.submit(self._cost, kernel, built, feature, pair, bases[pair, feature.ios])
                     for feature, pair in jobs
                 ]
                 return [cost.result() for cost in costs]
@@ -305,7 +311,7 @@ class Features:
             self._reporter.finished()
             return cost
         try:
-            with_it = self._run(kernel, feature, pair, again=feature is PLAIN)
+            with_it = self._run(kernel, feature, pair, again=feature == PLAIN)
             change, record = self._compare(base, with_it)
         except IopathError as error:
             cost.error = str(error).removeprefix(f"{kernel}: ")
