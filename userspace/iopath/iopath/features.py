@@ -218,6 +218,7 @@ class Cost:
     instructions: float = 0.0
     difference: float = 0.0
     percent: float = 0.0
+    mean: float = 0.0  # the difference of the means in the long run
     noise: float | None = None
     verdict: str = ""
     locked: float = 0.0
@@ -233,9 +234,8 @@ class Features:
     def __init__(
         self, session: Session, base: Base, settings: Settings, executor: Executor, layers: Layers
     ) -> None:
-        # The guests of one feature are not the whole.
-        quiet = Reporter(session.reporter.console, quiet=True)
-        self._session = Session(session.cache, quiet)
+        # The guests of one feature are not the whole; what is wrong with one is in its cost.
+        self._session = Session(session.cache, Reporter(session.reporter.console, silent=True))
         self._session.apt = session.apt
         self._reporter = session.reporter
         self._base = base
@@ -326,7 +326,7 @@ class Features:
         cost.percent = round(change.percent or 0.0, 4)
         cost.noise = change.noise
         cost.verdict = change.verdict
-        for name in ("locked", "indirect"):
+        for name in ("mean", "locked", "indirect"):
             metric = change.metric(name)
             setattr(cost, name, metric.difference if metric else 0.0)
         cost.functions = [

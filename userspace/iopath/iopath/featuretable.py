@@ -27,7 +27,7 @@ def _groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[C
 
 
 def _head(kernels: Sequence[str]) -> list[str]:
-    return ["feature", *kernels, "%", "locked", "indirect", "functions"]
+    return ["feature", *kernels, "%", "mean", "locked", "indirect", "functions"]
 
 
 def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
@@ -42,13 +42,13 @@ def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
             cells.append("error" if cost.error else texts.signed(cost.difference))
     known = [cost for cost in row if not cost.missing and not cost.error]
     if not known:
-        return [*cells, "", "", "", row[-1].error or row[-1].missing]
+        return [*cells, "", "", "", "", row[-1].error or row[-1].missing]
     cost = known[-1]
     named = ", ".join(
         f"{part['name']} {texts.signed(part['difference'])}" for part in cost.functions[:_LARGEST]
     )
     counts = [texts.signed(n) if n else "" for n in (cost.locked, cost.indirect)]
-    return [*cells, f"{cost.percent:+.1f}", *counts, named]
+    return [*cells, f"{cost.percent:+.1f}", texts.signed(cost.mean), *counts, named]
 
 
 def show(base: Base, costs: Sequence[Cost], console: Console) -> None:

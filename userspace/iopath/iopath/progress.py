@@ -15,11 +15,12 @@ Step = Callable[[str, float], None]  # what is being done, and how much of it is
 
 
 class Reporter:
-    """The progress of the whole. *quiet* leaves warnings only."""
+    """The progress of the whole. *quiet* leaves warnings only, *silent* nothing."""
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+    def __init__(self, console: Console, *, quiet: bool = False, silent: bool = False) -> None:
         self.console = console
-        self._quiet = quiet
+        self._quiet = quiet or silent
+        self._silent = silent
         self._lock = threading.Lock()
         self._total = 0  # guests
         self._done = 0  # guests that are finished
@@ -28,6 +29,8 @@ class Reporter:
         self._said = 0.0  # when the last line was said
 
     def warn(self, text: str) -> None:
+        if self._silent:
+            return
         with self._lock:
             self.console.print(
                 f"iopath: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
