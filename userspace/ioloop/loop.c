@@ -411,14 +411,33 @@ static bool bind_to_node(struct job *job)
 	return true;
 }
 
-static bool open_device(struct job *job)
+static int open_file(const struct job *job)
 {
 	int flags = options_write(job->o) || options_mixed(job->o) ?
 		    O_RDWR : O_RDONLY;
 
 	if (job->o->direct)
 		flags |= O_DIRECT;
-	job->fd = open(job->dev->name, flags | O_CLOEXEC);
+	return open(job->dev->name, flags | O_CLOEXEC);
+}
+
+/* The open file that all jobs of a device share. It is closed at the end. */
+static int open_once(const struct job *job)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static int fds[MAX_DEVICES];	/* 0: not open yet */
+	int *fd = &fds[job->index / job->o->numjobs];
+
+	pthread_mutex_lock(&lock);
+	if (*fd <= 0)
+		*fd = open_file(job);
+	pthread_mutex_unlock(&lock);
+	return *fd;
+}
+
+static bool open_device(struct job *job)
+{
+	job->fd = job->o->share_file ? open_once(job) : open_file(job);
 	if (job->fd < 0)
 		job_error(job, "open", 0, 0, -errno);
 	return job->fd >= 0;
@@ -516,7 +535,7 @@ static void job_main(struct job *job, struct shared *shared)
 		e->cleanup(job);
 	if (job->buffers)
 		munmap(job->buffers, machine_buffer_bytes(job->o));
-	if (job->fd >= 0)
+	if (job->fd >= 0 && !job->o->share_file)
 		close(job->fd);
 	if (stat_fd >= 0)
 		close(stat_fd);

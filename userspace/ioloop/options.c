@@ -136,6 +136,7 @@ static const struct option table[] = {
 	OPT(numa_node, SIZE, 0, MAX_NODES - 1, NULL, NULL),
 	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
 	OPT(thread, BOOL, 0, 1, NULL, NULL),
+	OPT(share_file, BOOL, 0, 1, NULL, NULL),
 	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
 	OPT(cpus_allowed_policy, NAME, 0, 0, policy_names, NULL),
 	OPT(stonewall, BOOL, 0, 1, NULL, NULL),
@@ -920,6 +921,9 @@ static bool check(struct options *o, char *msg, size_t size)
 	else if (o->hipri && !o->direct)
 		snprintf(msg, size,
 			 "--hipri=1: needs --direct=1, the page cache cannot be polled");
+	else if (o->share_file && !(o->thread && o->filename))
+		snprintf(msg, size,
+			 "--share_file=1: needs --thread=1 and --filename");
 	else if (o->defer_taskrun && !o->single_issuer)
 		snprintf(msg, size,
 			 "--defer_taskrun=1: needs --single_issuer=1");
@@ -1054,7 +1058,7 @@ void options_help(FILE *out)
 "  --direct=0|1   bypass the page cache; --invalidate=0|1: empty it, each round\n"
 "  --time_based --runtime=TIME   for a time; --loops=N: passes; default is one\n"
 "  --number_ios=N --rounds=N --warmup_ios=N   I/Os per round; rounds; before it\n"
-"  --numjobs=N --thread --cpus_allowed=LIST --rate_iops=N   jobs per device\n"
+"  --numjobs=N --thread --share_file --cpus_allowed=LIST --rate_iops=N   jobs\n"
 "  --rtprio=N --numa_node=N --hugepages   FIFO scheduling; where buffers lie\n"
 "  --hipri --nowait --dsync --fixedbufs --registerfiles --sqthread_poll --fresh\n"
 "  --single_issuer --defer_taskrun --userspace_reap --split=N --iodepth_batch=N\n"

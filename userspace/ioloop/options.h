@@ -80,6 +80,7 @@ struct options {
 	uint64_t drain;
 	uint64_t numjobs;
 	uint64_t thread;
+	uint64_t share_file;
 	char *cpus_allowed;
 	uint64_t cpus_allowed_policy;
 	uint64_t stonewall;

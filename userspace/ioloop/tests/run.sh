@@ -152,6 +152,8 @@ expect 2 "must be 0 for mmap" "mmap is not direct" --ioengine=mmap \
 	--direct=1 --filename="$file"
 expect 2 "splice cannot write" "splice only reads" --ioengine=splice \
 	--rw=write --filename="$file"
+expect 2 "needs --thread" "an open file that processes share" --share_file \
+	--numjobs=2 --filename="$file"
 expect 2 "needs --single_issuer" "defer_taskrun alone" --ioengine=io_uring \
 	--defer_taskrun --filename="$file"
 expect 2 "a name is empty" "empty name" --filename="$file:"
@@ -245,6 +247,10 @@ for engine in sync libaio io_uring mmap splice; do
 		--numjobs=40 --ioengine=$engine --filename="$file" \
 		--number_ios=100 --rounds=2
 done
+json 'len(r["jobs"]) == 6 and all(j["ios"] == 200 for j in r["jobs"])' \
+	"threads that share the open file of each device" --thread \
+	--share_file --numjobs=3 --filename="$file:$file" --number_ios=100 \
+	--rounds=2
 json 'len(r["jobs"]) == 200 and
       all(j["start_ns"] and j["ios"] for j in r["jobs"])' \
 	"two hundred threads and a time" --thread --numjobs=200 --lat \
