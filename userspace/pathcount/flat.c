@@ -5,6 +5,7 @@
  * All is concluded from the addresses at which blocks begin, as in flow.c. A
  * block is counted as a whole when it begins. Where the next block shows that
  * it was left in the middle, it is counted back, and its first part instead.
+ * Each CPU has rounds of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,22 +42,46 @@ struct task {
 	unsigned int entry[MAX_DEPTH];
 };
 
+/**
+ * struct flat_count - how often a CPU executed a block in the round under way
+ * @block:	the block
+ * @listed:	it is on the CPU's list of blocks
+ * @next:	that list
+ * @times:	executions by context
+ */
+struct flat_count {
+	struct block *block;
+	bool listed;
+	struct flat_count *next;
+	int64_t times[FLAT_CONTEXTS];
+};
+
 struct flat_region *flat_regions[NR_REGIONS];
 uint64_t flat_entry[FLAT_CONTEXTS];
 unsigned int flat_nr_contexts = NR_BASE_CONTEXTS;
+unsigned int flat_nr_cpus = 1;
 unsigned int flat_lost;
-bool flat_active;
+bool flat_active[MAX_CPUS];
 
-/* What goes on in the round under way. */
-static struct {
+/*
+ * A CPU: what goes on in its round, and its tasks. Tasks are followed outside of
+ * regions too.
+ */
+static struct cpu {
+	unsigned int number;
 	struct flat_region *region;
 	struct block *block;
-	struct block *touched;
+	struct flat_count *touched;
 	unsigned int context;
+	bool waited;
+	unsigned int first_row;
 	struct task *task;
 	unsigned int nr_tasks;
 	struct task tasks[MAX_TASKS];
-} now;
+	uint64_t current_task, saved_task, loaded_task;
+} cpus[MAX_CPUS];
+
+static struct cpu *now = cpus;	/* the one that executes */
 
 /*
  * By context of an entry: how often more what it interrupted had not been
@@ -68,25 +93,28 @@ static int faults[FLAT_CONTEXTS];
 static uint64_t *return_set;
 static unsigned int return_room, nr_returns;
 
-/* Tasks are followed outside of regions too. */
-static uint64_t current_task, saved_task, loaded_task;
-
 static void count(struct block *block, unsigned int context, int times)
 {
+	struct flat_count *counts;
+
 	if (!block->flat)
-		block->flat = flow_alloc(FLAT_CONTEXTS * sizeof(*block->flat));
-	if (!block->flat_listed) {
-		block->flat_listed = true;
-		block->flat_next = now.touched;
-		now.touched = block;
+		block->flat = flow_alloc(flat_nr_cpus * sizeof(*block->flat));
+	counts = &block->flat[now->number];
+	if (!counts->listed) {
+		counts->block = block;
+		counts->listed = true;
+		counts->next = now->touched;
+		now->touched = counts;
 	}
-	block->flat[context] += times;
+	counts->times[context] += times;
+	if (block->pauses && context == CONTEXT_TASK && is_kernel(block->addr))
+		now->waited = true;
 }
 
 static void add_row(struct block *block, unsigned int executed,
 		    unsigned int context, int64_t times)
 {
-	struct flat_region *region = now.region;
+	struct flat_region *region = now->region;
 
 	region->rows = flow_grow(region->rows, region->nr_rows,
 				 sizeof(*region->rows));
@@ -172,9 +200,9 @@ static bool leads_to(const struct block *block, uint64_t pc,
 
 static void set_context(void)
 {
-	const struct task *task = now.task;
+	const struct task *task = now->task;
 
-	now.context = task->depth ? task->entry[task->depth - 1] : task->base;
+	now->context = task->depth ? task->entry[task->depth - 1] : task->base;
 }
 
 static unsigned int entry_context(uint64_t pc)
@@ -196,7 +224,7 @@ static unsigned int entry_context(uint64_t pc)
 /* An interrupt or exception begins. Those of other tasks are theirs. */
 static void enter(struct block *block, uint64_t pc, struct block *next)
 {
-	struct task *task = now.task;
+	struct task *task = now->task;
 	unsigned int context = entry_context(pc);
 
 	if (next)
@@ -205,8 +233,8 @@ static void enter(struct block *block, uint64_t pc, struct block *next)
 		flat_lost++;
 		return;
 	}
-	now.region->entries[context]++;
-	task->left[task->depth] = (struct left){ block, now.context };
+	now->region->entries[context]++;
+	task->left[task->depth] = (struct left){ block, now->context };
 	task->entry[task->depth++] =
 		task->base == CONTEXT_TASK ? context : CONTEXT_OTHER;
 	set_context();
@@ -215,7 +243,7 @@ static void enter(struct block *block, uint64_t pc, struct block *next)
 /* Back from an interrupt or exception to what it interrupted. */
 static void leave(uint64_t pc)
 {
-	struct task *task = now.task;
+	struct task *task = now->task;
 	struct left left;
 	unsigned int index;
 	int *kind;
@@ -256,7 +284,7 @@ static void follow(struct block *block, uint64_t pc, struct block *next)
 	index = index_of(block, pc);
 	/* QEMU takes a device access out of a block, and goes on behind it. */
 	if (index)
-		count_part(block, now.context, index);
+		count_part(block, now->context, index);
 	else
 		enter(block, pc, next);
 }
@@ -266,31 +294,31 @@ static void switch_task(void)
 	struct task *task = NULL;
 	unsigned int i;
 
-	now.task->where = saved_task;
-	now.region->switches++;
-	for (i = 0; i < now.nr_tasks && !task; i++)
-		if (now.tasks[i].where == loaded_task)
-			task = &now.tasks[i];
-	if (!task && now.nr_tasks == MAX_TASKS) {
+	now->task->where = now->saved_task;
+	now->region->switches++;
+	for (i = 0; i < now->nr_tasks && !task; i++)
+		if (now->tasks[i].where == now->loaded_task)
+			task = &now->tasks[i];
+	if (!task && now->nr_tasks == MAX_TASKS) {
 		flat_lost++;
-		task = &now.tasks[MAX_TASKS - 1];
+		task = &now->tasks[MAX_TASKS - 1];
 		task->depth = 0;
 	} else if (!task) {
-		task = &now.tasks[now.nr_tasks++];
-		*task = (struct task){ .where = loaded_task,
+		task = &now->tasks[now->nr_tasks++];
+		*task = (struct task){ .where = now->loaded_task,
 				       .base = CONTEXT_OTHER };
 	}
-	loaded_task = 0;
-	now.task = task;
+	now->loaded_task = 0;
+	now->task = task;
 	set_context();
 }
 
 /* The block under way ends, and what is at @pc comes next. */
 static inline void step(uint64_t pc, struct block *next)
 {
-	struct block *block = now.block;
+	struct block *block = now->block;
 
-	if (loaded_task)
+	if (now->loaded_task)
 		switch_task();
 	if ((pc == block->end && block->falls_through) ||
 	    (pc == block->target && block->target))
@@ -300,106 +328,167 @@ static inline void step(uint64_t pc, struct block *next)
 
 /**
  * flat_step() - the next block begins
+ * @cpu: on this CPU
  * @block: the block
  */
-void flat_step(struct block *block)
+void flat_step(unsigned int cpu, struct block *block)
 {
+	now = &cpus[cpu];
 	step(block->addr, block);
-	now.block = block;
-	count(block, now.context, 1);
+	now->block = block;
+	count(block, now->context, 1);
 }
 
 /**
  * flat_marker() - a marker instruction, which is counted nowhere
+ * @cpu: the CPU
  * @pc: its address
  */
-void flat_marker(uint64_t pc)
+void flat_marker(unsigned int cpu, uint64_t pc)
 {
+	now = &cpus[cpu];
 	step(pc, NULL);
 }
 
 /**
  * flat_resume() - go on after a marker instruction
+ * @cpu: the CPU
  * @block: the code behind it
  */
-void flat_resume(struct block *block)
+void flat_resume(unsigned int cpu, struct block *block)
 {
-	now.block = block;
+	now = &cpus[cpu];
+	now->block = block;
 	if (block->nr)
-		count(block, now.context, 1);
+		count(block, now->context, 1);
 }
 
 /**
  * flat_stack_saved() - a task's stack pointer is being saved
+ * @cpu: the CPU
  * @where: the address that it is saved at, which tells tasks apart
  */
-void flat_stack_saved(uint64_t where)
+void flat_stack_saved(unsigned int cpu, uint64_t where)
 {
-	saved_task = where;
+	cpus[cpu].saved_task = where;
 }
 
 /**
  * flat_stack_loaded() - a task's stack pointer is being loaded
+ * @cpu: the CPU
  * @where: the address that it is loaded from
  */
-void flat_stack_loaded(uint64_t where)
+void flat_stack_loaded(unsigned int cpu, uint64_t where)
 {
-	current_task = where;
-	loaded_task = where;
+	cpus[cpu].current_task = where;
+	cpus[cpu].loaded_task = where;
+}
+
+/**
+ * flat_context() - the context that a CPU is in
+ * @cpu: the CPU
+ *
+ * Return: its number.
+ */
+unsigned int flat_context(unsigned int cpu)
+{
+	return cpus[cpu].context;
 }
 
 /**
  * flat_begin() - a round begins
+ * @cpu: the CPU
  * @number: its region
  * @after: the block after the marker
  */
-void flat_begin(unsigned int number, struct block *after)
+void flat_begin(unsigned int cpu, unsigned int number, struct block *after)
 {
-	if (!flat_regions[number])
-		flat_regions[number] = flow_alloc(sizeof(*flat_regions[0]));
-	now.region = flat_regions[number];
-	now.region->rounds++;
-	now.touched = NULL;
-	now.nr_tasks = 1;
-	now.task = now.tasks;
-	*now.task = (struct task){ .where = current_task,
-				   .base = CONTEXT_TASK };
-	loaded_task = 0;
+	struct flat_region **regions = &flat_regions[number];
+
+	if (!*regions)
+		*regions = flow_alloc(flat_nr_cpus * sizeof(**regions));
+	now = &cpus[cpu];
+	now->number = cpu;
+	now->region = &(*regions)[cpu];
+	now->touched = NULL;
+	now->waited = false;
+	now->first_row = now->region->nr_rows;
+	now->nr_tasks = 1;
+	now->task = now->tasks;
+	*now->task = (struct task){ .where = now->current_task,
+				    .base = CONTEXT_TASK };
+	now->loaded_task = 0;
 	set_context();
-	flat_active = true;
-	flat_resume(after);
+	flat_active[cpu] = true;
+	flat_resume(cpu, after);
 }
 
-/* Forget what was counted in the round under way, or note it as rows. */
-static void finish(bool keep)
+/* Note how many instructions the task executed in the round under way. */
+static void note_length(void)
 {
-	struct block *block;
+	struct flat_region *region = now->region;
+	struct flat_count *counts;
+	uint64_t length = 0;
 	unsigned int i;
 
-	for (block = now.touched; block; block = block->flat_next) {
+	for (counts = now->touched; counts; counts = counts->next)
+		length += counts->block->nr * counts->times[CONTEXT_TASK];
+	for (i = now->first_row; i < region->nr_rows; i++)
+		if (region->rows[i].context == CONTEXT_TASK)
+			length += region->rows[i].executed *
+				  region->rows[i].times;
+	region->lengths = flow_grow(region->lengths, region->rounds,
+				    sizeof(*region->lengths));
+	region->lengths[region->rounds++] = length;
+}
+
+/* Note what was counted in the round under way as rows, or forget it. */
+static void finish(bool keep)
+{
+	struct flat_count *counts;
+	unsigned int i;
+
+	if (keep)
+		note_length();
+	else
+		now->region->nr_rows = now->first_row;
+	for (counts = now->touched; counts; counts = counts->next) {
 		for (i = 0; i < flat_nr_contexts; i++)
-			if (keep && block->flat[i])
-				add_row(block, block->nr, i, block->flat[i]);
-		memset(block->flat, 0, FLAT_CONTEXTS * sizeof(*block->flat));
-		block->flat_listed = false;
+			if (keep && counts->times[i])
+				add_row(counts->block, counts->block->nr, i,
+					counts->times[i]);
+		memset(counts->times, 0, sizeof(counts->times));
+		counts->listed = false;
 	}
-	flat_active = false;
+	flat_active[now->number] = false;
 }
 
 /**
  * flat_end() - the round under way ends
+ * @cpu: the CPU
  *
  * flat_marker() has been called for the marker before.
+ *
+ * Return: whether the round is counted. Among several CPUs one is left out in
+ * which the CPU waited for another.
  */
-void flat_end(void)
+bool flat_end(unsigned int cpu)
 {
-	finish(true);
+	bool keep;
+
+	now = &cpus[cpu];
+	keep = flat_nr_cpus == 1 || !now->waited;
+	now->region->left_out += !keep;
+	finish(keep);
+	return keep;
 }
 
 /**
  * flat_abandon() - the round under way will not end: forget it
+ * @cpu: the CPU
  */
-void flat_abandon(void)
+void flat_abandon(unsigned int cpu)
 {
+	now = &cpus[cpu];
 	finish(false);
 }

@@ -2,7 +2,7 @@
 /*
  * Flat counting: how often each block of code was executed in each context.
  * It follows neither calls nor memory accesses, and is several times faster
- * than flow.c.
+ * than flow.c. Several CPUs may be in regions at the same time.
  */
 #ifndef PATHCOUNT_FLAT_H
 #define PATHCOUNT_FLAT_H
@@ -13,6 +13,7 @@
 #include "flow.h"
 
 #define FLAT_CONTEXTS	16	/* the base contexts, then entries */
+#define MAX_CPUS	8
 
 /**
  * struct flat_row - a count
@@ -29,8 +30,10 @@ struct flat_row {
 };
 
 /**
- * struct flat_region - all rounds of one region number
+ * struct flat_region - all rounds of one region number on one CPU
  * @rounds:	how many there were
+ * @left_out:	how many more there were in which the CPU waited for another
+ * @lengths:	instructions of the task in each round
  * @switches:	times that another task was switched in
  * @entries:	interrupts and exceptions that began, by context
  * @nr_rows:	how many @rows
@@ -38,26 +41,30 @@ struct flat_row {
  */
 struct flat_region {
 	unsigned int rounds;
+	unsigned int left_out;
+	uint64_t *lengths;
 	unsigned int switches;
 	unsigned int entries[FLAT_CONTEXTS];
 	unsigned int nr_rows;
 	struct flat_row *rows;
 };
 
-extern struct flat_region *flat_regions[NR_REGIONS];
+extern struct flat_region *flat_regions[NR_REGIONS];	/* one for each CPU */
 extern uint64_t flat_entry[FLAT_CONTEXTS];
 extern unsigned int flat_nr_contexts;
+extern unsigned int flat_nr_cpus;
 extern unsigned int flat_lost;
-extern bool flat_active;
+extern bool flat_active[MAX_CPUS];
 
 void flat_note_call(uint64_t pc);
-void flat_begin(unsigned int number, struct block *after);
-void flat_end(void);
-void flat_abandon(void);
-void flat_step(struct block *block);
-void flat_marker(uint64_t pc);
-void flat_resume(struct block *block);
-void flat_stack_saved(uint64_t where);
-void flat_stack_loaded(uint64_t where);
+unsigned int flat_context(unsigned int cpu);
+void flat_begin(unsigned int cpu, unsigned int number, struct block *after);
+bool flat_end(unsigned int cpu);
+void flat_abandon(unsigned int cpu);
+void flat_step(unsigned int cpu, struct block *block);
+void flat_marker(unsigned int cpu, uint64_t pc);
+void flat_resume(unsigned int cpu, struct block *block);
+void flat_stack_saved(unsigned int cpu, uint64_t where);
+void flat_stack_loaded(unsigned int cpu, uint64_t where);
 
 #endif /* PATHCOUNT_FLAT_H */

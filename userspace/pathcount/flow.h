@@ -27,9 +27,8 @@
  * @bytes:	their bytes, to tell code that changed in place
  * @recent:	the record that counted it last
  * @falls_through: what is behind it may come next
- * @flat_listed: is on the list of the flat round under way
- * @flat:	executions in that round, by context
- * @flat_next:	that list
+ * @pauses:	it has a pause instruction
+ * @flat:	executions in the flat rounds under way, by CPU
  * @next:	in its bucket of all blocks
  */
 struct block {
@@ -47,9 +46,8 @@ struct block {
 	uint8_t *bytes;
 	struct record *recent;
 	bool falls_through;
-	bool flat_listed;
-	int64_t *flat;
-	struct block *flat_next;
+	bool pauses;
+	struct flat_count *flat;
 	struct block *next;
 };
 

@@ -26,6 +26,7 @@
 #include "flow.h"
 #include "plugin_api.h"
 #include "report.h"
+#include "shared.h"
 #include "x86.h"
 
 #define BLOCK_BUCKETS	(1u << 16)
@@ -49,14 +50,17 @@ int qemu_plugin_version = 1;
 
 static qemu_plugin_id_t plugin_id;
 static struct report_info info;
-static unsigned int region_number, region_bits;
+static struct {
+	unsigned int region, bits;
+} numbers[MAX_CPUS];	/* that markers have given */
 static bool begun;
 
 /*
- * How code is instrumented: markers only, all that flow.c needs, or what flat.c
- * needs. It changes when the number of a region is known.
+ * How code is instrumented: markers only, all that flow.c needs, what flat.c
+ * needs, or that and what shared.c needs, which is for several CPUs. It changes
+ * when the number of a region is known.
  */
-static enum { MARKERS, FULL, FLAT } mode;
+static enum { MARKERS, FULL, FLAT, SHARED } mode;
 static struct block *blocks[BLOCK_BUCKETS];
 static struct marker *markers;
 
@@ -99,8 +103,8 @@ static void block_cb(unsigned int vcpu, void *udata)
 
 	if (flow_active)
 		flow_step(block->addr, block);
-	else if (flat_active)
-		flat_step(block);
+	else if (flat_active[vcpu])
+		flat_step(vcpu, block);
 }
 
 /*
@@ -162,7 +166,7 @@ static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 	if (is_own_access(meminfo, true))
 		flow_stack_saved(addr);
 	if (qemu_plugin_mem_is_store(meminfo))
-		flat_stack_saved(addr);
+		flat_stack_saved(vcpu, addr);
 }
 
 static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -172,7 +176,39 @@ static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 	if (is_own_access(meminfo, false))
 		flow_stack_loaded(addr);
 	if (!qemu_plugin_mem_is_store(meminfo))
-		flat_stack_loaded(addr);
+		flat_stack_loaded(vcpu, addr);
+}
+
+/* Code may be translated before a region and executed in it. */
+static void shared_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+		      uint64_t addr, void *udata)
+{
+	bool store = qemu_plugin_mem_is_store(meminfo);
+	struct qemu_plugin_hwaddr *where;
+
+	if (!flat_active[vcpu])
+		return;
+	where = qemu_plugin_get_hwaddr(meminfo, addr);
+	if (!where || qemu_plugin_hwaddr_is_io(where))
+		return;
+	shared_access(vcpu, udata, addr, qemu_plugin_hwaddr_phys_addr(where),
+		      1u << qemu_plugin_mem_size_shift(meminfo), store);
+}
+
+static void shared_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+			    uint64_t addr, void *udata)
+{
+	shared_cb(vcpu, meminfo, addr, udata);
+	if (qemu_plugin_mem_is_store(meminfo))
+		flat_stack_saved(vcpu, addr);
+}
+
+static void shared_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
+			     uint64_t addr, void *udata)
+{
+	shared_cb(vcpu, meminfo, addr, udata);
+	if (!qemu_plugin_mem_is_store(meminfo))
+		flat_stack_loaded(vcpu, addr);
 }
 
 static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
@@ -198,7 +234,9 @@ static bool is_left_out(unsigned int region)
 /* Have code instrumented for what comes, which takes effect soon. */
 static void prepare(unsigned int region)
 {
-	typeof(mode) wanted = is_flat(region) ? FLAT : FULL;
+	typeof(mode) wanted = flat_nr_cpus > 1 ? SHARED :
+			      is_flat(region)  ? FLAT :
+						 FULL;
 
 	if (is_left_out(region) || mode == wanted)
 		return;
@@ -208,27 +246,30 @@ static void prepare(unsigned int region)
 	qemu_plugin_reset(plugin_id, register_callbacks);
 }
 
-static void begin(struct marker *marker)
+static void begin(unsigned int vcpu, struct marker *marker)
 {
+	unsigned int number = numbers[vcpu].region;
+
 	begun = true;
 	/* A region that was given no number is the one before, or 0. */
-	prepare(region_number);
-	if (is_left_out(region_number))
+	prepare(number);
+	if (is_left_out(number))
 		return;
-	if (is_flat(region_number))
-		flat_begin(region_number, marker->after);
+	if (flat_nr_cpus > 1)
+		shared_begin(number);
+	if (flat_nr_cpus > 1 || is_flat(number))
+		flat_begin(vcpu, number, marker->after);
 	else
-		flow_begin(region_number, insn_counter, marker->after,
-			   info.lines);
+		flow_begin(number, insn_counter, marker->after, info.lines);
 }
 
-static void end(void)
+static void end(unsigned int vcpu)
 {
 	if (flow_active)
 		flow_end();
-	else if (flat_active)
-		flat_end();
-	else if (!is_left_out(region_number))
+	else if (flat_active[vcpu])
+		shared_end(vcpu, flat_end(vcpu));
+	else if (!is_left_out(numbers[vcpu].region))
 		info.faults[FAULT_NO_BEGIN]++;
 }
 
@@ -238,36 +279,36 @@ static void marker_cb(unsigned int vcpu, void *udata)
 
 	if (flow_active)
 		flow_step(marker->pc, NULL);
-	else if (flat_active)
-		flat_marker(marker->pc);
+	else if (flat_active[vcpu])
+		flat_marker(vcpu, marker->pc);
 
 	switch (marker->op) {
 	case IOPATH_MARK_BIT0:
 	case IOPATH_MARK_BIT1:
-		region_number = (region_number << 1 | marker->op) &
-				(NR_REGIONS - 1);
-		if (++region_bits == IOPATH_MARK_BITS)
-			prepare(region_number);
+		numbers[vcpu].region = (numbers[vcpu].region << 1 |
+					marker->op) & (NR_REGIONS - 1);
+		if (++numbers[vcpu].bits == IOPATH_MARK_BITS)
+			prepare(numbers[vcpu].region);
 		break;
 	case IOPATH_MARK_RESET:
-		region_number = 0;
-		region_bits = 0;
+		numbers[vcpu].region = 0;
+		numbers[vcpu].bits = 0;
 		break;
 	case IOPATH_MARK_BEGIN:
-		if (!flow_active && !flat_active) {
-			begin(marker);
+		if (!flow_active && !flat_active[vcpu]) {
+			begin(vcpu, marker);
 			return;
 		}
 		info.faults[FAULT_NESTED]++;
 		break;
 	case IOPATH_MARK_END:
-		end();
+		end(vcpu);
 		break;
 	}
 	if (flow_active)
 		flow_resume(marker->after);
-	else if (flat_active)
-		flat_resume(marker->after);
+	else if (flat_active[vcpu])
+		flat_resume(vcpu, marker->after);
 }
 
 /* Translation. */
@@ -370,6 +411,8 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	for (i = 0; i < nr; i++) {
 		x86_decode(block->bytes + (pc - addr), lens[i], pc, &insn);
 		block->kinds[i] = insn.kind;
+		block->pauses |= x86_pauses(block->bytes + (pc - addr),
+					    lens[i]);
 		block->last_pc = pc;
 		pc += lens[i];
 	}
@@ -412,10 +455,25 @@ static qemu_plugin_vcpu_mem_cb_t memory_cb(struct qemu_plugin_insn *insn,
 	}
 }
 
+static void instrument_shared(struct qemu_plugin_insn *insn,
+			      enum insn_kind kind, qemu_plugin_vcpu_mem_cb_t cb)
+{
+	cb = cb == stack_saved_cb  ? shared_saved_cb :
+	     cb == stack_loaded_cb ? shared_loaded_cb :
+				     shared_cb;
+	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
+		QEMU_PLUGIN_MEM_RW,
+		shared_site(qemu_plugin_insn_vaddr(insn), kind));
+}
+
 static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 {
 	qemu_plugin_vcpu_mem_cb_t cb = memory_cb(insn, kind);
 
+	if (mode == SHARED) {
+		instrument_shared(insn, kind, cb);
+		return;
+	}
 	if (mode == FLAT && cb != stack_saved_cb && cb != stack_loaded_cb)
 		return;
 	count_insn(insn);
@@ -476,12 +534,20 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void atexit_cb(qemu_plugin_id_t id, void *udata)
 {
-	if (flow_active || flat_active)
+	unsigned int cpu;
+
+	if (flow_active) {
 		info.faults[FAULT_NO_END]++;
-	if (flow_active)
 		flow_abandon();
-	if (flat_active)
-		flat_abandon();
+	}
+	for (cpu = 0; cpu < flat_nr_cpus; cpu++) {
+		if (!flat_active[cpu])
+			continue;
+		info.faults[FAULT_NO_END]++;
+		flat_abandon(cpu);
+		shared_end(cpu, false);
+	}
+	shared_finish();
 	info.faults[FAULT_LOST] = flat_lost;
 	if (!begun)
 		info.faults[FAULT_NO_MARKER]++;
@@ -562,12 +628,13 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			qemu->target_name);
 		return -1;
 	}
-	if (qemu->system.max_vcpus != 1) {
+	if (qemu->system.max_vcpus > MAX_CPUS) {
 		fprintf(stderr,
-			"pathcount: the guest may have up to %d CPUs: counts one CPU only, use -smp 1\n",
-			qemu->system.max_vcpus);
+			"pathcount: the guest may have up to %d CPUs: at most %d can be counted\n",
+			qemu->system.max_vcpus, MAX_CPUS);
 		return -1;
 	}
+	flat_nr_cpus = qemu->system.max_vcpus;
 	for (i = 0; i < argc; i++)
 		if (!parse_option(argv[i], &out))
 			return -1;

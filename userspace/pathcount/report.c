@@ -13,6 +13,7 @@
 #include "flat.h"
 #include "flow.h"
 #include "report.h"
+#include "shared.h"
 
 #define FORMAT_VERSION	1
 
@@ -243,7 +244,19 @@ static unsigned int add_up(struct flat_row *rows, unsigned int nr)
 	return kept;
 }
 
-static void write_flat(struct flat_region *region, unsigned int number)
+static void write_lengths(const struct flat_region *region, unsigned int cpu)
+{
+	unsigned int i;
+
+	fprintf(out, ",\"cpu\":%u,\"left_out\":%u,\"lengths\":[", cpu,
+		region->left_out);
+	for (i = 0; i < region->rounds; i++)
+		fprintf(out, "%s%" PRIu64, i ? "," : "", region->lengths[i]);
+	fputc(']', out);
+}
+
+static void write_flat(struct flat_region *region, unsigned int number,
+		       unsigned int cpu)
 {
 	const char *comma = "";
 	unsigned int i, nr;
@@ -252,8 +265,10 @@ static void write_flat(struct flat_region *region, unsigned int number)
 		write_block(region->rows[i].block);
 	nr = add_up(region->rows, region->nr_rows);
 	fprintf(out, "{\"type\":\"flat\",\"region\":%u,\"rounds\":%u,"
-		"\"switches\":%u,\"entries\":[", number, region->rounds,
-		region->switches);
+		"\"switches\":%u", number, region->rounds, region->switches);
+	if (flat_nr_cpus > 1)
+		write_lengths(region, cpu);
+	fputs(",\"entries\":[", out);
 	for (i = NR_BASE_CONTEXTS; i < flat_nr_contexts; i++) {
 		fprintf(out, "%s[%u,\"0x%" PRIx64 "\",%u]", comma, i,
 			flat_entry[i], region->entries[i]);
@@ -271,6 +286,27 @@ static void write_flat(struct flat_region *region, unsigned int number)
 		comma = ",";
 	}
 	fputs("]}\n", out);
+}
+
+static void write_shared(const struct shared_region *region,
+			 unsigned int number)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->nr; i++) {
+		const struct access *access = region->accesses[i];
+
+		fprintf(out, "{\"type\":\"access\",\"region\":%u,"
+			"\"line\":\"0x%" PRIx64 "\",\"virt\":\"0x%" PRIx64
+			"\",\"cpu\":%u,\"pc\":\"0x%" PRIx64
+			"\",\"kind\":\"%c\",\"context\":%u,\"store\":%s,"
+			"\"bytes\":\"0x%" PRIx64 "\",\"times\":%" PRIu64
+			",\"rounds\":%u}\n",
+			number, access->line, access->virt, access->cpu,
+			access->site->pc, access->site->kind, access->context,
+			access->store ? "true" : "false", access->bytes,
+			access->times, access->rounds);
+	}
 }
 
 static void write_end(const struct report_info *info)
@@ -317,9 +353,12 @@ bool report_write(const struct report_info *info)
 		write_blocks(region->roots);
 		write_nodes(region->roots, i);
 	}
-	for (i = 0; i < NR_REGIONS; i++)
-		if (flat_regions[i])
-			write_flat(flat_regions[i], i);
+	for (i = 0; i < NR_REGIONS; i++) {
+		for (k = 0; flat_regions[i] && k < flat_nr_cpus; k++)
+			write_flat(&flat_regions[i][k], i, k);
+		if (shared_regions[i])
+			write_shared(shared_regions[i], i);
+	}
 	write_end(info);
 	if (ferror(out) | fclose(out) || rename(tmp_path, path)) {
 		fprintf(stderr, "pathcount: cannot write %s: %s\n", path,

@@ -194,6 +194,18 @@ bool x86_entry_shape(const uint8_t *bytes, size_t len)
 }
 
 /**
+ * x86_pauses() - is this pause?
+ * @bytes: the instruction
+ * @len: its length
+ *
+ * In the kernel, that is a CPU waiting for another one.
+ */
+bool x86_pauses(const uint8_t *bytes, size_t len)
+{
+	return len == 2 && bytes[0] == 0xf3 && bytes[1] == 0x90;
+}
+
+/**
  * x86_saves_stack() - is this mov %rsp,disp32(%rdi)?
  * @bytes: the instruction
  * @len: its length

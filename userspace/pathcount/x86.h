@@ -42,6 +42,7 @@ struct insn {
 void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 		struct insn *insn);
 bool x86_entry_shape(const uint8_t *bytes, size_t len);
+bool x86_pauses(const uint8_t *bytes, size_t len);
 bool x86_saves_stack(const uint8_t *bytes, size_t len);
 bool x86_loads_stack(const uint8_t *bytes, size_t len);
 

@@ -665,7 +665,7 @@ def run(
         refused(args, plugin, f",out={work}/none/x", "No such file"),
         "an output that cannot be written: refused",
     )
-    tap.check(refused(args, plugin, out, "-smp 1", smp="2"), "two CPUs: refused")
+    tap.check(refused(args, plugin, out, "at most 8", smp="9"), "nine CPUs: refused")
 
 
 if __name__ == "__main__":
