@@ -30,6 +30,7 @@ from iopath import (
     result,
     rungfile,
     rungs,
+    sharing_tables,
     terminal,
 )
 from iopath.build import image_inputs
@@ -92,6 +93,8 @@ def _added(args: argparse.Namespace) -> Sequence[rungs.Rung]:
 
 
 def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = False) -> Settings:
+    if args.accel != "tcg" and getattr(args, "cpus", 1) > 1:
+        raise UsageError("--cpus: only emulated guests have several CPUs; leave out --accel kvm")
     return Settings(
         rungs=_select(args),
         ops=args.op or rungs.OPS,
@@ -106,6 +109,7 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
         profile=profiled,
         inline=getattr(args, "inline", False),
         layers=getattr(args, "layers", None),
+        cpus=getattr(args, "cpus", 1),
     )
 
 
@@ -121,6 +125,7 @@ def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
     measured = session.measure(args.kernels, _settings(args, boots=args.boots))
     output.write(args, measured, None)
     terminal.show(measured, out)
+    sharing_tables.show(measured, out)
 
 
 def _need_counts(args: argparse.Namespace) -> None:
@@ -140,6 +145,7 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
     measured = session.measure(args.kernels, _settings(args, profiled=True))
     output.write(args, measured, None, layers)
     terminal.show_profile(measured, args.top, out)
+    sharing_tables.show(measured, out)
 
 
 def _parts(session: Session, args: argparse.Namespace) -> list[compare.Named]:

@@ -14,7 +14,6 @@ The plan's commands and the layout of the channel are described in userspace/gue
 """
 
 import contextlib
-import errno
 import gzip
 import mmap
 import os
@@ -30,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iopath import channel, cpio, process
+from iopath import channel, cpio, kvm, process
 from iopath.arch import ARCH
 from iopath.cache import out_of_space
 from iopath.channel import Record
@@ -44,16 +43,20 @@ _CONSOLE = "console.log"  # beside it, what its console said
 _STARTED = "started.gz"  # and what the commands of its start recorded
 
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
-_NO_KVM = "--accel kvm: /dev/kvm exists, but guests do not start"
-_KVM_START = 15  # seconds until the guest must have said something
 
 _TROUBLE = re.compile(
     r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
     re.MULTILINE,
 )
 
+RAM = "ram"  # the file of the memory of a guest with several CPUs
+
 KALLSYMS = "/proc/kallsyms"
 QUIET = f"quiet {_QUIET_LIMIT}"  # the command that waits until background work has ceased
+
+
+# Told the records, the plugin's counts and the file of the memory before the guest is removed.
+Inspect = Callable[[list[Record], bytes, Path], None]
 
 
 class GuestError(IopathError):
@@ -115,7 +118,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         qemu.path,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         *qemu.sandbox,
-        "-machine", ARCH.machine,
+        *machine.ram(f"{folder}/{RAM}"),
         *machine.processors(),
         "-cpu", machine.cpu, "-m", f"{machine.memory}M",
         "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
@@ -126,7 +129,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         "-device", "ivshmem-plain,memdev=channel,master=on",
         "-device", "pvpanic-pci", "-action", "panic=pause",
         "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
-        "-append", f"{ARCH.cmdline} {machine.cmdline}",
+        "-append", f"{ARCH.cmdline} {machine.parameters}",
     ]  # fmt: skip
 
 
@@ -162,17 +165,21 @@ def run(
     plugin: Path | None = None,
     options: str = "",
     state: Path | None = None,
+    inspect: Inspect = lambda records, counts, ram: None,
 ) -> tuple[list[Record], bytes]:
     """Carry out a plan in a guest that boots, or is resumed from *state*: its records, those of its
     start first, and what *plugin* counted, with *options* (Documentation/pathcount.rst).
 
     *log* gets the console; *progress* is told how many records there are, four times a second.
-    Raises GuestError that names the log if the plan was not carried out, and StateError if *state*
-    cannot be loaded."""
+    *inspect* is called with what is returned and the file of the guest's memory. Raises GuestError
+    that names the log if the plan was not carried out, and StateError if *state* cannot be loaded.
+    """
     with _Guest(qemu, machine, image.start, log, progress, plugin, options, state) as guest:
         guest.wait_started()
         guest.hand_over(image)
-        return guest.wait_done()
+        records, counts = guest.wait_done()
+        inspect(records, counts, guest.ram)
+        return records, counts
 
 
 class _Guest:
@@ -216,6 +223,11 @@ class _Guest:
 
     def __exit__(self, *exception: object) -> bool | None:
         return self._stack.__exit__(*exception)
+
+    @property
+    def ram(self) -> Path:
+        """The file of its memory, if it has several CPUs."""
+        return self._folder / RAM
 
     def _make_channel(self, stack: contextlib.ExitStack) -> mmap.mmap:
         with (self._folder / "channel").open("w+b") as file:
@@ -297,7 +309,7 @@ class _Guest:
         """Complain if a guest that has not said anything yet never will."""
         self._progress(0)
         if self._machine.accel == "kvm" and self._memory[: len(channel.MAGIC)] != channel.MAGIC:
-            _check_kvm(self._folder / "qemu.log", time.monotonic() - self._began)
+            kvm.check_started(self._folder / "qemu.log", time.monotonic() - self._began)
 
     def save(self, path: Path) -> None:
         """Write the state of the stopped machine to *path*, compressed."""
@@ -382,26 +394,6 @@ def _zstd() -> str:
     return process.need("zstd", "zstd")
 
 
-def need_kvm() -> None:
-    """Complain if there is no KVM; whether it runs guests, only a guest can tell."""
-    try:
-        os.close(os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        what = {
-            errno.ENOENT: "there is no /dev/kvm: enable virtualisation in the firmware",
-            errno.EACCES: "no permission for /dev/kvm: run as root, or join the group kvm",
-        }.get(error.errno or 0, f"/dev/kvm: {error.strerror}")
-        raise IopathError(f"--accel kvm: {what}; --accel tcg needs none") from error
-
-
-def _check_kvm(log: Path, seconds: float) -> None:
-    """Complain if a guest that has not said anything yet never will."""
-    said = log.read_text(errors="replace") if log.exists() else ""
-    if "KVM internal error" in said or seconds > _KVM_START:
-        errors = [line for line in said.splitlines() if "error" in line]
-        raise IopathError(f"{_NO_KVM}: {(errors or [f'no output for {_KVM_START} s'])[0]}")
-
-
 def _diagnose(
     status: int | None, complaint: str, records: list[Record], log: Path, machine: Machine
 ) -> str:
@@ -416,7 +408,7 @@ def _diagnose(
         return f"the guest did not end within {machine.time_limit} s"
     if status:
         if machine.accel == "kvm" and not records:
-            return f"{_NO_KVM}: {complaint}"
+            return f"{kvm.NO_START}: {complaint}"
         return f"QEMU ended with status {status}: {complaint or 'no output'}"
     trouble = _TROUBLE.search(log.read_text(errors="replace"))
     if trouble:

@@ -9,16 +9,18 @@ its inputs().
 import contextlib
 import gzip
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iopath import modules, states
+from iopath import modules, sharing, states
 from iopath.cache import Cache, digest_file, digest_of
-from iopath.guest import KALLSYMS, Image
+from iopath.guest import KALLSYMS, Image, Record
 from iopath.machine import Machine, Qemu
 from iopath.plan import modules_of
 from iopath.process import Stopped
+from iopath.sharing import Shared
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Job:
     """A plan, the machine that it is for, and the plugin that counts.
 
     *release* names the kernel in the log's name. *cache* keeps saved states and logs. *progress* is
-    a file that is told how many records there are. The job is cancelled by removing it.
+    a file that is told how many records there are. The job is cancelled by removing it. *shared*
+    are the runs of a guest with several CPUs.
     """
 
     qemu: Qemu
@@ -37,11 +40,14 @@ class Job:
     release: str
     cache: Path
     progress: Path
+    shared: tuple[Shared, ...] = ()
 
     def inputs(self) -> dict[str, Any]:
         """Everything that the records depend on."""
+        read_by = {"read_by": sharing.code()} if self.shared else {}
         return {
             **states.inputs(self.qemu, self.machine, self.image.start),
+            **read_by,
             "image": hashlib.sha256(self.image.payload()).hexdigest(),
             "plugin": digest_file(self.plugin),
             "options": self.options,
@@ -84,12 +90,22 @@ def run(job: Job) -> Recorded:
     job.report(0)
     warnings: list[str] = []
     cache = Cache(job.cache, warnings.append)
+    shared: dict[str, Any] = {}
+
+    def inspect(records: list[Record], counts: bytes, ram: Path) -> None:
+        if job.shared:
+            kallsyms = next(record.data for record in records if record.name == KALLSYMS)
+            lines = counts.decode().splitlines()
+            shared.update(sharing.found(job.shared, lines, kallsyms.decode(), ram))
+
     try:
         records, counts = states.States(cache, warnings.append).run(
-            job.qemu, job.machine, job.image, job.log, job.report, job.plugin, job.options
+            job.qemu, job.machine, job.image, job.log, job.report, job.plugin, job.options, inspect
         )
     finally:
         cache.release()
+    if job.shared:
+        return Recorded({sharing.RECORD: json.dumps(shared)}, b"", b"", tuple(warnings))
     texts = {record.name: record.data.decode(errors="replace") for record in records}
     symbols = take_symbols(texts, job.image)
     return Recorded(texts, _pack(symbols.encode()), _pack(counts), tuple(warnings))

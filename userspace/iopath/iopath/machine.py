@@ -24,6 +24,7 @@ class Machine:
     seed: int = 1
     time_limit: int = 600  # seconds of real time that a boot may take
     accel: str = "tcg"  # or kvm, where the clock is the host's
+    cpus: int = 1
 
     @property
     def exact(self) -> bool:
@@ -32,13 +33,28 @@ class Machine:
 
     def inputs(self) -> dict[str, Any]:
         """What of it a guest's figures and its state depend on."""
-        return {name: value for name, value in vars(self).items() if name != "time_limit"}
+        left_out = {"time_limit"} if self.cpus > 1 else {"time_limit", "cpus"}
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def processors(self) -> list[str]:
-        """QEMU's options for the CPUs: one, whose clock counts its instructions."""
+        """QEMU's options for the CPUs: one, whose clock counts its instructions, or several that
+        take turns and share the clock."""
         if not self.exact:
             return ["-accel", self.accel, "-smp", "1"]
-        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"]
+        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", str(self.cpus)]
+
+    def ram(self, file: str) -> list[str]:
+        """QEMU's options for the memory. That of a machine with several CPUs is *file*."""
+        if self.cpus == 1:
+            return ["-machine", ARCH.machine]
+        backend = f"memory-backend-file,id=ram,size={self.memory}M,share=on,mem-path={file}"
+        return ["-object", backend, "-machine", f"{ARCH.machine},memory-backend=ram"]
+
+    @property
+    def parameters(self) -> str:
+        """The kernel's command line. The kernel boots on one CPU: while several start, it waits for
+        them by the clock, which does not advance then. All CPUs have one time stamp counter."""
+        return self.cmdline if self.cpus == 1 else f"{self.cmdline} maxcpus=1 tsc=reliable"
 
 
 @dataclass(frozen=True)

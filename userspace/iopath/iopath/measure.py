@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measure rungs on kernels: prepare each kernel, run its jobs, and assemble the result."""
 
+import json
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -16,9 +18,11 @@ from iopath import (
     host,
     jobs,
     kernelinfo,
+    kvm,
     noise,
     process,
     result,
+    sharing,
     survey,
     timed,
 )
@@ -161,7 +165,7 @@ class Session:
     ) -> Result:
         """Measure time in guests that run on the processor itself, one after the other."""
         if settings.machine.accel == "kvm":
-            guest.need_kvm()
+            kvm.need()
         whole = host.result_of(survey.choose_cpu(None), [])
         whole["kernels"] = []
         with self.reporter.running(len(names)):
@@ -222,6 +226,7 @@ class _Work:
         for _ in range(settings.boots * (len(guests(runs, settings)) - len(parts))):
             session.reporter.finished()
         layers = Layers(settings.layers)
+        several = [run for run in possible if settings.cpus > 1 and sharing.can_run(run)]
 
         def boot(number: int, at: int, *, full: bool) -> Counted:
             """What guest *at* of boot *number* counted; with what a profile takes if *full*, which
@@ -247,7 +252,8 @@ class _Work:
             session.reporter.add()
             return boot(number, at, full=True)
 
-        with ThreadPoolExecutor(settings.boots * len(parts)) as pool:
+        with ThreadPoolExecutor(settings.boots * len(parts) + 1) as pool:
+            shared = pool.submit(self._shared, name, built, several)
             waiting = [
                 [
                     pool.submit(boot, number, at, full=settings.profile and not number)
@@ -261,8 +267,33 @@ class _Work:
             again = partial(profiled, at=at) if settings.profile else None
             made = assemble.results(name, built.release, boots, again, debug)
             records |= dict(zip(parts[at], made, strict=True))
+        for run, part in shared.result().items():
+            records[run] |= {"cpus": settings.cpus, "sharing": part}
         described = kernelinfo.describe(name, built, found[0][0].records(), settings)
         return described, [records[run] for run in possible]
+
+    def _shared(self, name: str, built: Built, runs: Sequence[Run]) -> dict[Run, dict[str, Any]]:
+        """What several CPUs share in each of *runs*."""
+        settings = self._settings
+        found = {}
+        for members in guests(runs, settings):
+            self._session.reporter.add()
+            job = Job(
+                qemu=self._qemu,
+                machine=replace(settings.machine, cpus=settings.cpus),
+                image=sharing.make_image(built, members, settings),
+                plugin=guest_program("pathcount.so"),
+                options="",
+                release=built.release,
+                cache=self._session.cache.root,
+                progress=self._folder / str(next(self._numbers)),
+                shared=tuple(sharing.runs(members, settings)),
+            )
+            entry = self._entry(f"{name}, {settings.cpus} CPUs", job)
+            texts = json.loads((entry / "records.json").read_text())
+            part = json.loads(texts[sharing.RECORD])
+            found |= {run: sharing.merged(part, run) for run in members}
+        return found
 
     def _entry(self, name: str, job: Job) -> Path:
         """The cache entry with what *job* gives."""

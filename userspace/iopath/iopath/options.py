@@ -243,6 +243,11 @@ def parser() -> argparse.ArgumentParser:
             "--on-cpu", type=_number(0, 1 << 16, "CPUs"), metavar="N",
             help="the CPU of this machine to measure on (default: an isolated one, or the last)",
         )  # fmt: skip
+    for command in (measuring, profiling, comparing):
+        command.add_argument(
+            "--cpus", default=1, type=_number(1, 8, "CPUs"), metavar="N",
+            help="also run each rung on N CPUs at once, and list the cache lines that they share",
+        )  # fmt: skip
     measuring.add_argument(
         "--passes", type=_number(6, 10000, "passes"), default=host.PASSES, metavar="N",
         help="samples of each rung on this machine (default: %(default)s)",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from iopath.errors import IopathError, UsageError
 from iopath.profiles import COUNTS, ExactProfile, SampledProfile
+from iopath.shared import Sharing
 
 if TYPE_CHECKING:
     import cattrs
@@ -139,6 +140,8 @@ class ExactRecord(Record):
     ios_per_round: int
     batch: int
     profile: ExactProfile | None = None
+    cpus: int | None = None
+    sharing: Sharing | None = None
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ file, with the same fields.
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iopath.errors import UsageError, did_you_mean
@@ -166,6 +166,61 @@ _NULL_BLK = Module(
 _CACHED = ("--direct=0", "--size=1m")  # as much of the device is read into the page cache before
 _URING = ("--ioengine=io_uring", "--direct=1", "--iodepth=32")
 _FIXED = (*_URING, "--fixedbufs", "--registerfiles")
+
+
+def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ...]]:
+    """A rung with the modules to have a target for each of *cpus* CPUs, the steps that make those
+    targets, and the targets. There are none for a rung that is not built in."""
+    devices = range(cpus)
+    bios = [f"/dev/blknull{number}" for number in devices]
+    own = [f"/dev/blknull{cpus + number}" for number in devices]
+    blknull = Module(
+        "blknull", (("nr_devices", f"{2 * cpus}"), ("zero_fill", _each(cpus, "1", "0")))
+    )
+    if rung.modules == (_BLKNULL,):
+        return replace(rung, modules=(blknull,)), (), tuple(bios)
+    if rung.modules == (_BLKNULL, _BIOGEN):
+        biogen = Module("biogen", (("device", own[0]), ("write", "1")))
+        nodes = tuple(f"/dev/biogen{number}" for number in devices)
+        return replace(rung, modules=(blknull, biogen)), _more_biogen(own[1:]), nodes
+    if rung.modules == (_BLKNULL_MQ,):
+        parameters = {
+            name: _each(cpus, *values.split(",")) for name, values in _BLKNULL_MQ.parameters
+        }
+        parameters["nr_devices"] = str(3 * cpus)
+        mq = Module("blknull", tuple(parameters.items()))
+        return (
+            replace(rung, modules=(mq,)), (),
+            tuple(f"/dev/blknull{2 * cpus + number}" for number in devices),
+        )  # fmt: skip
+    if rung.modules == (_NULL_BLK,):
+        parameters = dict(_NULL_BLK.parameters)
+        parameters["nr_devices"] = parameters["submit_queues"] = str(cpus)
+        null_blk = Module("null_blk", tuple(parameters.items()))
+        return (
+            replace(rung, modules=(null_blk,)), (),
+            tuple(f"/dev/nullb{number}" for number in devices),
+        )  # fmt: skip
+    return rung, (), ()
+
+
+def _each(cpus: int, *values: str) -> str:
+    """A list parameter with each of *values* for so many devices."""
+    return ",".join(value for value in values for _ in range(cpus))
+
+
+def _more_biogen(devices: Sequence[str]) -> tuple[str, ...]:
+    """The steps that make a node of biogen for each of *devices*."""
+    if not devices:
+        return ()
+    folder = "/sys/kernel/config"
+    steps = [f"mount configfs {folder}"]
+    for number, device in enumerate(devices):
+        node = f"{folder}/biogen/more{number}"
+        steps += [f"mkdir {node}", f"write {node}/device {device}"]
+        steps += [f"write {node}/write 1", f"write {node}/power 1"]
+    return tuple(steps)
+
 
 # Ways of doing I/O that both the block device and biogen's character device know:
 # name, what it is, options, I/Os at a time.

@@ -13,7 +13,7 @@ from typing import Any
 
 from iopath import guest
 from iopath.cache import Cache, digest_file
-from iopath.guest import Image, Record, Start, StateError
+from iopath.guest import Image, Inspect, Record, Start, StateError
 from iopath.machine import Machine, Qemu
 
 
@@ -63,12 +63,15 @@ class States:
         progress: Callable[[int], None] = lambda records: None,
         plugin: Path | None = None,
         options: str = "",
+        inspect: Inspect = lambda records, counts, ram: None,
     ) -> tuple[list[Record], bytes]:
         """guest.run() in a guest that is resumed if it can be."""
         state = self.prepare(qemu, machine, image.start, log, progress)
         if state:
             try:
-                return guest.run(qemu, machine, image, log, progress, plugin, options, state)
+                return guest.run(
+                    qemu, machine, image, log, progress, plugin, options, state, inspect
+                )
             except StateError as error:
                 self._warn(f"cannot load the guest's state {state}, so it boots: {error}")
-        return guest.run(qemu, machine, image, log, progress, plugin, options)
+        return guest.run(qemu, machine, image, log, progress, plugin, options, None, inspect)

@@ -20,7 +20,7 @@ from conftest import IOPATH, Command
 from linux_source import BUILD, LinuxSource
 from test_charts import a_record, a_result
 
-from iopath import bisection, compare, comparison, kernels, process, result, rungs
+from iopath import bisection, compare, comparison, kernels, process, result, rungs, sharing
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.layers import Layers
@@ -253,6 +253,57 @@ def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_pa
     assert {change["verdict"] for change in found.values()} == {"same"}
     moved = [row for change in found.values() for row in change["functions"] if row["difference"]]
     assert moved == []
+
+
+# What CPUs share: a counter that all increment, counters of CPUs that are packed into a line, and a
+# counter of which each CPU has its own.
+SHARED = """
+static struct {
+	atomic_t counter;
+	char rest[60];
+} planted_counter __aligned(64);
+
+static unsigned long planted_packed[8] __aligned(64);
+static DEFINE_PER_CPU(unsigned long, planted_own);
+
+static noinline void planted_sharing(void)
+{
+	atomic_inc(&planted_counter.counter);
+	planted_packed[raw_smp_processor_id()]++;
+	this_cpu_inc(planted_own);
+}
+
+"""
+
+
+@guest
+def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """A counter is true sharing, packed counters are false sharing, and counters of CPUs are none.
+    The plain kernel has none of them."""
+    trees_ = {
+        "before": trees.plain(),
+        "after": trees.copy("sharing", "\tplanted_sharing();\n", SHARED),
+    }
+    names = [named(name, tree) for name, tree in trees_.items()]
+    out = tmp_path / "out.json"
+    words = ("--rung=dio.pread", "--op=read", "--cpus=2", "--json", out)
+    done = iopath.run("measure", *names, *words, timeout=1200)
+    assert done.returncode == 0, done.stderr
+    before, after = (record.sharing for record in result.load(out).results)
+    assert not [line for line in before.lines if "planted" in line.where]
+    planted = [line for line in after.lines if "planted" in line.where]
+    assert sorted((line.arrangement, line.kind, line.where) for line in planted) == sorted(
+        (arrangement, kind, where)
+        for arrangement in sharing.ARRANGEMENTS
+        for kind, where in (
+            ("true", "planted_counter"),
+            ("false", "planted_packed, planted_packed+0x8"),
+        )
+    )
+    for line in planted:
+        rows = [(row.function, row.cpu, row.locked, row.per_io) for row in line.writes]
+        locked = line.kind == "true"
+        assert rows == [("planted_sharing", cpu, locked, 1.0) for cpu in (0, 1)]
 
 
 # What cannot be measured is not bad, for git bisect run.

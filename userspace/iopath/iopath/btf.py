@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The types of a kernel, from its BTF: the fields of structures by offset."""
+
+import struct
+from dataclasses import dataclass, field
+
+from iopath.errors import IopathError
+
+_MAGIC = 0xEB9F
+_HEADER = struct.Struct("<HBBIIIII")
+_TYPE = struct.Struct("<III")
+_MEMBER = struct.Struct("<III")
+
+(_INT, _PTR, _ARRAY, _STRUCT, _UNION, _ENUM, _FWD, _TYPEDEF, _VOLATILE, _CONST, _RESTRICT) = range(
+    1, 12
+)
+_MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, 18)
+# The bytes behind a type, by its kind: so many, and so many for each of its members.
+_BEHIND = {
+    _INT: (4, 0), _ARRAY: (12, 0), _STRUCT: (0, 12), _UNION: (0, 12), _ENUM: (0, 8),
+    13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a structure: its name, its type, and where it begins, in bytes."""
+
+    name: str
+    type: int
+    offset: int
+
+
+@dataclass
+class _Type:
+    name: str
+    kind: int
+    size: int  # or the type that it is of
+    members: list[Member] = field(default_factory=list)
+    count: int = 0  # of an array
+
+
+class Btf:
+    """The types in a section .BTF."""
+
+    def __init__(self, data: bytes) -> None:
+        magic, _, _, header, types, length, strings, strings_length = _HEADER.unpack_from(data)
+        if magic != _MAGIC:
+            raise IopathError("the kernel's BTF cannot be read")
+        self._strings = data[header + strings : header + strings + strings_length]
+        self._data = data[header + types : header + types + length]
+        self._offsets = [0]
+        self._structs: dict[str, int] = {}
+        at = 0
+        while at < length:
+            name, info, _ = _TYPE.unpack_from(self._data, at)
+            kind = info >> 24 & 0x1F
+            if kind == _STRUCT and name:
+                self._structs.setdefault(self._text(name), len(self._offsets))
+            self._offsets.append(at)
+            fixed, each = _BEHIND.get(kind, (0, 0))
+            at += _TYPE.size + fixed + each * (info & 0xFFFF)
+
+    def _text(self, at: int) -> str:
+        return self._strings[at : self._strings.index(b"\0", at)].decode()
+
+    def _type(self, number: int) -> _Type:
+        """A type, without typedefs and qualifiers."""
+        while True:
+            at = self._offsets[number]
+            name, info, size = _TYPE.unpack_from(self._data, at)
+            kind = info >> 24 & 0x1F
+            if kind not in _MODIFIERS:
+                break
+            number = size
+        found = _Type(self._text(name), kind, size)
+        at += _TYPE.size
+        if kind in (_STRUCT, _UNION):
+            for place in range(at, at + 12 * (info & 0xFFFF), 12):
+                name, type_, offset = _MEMBER.unpack_from(self._data, place)
+                bits = offset & 0xFFFFFF if info >> 31 else offset
+                found.members.append(Member(self._text(name), type_, bits // 8))
+        elif kind == _ARRAY:
+            found.size, _, found.count = struct.unpack_from("<III", self._data, at)
+        return found
+
+    def find(self, name: str) -> int | None:
+        """The structure of that name."""
+        return self._structs.get(name)
+
+    def name(self, number: int) -> str:
+        return self._type(number).name
+
+    def size(self, number: int) -> int:
+        """How many bytes a type takes."""
+        if not number:
+            return 0
+        found = self._type(number)
+        if found.kind == _ARRAY:
+            return found.count * self.size(found.size)
+        if found.kind == _PTR:
+            return 8
+        return found.size if found.kind in (_INT, _STRUCT, _UNION, _ENUM, 16, 19) else 0
+
+    def members(self, number: int, base: int = 0) -> list[Member]:
+        """The members of a structure, with those of anonymous ones in it."""
+        found = []
+        for member in self._type(number).members:
+            if member.name:
+                found.append(Member(member.name, member.type, base + member.offset))
+            else:
+                found += self.members(member.type, base + member.offset)
+        return found
+
+    def offset(self, structure: str, member: str) -> int:
+        """Where a member of a structure begins."""
+        number = self.find(structure)
+        for part in self.members(number) if number else ():
+            if part.name == member:
+                return part.offset
+        raise KeyError(f"{structure}.{member}")
+
+    def pointer(self, number: int) -> int | None:
+        """The structure that a pointer points to."""
+        found = self._type(number) if number else None
+        if found and found.kind == _PTR and found.size:
+            to = found.size
+            if self._type(to).kind == _STRUCT:
+                return self._number(to)
+        return None
+
+    def is_structure(self, number: int) -> bool:
+        """Whether a type is a structure or a union of them."""
+        return bool(number) and self._type(number).kind in (_STRUCT, _UNION)
+
+    def _number(self, number: int) -> int:
+        while True:
+            _, info, size = _TYPE.unpack_from(self._data, self._offsets[number])
+            if info >> 24 & 0x1F not in _MODIFIERS:
+                return number
+            number = size
+
+    def field(self, number: int, offset: int) -> str:
+        """The name of the field at *offset* of a structure: "f_path.mnt", "slots[3]"; empty if
+        there is none."""
+        found = self._type(number)
+        if found.kind == _ARRAY:
+            size = self.size(found.size)
+            if not size or offset >= found.count * size:
+                return ""
+            inner = self.field(found.size, offset % size)
+            return f"[{offset // size}]" + (f".{inner}" if inner else "")
+        for member in found.members:
+            inside = offset - member.offset
+            if not 0 <= inside < max(self.size(member.type), 1):
+                continue
+            inner = self.field(member.type, inside)
+            if not member.name or not inner:
+                return member.name or inner
+            return f"{member.name}{inner}" if inner[0] == "[" else f"{member.name}.{inner}"
+        return ""

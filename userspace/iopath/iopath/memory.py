@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The memory of a guest, and what lies where in it."""
+
+import bisect
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+
+from iopath.btf import Btf
+from iopath.errors import IopathError
+
+_PAGE = 4096
+_STRUCT_PAGE = 64  # bytes of the structure that describes a page
+_COMPOUND_HEAD = 8  # what it has there: odd, if it is not the first page of several
+_MASKS = 0xFFFFFFFF00000000
+_MAP = 0xFFFFFFFF80000000  # where the kernel's image is mapped
+_KERNEL = 1 << 63
+_LOW, _LOW_IF, _HIGH = 2 << 30, 0xB0000000, 4 << 30  # of a large memory: below 4 GiB; from
+_ADDRESS = 0x000FFFFFFFFFF000
+_LARGE = 1 << 7
+
+# Where a kernel without these symbols has its direct mapping and its struct pages, by the levels of
+# its page tables.
+_FIXED = {
+    "page_offset_base": {4: 0xFFFF888000000000, 5: 0xFF11000000000000},
+    "vmemmap_base": {4: 0xFFFFEA0000000000, 5: 0xFFD4000000000000},
+}
+
+# The structures of slab caches that are not named as these.
+_OBJECTS = {
+    "filp": "file",
+    "bdev_cache": "bdev_inode",
+    "cred_jar": "cred",
+    "files_cache": "files_struct",
+    "fs_cache": "fs_struct",
+    "inode_cache": "inode",
+    "shmem_inode_cache": "shmem_inode_info",
+    "proc_inode_cache": "proc_inode",
+    "kernfs_node_cache": "kernfs_node",
+    "signal_cache": "signal_struct",
+    "sighand_cache": "sighand_struct",
+    "radix_tree_node": "xa_node",
+    "blkdev_ioc": "io_context",
+    "mnt_cache": "mount",
+    "vmap_area": "vmap_area",
+}
+_QUEUES = ("request_queue", "blkdev_queue")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an address is: its *kind* (static, per-CPU, slab, page, vmalloc or user), the object,
+    the offset in it and, where types are known, the field."""
+
+    kind: str
+    object: str
+    offset: int
+    field: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.field:
+            return f"{self.object}.{self.field}"
+        return f"{self.object}+{self.offset:#x}" if self.offset else self.object
+
+
+class Memory:
+    """The memory of a guest that has ended, in a file."""
+
+    def __init__(self, path: Path, kallsyms: str) -> None:
+        with path.open("rb") as file:
+            self._ram = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        self._symbols: dict[str, int] = {}
+        data: list[tuple[int, str, str]] = []
+        for line in kallsyms.splitlines():
+            fields = line.split()
+            address = int(fields[0], 16)
+            self._symbols.setdefault(fields[2], address)
+            module = fields[3].strip("[]") if len(fields) > 3 else ""
+            data.append((address, fields[2], module))
+        # Of several names of an address the one with the fewest underscores in front comes last.
+        data.sort(key=lambda symbol: (symbol[0], len(symbol[1].lstrip("_")) - len(symbol[1])))
+        self._data = data
+        self._addresses = [address for address, _, _ in data]
+        self._base = self._physical_base()
+        self._levels = self._find_levels()
+        self._cpus = [self.word(self._symbols["__per_cpu_offset"] + 8 * cpu) for cpu in range(8)]
+        self._direct_map = self._begin("page_offset_base")
+        self._pages = self._begin("vmemmap_base")
+        self.btf = self._find_btf()
+        self._caches = self._find_caches() if self.btf else {}
+        self._types: dict[int, int] = {}
+        self._node: int | None = None
+        if self.btf:
+            self._find_types(self.btf)
+            if "node_data" in self._symbols:
+                self._node = self._direct(self.word(self._symbols["node_data"]))
+
+    # Reading.
+
+    def _file_offset(self, physical: int) -> int:
+        if physical >= _HIGH and len(self._ram) >= _LOW_IF:
+            return physical - _HIGH + _LOW
+        return physical
+
+    def physical(self, address: int, size: int) -> bytes:
+        """What is at a physical address."""
+        at = self._file_offset(address)
+        return self._ram[at : at + size]
+
+    def _physical_word(self, address: int) -> int:
+        data = self.physical(address, 8)
+        return int.from_bytes(data, "little") if len(data) == 8 else 0
+
+    def _physical_base(self) -> int:
+        """What is added to the address of the kernel's image where it was moved to."""
+        at = self._symbols["phys_base"] - _MAP
+        for base in range(0, len(self._ram), 2 << 20):
+            if self._physical_word(at + base) == base:
+                return base
+        raise IopathError("the kernel is not where it should be in the guest's memory")
+
+    def _find_levels(self) -> int:
+        """How many levels the page tables have."""
+        known = self._symbols["phys_base"]
+        for levels in (4, 5):
+            self._levels = levels
+            if self._translate(known) == known - _MAP + self._base:
+                return levels
+        raise IopathError("the guest's page tables cannot be read")
+
+    def _translate(self, address: int) -> int | None:
+        """The physical address of a kernel address."""
+        table = self._symbols["init_top_pgt"] - _MAP + self._base
+        for level in range(self._levels, 0, -1):
+            shift = 12 + 9 * (level - 1)
+            entry = self._physical_word(table + 8 * (address >> shift & 511))
+            if not entry & 1:
+                return None
+            if level == 1 or (level <= 3 and entry & _LARGE):
+                mask = (1 << shift) - 1
+                return entry & _ADDRESS & ~mask | address & mask
+            table = entry & _ADDRESS
+        return None
+
+    def read(self, address: int, size: int) -> bytes:
+        """What is at a kernel address; empty if that is not mapped."""
+        found = []
+        while size:
+            part = min(size, _PAGE - address % _PAGE)
+            at = self._translate(address)
+            if at is None:
+                return b""
+            found.append(self.physical(at, part))
+            address += part
+            size -= part
+        return b"".join(found)
+
+    def word(self, address: int) -> int:
+        """The word at a kernel address; 0 if that is not mapped."""
+        return int.from_bytes(self.read(address, 8), "little")
+
+    def _string(self, address: int) -> str:
+        return self.read(address, 64).split(b"\0")[0].decode(errors="replace")
+
+    # Types and slab caches.
+
+    def _find_btf(self) -> Btf | None:
+        start, stop = (self._symbols.get(f"__{name}_BTF") for name in ("start", "stop"))
+        return Btf(self.read(start, stop - start)) if start and stop else None
+
+    def _find_caches(self) -> dict[int, tuple[str, int]]:
+        """The slab caches by address: their names, and the distance of their objects."""
+        btf = self.btf
+        if btf is None:
+            return {}
+        link, name, size = (btf.offset("kmem_cache", part) for part in ("list", "name", "size"))
+        head = self._symbols["slab_caches"]
+        found = {}
+        at = self.word(head)
+        while at not in (0, head):
+            cache = at - link
+            distance = int.from_bytes(self.read(cache + size, 4), "little")
+            found[cache] = (self._string(self.word(cache + name)), distance)
+            at = self.word(at)
+        return found
+
+    @staticmethod
+    def _slab_type(btf: Btf) -> str:
+        """The structure that describes a slab. Before 5.17 it is that of a page."""
+        return "slab" if btf.find("slab") else "page"
+
+    def _slab(self, frame: int) -> tuple[int, int] | None:
+        """The slab cache that a page belongs to, and the first page of its slab."""
+        if self.btf is None:
+            return None
+        page = self._pages + _STRUCT_PAGE * frame
+        head = self.word(page + _COMPOUND_HEAD)
+        if head & 1:
+            # Since 7.1 it may be a mask of the address instead of that of the first page.
+            mask = head - 1
+            page = page & mask if mask >= _MASKS else mask
+        cache = self.word(page + self.btf.offset(self._slab_type(self.btf), "slab_cache"))
+        return (cache, (page - self._pages) // _STRUCT_PAGE) if cache in self._caches else None
+
+    def _begin(self, name: str) -> int:
+        """Where an area of addresses begins."""
+        if name in self._symbols:
+            return self.word(self._symbols[name])
+        return _FIXED[name][self._levels]
+
+    def _object(self, physical: int) -> tuple[int, int, int] | None:
+        """The slab object at a physical address: its cache, its own address, the offset."""
+        slab = self._slab(physical // _PAGE)
+        if slab is None:
+            return None
+        cache, first = slab
+        offset = (physical - first * _PAGE) % self._caches[cache][1]
+        return cache, physical - offset, offset
+
+    def _structure(self, cache: int) -> int | None:
+        """The structure of a cache's objects."""
+        if self.btf is None:
+            return None
+        name = self._caches[cache][0]
+        if name in _QUEUES:
+            name = "request_queue"
+        return self.btf.find(_OBJECTS.get(name, name))
+
+    def _direct(self, address: int) -> int | None:
+        """The physical address of an address in the direct mapping."""
+        physical = address - self._direct_map
+        return physical if 0 <= physical < max(len(self._ram), _HIGH) else None
+
+    def _find_types(self, btf: Btf) -> None:
+        """The structures of objects of any size, which a cache does not tell. They are those that
+        pointers in block devices point to, and pointers in these."""
+        cache = next((at for at, (name, _) in self._caches.items() if name == "bdev_cache"), None)
+        structure = self._structure(cache) if cache else None
+        if not cache or not structure:
+            return
+        found = [(at, structure) for at in self._objects_of(btf, cache)]
+        for _ in range(3):
+            found = [part for at, number in found for part in self._pointed_to(btf, at, number)]
+
+    def _objects_of(self, btf: Btf, cache: int) -> list[int]:
+        """The physical addresses of a cache's objects."""
+        oo = self.word(cache + btf.offset("kmem_cache", "oo")) & 0xFFFF  # objects in a slab
+        offset = btf.offset(self._slab_type(btf), "slab_cache")
+        pages = self.read(self._pages, _STRUCT_PAGE * (len(self._ram) // _PAGE))
+        distance = self._caches[cache][1]
+        objects = []
+        at = pages.find(cache.to_bytes(8, "little"))
+        while at >= 0:
+            frame, where = divmod(at, _STRUCT_PAGE)
+            if where == offset:
+                objects += [frame * _PAGE + number * distance for number in range(oo)]
+            at = pages.find(cache.to_bytes(8, "little"), at + 8)
+        return objects
+
+    def _pointed_to(self, btf: Btf, at: int, number: int) -> list[tuple[int, int]]:
+        """The objects that the members of one point to, and their structures."""
+        found = []
+        for offset, to in self._pointers(btf, number):
+            physical = self._direct(self._physical_word(at + offset))
+            if physical is None or physical in self._types:
+                continue
+            place = self._object(physical)
+            if place and place[2] == 0 and self._structure(place[0]) is None:
+                self._types[physical] = to
+                found.append((physical, to))
+        return found
+
+    def _pointers(self, btf: Btf, number: int, base: int = 0) -> list[tuple[int, int]]:
+        """The pointers to structures in a structure: their offsets, and what they point to."""
+        found = []
+        for member in btf.members(number, base):
+            to = btf.pointer(member.type)
+            if to:
+                found.append((member.offset, to))
+            elif btf.is_structure(member.type):
+                found += self._pointers(btf, member.type, member.offset)
+        return found
+
+    # Naming.
+
+    def place(self, address: int, physical: int) -> Place:
+        """What is at an address, which the guest used for this physical one."""
+        if address < _KERNEL:
+            return Place("user", "user memory", 0)
+        if address >= _MAP:
+            return self._static(address)
+        for cpu, begin in enumerate(self._cpus):
+            found = self._per_cpu(cpu, address - begin & (1 << 64) - 1)
+            if found:
+                return found
+        frame, offset = divmod(address - self._pages, _STRUCT_PAGE)
+        if self.btf and 0 <= frame < len(self._ram) // _PAGE:
+            page = self.btf.find("page")
+            return Place("page", "struct page", offset, self.btf.field(page or 0, offset))
+        thing = self._object(physical)
+        if thing:
+            return self._slab_place(*thing)
+        node = self.btf.find("pglist_data") if self.btf else None
+        if self.btf and node and self._node is not None:
+            offset = physical - self._node
+            if 0 <= offset < self.btf.size(node):
+                return Place("static", "struct pglist_data", offset, self.btf.field(node, offset))
+        if self._direct(address) == physical:
+            return Place("page", "page", 0)
+        return Place("vmalloc", "stack or vmalloc", 0)
+
+    def _static(self, address: int) -> Place:
+        at = bisect.bisect_right(self._addresses, address) - 1
+        begin, name, module = self._data[at]
+        return Place("static", f"{name} [{module}]" if module else name, address - begin)
+
+    def _per_cpu(self, cpu: int, address: int) -> Place | None:
+        if not self._symbols["__per_cpu_start"] <= address < self._symbols["__per_cpu_end"]:
+            return None
+        at = bisect.bisect_right(self._addresses, address) - 1
+        begin, name, _ = self._data[at]
+        return Place("per-CPU", f"{name} of CPU {cpu}", address - begin)
+
+    def _slab_place(self, cache: int, at: int, offset: int) -> Place:
+        name = self._caches[cache][0]
+        structure = self._types.get(at) or self._structure(cache)
+        if self.btf and structure:
+            inside = self.btf.field(structure, offset)
+            return Place("slab", f"{name}: struct {self.btf.name(structure)}", offset, inside)
+        return Place("slab", name, offset)

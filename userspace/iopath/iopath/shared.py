@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The types of what CPUs share."""
+
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True)
+class Arrangement:
+    """A rung on several CPUs: what they have in common, and the instructions per I/O on each."""
+
+    name: str
+    instructions_per_io: list[float]
+    rounds: list[int]
+    rounds_left_out: list[int]
+    command: list[str]
+
+
+@dataclass(kw_only=True)
+class LineAccess:
+    """What a function on a CPU does to a shared line, per I/O of that CPU."""
+
+    function: str
+    module: str
+    cpu: int
+    at: str
+    locked: bool
+    per_io: float
+
+
+@dataclass(kw_only=True)
+class SharedLine:
+    """A cache line that a CPU writes and another touches."""
+
+    arrangement: str
+    where: str
+    place: str
+    kind: str
+    lines: int
+    reads: list[LineAccess]
+    writes: list[LineAccess]
+
+    def per_io(self, accesses: list[LineAccess]) -> float:
+        """How often *accesses* happen per I/O, on the CPU that has most of them."""
+        counts: dict[int, float] = {}
+        for access in accesses:
+            counts[access.cpu] = counts.get(access.cpu, 0) + access.per_io
+        return max(counts.values(), default=0)
+
+    @property
+    def locked(self) -> list[LineAccess]:
+        """The writes with a lock prefix."""
+        return [access for access in self.writes if access.locked]
+
+
+@dataclass(kw_only=True)
+class Sharing:
+    """A rung on several CPUs at the same time."""
+
+    arrangements: list[Arrangement]
+    lines: list[SharedLine]

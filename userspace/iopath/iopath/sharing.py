@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Several CPUs at the same time: the plan of such guests, and which cache lines an I/O shares.
+
+A rung runs on all CPUs of a guest at once, in each of ARRANGEMENTS. The CPUs of the emulator take
+turns, so what is exact is which CPU touches which line, and how many instructions it executes. How
+long a CPU waits for another is not: the plugin leaves out the rounds in which one waited.
+"""
+
+import json
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from iopath import btf, memory, modules
+from iopath.arch import ARCH
+from iopath.build import Built
+from iopath.cache import digest_file
+from iopath.errors import IopathError
+from iopath.guest import KALLSYMS, QUIET, Image, Start
+from iopath.memory import Memory
+from iopath.plan import FACTS, Run, Settings
+from iopath.programs import guest_program
+from iopath.rungs import on_each
+from iopath.symbols import KERNEL, Symbols
+
+# What the CPUs share: nothing but the kernel; the device; the open file of it and the process.
+DEVICES, FILES, THREADS = "devices", "files", "threads"
+ARRANGEMENTS = (DEVICES, FILES, THREADS)
+
+RECORD = "sharing"  # the name of the record with what was found
+
+_ROUNDS = 12
+_REGION = 12  # bits of a run's number; the number of its arrangement is above
+_TASK = 0  # the plugin's context of the task that does the I/O
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A run on several CPUs."""
+
+    run: Run
+    arrangement: str
+    cpus: int
+    targets: tuple[str, ...]
+
+    @property
+    def region(self) -> int:
+        return self.run.region | ARRANGEMENTS.index(self.arrangement) << _REGION
+
+    @property
+    def name(self) -> str:
+        """The name of its record."""
+        return f"shared.{self.region}"
+
+    def command(self) -> list[str]:
+        """The command line of the program."""
+        run, devices = self.run, self.arrangement == DEVICES
+        target = ":".join(self.targets if devices else self.targets[:1]) or run.rung.target
+        rung = replace(run.rung, cpus=f"0-{self.cpus - 1}", target=target)
+        words = rung.command(run.op, run.block_size, self.region, rounds=_ROUNDS)
+        if not devices:
+            words.append(f"--numjobs={self.cpus}")
+        if self.arrangement == THREADS:
+            words.append("--thread")
+            if target:
+                words.append("--share_file")
+        return words
+
+
+def runs(members: Sequence[Run], settings: Settings) -> list[Shared]:
+    """The runs on several CPUs of a guest that carries out *members*. biogen's generator runs once
+    on a device at a time."""
+    found = []
+    for run in members:
+        targets = on_each(run.rung, settings.cpus)[2]
+        for arrangement in ARRANGEMENTS:
+            if targets if arrangement == DEVICES else run.rung.own_threads:
+                found.append(Shared(run, arrangement, settings.cpus, targets))
+    return found
+
+
+def can_run(run: Run) -> bool:
+    """Whether a run can be carried out on several CPUs: a program of one's own cannot."""
+    return run.rung.program is None
+
+
+def code() -> list[str]:
+    """The digests of the code that counts and memory are read by."""
+    return [digest_file(Path(part.__file__ or "")) for part in (sys.modules[__name__], btf, memory)]
+
+
+def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Image:
+    """What a guest with several CPUs is given to carry out *members*."""
+    files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
+    plan = []
+    rungs = [on_each(run.rung, settings.cpus)[0] for run in members]
+    for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
+        for path in modules.with_dependencies(module.name, built):
+            name = path.name.split(".")[0]
+            if f"modules/{name}.ko" in files:
+                continue
+            files[f"modules/{name}.ko"] = modules.uncompressed(path)
+            words = module.words(settings.overrides) if name == module.name else []
+            plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
+    plan += dict.fromkeys(step for run in members for step in on_each(run.rung, settings.cpus)[1])
+    plan += [f"file {path}" for path in (*FACTS, KALLSYMS)]
+    plan.append(QUIET)
+    for shared in runs(members, settings):
+        rung = shared.run.rung
+        plan += [
+            *rung.setup,
+            *(f"age {target}" for target in shared.targets),
+            " ".join([f"run {shared.name}", *shared.command()]),
+            *rung.cleanup,
+        ]
+    return Image(start(built, settings.cpus), plan, files)
+
+
+def start(built: Built, cpus: int) -> Start:
+    """The start of a guest with several CPUs: all go online."""
+    online = [f"write /sys/devices/system/cpu/cpu{cpu}/online 1" for cpu in range(1, cpus)]
+    return Start(built.vmlinuz, (*online, QUIET))
+
+
+# What came of it.
+
+
+@dataclass(frozen=True)
+class Access:
+    """What an instruction on a CPU does to a line: *at* is the address of the first byte."""
+
+    cpu: int
+    pc: int
+    locked: bool
+    store: bool
+    bytes: int
+    times: int
+    at: int
+    physical: int
+
+
+@dataclass
+class _Region:
+    """What the plugin counted in a region."""
+
+    lengths: dict[int, list[int]]  # the task's instructions in each round, by CPU
+    left_out: dict[int, int]
+    accesses: dict[int, list[Access]]  # by line
+
+
+def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
+    """What the plugin counted, by region."""
+    found: dict[int, _Region] = defaultdict(lambda: _Region({}, {}, defaultdict(list)))
+    own: dict[int, set[int]] = defaultdict(lambda: {_TASK})
+    for line in lines:
+        record = json.loads(line)
+        region = found[record["region"]] if "region" in record else None
+        if record["type"] == "end" and record["errors"]:
+            raise IopathError(f"pathcount: {'; '.join(record['errors'])}")
+        if record["type"] == "flat" and region:
+            region.lengths[record["cpu"]] = record["lengths"]
+            region.left_out[record["cpu"]] = record["left_out"]
+            own[record["region"]] |= {
+                context
+                for context, address, _ in record["entries"]
+                if symbols.find(int(address, 16)).name.startswith(ARCH.exceptions)
+            }
+        if record["type"] == "access" and region and record["context"] in own[record["region"]]:
+            access = _access(record)
+            # What the program's own code touches is not the kernel's doing. What happens in few
+            # rounds is not the path: another task was scheduled, or an interrupt came.
+            often = 2 * record["rounds"] >= len(region.lengths[access.cpu])
+            if access.pc >= KERNEL and often:
+                region.accesses[int(record["line"], 16)].append(access)
+    return dict(found)
+
+
+def _access(record: dict[str, Any]) -> Access:
+    touched = int(record["bytes"], 16)
+    first = (touched & -touched).bit_length() - 1
+    return Access(
+        record["cpu"], int(record["pc"], 16), record["kind"] == "L", record["store"], touched,
+        record["times"], int(record["virt"], 16) + first, int(record["line"], 16) + first,
+    )  # fmt: skip
+
+
+def kind_of(accesses: Sequence[Access]) -> str | None:
+    """How CPUs share a line: "true" if one writes bytes that another touches, "false" if they touch
+    different bytes; None if they do not share it."""
+    written: dict[int, int] = defaultdict(int)
+    touched: dict[int, int] = defaultdict(int)
+    for access in accesses:
+        touched[access.cpu] |= access.bytes
+        if access.store:
+            written[access.cpu] |= access.bytes
+    pairs = [(one, other) for one in written for other in touched if one != other]
+    if not pairs:
+        return None
+    return "true" if any(written[one] & touched[other] for one, other in pairs) else "false"
+
+
+def found(
+    shared: Sequence[Shared], counts: Sequence[str], kallsyms: str, ram: Path
+) -> dict[str, dict[str, Any]]:
+    """The figures and the shared lines of the runs of a guest, by region, from what the plugin
+    counted and the guest's memory."""
+    symbols = Symbols(kallsyms)
+    regions = _regions(counts, symbols)
+    ram_ = Memory(ram, kallsyms)
+    return {str(run.region): _found(run, regions.get(run.region), symbols, ram_) for run in shared}
+
+
+def merged(found: Mapping[str, dict[str, Any]], run: Run) -> dict[str, Any]:
+    """What a record has of a run: its arrangements, and the lines that are shared in each."""
+    parts = [
+        found[str(run.region | number << _REGION)]
+        for number in range(len(ARRANGEMENTS))
+        if str(run.region | number << _REGION) in found
+    ]
+    return {
+        "arrangements": [part["arrangement"] for part in parts],
+        "lines": [line for part in parts for line in part["lines"]],
+    }
+
+
+def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:
+    cpus = range(shared.cpus)
+    if region is None or not all(region.lengths.get(cpu) for cpu in cpus):
+        raise IopathError(
+            f"{shared.run.title}, {shared.arrangement}: a CPU has no round that can be counted"
+        )
+    ios = shared.run.ios
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for accesses in region.accesses.values():
+        kind = kind_of(accesses)
+        if kind:
+            line = _line(kind, accesses, region, ios, symbols, ram)
+            other = lines.setdefault((line["where"], kind), line)
+            if other is not line:
+                _merge(other, line)
+    return {
+        "arrangement": {
+            "name": shared.arrangement,
+            "instructions_per_io": [
+                round(statistics.median(region.lengths[cpu]) / ios, 4) for cpu in cpus
+            ],
+            "rounds": [len(region.lengths[cpu]) for cpu in cpus],
+            "rounds_left_out": [region.left_out[cpu] for cpu in cpus],
+            "command": shared.command(),
+        },
+        "lines": sorted(
+            ({"arrangement": shared.arrangement, **line} for line in lines.values()),
+            key=lambda line: (-_times(line), line["where"]),
+        ),
+    }
+
+
+def _times(line: dict[str, Any]) -> float:
+    return sum(access["per_io"] for name in ("reads", "writes") for access in line[name])
+
+
+def _line(
+    kind: str, accesses: Sequence[Access], region: _Region, ios: int, symbols: Symbols,
+    ram: Memory,
+) -> dict[str, Any]:  # fmt: skip
+    """A shared line as results have it."""
+    places = {access: ram.place(access.at, access.physical) for access in accesses}
+    written = {access: place for access, place in places.items() if access.store}
+    line: dict[str, Any] = {
+        "where": ", ".join(sorted({place.text for place in written.values()})),
+        "place": next(iter(written.values())).kind,
+        "kind": kind,
+        "lines": 1,
+        "reads": [],
+        "writes": [],
+    }
+    rows: dict[tuple, float] = defaultdict(float)
+    for access, place in places.items():
+        # A locked instruction reads and writes at once.
+        if access.locked and not access.store:
+            continue
+        symbol = symbols.find(access.pc)
+        name = "writes" if access.store else "reads"
+        key = (name, symbol.name, symbol.module, access.cpu, place.text, access.locked)
+        rows[key] += access.times / (len(region.lengths[access.cpu]) * ios)
+    for (name, function, module, cpu, at, locked), per_io in sorted(rows.items()):
+        line[name].append(
+            {
+                "function": function, "module": module, "cpu": cpu, "at": at, "locked": locked,
+                "per_io": round(per_io, 4),
+            }
+        )  # fmt: skip
+    return line
+
+
+def _merge(line: dict[str, Any], other: dict[str, Any]) -> None:
+    """Add another line of the same name to *line*."""
+    line["lines"] += other["lines"]
+    for name in ("reads", "writes"):
+        rows = {_key(access): access for access in line[name]}
+        for access in other[name]:
+            if _key(access) in rows:
+                row = rows[_key(access)]
+                row["per_io"] = round(row["per_io"] + access["per_io"], 4)
+            else:
+                line[name].append(access)
+
+
+def _key(access: dict[str, Any]) -> tuple:
+    return tuple(value for name, value in access.items() if name != "per_io")

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rungs on several CPUs: the plan, which lines count as shared, and guests with two CPUs."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+from iopath import result, rungs, sharing
+from iopath.btf import Btf
+from iopath.errors import IopathError
+from iopath.machine import Machine
+from iopath.measure import Session
+from iopath.plan import Settings, make_runs
+
+guest = pytest.mark.guest
+
+KERNEL = 0xFFFFFFFF81000000
+
+
+def runs(name: str, cpus: int = 2) -> list[sharing.Shared]:
+    settings = Settings(rungs=rungs.select([name]), ops=("read",), cpus=cpus)
+    made, _ = make_runs(settings)
+    return sharing.runs(made, settings)
+
+
+def access(cpu: int, touched: int, *, store: bool = False) -> sharing.Access:
+    return sharing.Access(cpu, KERNEL, False, store, touched, 100, KERNEL, 0)
+
+
+@pytest.mark.parametrize(
+    ("accesses", "kind"),
+    [
+        ([access(0, 0xFF), access(1, 0xFF)], None),
+        ([access(0, 0xFF, store=True), access(0, 0xFF)], None),
+        ([access(0, 0xFF, store=True), access(1, 0xFF)], "true"),
+        ([access(0, 0xFF, store=True), access(1, 0x80)], "true"),
+        ([access(0, 0xFF, store=True), access(1, 0xFF00)], "false"),
+        ([access(0, 0xF, store=True), access(1, 0xF0, store=True)], "false"),
+        ([access(0, 0xF, store=True), access(1, 0xF0, store=True), access(2, 0xF0)], "true"),
+    ],
+)
+def test_kind(accesses: list[sharing.Access], kind: str | None) -> None:
+    assert sharing.kind_of(accesses) == kind
+
+
+def test_arrangements() -> None:
+    """Each CPU has a device; then they share one, and then the open file."""
+    devices, files, threads = (run.command() for run in runs("dio.pread", 3))
+    assert "--filename=/dev/blknull0:/dev/blknull1:/dev/blknull2" in devices
+    assert not {"--numjobs=3", "--thread"} & set(devices)
+    assert {"--filename=/dev/blknull0", "--numjobs=3"} <= set(files)
+    assert {"--filename=/dev/blknull0", "--numjobs=3", "--thread", "--share_file"} <= set(threads)
+    assert all("--cpus_allowed=0-2" in words for words in (devices, files, threads))
+
+
+@pytest.mark.parametrize(
+    ("rung", "arrangements"),
+    [
+        ("null", ["files", "threads"]),
+        ("raw.pread", ["devices", "files", "threads"]),
+        ("gen.sync", ["devices"]),
+    ],
+)
+def test_arrangements_of(rung: str, arrangements: list[str]) -> None:
+    """A rung without a device, or whose device runs one job at a time, has fewer."""
+    assert [run.arrangement for run in runs(rung)] == arrangements
+
+
+def test_one_cpu_is_as_before() -> None:
+    """The number of CPUs is not part of what a guest with one CPU depends on."""
+    assert "cpus" not in Machine().inputs()
+    assert Machine(cpus=2).inputs()["cpus"] == 2
+    assert Machine().processors()[-1] == "1"
+    assert Machine().parameters == Machine().cmdline
+
+
+def a_btf() -> bytes:
+    """BTF of int, of struct inner { int a, b; } and of struct outer { int x; struct inner in; int
+    z[2]; }."""
+    strings = b"\0int\0inner\0a\0b\0outer\0x\0in\0z\0"
+
+    def name(text: str) -> int:
+        return strings.index(f"\0{text}\0".encode()) + 1 if text else 0
+
+    def type_(text: str, kind: int, members: int, size: int) -> bytes:
+        return struct.pack("<III", name(text), kind << 24 | members, size)
+
+    def member(text: str, number: int, offset: int) -> bytes:
+        return struct.pack("<III", name(text), number, offset * 8)
+
+    types = b"".join(
+        [
+            type_("int", 1, 0, 4) + struct.pack("<I", 32),
+            type_("inner", 4, 2, 8) + member("a", 1, 0) + member("b", 1, 4),
+            type_("", 3, 0, 0) + struct.pack("<III", 1, 1, 2),
+            type_("outer", 4, 3, 20) + member("x", 1, 0) + member("in", 2, 4) + member("z", 3, 12),
+        ]
+    )
+    header = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(strings))
+    return header + types + strings
+
+
+def test_fields() -> None:
+    btf = Btf(a_btf())
+    outer = btf.find("outer")
+    assert outer
+    found = [btf.field(outer, offset) for offset in (0, 3, 4, 8, 12, 16, 20)]
+    assert found == ["x", "x", "in.a", "in.b", "z[0]", "z[1]", ""]
+    assert btf.find("none") is None
+    with pytest.raises(IopathError):
+        Btf(bytes(64))
+
+
+@pytest.fixture
+def iopath(session: Session, make_command: Callable[[Path], Command]) -> Command:
+    """The command with the user's cache, in which the results are kept, too."""
+    return make_command(session.cache.root)
+
+
+def measured(iopath: Command, out: Path, *words: str) -> result.Result:
+    done = iopath.run("measure", *words, "--cpus", "2", "--op=read", "--json", out, timeout=1200)
+    assert done.returncode == 0, done.stderr
+    result.parse(json.loads(out.read_text()))
+    return result.load(out)
+
+
+@guest
+@pytest.mark.parametrize(
+    ("kernel", "counter"), [("debian:6.1", "f_count"), ("debian:7.2", "f_ref")]
+)
+def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, counter: str) -> None:
+    """On each of two CPUs an I/O takes what it takes on one. Processes share nothing; threads share
+    the reference count of the file, by name; the loop itself shares nothing. Another guest with
+    another seed says the same."""
+    found = []
+    for seed in ("1", "2"):
+        words = (kernel, "--rung=null", "--rung=dio.pread", "--seed", seed)
+        whole = measured(iopath, tmp_path / f"{seed}.json", *words)
+        null, pread = whole.results
+        assert (null.cpus, pread.cpus) == (2, 2)
+        assert null.sharing.lines == []
+        by_name = {part.name: part for part in pread.sharing.arrangements}
+        assert list(by_name) == list(sharing.ARRANGEMENTS)
+        for part in (by_name["devices"], by_name["files"]):
+            figures = [*part.instructions_per_io, pread.instructions_per_io]
+            # The kernel folds its counters of pages less often on more CPUs.
+            assert max(figures) - min(figures) < 1, figures
+        lines = [line for line in pread.sharing.lines if counter in line.where]
+        assert [(line.arrangement, line.kind) for line in lines] == [("threads", "true")]
+        for cpu in (0, 1):
+            locked = [row.per_io for row in lines[0].locked if row.cpu == cpu]
+            assert sum(locked) == pytest.approx(2, abs=0.01)
+        found.append([(line.arrangement, line.kind, line.where) for line in pread.sharing.lines])
+    assert found[0] == found[1]
