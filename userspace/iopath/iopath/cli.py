@@ -30,6 +30,7 @@ from iopath import (
     result,
     rungfile,
     rungs,
+    sharing_changes,
     sharing_tables,
     terminal,
 )
@@ -187,8 +188,10 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     whole, comparison = compare.compare_all(_parts(session, args), layers, anyway=args.anyway)
     output.write(args, whole, comparison, layers)
     _show_comparison(comparison, whole, args, out)
+    sharing_tables.show_changes(sharing_changes.changes(whole), out)
     if args.fail_above is not None or limits_:
         found = limits.regressions(comparison, args.fail_above, limits_)
+        found += sharing_changes.regressions(whole, limits_)
         if found:
             raise Regressed("; ".join(found))
 

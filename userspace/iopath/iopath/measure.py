@@ -51,6 +51,7 @@ from iopath.progress import Reporter
 from iopath.result import Result
 from iopath.sources import source_digest
 
+_SHARING_BOOTS = 2  # guests with several CPUs, if there are as many boots
 _POLL = 0.25  # seconds between two looks at a job's progress
 
 _Measured = tuple[dict[str, Any], list[dict[str, Any]]]  # a kernel's description, and its records
@@ -277,22 +278,25 @@ class _Work:
         settings = self._settings
         found = {}
         for members in guests(runs, settings):
-            self._session.reporter.add()
-            job = Job(
-                qemu=self._qemu,
-                machine=replace(settings.machine, cpus=settings.cpus),
-                image=sharing.make_image(built, members, settings),
-                plugin=guest_program("pathcount.so"),
-                options="",
-                release=built.release,
-                cache=self._session.cache.root,
-                progress=self._folder / str(next(self._numbers)),
-                shared=tuple(sharing.runs(members, settings)),
-            )
-            entry = self._entry(f"{name}, {settings.cpus} CPUs", job)
-            texts = json.loads((entry / "records.json").read_text())
-            part = json.loads(texts[sharing.RECORD])
-            found |= {run: sharing.merged(part, run) for run in members}
+            image = sharing.make_image(built, members, settings)
+            boots = []
+            for machine in settings.machines()[:_SHARING_BOOTS]:
+                self._session.reporter.add()
+                job = Job(
+                    qemu=self._qemu,
+                    machine=replace(machine, cpus=settings.cpus),
+                    image=image,
+                    plugin=guest_program("pathcount.so"),
+                    options="",
+                    release=built.release,
+                    cache=self._session.cache.root,
+                    progress=self._folder / str(next(self._numbers)),
+                    shared=tuple(sharing.runs(members, settings)),
+                )
+                entry = self._entry(f"{name}, {settings.cpus} CPUs", job)
+                texts = json.loads((entry / "records.json").read_text())
+                boots.append(json.loads(texts[sharing.RECORD]))
+            found |= {run: sharing.merged(boots, run) for run in members}
         return found
 
     def _entry(self, name: str, job: Job) -> Path:

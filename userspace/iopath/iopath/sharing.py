@@ -214,17 +214,29 @@ def found(
     return {str(run.region): _found(run, regions.get(run.region), symbols, ram_) for run in shared}
 
 
-def merged(found: Mapping[str, dict[str, Any]], run: Run) -> dict[str, Any]:
-    """What a record has of a run: its arrangements, and the lines that are shared in each."""
-    parts = [
-        found[str(run.region | number << _REGION)]
-        for number in range(len(ARRANGEMENTS))
-        if str(run.region | number << _REGION) in found
+def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str, Any]:
+    """What a record has of a run: its arrangements, and the lines that are shared in each. Of
+    several boots, the lines are those that all have: the layout of memory may put others
+    together."""
+    regions = [str(run.region | number << _REGION) for number in range(len(ARRANGEMENTS))]
+    parts = [boots[0][region] for region in regions if region in boots[0]]
+    names = [
+        {_name(line) for region in regions if region in boot for line in boot[region]["lines"]}
+        for boot in boots
     ]
     return {
         "arrangements": [part["arrangement"] for part in parts],
-        "lines": [line for part in parts for line in part["lines"]],
+        "lines": [
+            line
+            for part in parts
+            for line in part["lines"]
+            if all(_name(line) in found for found in names)
+        ],
     }
+
+
+def _name(line: dict[str, Any]) -> tuple[str, ...]:
+    return line["arrangement"], line["kind"], line["where"]
 
 
 def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:

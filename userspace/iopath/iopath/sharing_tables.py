@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables of what CPUs share, for the terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group
 from rich.text import Text
@@ -9,6 +9,7 @@ from rich.text import Text
 from iopath import texts
 from iopath.result import ExactRecord, Result
 from iopath.shared import LineAccess, SharedLine, Sharing
+from iopath.sharing_changes import LineChange
 from iopath.tables import Table
 
 
@@ -24,6 +25,29 @@ def show(result: Result, console: Console) -> None:
         if record.sharing.lines:
             parts.append(_lines(record.sharing))
         console.print(Group(*parts), crop=False, overflow="ignore")
+
+
+def show_changes(changes: Sequence[LineChange], console: Console) -> None:
+    """Print the shared lines that differ between kernels."""
+    if not changes:
+        return
+    table = Table("rung", "kernel", "arrangement", "sharing", "written")
+    for title in ("reads", "writes", "locked"):
+        table.number_column(title)
+    table.text_column("by")
+    for change in changes:
+        line = change.line
+        table.row(
+            change.row.title,
+            f"{change.kernel}: {change.what}",
+            line.arrangement,
+            line.kind,
+            line.where,
+            *(f"{line.per_io(part):.2f}" for part in (line.reads, line.writes, line.locked)),
+            _functions(line),
+        )
+    heading = Text("\nCache lines that CPUs share", "bold")
+    console.print(Group(heading, table), crop=False, overflow="ignore")
 
 
 def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:

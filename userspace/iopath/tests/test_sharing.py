@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from conftest import Command
+from test_charts import a_record, a_result
 
-from iopath import result, rungs, sharing
+from iopath import result, rungs, sharing, sharing_changes
 from iopath.btf import Btf
 from iopath.errors import IopathError
+from iopath.limits import Limit
 from iopath.machine import Machine
 from iopath.measure import Session
 from iopath.plan import Settings, make_runs
@@ -119,6 +121,62 @@ def test_fields() -> None:
 def iopath(session: Session, make_command: Callable[[Path], Command]) -> Command:
     """The command with the user's cache, in which the results are kept, too."""
     return make_command(session.cache.root)
+
+
+def a_line(where: str, per_io: float = 1.0, kind: str = "true") -> dict[str, object]:
+    rows = [
+        {
+            "function": "f", "module": "", "cpu": cpu, "at": where, "locked": True,
+            "per_io": per_io,
+        }
+        for cpu in (0, 1)
+    ]  # fmt: skip
+    return {
+        "arrangement": "threads", "where": where, "place": "static", "kind": kind, "lines": 1,
+        "reads": [], "writes": rows,
+    }  # fmt: skip
+
+
+def compared(before: list[dict[str, object]], after: list[dict[str, object]]) -> result.Result:
+    """A result of two kernels with such lines."""
+    records = [
+        a_record(kernel, "dio.pread", "read", 4096)
+        | {"cpus": 2, "sharing": {"arrangements": [], "lines": lines}}
+        for kernel, lines in (("one", before), ("other", after))
+    ]
+    return result.parse(a_result(records))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "whats"),
+    [
+        ([a_line("a")], [a_line("a")], []),
+        ([], [a_line("a")], ["new"]),
+        ([a_line("a")], [a_line("b")], ["gone", "new"]),
+        ([a_line("a")], [a_line("a", 2.0)], ["changed"]),
+        ([a_line("a")], [a_line("a", 1.01)], []),
+        ([a_line("a")], [a_line("a", kind="false")], ["changed"]),
+    ],
+)
+def test_changes(
+    before: list[dict[str, object]], after: list[dict[str, object]], whats: list[str]
+) -> None:
+    """Lines are told apart by what is written in them; a new one fails a limit."""
+    whole = compared(before, after)
+    assert [change.what for change in sharing_changes.changes(whole)] == whats
+    limits = [Limit("dio.pread", "", "sharing", 0)]
+    assert len(sharing_changes.regressions(whole, limits)) == whats.count("new")
+    assert sharing_changes.regressions(whole, [Limit("dio.pread", "", "sharing", 1)]) == []
+
+
+def test_lines_that_one_boot_has() -> None:
+    """They are left out: the layout of memory put them together."""
+    part = {"arrangement": {"name": "files"}, "lines": [a_line("a"), a_line("b")]}
+    other = {"arrangement": {"name": "files"}, "lines": [a_line("b")]}
+    run = runs("dio.pread")[1].run
+    region = str(runs("dio.pread")[1].region)
+    found = sharing.merged([{region: part}, {region: other}], run)
+    assert [line["where"] for line in found["lines"]] == ["b"]
 
 
 def measured(iopath: Command, out: Path, *words: str) -> result.Result:

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Shared cache lines that differ between kernels."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from iopath.errors import IopathError
+from iopath.limits import SHARING, Limit
+from iopath.result import Result, Row
+from iopath.shared import SharedLine, Sharing
+
+_LEAST = 0.05  # accesses per I/O
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """A shared line that differs from the first kernel: one that is new, gone or changed."""
+
+    row: Row
+    kernel: str
+    before: SharedLine | None
+    after: SharedLine | None
+
+    @property
+    def line(self) -> SharedLine:
+        found = self.after or self.before
+        assert found
+        return found
+
+    @property
+    def what(self) -> str:
+        return "changed" if self.before and self.after else "new" if self.after else "gone"
+
+
+def changes(whole: Result) -> list[LineChange]:
+    """The shared lines of each kernel that differ from those of the first, by what is written in
+    them."""
+    base, *others = whole.names
+    found = []
+    for row in whole.rows():
+        for name in others:
+            before, after = (_sharing(row, kernel) for kernel in (base, name))
+            if before and after:
+                found += [LineChange(row, name, *pair) for pair in _pairs(before, after)]
+    return found
+
+
+def _sharing(row: Row, kernel: str) -> Sharing | None:
+    record = row.records.get(kernel)
+    return getattr(record, "sharing", None)
+
+
+def _pairs(
+    before: Sharing, after: Sharing
+) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
+    sides = [
+        {(line.arrangement, line.where): line for line in side.lines} for side in (before, after)
+    ]
+    for key in {**sides[0], **sides[1]}:
+        one, other = (side.get(key) for side in sides)
+        if one and other and one.kind == other.kind and _counts(one, other):
+            continue
+        yield one, other
+
+
+def _counts(one: SharedLine, other: SharedLine) -> bool:
+    """Whether two lines are touched equally often."""
+    pairs = [(one.reads, other.reads), (one.writes, other.writes), (one.locked, other.locked)]
+    return all(abs(one.per_io(a) - other.per_io(b)) < _LEAST for a, b in pairs)
+
+
+def regressions(whole: Result, limits: Sequence[Limit]) -> list[str]:
+    """The rungs with more new shared lines than their limit, in words. Raises IopathError where a
+    limit cannot be judged."""
+    base, *others = whole.names
+    changed = changes(whole)
+    found = []
+    for limit in limits:
+        if limit.metric != SHARING:
+            continue
+        rows = [row for row in whole.rows() if row.rung == limit.rung and limit.op in ("", row.op)]
+        for row in rows:
+            for name in others:
+                if not all(_sharing(row, kernel) for kernel in (base, name)):
+                    raise IopathError(f"cannot judge {limit.text}: measure with --cpus 2 or more")
+                new = [
+                    change
+                    for change in changed
+                    if (change.row.key, change.kernel, change.what) == (row.key, name, "new")
+                ]
+                if len(new) > limit.percent:
+                    found.append(
+                        f"{row.title}: {name} has {len(new)} shared lines that {base} has not,"
+                        f" {limit.percent:g} are allowed: {new[0].line.where}"
+                    )
+    return found
