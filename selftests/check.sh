@@ -60,7 +60,7 @@ selftests() {
 # The longest first: two run at a time.
 parts() {
 	selftests
-	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,states,host,rungs,jobs}.py "${pick[@]}"
+	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,states,host,rungs,jobs,sharing}.py "${pick[@]}"
 	part stacked "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_stacked.py "${pick[@]}"
 	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_planted.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
