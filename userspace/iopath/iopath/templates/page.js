@@ -731,7 +731,7 @@ function drawAttribution(at) {
 	document.getElementById("overview").classList.toggle("beside",
 		Boolean(summary) && at.view === "functions" && Boolean(found || !at.all));
 	document.getElementById("attribution-title").textContent =
-		found ? "Where the change comes from" : `Where the ${UNIT} go`;
+		found ? `Where the change comes from, ${data.kernels[at.against]} to ${name}` : `Where the ${UNIT} go`;
 	hideTip();
 	if (!after || (at.against >= 0 && !found)) {
 		about.textContent = before && after
