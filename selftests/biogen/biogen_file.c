@@ -670,10 +670,17 @@ TEST_F_TIMEOUT(flight, closed, TIMEOUT)
 	munmap(self->buf, 4 * MIB);
 	ASSERT_EQ(0, engine_finish(&engine, op, ENGINE_DEPTH));
 	for (i = 0; i < ENGINE_DEPTH; i++) {
-		/* io_uring may have left a long one to a thread for later. */
-		if (variant->engine == ENGINE_URING && op[i].result == -EFAULT)
+		ssize_t result = op[i].result;
+
+		/*
+		 * io_uring may have left one to a thread for later. The thread
+		 * finds part of the memory, or none.
+		 */
+		if (variant->engine == ENGINE_URING &&
+		    (result == -EFAULT || (result > 0 && result % 4096 == 0 &&
+					   result < op[i].iov->iov_len)))
 			continue;
-		EXPECT_EQ(op[i].iov->iov_len, op[i].result);
+		EXPECT_EQ(op[i].iov->iov_len, result);
 	}
 	engine_exit(&engine);
 }
