@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.filesize import decimal
-from rich.table import Table
 
 from iopath.cache import DOWNLOADS, MANIFEST, SIZE, locked
+from iopath.table import Table
 
 LIMIT = 20 << 30  # bytes that the cache may take after each run of the command
 
@@ -113,22 +112,21 @@ def keep_in_bounds(root: Path, limit: int = LIMIT) -> None:
 
 def show(entries: Sequence[Stored], out: Console) -> None:
     """Print what the cache holds, by kind."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("kind")
+    table = Table("kind")
     for name in ("entries", "size", "last used"):
-        table.add_column(name, justify="right")
+        table.number_column(name)
     kinds = sorted({entry.kind for entry in entries})
     for kind in kinds:
         of_kind = [entry for entry in entries if entry.kind == kind]
-        table.add_row(
+        table.row(
             kind,
             str(len(of_kind)),
             decimal(sum(entry.size for entry in of_kind)),
             _ago(max(entry.used for entry in of_kind)),
         )
     table.add_section()
-    table.add_row("all", str(len(entries)), decimal(sum(entry.size for entry in entries)), "")
-    out.print(table)
+    table.row("all", str(len(entries)), decimal(sum(entry.size for entry in entries)))
+    out.print(table, crop=False)
 
 
 def _ago(moment: float) -> str:
