@@ -111,14 +111,13 @@ def _(result: ExactResult, top: int, console: Console) -> None:
     for record in result.results:
         profile = record.profile
         size = f" {record.size}" if record.size else ""
-        heading = Text.assemble(
-            "\n",
-            (f"{record.kernel.name} {record.title}", "bold"),
-            f"{size}  {texts.count(profile.total)} instructions per I/O"
+        _heading(
+            f"{record.kernel.name} {record.title}",
+            f"{size}: {texts.count(profile.total)} instructions per I/O"
             f" ({texts.count(profile.kernel)} in the kernel), by the guest's clock"
             f" {texts.count(record.instructions_per_io)}",
+            console,
         )
-        _print(console, heading)
         parts = [tables.layers(profile.layers, "instructions", profile.total)]
         parts.append(tables.functions(profile, top))
         if profile.source is not None:
@@ -132,14 +131,11 @@ def _(result: HardwareResult, top: int, console: Console) -> None:
     show_header(result, console)
     for record in result.results:
         profile = record.profile
-        _print(
+        _heading(
+            record.title,
+            f": {texts.count(profile.ns)} ns per I/O, by {profile.samples:,} samples of"
+            f" {profile.event} in {profile.data}",
             console,
-            Text.assemble(
-                "\n",
-                (record.title, "bold"),
-                f": {texts.count(profile.ns)} ns per I/O, by {profile.samples:,} samples of"
-                f" {profile.event} in {profile.data}",
-            ),
         )
         if profile.event != "cycles":
             text = (
@@ -236,8 +232,10 @@ def show_header(result: Result, console: Console) -> None:
 
 
 def _heading(title: str, text: str, console: Console) -> None:
-    _print(console, Text())
-    _print(console, Text.assemble((title, "bold"), text))
+    """Print an empty line, and a title with more text, wrapped between words."""
+    shown = Text("\n".join(texts.wrap(title + text, console.width)))
+    shown.stylize("bold", 0, len(title))
+    _print(console, Text(), shown)
 
 
 def _show_verdicts(comparison: Comparison, console: Console) -> None:

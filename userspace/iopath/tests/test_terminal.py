@@ -171,6 +171,7 @@ def test_long_tables_fit_the_terminal(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     terminal.show(parse(whole), console)
     terminal.show_all(compared(whole), console)
+    terminal.show_profile(parse(whole), 5, console)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, map(str.rstrip, lines))) <= width
     heads = [line.split() for line in lines if line.startswith("rung")]
