@@ -38,10 +38,12 @@ class Machine:
 
     def processors(self) -> list[str]:
         """QEMU's options for the CPUs: one, whose clock counts its instructions, or several that
-        take turns and share the clock."""
+        take turns and share the clock. Each has a socket: where a kernel has no ACPI, the firmware
+        tells it of one CPU in each."""
         if not self.exact:
             return ["-accel", self.accel, "-smp", "1"]
-        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", str(self.cpus)]
+        cpus = f"{self.cpus},sockets={self.cpus}" if self.cpus > 1 else "1"
+        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", cpus]
 
     def ram(self, file: str) -> list[str]:
         """QEMU's options for the memory. That of a machine with several CPUs is *file*."""
