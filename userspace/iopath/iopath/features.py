@@ -17,7 +17,7 @@ from typing import Any
 from iopath import __version__, attribution, compare, compare_exact, process, tomlfile
 from iopath.build import Built, build
 from iopath.comparison import ExactChange
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError, UsageError, did_you_mean
 from iopath.layers import Layers
 from iopath.measure import Session
 from iopath.plan import Settings, unmet
@@ -377,8 +377,8 @@ def choose(features: Sequence[Feature], names: Sequence[str]) -> list[Feature]:
     """The features whose names match any of *names* (shell wildcards); all without a name."""
     for name in names:
         if not any(fnmatch.fnmatchcase(one.name, name) for one in features):
-            known = ", ".join(one.name for one in features)
-            raise UsageError(f"unknown feature {name!r}: must be one of {known}")
+            near = did_you_mean(name, [one.name for one in features])
+            raise UsageError(f"unknown feature {name!r}{near or ' (see iopath features --list)'}")
     return [
         one
         for one in features

@@ -86,6 +86,10 @@ _EXAMPLES = {
         "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
         "iopath bisect --tree linux v6.12 v6.13 --rung dio.pread --op read",
     ),
+    "features": (
+        "iopath features debian:7.2",
+        "iopath features debian:6.1 debian:7.2 --feature 'trace.*' --with iostats,audit",
+    ),
     "run": (
         "iopath run host --rung dio.pread",
         "iopath run host --rung 'raw.*' --op read --seconds 10",

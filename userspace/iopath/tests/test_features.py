@@ -91,7 +91,9 @@ def test_bad_tables(text: str, complaint: str, tmp_path: Path, listed: Command) 
 
 def test_bad_choices(listed: Command, tmp_path: Path) -> None:
     said = listed.fails("features", KERNEL, "--feature", "iostat", status=2)
-    assert said.startswith("iopath: unknown feature 'iostat': must be one of iostats, ")
+    assert said == "iopath: unknown feature 'iostat': did you mean 'iostats'?"
+    said = listed.fails("features", KERNEL, "--feature", "x", status=2)
+    assert said == "iopath: unknown feature 'x' (see iopath features --list)"
     said = listed.fails("features", KERNEL, "--with", "apparmor,selinux", status=2)
     assert said == (
         "iopath: apparmor and selinux exclude each other: both set the kernel's option lsm"

@@ -308,7 +308,7 @@ def test_interrupted_while_a_guest_runs(
     wait_for(lambda: guests(ready))
     time.sleep(1)
     process.send_signal(number)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "iopath: interrupted\n")
     ready.left_nothing()
     assert list((ready.cache / "result").iterdir()) == []
@@ -359,7 +359,7 @@ def test_build_is_interrupted_and_then_done_once_by_two(
     assert any("unpacking headers" in line for line in lines)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.splitlines()[-1] == "iopath: interrupted"
     downloaded.left_nothing()

@@ -125,6 +125,10 @@ def test_result(measured: dict[str, Any]) -> None:
 
 
 def test_compare(measured: dict[str, Any], listed: Command, tmp_path: Path) -> None:
+    # What a busy machine measures is noisy.
+    measured = json.loads(json.dumps(measured))
+    for value in measured["results"][1]["figures"].values():
+        value.update(low=value["median"], high=value["median"], noise=0.0)
     slower = json.loads(json.dumps(measured))
     for value in slower["results"][1]["figures"].values():
         value.update({key: value[key] * 3 + (key != "noise") for key in value})

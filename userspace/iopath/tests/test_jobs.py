@@ -118,7 +118,7 @@ def test_an_interrupt_ends_jobs_in_processes(ready: Command, tmp_path: Path) -> 
             break
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=20)
+    out, _ = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, "interrupted\n")
     assert ready.programs() == []
     assert list((ready.cache / "state").iterdir()) == []
