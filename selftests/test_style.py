@@ -292,3 +292,12 @@ def test_planted_mandoc(tmp_path: Path) -> None:
     path.write_text(".TH PLANTED 1\n.SH NAME\n.nonsense\n")
     with pytest.raises(pytest.fail.Exception, match="nonsense"):
         test_mandoc(path)
+
+
+def test_every_test_is_in_a_part() -> None:
+    """check.sh names each file whose tests boot guests; the others are in the part iopath."""
+    text = (ROOT / "selftests/check.sh").read_text()
+    tests = (ROOT / "userspace/iopath/tests").glob("test_*.py")
+    guests = [path.stem for path in tests if "mark.guest" in path.read_text()]
+    assert len(guests) > 10
+    assert [one for one in guests if not re.search(rf"\b{one[5:]}\b", text)] == []
