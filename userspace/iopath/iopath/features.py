@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from iopath import __version__, attribution, compare, compare_exact, process, tomlfile
+from iopath import __version__, compare, process, tomlfile
 from iopath.build import Built, build
 from iopath.comparison import ExactChange
 from iopath.errors import IopathError, UsageError, did_you_mean
@@ -346,21 +346,10 @@ class Features:
         return unmet(feature.applied(rung, self._base), built)
 
     def _compare(self, base: ExactResult, other: ExactResult) -> tuple[ExactChange, ExactRecord]:
-        whole = compare.merge([("base", _called(base, "base")), ("with", _called(other, "with"))])
-        attribution.relayer(whole.results, self._layers)
-        (row,) = compare_exact.compare(whole, self._layers).rungs
-        return row.differences["with"], other.results[0]
-
-
-def _called(result: ExactResult, name: str) -> ExactResult:
-    """*result* with another name for its kernel."""
-    return replace(
-        result,
-        kernels=[replace(kernel, name=name) for kernel in result.kernels],
-        results=[
-            replace(record, kernel=replace(record.kernel, name=name)) for record in result.results
-        ],
-    )
+        whole = compare.merge([("base", base), ("with", other)])
+        (row,) = compare.compare(whole, self._layers).rungs
+        (change,) = row.differences.values()
+        return change, other.results[0]
 
 
 def _unseen(feature: Feature, record: ExactRecord) -> str:

@@ -172,10 +172,7 @@ def parser() -> argparse.ArgumentParser:
 
     measuring = commands.add_parser("measure", help="measure what an I/O costs on kernels")
     measuring.add_argument("kernels", nargs="+", metavar="KERNEL")
-    measuring.add_argument(
-        "--boots", default=1, type=_number(1, 100, "boots"), metavar="N",
-        help="boot each kernel N times, with different seeds (default: 1)",
-    )  # fmt: skip
+    _add_boots(measuring, 1)
 
     profiling = commands.add_parser(
         "profile", help="show where the instructions go: functions and layers"
@@ -266,10 +263,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
 
     for command in (comparing, bisecting):
-        command.add_argument(
-            "--boots", default=noise.FEWEST, type=_number(1, 100, "boots"), metavar="N",
-            help="boot each kernel N times, with different seeds (default: %(default)s)",
-        )  # fmt: skip
+        _add_boots(command, noise.FEWEST)
         command.add_argument(
             "--all", action="store_true",
             help="show every rung, with the functions of each difference, and the facts",
@@ -314,16 +308,24 @@ def _add_features(parser: argparse.ArgumentParser) -> None:
         help="measure all features on these rungs (default: those that suit each)",
     )  # fmt: skip
     parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
+    _add_boots(parser, noise.FEWEST)
+    _add_seed(parser)
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the costs to FILE")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the tables to FILE")
+
+
+def _add_boots(parser: argparse.ArgumentParser, default: int) -> None:
     parser.add_argument(
-        "--boots", default=noise.FEWEST, type=_number(1, 100, "boots"), metavar="N",
-        help="boot each guest N times, with different seeds (default: %(default)s)",
+        "--boots", default=default, type=_number(1, 100, "boots"), metavar="N",
+        help="boot each kernel N times, with different seeds (default: %(default)s)",
     )  # fmt: skip
+
+
+def _add_seed(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--seed", default=Machine().seed, type=_number(0, (1 << 31) - 1, "seeds"), metavar="N",
         help="seed of everything random in the guest (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the costs to FILE")
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the tables to FILE")
 
 
 def _percent(text: str) -> float:
@@ -372,10 +374,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         "--memory", default=default.memory, type=_number(256, 1 << 16, "MiB"), metavar="MIB",
         help="memory in MiB (default: %(default)s)",
     )  # fmt: skip
-    guest.add_argument(
-        "--seed", default=default.seed, type=_number(0, (1 << 31) - 1, "seeds"), metavar="N",
-        help="seed of everything random in the guest (default: %(default)s)",
-    )  # fmt: skip
+    _add_seed(guest)
     guest.add_argument(
         "--time-limit", default=default.time_limit, type=_number(1, 86400, "seconds"),
         metavar="SECONDS", help="seconds of real time that a boot may take (default: %(default)s)",

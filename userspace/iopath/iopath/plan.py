@@ -174,11 +174,13 @@ def guests(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
     ]
 
 
-def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    """What a guest is given to carry out *runs*, which one guest can."""
+def load(
+    built: Built, rungs: Sequence[Rung], settings: Settings
+) -> tuple[dict[str, bytes], list[str]]:
+    """The files of ioloop and of the modules that *rungs* need, and the commands that load them."""
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     plan = []
-    for module in dict.fromkeys(module for run in runs for module in run.rung.modules):
+    for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
         for path in modules.with_dependencies(module.name, built):
             name = path.name.split(".")[0]
             if f"modules/{name}.ko" in files:
@@ -186,6 +188,12 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
             files[f"modules/{name}.ko"] = modules.uncompressed(path)
             words = module.words(settings.overrides) if name == module.name else []
             plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
+    return files, plan
+
+
+def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
+    """What a guest is given to carry out *runs*, which one guest can."""
+    files, plan = load(built, [run.rung for run in runs], settings)
     if runs[0].rung.alone:
         plan += runs[0].rung.begin
     for program in {run.rung.program for run in runs if run.rung.program}:

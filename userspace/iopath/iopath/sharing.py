@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from iopath import btf, memory, modules
+from iopath import btf, memory
 from iopath.arch import ARCH
 from iopath.build import Built
 from iopath.cache import digest_file
 from iopath.errors import IopathError
 from iopath.guest import KALLSYMS, QUIET, Image, Start
 from iopath.memory import Memory
-from iopath.plan import FACTS, Run, Settings
-from iopath.programs import guest_program
+from iopath.plan import FACTS, Run, Settings, load
 from iopath.rungs import on_each
 from iopath.symbols import KERNEL, Symbols
 
@@ -95,17 +94,8 @@ def code() -> list[str]:
 
 def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Image:
     """What a guest with several CPUs is given to carry out *members*."""
-    files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
-    plan = []
     rungs = [on_each(run.rung, settings.cpus)[0] for run in members]
-    for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
-        for path in modules.with_dependencies(module.name, built):
-            name = path.name.split(".")[0]
-            if f"modules/{name}.ko" in files:
-                continue
-            files[f"modules/{name}.ko"] = modules.uncompressed(path)
-            words = module.words(settings.overrides) if name == module.name else []
-            plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
+    files, plan = load(built, rungs, settings)
     plan += dict.fromkeys(step for run in members for step in on_each(run.rung, settings.cpus)[1])
     plan += [f"file {path}" for path in (*FACTS, KALLSYMS)]
     plan.append(QUIET)
