@@ -6,6 +6,7 @@ Profiles are of the round of median length among those without an interrupt, whi
 figure of a rung. So all counts belong to the path, and they add up to the figure.
 """
 
+import itertools
 import json
 import math
 import statistics
@@ -158,10 +159,9 @@ class BootProfile:
             raise IopathError("pathcount's output ends early")
 
     def _add_block(self, record: dict[str, Any]) -> None:
-        addresses = [int(record["addr"], 16)]
-        for length in record["lens"][:-1]:
-            addresses.append(addresses[-1] + length)
-        symbols = [self._symbols.find(address) for address in addresses]
+        start = int(record["addr"], 16)
+        addresses = list(itertools.accumulate(record["lens"][:-1], initial=start))
+        symbols = self._symbols.find_each(addresses)
         self._blocks[record["block"]] = _Block(addresses, record["kinds"], symbols)
 
     def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts]]:
@@ -236,8 +236,9 @@ class BootProfile:
         """The instructions of a flat region by context and function."""
         found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
         for block, executed, context, times in region.counts:
+            of_context = found[context]
             for symbol, counts in self._resolve(block, executed):
-                found[context][symbol] += counts.instructions * times
+                of_context[symbol] += counts.instructions * times
         return found
 
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:

@@ -3,7 +3,9 @@
 
 import bisect
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import NamedTuple
 
 from iopath.errors import IopathError
 
@@ -19,11 +21,7 @@ def plain(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
-_Named = tuple[str, str, str]  # the kind of a symbol, its name and its module
-
-
-@dataclass(frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A function: its name, and the module it is in ("" for the kernel, "user" for the program)."""
 
     name: str
@@ -39,24 +37,25 @@ class Symbols:
 
     def __init__(self, kallsyms: str, program: str = "") -> None:
         """*kallsyms* is the guest's /proc/kallsyms, *program* the output of nm for the program."""
-        found: dict[int, _Named] = {}
-        for line in kallsyms.splitlines():
-            fields = line.split()
-            if len(fields) < 3 or fields[1] not in "tTwW":
-                continue
-            module = fields[3].strip("[]") if len(fields) > 3 else ""
-            _offer(found, int(fields[0], 16), (fields[1], fields[2], module))
-        for line in program.splitlines():
-            fields = line.split()
-            if len(fields) == 3 and fields[1] in "tTwWi":
-                _offer(found, int(fields[0], 16), (fields[1], fields[2], "user"))
-        if not any(address >= KERNEL for address in found):
+        named = [
+            (int(fields[0], 16), fields)
+            for fields in map(str.split, kallsyms.splitlines())
+            if fields[1] in "tTwW"
+        ]
+        if not any(address >= KERNEL for address, _ in named):
             raise IopathError(
                 "the guest's /proc/kallsyms has no function: its kernel needs CONFIG_KALLSYMS_ALL"
                 " and kptr_restrict=0"
             )
-        self._addresses = sorted(found)
-        self._named = [found[address] for address in self._addresses]
+        named += [
+            (int(fields[0], 16), [*fields, "user"])
+            for fields in map(str.split, program.splitlines())
+            if len(fields) == 3 and fields[1] in "tTwWi"
+        ]
+        named.sort(key=itemgetter(0))
+        self._addresses = [address for address, _ in named]
+        self._names = [fields[1:] for _, fields in named]
+        self._known: dict[int, Symbol] = {}
 
     @property
     def text_start(self) -> int:
@@ -66,21 +65,26 @@ class Symbols:
     def find(self, address: int) -> Symbol:
         """The function that *address* lies in."""
         at = bisect.bisect_right(self._addresses, address) - 1
-        if at >= 0 and (self._addresses[at] >= KERNEL) == (address >= KERNEL):
-            _, name, module = self._named[at]
-            return Symbol(name, module)
-        return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
+        if at < 0 or (self._addresses[at] >= KERNEL) != (address >= KERNEL):
+            return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
+        if at not in self._known:
+            first = bisect.bisect_left(self._addresses, self._addresses[at])
+            _, name, *module = min(self._names[first : at + 1], key=_rank)
+            self._known[at] = Symbol(name, module[0].strip("[]") if module else "")
+        return self._known[at]
+
+    def find_each(self, addresses: Sequence[int]) -> list[Symbol]:
+        """The functions that ascending *addresses* lie in."""
+        first, last = (bisect.bisect_right(self._addresses, addresses[at]) for at in (0, -1))
+        if first == last:
+            return [self.find(addresses[0])] * len(addresses)
+        return [self.find(address) for address in addresses]
 
 
-def _offer(found: dict[int, _Named], address: int, named: _Named) -> None:
-    """Keep the best-known of several names of one address."""
-    other = found.setdefault(address, named)
-    if other is not named and _rank(named) < _rank(other):
-        found[address] = named
-
-
-def _rank(named: _Named) -> tuple[bool, bool, bool, int, int, str]:
-    kind, name, _ = named
+def _rank(named: Sequence[str]) -> tuple[bool, bool, bool, int, int, str]:
+    """The order of several names of one address: the best-known is the least. A name is the kind of
+    a symbol, its name, and its module if it is in one."""
+    kind, name, *_ = named
     return (
         _NO_FUNCTION.match(name) is not None,
         name.startswith(("__pfx_", "__cfi_", "__pi_")),
