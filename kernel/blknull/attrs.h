@@ -51,6 +51,9 @@ BLKNULL_BOOL(memory_backed, "0", 0,
 BLKNULL_BOOL(stats, "0", 0,
 	     "Count I/O in the disk's counters directory in sysfs (default N)")
 
+BLKNULL_NUMBER(complete_cpu, "local", 0, INT_MAX, BLKNULL_CPU,
+	       "CPU on which I/O ends: local, next (the next online) or a number (default local)")
+
 BLKNULL_CHOICE(completion, "inline", BLKNULL_NEEDS_MQ,
 	       "How requests end: inline, softirq or timer (default inline); for mode=mq")
 BLKNULL_NUMBER(completion_nsec, "10000", 1, NSEC_PER_SEC * 60, BLKNULL_NEEDS_MQ,

@@ -51,6 +51,30 @@ static void blknull_count_bio(struct blknull_device *dev, struct bio *bio)
 		blknull_count_op(dev, bio_op(bio), bio_sectors(bio));
 }
 
+/*
+ * The driver owns the link between bios until the bio ends, so it is the node of
+ * a list of bios that end on another CPU.
+ */
+static struct llist_node *blknull_bio_node(struct bio *bio)
+{
+	BUILD_BUG_ON(sizeof(bio->bi_next) != sizeof(struct llist_node));
+	return (struct llist_node *)&bio->bi_next;
+}
+
+/**
+ * blknull_bio_end() - end a bio
+ * @node: its node
+ *
+ * Context: Any.
+ */
+void blknull_bio_end(struct llist_node *node)
+{
+	struct bio *bio = container_of((struct bio **)node, struct bio, bi_next);
+
+	bio->bi_next = NULL;
+	bio_endio(bio);
+}
+
 /* The generic path: tests for each feature. */
 static __always_inline void blknull_handle_features(struct bio *bio)
 {
@@ -79,6 +103,10 @@ static __always_inline void blknull_handle_features(struct bio *bio)
 		blknull_fill(bio);
 	if (action == BLKNULL_DELAY && blknull_delay_bio(dev, bio, start))
 		return;
+	if (dev->remotes) {
+		blknull_remote_end(dev, blknull_bio_node(bio));
+		return;
+	}
 	if (config->iostats)
 		bio_end_io_acct(bio, start);
 	bio_endio(bio);

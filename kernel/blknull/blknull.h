@@ -7,6 +7,7 @@
 
 #include <linux/blkdev.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
@@ -15,8 +16,12 @@
 #include "fault.h"
 
 struct blknull_counters;
+struct blknull_remote;
 struct blknull_tags;
 struct blknull_zones;
+
+/* Ends an I/O, given its node. */
+typedef void blknull_end_t(struct llist_node *node);
 
 /**
  * struct blknull_device - one device
@@ -26,6 +31,8 @@ struct blknull_zones;
  * @split: a bio may exceed the limits and must be split
  * @tags: the tag set in mode mq, or NULL
  * @counters: per-CPU counters, or NULL
+ * @remotes: if I/O ends on another CPU, the I/Os that are to end, by CPU
+ * @end: how these end
  * @blocks: if memory backed, a struct blknull_block for each page that was
  *	written
  * @zones: the zones, or NULL
@@ -38,6 +45,8 @@ struct blknull_device {
 	bool split;
 	struct blknull_tags *tags;
 	struct blknull_counters __percpu *counters;
+	struct blknull_remote __percpu *remotes;
+	blknull_end_t *end;
 	struct xarray blocks;
 	struct blknull_zones *zones;
 	struct blknull_faults faults;
@@ -50,7 +59,7 @@ struct blknull_device {
 static inline bool blknull_has_features(const struct blknull_config *config)
 {
 	return config->memory_backed || config->stats || config->faults ||
-	       config->zoned;
+	       config->zoned || config->complete_cpu != BLKNULL_CPU_LOCAL;
 }
 
 /* device.c */
@@ -69,6 +78,7 @@ void blknull_disk_exit(void);
 /* bio.c */
 const struct block_device_operations *
 blknull_bio_mode(const struct blknull_device *dev);
+void blknull_bio_end(struct llist_node *node);
 
 /* data.c */
 blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio);
@@ -77,6 +87,12 @@ blk_status_t blknull_data_request(struct blknull_device *dev,
 void blknull_data_erase(struct blknull_device *dev, sector_t sector,
 			sector_t sectors);
 void blknull_data_free(struct blknull_device *dev);
+
+/* remote.c */
+int blknull_remotes_create(struct blknull_device *dev);
+void blknull_remote_end(struct blknull_device *dev, struct llist_node *node);
+void blknull_remotes_drain(struct blknull_device *dev);
+void blknull_remotes_free(struct blknull_device *dev);
 
 /* configfs.c */
 int blknull_configfs_init(void);

@@ -138,6 +138,25 @@ int blknull_parse_bool(const char *name, const char *text, size_t len, bool *on)
 	return -EINVAL;
 }
 
+static int blknull_set_cpu(const struct blknull_attr *attr, const char *value,
+			   long long *number)
+{
+	if (!strcmp(value, "local")) {
+		*number = BLKNULL_CPU_LOCAL;
+		return 0;
+	}
+	if (!strcmp(value, "next")) {
+		*number = BLKNULL_CPU_NEXT;
+		return 0;
+	}
+	if (!kstrtoll(value, 10, number) && *number >= 0 &&
+	    *number < nr_cpu_ids && cpu_possible(*number))
+		return 0;
+	pr_err_ratelimited("invalid %s=%s: must be local, next or the number of a CPU\n",
+			   attr->name, value);
+	return -EINVAL;
+}
+
 static int blknull_set_number(const struct blknull_attr *attr,
 			      const char *value, long long *number)
 {
@@ -191,6 +210,8 @@ int blknull_config_set(struct blknull_config *config,
 	value = strim(buf);
 	if (attr->choices) {
 		err = blknull_set_choice(attr, value, &number);
+	} else if (attr->flags & BLKNULL_CPU) {
+		err = blknull_set_cpu(attr, value, &number);
 	} else if (attr->size == sizeof(bool)) {
 		err = blknull_parse_bool(attr->name, value, strlen(value), &on);
 		number = on;
@@ -217,6 +238,9 @@ ssize_t blknull_config_show(const struct blknull_config *config,
 
 	if (attr->choices)
 		return sysfs_emit(page, "%s\n", attr->choices[number]);
+	if (attr->flags & BLKNULL_CPU && number < 0)
+		return sysfs_emit(page, "%s\n",
+				  number == BLKNULL_CPU_NEXT ? "next" : "local");
 	return sysfs_emit(page, "%lld\n", number);
 }
 
@@ -293,6 +317,24 @@ static const char *blknull_unmet(const struct blknull_config *config,
 	return NULL;
 }
 
+static int blknull_check_complete_cpu(const struct blknull_config *config)
+{
+	const char *needed = NULL;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		needed = "a kernel without PREEMPT_RT";
+	else if (config->poll_queues)
+		needed = "poll_queues=0";
+	else if (config->completion == BLKNULL_TIMER)
+		needed = "completion=inline or softirq";
+	else if (config->iostats && config->mode == BLKNULL_BIO)
+		needed = "iostats=0 or mode=mq";
+	if (!needed)
+		return 0;
+	pr_err_ratelimited("complete_cpu needs %s\n", needed);
+	return -EINVAL;
+}
+
 /**
  * blknull_config_check() - check the attributes against each other
  * @config: the attributes, each with a valid value
@@ -328,6 +370,12 @@ int blknull_config_check(const struct blknull_config *config)
 		pr_err_ratelimited("invalid home_node=%d: must be online\n",
 				   config->home_node);
 		return -EINVAL;
+	}
+	if (config->complete_cpu != BLKNULL_CPU_LOCAL) {
+		int err = blknull_check_complete_cpu(config);
+
+		if (err)
+			return err;
 	}
 	if (config->zoned)
 		return blknull_zoned_check(config);

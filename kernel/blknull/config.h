@@ -25,6 +25,10 @@ enum blknull_completion {
 	BLKNULL_TIMER,
 };
 
+/* Values of blknull_config.complete_cpu that are not the number of a CPU. */
+#define BLKNULL_CPU_LOCAL	(-1)	/* the one that submits the I/O */
+#define BLKNULL_CPU_NEXT	(-2)	/* the next one online */
+
 /**
  * struct blknull_config - values of the attributes, which attrs.h describes
  *
@@ -53,6 +57,8 @@ struct blknull_config {
 	bool zero_fill;
 	bool memory_backed;
 	bool stats;
+
+	int complete_cpu;
 
 	bool zoned;
 	int zone_size_mb;
@@ -103,6 +109,7 @@ struct blknull_attr {
 #define BLKNULL_POWER_OF_2	BIT(0)
 #define BLKNULL_OR_0		BIT(1)	/* 0 disables the limit */
 #define BLKNULL_LIVE		BIT(2)	/* may change while power is on */
+#define BLKNULL_CPU		BIT(7)	/* a number, local or next */
 /* Refused unless another attribute is set. */
 #define BLKNULL_NEEDS_MQ		BIT(3)
 #define BLKNULL_NEEDS_CACHE	BIT(4)

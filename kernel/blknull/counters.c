@@ -52,6 +52,7 @@ BLKNULL_COUNTER(write_zeroes, ios[BLKNULL_WRITE_ZEROES], false);
 BLKNULL_COUNTER(write_zeroes_sectors, sectors[BLKNULL_WRITE_ZEROES], false);
 BLKNULL_COUNTER(flushes, ios[BLKNULL_FLUSHES], false);
 BLKNULL_COUNTER(others, ios[BLKNULL_OTHERS], false);
+BLKNULL_COUNTER(interrupts, ios[BLKNULL_INTERRUPTS], false);
 BLKNULL_COUNTER(failed, ios[BLKNULL_FAILED], true);
 BLKNULL_COUNTER(delayed, ios[BLKNULL_DELAYED], true);
 BLKNULL_COUNTER(requeued, ios[BLKNULL_REQUEUED], true);
@@ -68,6 +69,7 @@ static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_write_zeroes_sectors.attr.attr,
 	&blknull_counter_flushes.attr.attr,
 	&blknull_counter_others.attr.attr,
+	&blknull_counter_interrupts.attr.attr,
 	&blknull_counter_failed.attr.attr,
 	&blknull_counter_delayed.attr.attr,
 	&blknull_counter_requeued.attr.attr,

@@ -129,10 +129,17 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 		if (err)
 			goto free_counters;
 	}
+	if (config->complete_cpu != BLKNULL_CPU_LOCAL) {
+		dev->end = config->mode == BLKNULL_MQ ? blknull_mq_end :
+							blknull_bio_end;
+		err = blknull_remotes_create(dev);
+		if (err)
+			goto free_counters;
+	}
 	if (config->mode == BLKNULL_MQ) {
 		err = blknull_tags_get(dev);
 		if (err)
-			goto free_counters;
+			goto free_remotes;
 	}
 	disk = blknull_alloc_disk(dev);
 	if (IS_ERR(disk)) {
@@ -163,6 +170,8 @@ discard_disk:
 put_tags:
 	if (dev->tags)
 		blknull_tags_put(dev);
+free_remotes:
+	blknull_remotes_free(dev);
 free_counters:
 	free_percpu(dev->counters);
 put_index:
@@ -188,6 +197,9 @@ void blknull_destroy(struct blknull_device *dev)
 	del_gendisk(disk);
 	compat_end_queue(disk);
 	blknull_faults_drain(dev);
+	if (dev->remotes)
+		blknull_remotes_drain(dev);
+	blknull_remotes_free(dev);
 	if (dev->tags)
 		blknull_tags_put(dev);
 	blknull_data_free(dev);

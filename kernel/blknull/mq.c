@@ -18,7 +18,7 @@
 
 /**
  * struct blknull_request - driver data of a request
- * @node: entry in the list @done of its queue
+ * @node: entry in the list @done of its queue, or in that of another CPU
  * @timer: ends the request
  * @status: the result
  * @lost: the request is left to time out
@@ -272,6 +272,25 @@ static const struct blk_mq_ops *const blknull_mq_ops[3][2][2] = {
 	},
 };
 
+/**
+ * blknull_mq_end() - end a request as attribute completion says
+ * @node: its node
+ *
+ * Context: Any.
+ */
+void blknull_mq_end(struct llist_node *node)
+{
+	struct blknull_request *request =
+		container_of(node, struct blknull_request, node);
+	struct request *rq = blk_mq_rq_from_pdu(request);
+	struct blknull_device *dev = rq->q->queuedata;
+
+	if (dev->config.completion == BLKNULL_SOFTIRQ)
+		blk_mq_complete_request(rq);
+	else
+		blk_mq_end_request(rq, request->status);
+}
+
 /* The generic path: tests for each feature. */
 
 static blk_status_t blknull_features_rq(struct blk_mq_hw_ctx *hctx,
@@ -315,6 +334,8 @@ static blk_status_t blknull_features_rq(struct blk_mq_hw_ctx *hctx,
 		hrtimer_start(&request->timer,
 			      ns_to_ktime(READ_ONCE(config->delay_nsec)),
 			      HRTIMER_MODE_REL);
+	} else if (dev->remotes) {
+		blknull_remote_end(dev, &request->node);
 	} else if (hctx->type == HCTX_TYPE_POLL) {
 		llist_add(&request->node, &queue->done);
 	} else if (config->completion == BLKNULL_TIMER) {

@@ -26,6 +26,7 @@ struct blknull_tags {
 /* mq.c */
 void blknull_mq_mode(const struct blknull_config *config,
 		     struct blk_mq_tag_set *set);
+void blknull_mq_end(struct llist_node *node);
 
 /* tags.c */
 int blknull_tags_get(struct blknull_device *dev);

@@ -109,6 +109,8 @@ TEST_F_TIMEOUT(churn, create_and_destroy, LONG_TIMEOUT)
 		"mode=mq memory_backed=1 completion=timer",
 		"mode=mq poll_queues=1 completion=softirq",
 		"faults=1 delay_every=3 delay_nsec=100000 fail_every=5",
+		"complete_cpu=next",
+		"mode=mq memory_backed=1 completion=softirq complete_cpu=next",
 		"mode=mq faults=1 requeue_every=3 delay_every=7",
 	};
 	unsigned long i;

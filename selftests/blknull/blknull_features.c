@@ -51,6 +51,14 @@ FIXTURE_VARIANT_ADD(device, poll) {
 	.mode = "mode=mq poll_queues=2",
 };
 
+FIXTURE_VARIANT_ADD(device, remote) {
+	.mode = "mode=bio complete_cpu=next",
+};
+
+FIXTURE_VARIANT_ADD(device, remote_softirq) {
+	.mode = "mode=mq completion=softirq complete_cpu=next",
+};
+
 FIXTURE_SETUP(device)
 {
 	self->fd = -1;
@@ -330,11 +338,15 @@ TEST_F_TIMEOUT(device, badblocks, TIMEOUT)
 
 TEST_F_TIMEOUT(device, delays, TIMEOUT)
 {
+	/* Bios that end on another CPU cannot be accounted. */
+	bool remote = strstr(variant->mode, "complete_cpu");
 	uint64_t before, took;
 	int i;
 
-	self->fd = turn_on(variant->mode, "faults=1 iostats=1 delay_every=2"
-			   " delay_nsec=200000000", O_DIRECT);
+	self->fd = turn_on(variant->mode, remote ?
+			   "faults=1 delay_every=2 delay_nsec=200000000" :
+			   "faults=1 delay_every=2 delay_nsec=200000000"
+			   " iostats=1", O_DIRECT);
 	ASSERT_LE(0, self->fd);
 	for (i = 0; i < 4; i++) {
 		before = now_ns();
@@ -531,6 +543,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 		"completion_nsec=0", "submit_queues=0", "poll_queues=-1",
 		"hw_queue_depth=10241", "index=65536", "home_node=-2",
 		"fail_status=EIO", "power=2", "power=yes", "stats=yes",
+		"complete_cpu=1000", "complete_cpu=other",
 		"size_mb=11111111111111111111111111111111111111111111111111",
 	};
 	/* Good in themselves, but not with the rest. */
@@ -565,6 +578,36 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 		EXPECT_STREQ("0", item_get("b", "power"));
 		ASSERT_EQ(0, item_remove("b"));
 	}
+	close(log);
+}
+
+/* Each refusal says what would be right. */
+TEST_F_TIMEOUT(item, complete_cpu, TIMEOUT)
+{
+	int log = log_begin();
+
+	ASSERT_LE(0, log);
+	ASSERT_EQ(0, item_make("a"));
+	EXPECT_STREQ("local", item_get("a", "complete_cpu"));
+	EXPECT_EQ(-EINVAL, item_set("a", "complete_cpu", "-1"));
+	EXPECT_TRUE(log_has(log, "invalid complete_cpu=-1: must be local, next"
+				 " or the number of a CPU"));
+	ASSERT_EQ(0, item_set("a", "complete_cpu", "next"));
+	ASSERT_EQ(0, item_set("a", "iostats", "1"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	EXPECT_TRUE(log_has(log, "complete_cpu needs iostats=0 or mode=mq"));
+	ASSERT_EQ(0, item_set("a", "mode", "mq"));
+	ASSERT_EQ(0, item_set("a", "poll_queues", "1"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	EXPECT_TRUE(log_has(log, "complete_cpu needs poll_queues=0"));
+	ASSERT_EQ(0, item_set("a", "poll_queues", "0"));
+	ASSERT_EQ(0, item_set("a", "completion", "timer"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	EXPECT_TRUE(log_has(log, "complete_cpu needs completion=inline or"
+				 " softirq"));
+	ASSERT_EQ(0, item_set("a", "completion", "softirq"));
+	EXPECT_EQ(0, item_set("a", "power", "1"));
+	EXPECT_EQ(-EBUSY, item_set("a", "complete_cpu", "0"));
 	close(log);
 }
 

@@ -81,6 +81,11 @@ MUTANTS = [
         "blknull_features -t failures",
     ),
     Mutant(
+        "I/O ends on the chosen CPU", "blknull/remote.c",
+        "if (cpu == here)", "if (true)",
+        "blknull_remote -r remote.bio.by_number",
+    ),
+    Mutant(
         "bad values are refused", "blknull/config.c",
         "if (*number >= attr->min && *number <= attr->max)", "if (true)",
         "blknull_disk -t bad_parameters",

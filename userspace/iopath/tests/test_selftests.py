@@ -49,7 +49,7 @@ KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3 debug").replace("debia
 VARIABLES = [f"env {name} {os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
 
 PROGRAMS = (
-    "modules.sh", "blknull_disk", "blknull_features", "blknull_churn",
+    "modules.sh", "blknull_disk", "blknull_features", "blknull_remote", "blknull_churn",
     "biogen_run", "biogen_file", "biogen_io", "biogen_io_rest",
 )  # fmt: skip
 # These need a kernel that fails on demand, or says which code was reached.
@@ -70,6 +70,7 @@ QUICK = {
     *((kernel, program) for kernel in KERNELS for program in PROGRAMS[:2]),
     *((kernel, "biogen_run") for kernel in ("5.10", "7.3", "debug")),
     ("6.1", "blknull_features"),
+    *((kernel, "blknull_remote") for kernel in ("7.2", "debug")),
     ("6.12", "biogen_file"),
     ("7.2", "biogen_io"),
 }
