@@ -48,6 +48,9 @@ BLKNULL_BOOL(zero_fill, "1", 0,
 	     "Zero reads, except into a program's own memory (default Y; N leaks old data)")
 BLKNULL_BOOL(memory_backed, "0", 0,
 	     "Store written data in memory (default N)")
+BLKNULL_BOOL(bypass, "0",
+	     BLKNULL_NEEDS_BIO | BLKNULL_NEEDS_MEMORY | BLKNULL_LIVE,
+	     "Pass data by, keep what is stored (default N); for mode=bio, memory_backed=1")
 BLKNULL_BOOL(stats, "0", 0,
 	     "Count I/O in the disk's counters directory in sysfs (default N)")
 

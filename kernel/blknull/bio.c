@@ -75,6 +75,18 @@ void blknull_bio_end(struct llist_node *node)
 	bio_endio(bio);
 }
 
+/*
+ * A write may wait for memory. A device that was created with bypass=1 claims
+ * NOWAIT, so such a write is refused.
+ */
+static blk_status_t blknull_bio_data(struct blknull_device *dev,
+				     struct bio *bio)
+{
+	if (bio->bi_opf & REQ_NOWAIT && op_is_write(bio_op(bio)))
+		return BLK_STS_AGAIN;
+	return blknull_data_bio(dev, bio);
+}
+
 /* The generic path: tests for each feature. */
 static __always_inline void blknull_handle_features(struct bio *bio)
 {
@@ -97,8 +109,8 @@ static __always_inline void blknull_handle_features(struct bio *bio)
 					      bio_sectors(bio));
 	if (action == BLKNULL_FAIL)
 		bio->bi_status = blknull_fail_status(dev);
-	else if (config->memory_backed)
-		bio->bi_status = blknull_data_bio(dev, bio);
+	else if (config->memory_backed && !READ_ONCE(config->bypass))
+		bio->bi_status = blknull_bio_data(dev, bio);
 	else if (config->zero_fill && !blknull_no_fill(bio))
 		blknull_fill(bio);
 	if (action == BLKNULL_DELAY && blknull_delay_bio(dev, bio, start))

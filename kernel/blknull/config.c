@@ -66,7 +66,7 @@ static long long blknull_config_get(const struct blknull_config *config,
 
 	switch (attr->size) {
 	case sizeof(bool):
-		return *(const bool *)field;
+		return READ_ONCE(*(const bool *)field);
 	case sizeof(int):
 		return READ_ONCE(*(const int *)field);
 	default:
@@ -81,7 +81,7 @@ static void blknull_config_put(struct blknull_config *config,
 
 	switch (attr->size) {
 	case sizeof(bool):
-		*(bool *)field = value;
+		WRITE_ONCE(*(bool *)field, value);
 		break;
 	case sizeof(int):
 		WRITE_ONCE(*(int *)field, value);
@@ -308,6 +308,10 @@ static const char *blknull_unmet(const struct blknull_config *config,
 {
 	if (attr->flags & BLKNULL_NEEDS_MQ && config->mode != BLKNULL_MQ)
 		return "mode=mq";
+	if (attr->flags & BLKNULL_NEEDS_BIO && config->mode != BLKNULL_BIO)
+		return "mode=bio";
+	if (attr->flags & BLKNULL_NEEDS_MEMORY && !config->memory_backed)
+		return "memory_backed=1";
 	if (attr->flags & BLKNULL_NEEDS_CACHE && !config->write_cache)
 		return "write_cache=1";
 	if (attr->flags & BLKNULL_NEEDS_FAULTS && !config->faults)

@@ -56,6 +56,7 @@ struct blknull_config {
 
 	bool zero_fill;
 	bool memory_backed;
+	bool bypass;
 	bool stats;
 
 	int complete_cpu;
@@ -115,6 +116,8 @@ struct blknull_attr {
 #define BLKNULL_NEEDS_CACHE	BIT(4)
 #define BLKNULL_NEEDS_FAULTS	BIT(5)
 #define BLKNULL_NEEDS_ZONED	BIT(6)
+#define BLKNULL_NEEDS_BIO	BIT(8)
+#define BLKNULL_NEEDS_MEMORY	BIT(9)
 
 /* The attributes by number, in the order of attrs.h. */
 enum blknull_attr_number {

@@ -48,6 +48,17 @@ static ssize_t blknull_item_show(struct config_item *item,
 	return len;
 }
 
+/* Whether an attribute may change now. */
+static bool blknull_item_may_change(const struct blknull_item *bi,
+				    const struct blknull_attr *attr)
+{
+	if (!bi->dev)
+		return true;
+	if (attr->flags & BLKNULL_NEEDS_FAULTS && !bi->config.faults)
+		return false;
+	return attr->flags & BLKNULL_LIVE;
+}
+
 static ssize_t blknull_item_store(struct config_item *item,
 				  const struct blknull_attr *attr,
 				  const char *page, size_t len)
@@ -57,7 +68,7 @@ static ssize_t blknull_item_store(struct config_item *item,
 	int err = -EBUSY;
 
 	mutex_lock(&bi->lock);
-	if (bi->dev && !(attr->flags & BLKNULL_LIVE && bi->config.faults))
+	if (!blknull_item_may_change(bi, attr))
 		goto unlock;
 	changed = bi->config;
 	err = blknull_config_set(&changed, attr, page, len);

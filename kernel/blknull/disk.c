@@ -70,7 +70,8 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 	if (config->iostats)
 		features |= BLK_FEAT_IO_STAT;
 	/* A bio that ends at once never waits. blk-mq sets this itself. */
-	if (!dev->tags && !config->memory_backed && !config->faults)
+	if (!dev->tags && (!config->memory_backed || config->bypass) &&
+	    !config->faults)
 		features |= BLK_FEAT_NOWAIT;
 
 	return compat_alloc_disk(dev->tags ? &dev->tags->set : NULL, &lim,

@@ -630,6 +630,47 @@ TEST_F_TIMEOUT(item, long_badblocks, TIMEOUT)
 	EXPECT_STREQ("", item_get("a", "badblocks"));
 }
 
+/* With bypass, nothing is stored or returned; what was stored is there again later. */
+TEST_F_TIMEOUT(item, bypass, TIMEOUT)
+{
+	unsigned char *buf = aligned_alloc(4096, 4096);
+	struct iovec iov = { .iov_base = buf, .iov_len = 4096 };
+	int log = log_begin(), fd;
+
+	ASSERT_LE(0, log);
+	ASSERT_EQ(0, item_make("a"));
+	ASSERT_EQ(0, item_configure("a", "bypass=1"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	EXPECT_TRUE(log_has(log, "bypass needs memory_backed=1"));
+	ASSERT_EQ(0, item_configure("a", "memory_backed=1 mode=mq"));
+	EXPECT_EQ(-EINVAL, item_set("a", "power", "1"));
+	EXPECT_TRUE(log_has(log, "bypass needs mode=bio"));
+	ASSERT_EQ(0, item_configure("a", "mode=bio"));
+	ASSERT_EQ(0, item_set("a", "power", "1"));
+	ASSERT_EQ(0, item_set("a", "bypass", "0"));
+	fd = open(item_disk("a"), O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	memset(buf, 0x11, 4096);
+	EXPECT_EQ(-1, pwritev2(fd, &iov, 1, 0, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(4096, pwrite(fd, buf, 4096, 0));
+
+	ASSERT_EQ(0, item_set("a", "bypass", "1"));
+	memset(buf, 0x22, 4096);
+	EXPECT_EQ(4096, pwritev2(fd, &iov, 1, 0, RWF_NOWAIT));
+	EXPECT_EQ(4096, pread(fd, buf, 4096, 0));
+	EXPECT_EQ(0x22, buf[0]);
+
+	ASSERT_EQ(0, item_set("a", "bypass", "0"));
+	EXPECT_EQ(4096, pread(fd, buf, 4096, 0));
+	EXPECT_EQ(0x11, buf[0]);
+	EXPECT_EQ(0x11, buf[4095]);
+	close(fd);
+	free(buf);
+	ASSERT_EQ(0, item_remove("a"));
+	close(log);
+}
+
 /* Attributes changed while power is on are checked against the others. */
 TEST_F_TIMEOUT(item, live_values, TIMEOUT)
 {
@@ -661,6 +702,7 @@ TEST_F_TIMEOUT(item, nowait, TIMEOUT)
 	} cases[] = {
 		{ "mode=bio", true },
 		{ "mode=bio memory_backed=1", false },
+		{ "mode=bio memory_backed=1 bypass=1", true },
 		{ "mode=bio faults=1", false },
 		{ "mode=mq", true },
 		{ "mode=mq memory_backed=1", true },

@@ -14,7 +14,7 @@
  *	rmmod NAME			unload a module
  *	quiet SECONDS			wait until background work has ended
  *	age PATH			set the file's times two seconds back
- *	mount TYPE PATH			mount a file system that needs no device
+ *	mount TYPE PATH [DEVICE]	mount a file system
  *	umount PATH			unmount it
  *	mkdir PATH			make a folder
  *	rmdir PATH			remove it
@@ -22,6 +22,14 @@
  *					is replaced by the device's MAJOR:MINOR
  *	write-if PATH TEXT...		the same, or nothing if there is no such file
  *	expect PATH TEXT...		fail unless a file contains the text
+ *	sync				write what is dirty
+ *	dm NAME SECTORS TYPE PARAMS...	make a device of device mapper
+ *	loop DEVICE FILE		put a loop device on a file
+ *	partition DEVICE NUMBER START SECTORS	add a partition
+ *	bpf TRACEPOINT			attach a program that does nothing
+ *	seccomp nr|args			filter system calls by number, or by argument
+ *	fanotify PATH			watch reads and writes of a file
+ *	inotify PATH			the same
  *	env NAME VALUE			give programs an environment variable
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
  *	file PATH			a file's content is the record
@@ -56,6 +64,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "steps.h"
 
 #define IVSHMEM_ID	"0x1af41110"	/* PCI vendor and device */
 #define PVPANIC_ID	"0x1b360011"
@@ -442,6 +452,35 @@ static void run(const char *name, char **args)
 		fail("%s: %s ended with status %d", name, args[0], status);
 }
 
+/* A step of steps.h with @n words; false if it is none. */
+static int carry_out_step(char **args, int n)
+{
+	const char *failed;
+
+	if (n >= 5 && !strcmp(args[0], "dm"))
+		failed = make_dm(args[1], strtoull(args[2], NULL, 10), args[3],
+				 join(args + 4));
+	else if (n == 3 && !strcmp(args[0], "loop"))
+		failed = make_loop(args[1], args[2]);
+	else if (n == 5 && !strcmp(args[0], "partition"))
+		failed = make_partition(args[1], atoi(args[2]),
+					strtoull(args[3], NULL, 10),
+					strtoull(args[4], NULL, 10));
+	else if (n == 2 && !strcmp(args[0], "bpf"))
+		failed = attach_bpf(args[1]);
+	else if (n == 2 && !strcmp(args[0], "seccomp"))
+		failed = filter_syscalls(!strcmp(args[1], "args"));
+	else if (n == 2 && !strcmp(args[0], "fanotify"))
+		failed = watch_fanotify(args[1]);
+	else if (n == 2 && !strcmp(args[0], "inotify"))
+		failed = watch_inotify(args[1]);
+	else
+		return 0;
+	if (failed)
+		fail("%s %s: %s: %s", args[0], args[1], failed, strerror(errno));
+	return 1;
+}
+
 static void carry_out(char *line)
 {
 	char *args[MAX_ARGS + 1] = { NULL };
@@ -462,9 +501,11 @@ static void carry_out(char *line)
 		wait_quiet(atoi(args[1]));
 	} else if (n == 2 && !strcmp(args[0], "age")) {
 		age(args[1]);
-	} else if (n == 3 && !strcmp(args[0], "mount")) {
-		if (mount(args[1], args[2], args[1], 0, NULL))
+	} else if ((n == 3 || n == 4) && !strcmp(args[0], "mount")) {
+		if (mount(args[n == 4 ? 3 : 1], args[2], args[1], 0, NULL))
 			fail("mount %s: %s", args[2], strerror(errno));
+	} else if (n == 1 && !strcmp(args[0], "sync")) {
+		sync();
 	} else if (n == 2 && !strcmp(args[0], "umount")) {
 		if (umount(args[1]))
 			fail("umount %s: %s", args[1], strerror(errno));
@@ -491,7 +532,7 @@ static void carry_out(char *line)
 		free(data);
 	} else if (n >= 3 && !strcmp(args[0], "run")) {
 		run(args[1], args + 2);
-	} else {
+	} else if (!carry_out_step(args, n)) {
 		fail("unknown command: %s", args[0]);
 	}
 }

@@ -26,8 +26,15 @@ _TOOLS = (
     "python3", "sed",
 )  # fmt: skip
 
-# The parts of a kernel's own modules that a guest may need.
-_MODULES = ("block", "drivers/block", "fs/configfs")
+# The parts of a kernel's own modules that a guest may need: folders, or modules that lie beside
+# others. A list of those that are built in lies beside the modules.
+_MODULES = (
+    f"arch/{ARCH.source}/crypto", "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs",
+    "fs/configfs", "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
+)  # fmt: skip
+BUILT_IN = "modules.builtin"
+
+_ENDS = ("/*", ".ko*")  # of a part's files
 
 _TAR_FAILED = 2  # its exit status, also where a pattern matched nothing
 
@@ -77,9 +84,10 @@ def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> B
         debs = [_deb_of(apt, package) for package in kernel.image]
         unpacked = folder / "unpacked"
         patterns = ["./boot/vmlinuz*", "*/modules/*/vmlinuz*"]
-        patterns += [f"*/modules/*/kernel/{part}/*" for part in _MODULES]
+        patterns += [f"*/modules/*/kernel/{part}{end}" for part in _MODULES for end in _ENDS]
+        patterns.append(f"*/modules/*/{BUILT_IN}")
         for deb in debs:
-            _unpack(deb, unpacked, only=patterns)
+            unpack(deb, unpacked, only=patterns)
         _keep_image(kernel.release, unpacked, folder)
 
     image = cache.entry("image", image_inputs(kernel), make_image)
@@ -101,7 +109,7 @@ def _deb_of(apt: Apt, package: str) -> Path:
     return apt.deb(f"{name}_{version.replace(':', '%3a')}_{ARCH.debian}.deb")
 
 
-def _unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
+def unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
     """Unpack a package below *folder*, without owners: everything but documentation, or the files
     that match *only*."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -179,7 +187,7 @@ def _build_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Pat
         for number, deb in enumerate(debs):
             process.check_stopped()
             step("unpacking headers and compiler", number / len(debs))
-            _unpack(apt.deb(deb), folder)
+            unpack(apt.deb(deb), folder)
         # A package's own scripts, which did not run, would have made this link.
         (folder / "usr/bin/awk").symlink_to("gawk")
         for name in ("proc", "dev", "tmp", "src"):
@@ -231,7 +239,7 @@ def debug_info(
         )
         step("unpacking debug information", 0.5)
         deb = _deb_of(apt, kernel.debug)
-        _unpack(deb, folder / "unpacked", only=["*/vmlinux*"])
+        unpack(deb, folder / "unpacked", only=["*/vmlinux*"])
         found = [
             path
             for path in (folder / "unpacked").rglob("vmlinux*")
@@ -265,7 +273,7 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
         # What is measured is what lies here, whatever becomes of the tree.
         for name, kept in _KEPT.items():
             shutil.copyfile(tree.path / name, folder / kept)
-        for module in _own_modules(tree):
+        for module in [*_own_modules(tree), *tree.path.glob(BUILT_IN)]:
             target = folder / "lib" / module.relative_to(tree.path)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(module, target)
@@ -282,7 +290,9 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
 
 def _own_modules(tree: Tree) -> list[Path]:
     """The tree's modules that a guest may need."""
-    return sorted(path for part in _MODULES for path in (tree.path / part).rglob("*.ko"))
+    found = [path for part in _MODULES for path in (tree.path / part).rglob("*.ko")]
+    found += [path for part in _MODULES for path in tree.path.glob(f"{part}.ko")]
+    return sorted(found)
 
 
 def _tree_inputs(tree: Tree) -> dict[str, object]:

@@ -20,6 +20,7 @@ from iopath import (
     kernelinfo,
     kvm,
     noise,
+    packages,
     process,
     result,
     sharing,
@@ -103,7 +104,8 @@ class Session:
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
-        runs, left_out = make_runs(settings)
+        rungs = packages.equipped(settings.rungs, self.cache, self.apt)
+        runs, left_out = make_runs(replace(settings, rungs=rungs))
         if left_out:
             self.reporter.warn(
                 f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}"

@@ -3,6 +3,7 @@
 
 import functools
 import lzma
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iopath import process
-from iopath.build import Built
+from iopath.build import BUILT_IN, Built
 from iopath.errors import IopathError
 
 
@@ -18,13 +19,31 @@ def find(module: str, built: Built) -> Path | None:
     """The file of a module, the project's or the kernel's own."""
     path = built.modules.get(module)
     if path is None and built.own_modules:
-        path = next(built.own_modules.rglob(f"{module}.ko*"), None)
+        pattern = re.sub("[-_]", "[-_]", module)
+        path = next(built.own_modules.rglob(f"{pattern}.ko*"), None)
     return path
+
+
+def exists(module: str, built: Built) -> bool:
+    """Whether a kernel has a module, as a file or built in."""
+    return find(module, built) is not None or _is_built_in(module, built)
+
+
+def _is_built_in(module: str, built: Built) -> bool:
+    lists = built.own_modules.rglob(BUILT_IN) if built.own_modules else ()
+    wanted = module.replace("-", "_")
+    return any(
+        Path(line).stem.replace("-", "_") == wanted
+        for path in lists
+        for line in path.read_text().splitlines()
+    )
 
 
 def with_dependencies(module: str, built: Built) -> list[Path]:
     """The module files to load, in their order, to have *module*."""
     path = find(module, built)
+    if path is None and _is_built_in(module, built):
+        return []
     if path is None:
         raise IopathError(f"{built.release} has no module {module}")
     names = subprocess.run(

@@ -134,7 +134,7 @@ def unmet(rung: Rung, built: Built) -> str:
         if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
             return f"the kernel has no {option}"
     for module in rung.modules:
-        if modules.find(module.name, built) is None:
+        if not (module.optional or modules.exists(module.name, built)):
             return f"the kernel has no module {module.name}"
     return ""
 
@@ -181,6 +181,8 @@ def load(
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     plan = []
     for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
+        if module.optional and modules.find(module.name, built) is None:
+            continue
         for path in modules.with_dependencies(module.name, built):
             name = path.name.split(".")[0]
             if f"modules/{name}.ko" in files:
@@ -196,6 +198,8 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     files, plan = load(built, [run.rung for run in runs], settings)
     if runs[0].rung.alone:
         plan += runs[0].rung.begin
+    for path, file in dict.fromkeys(item for run in runs for item in run.rung.files):
+        files[path] = file.read_bytes()
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()
     plan += [f"file {path}" for path in FACTS]

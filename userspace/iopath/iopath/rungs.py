@@ -31,6 +31,7 @@ class Module:
 
     name: str
     parameters: tuple[tuple[str, str], ...] = ()
+    optional: bool = False  # loaded if the kernel has it
 
     def words(self, overrides: Overrides) -> list[str]:
         """The parameters as insmod takes them."""
@@ -50,6 +51,8 @@ class Rung:
     can: tuple[str, ...] = OPS  # operations on the target
     modules: tuple[Module, ...] = ()  # to load, in this order
     needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
+    tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
+    files: tuple[tuple[str, Path], ...] = ()  # what these take in the guest, by path there
     begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
     setup: tuple[str, ...] = ()  # steps before each run
     cleanup: tuple[str, ...] = ()  # steps after each run
@@ -57,6 +60,7 @@ class Rung:
     program: Path | None = None  # a static program; ioloop if there is none
     round_ios: int | None = None  # I/Os in a round, if it is not the usual number
     own_threads: bool = True  # the program's threads do the I/O, so its counters see it
+    base: str = ""  # the rung without the layer, if this is one with a layer on the same device
     alone: bool = False  # each run has a guest of its own: what ran before would change the figure
 
     @property
@@ -68,7 +72,8 @@ class Rung:
     def requires(self) -> list[str]:
         """Options and modules that the kernel must have."""
         own = ("blknull", "biogen")
-        return [*self.needs, *(module.name for module in self.modules if module.name not in own)]
+        modules = [module.name for module in self.modules if not module.optional]
+        return [*self.needs, *(name for name in modules if name not in own)]
 
     def ops(self, wanted: Sequence[str]) -> Sequence[str]:
         return [op for op in wanted if op in self.can] if self.target else ("none",)
@@ -164,6 +169,7 @@ _NULL_BLK = Module(
 )  # fmt: skip
 
 _CACHED = ("--direct=0", "--size=1m")  # as much of the device is read into the page cache before
+_BUFFERED = ("--ioengine=buffered", *_CACHED)
 _URING = ("--ioengine=io_uring", "--direct=1", "--iodepth=32")
 _FIXED = (*_URING, "--fixedbufs", "--registerfiles")
 
@@ -259,7 +265,7 @@ _LADDER = (
     Rung(
         "buf.pread",
         "pread and pwrite, cached",
-        ("--ioengine=buffered", *_CACHED),
+        _BUFFERED,
         target=_DEVICE,
         modules=(_BLKNULL,),
     ),
@@ -280,6 +286,136 @@ _REQUESTS = (
     ("uring.polled", "io_uring, 32 at a time, polled", (*_URING, "--hipri"), 32),
 )
 
+# Layers on a device. Each is measured alone, and compared with the rung that is its base.
+
+_SECTORS = 1 << 21  # of a device of 1 GiB
+_KEY = "0123456789abcdef" * 8  # of dm-crypt: 64 bytes
+
+
+def _on(device: str, name: str, about: str, modules: Sequence[str], *begin: str) -> Rung:
+    """pread and pwrite on a device that *begin* makes of blknull's."""
+    own = tuple(Module(module.removesuffix("?"), optional=module[-1] == "?") for module in modules)
+    return Rung(
+        f"{name}.pread", about, ("--ioengine=sync", "--direct=1"), target=device,
+        modules=(_BLKNULL, *own), begin=begin, base="dio.pread", alone=True,
+    )  # fmt: skip
+
+
+def _md(level: str, *more: str) -> tuple[str, ...]:
+    """Steps that make an array of two devices, which has no superblock."""
+    md = "/sys/block/md0/md"
+    return (
+        "write /sys/module/md_mod/parameters/new_array md0",
+        f"write {md}/metadata_version none", f"write {md}/level {level}",
+        f"write {md}/raid_disks 2", *(f"write {md}/{step}" for step in more),
+        *(
+            step
+            for disk in (0, 1)
+            for step in (
+                f"write {md}/new_dev @/dev/blknull{disk}",
+                f"write {md}/dev-blknull{disk}/slot {disk}",
+                f"write {md}/dev-blknull{disk}/size {_SECTORS // 2}",
+            )
+        ),
+        f"write {md}/array_state active",
+    )  # fmt: skip
+
+
+_DM = f"dm layer {_SECTORS}"
+# Where a kernel has several, it takes the fastest. Some have them built in.
+_AES = ("aes_generic?", "aesni-intel?", "xts")
+_DEVICES = (
+    _on(
+        "/dev/dm-0", "dm-linear", "a linear target of device mapper, as of LVM", ("dm-mod",),
+        f"{_DM} linear /dev/blknull0 0",
+    ),
+    _on(
+        "/dev/dm-0", "dm-stripe", "a striped target of two devices", ("dm-mod",),
+        f"{_DM} striped 2 128 /dev/blknull0 0 /dev/blknull1 0",
+    ),
+    _on(
+        "/dev/dm-0", "dm-crypt", "encryption, aes-xts-plain64", ("dm-crypt", *_AES),
+        f"{_DM} crypt aes-xts-plain64 {_KEY} 0 /dev/blknull0 0",
+    ),
+    _on(
+        "/dev/dm-0", "dm-crypt.inline", "the same without its workqueues", ("dm-crypt", *_AES),
+        f"{_DM} crypt aes-xts-plain64 {_KEY} 0 /dev/blknull0 0 2 no_read_workqueue"
+        " no_write_workqueue",
+    ),
+    _on("/dev/md0", "raid0", "md of level 0, two devices", ("raid0",),
+        *_md("raid0", "chunk_size 65536")),
+    _on("/dev/md0", "raid1", "md of level 1, two devices", ("raid1",),
+        *_md("raid1", "resync_start none", f"component_size {_SECTORS // 2}")),
+    _on("/dev/loop0", "loop", "a loop device with direct I/O", ("loop",),
+        "loop /dev/loop0 /dev/blknull0"),
+)  # fmt: skip
+
+# File systems keep their metadata, so they are made on a device that stores what is written. When
+# all metadata that I/O takes are in memory, it stores nothing more, so that data cost nothing.
+_STORE = "/sys/kernel/config/blknull/store"
+_STORED = "/dev/blknull0"
+_FILE = "/mnt/file"
+_BLKNULL_CONFIGFS = Module("blknull", (("nr_devices", "0"),))
+_WITH_STORE = (
+    "mount configfs /sys/kernel/config", f"mkdir {_STORE}", f"write {_STORE}/size_mb 512",
+    # With bypass at first, it claims NOWAIT.
+    f"write {_STORE}/memory_backed 1", f"write {_STORE}/bypass 1", f"write {_STORE}/power 1",
+)  # fmt: skip
+_BARE = tuple(
+    Rung(
+        f"bare.{name}", f"{about}, on the device that file systems lie on", options, batch,
+        _STORED, modules=(_BLKNULL_CONFIGFS,), begin=_WITH_STORE, alone=True,
+    )
+    for name, about, options, batch in _SHAPES
+    if name in ("pread", "uring")
+)  # fmt: skip
+
+# Name, package, program and its options, modules.
+_CRC = ("crc32c_generic?", "crc32c-intel?")
+_FILE_SYSTEMS = (
+    ("ext4", "e2fsprogs", "mkfs.ext4", "-q -E lazy_itable_init=0,lazy_journal_init=0", ("ext4",)),
+    ("xfs", "xfsprogs", "mkfs.xfs", "-q -K", ("xfs",)),
+    ("btrfs", "btrfs-progs", "mkfs.btrfs", "-q -K", ("btrfs",)),
+)
+
+
+def _file(fs: tuple[str, str, str, str, tuple[str, ...]], shape: str) -> Rung:
+    """A file on a file system."""
+    name, package, program, options, modules = fs
+    direct = f"--direct=1 --filename={_FILE} --size=1m --cpus_allowed=0 --output-format=json"
+    # Twice: what the first run lays out is written over with what the program has in its memory.
+    fill = f"/bin/ioloop --ioengine=sync {direct} --bs=1m --number_ios=1 --rounds=1 --rw"
+    begin = (
+        *_WITH_STORE, f"write {_STORE}/bypass 0",
+        f"run mkfs /bin/{program} {options} {_STORED}",
+        "mkdir /mnt", f"mount {name} /mnt {_STORED}", f"run fill {fill}=write", "sync",
+        f"run warm {fill}=read",
+    )  # fmt: skip
+    if shape == "buf":
+        about, given, batch, base = "pread and pwrite, cached", _BUFFERED, 1, "buf.pread"
+    else:
+        about, given, batch = next((w, o, n) for key, w, o, n in _SHAPES if key == shape)
+        begin, base = (*begin, f"write {_STORE}/bypass 1"), f"bare.{shape}"
+    own = tuple(
+        Module(module.removesuffix("?"), optional=module[-1] == "?") for module in (*_CRC, *modules)
+    )
+    return Rung(
+        f"{name}.{shape}", f"a file on {name}: {about}", given, batch, _FILE,
+        modules=(_BLKNULL_CONFIGFS, *own), tools=((package, program),), begin=begin,
+        base=base, alone=True,
+    )  # fmt: skip
+
+
+_LAYERS = (
+    *_DEVICES,
+    Rung(
+        "partition.pread", "a partition of null_blk", ("--ioengine=sync", "--direct=1"),
+        target="/dev/nullb0p1", modules=(_NULL_BLK,),
+        begin=("partition /dev/nullb0 1 2048 65536",), base="nullb.pread", alone=True,
+    ),
+    *(_file(fs, shape) for fs in _FILE_SYSTEMS for shape in ("pread", "uring", "buf")),
+)  # fmt: skip
+
 RUNGS = (
     *_LADDER,
     *(
@@ -298,4 +434,6 @@ RUNGS = (
         )
         for name, about, options, batch in _REQUESTS
     ),
+    *_BARE,
+    *_LAYERS,
 )

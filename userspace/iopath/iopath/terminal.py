@@ -292,11 +292,9 @@ def show_rungs(rungs: Sequence[Rung], console: Console) -> None:
         ops = ", ".join(op for op in rung.ops(OPS) if op != "none")
         table.row(rung.name, ops, ", ".join(rung.requires), rung.about)
     _print(console, table)
-    ladder = {rung.name for rung in select([])}
-    others = {rung.name.partition(".")[0]: None for rung in rungs if rung.name not in ladder}
-    if others:
-        names = " and ".join(f"{family}.*" for family in others)
-        _print_text(console, f"{names} are measured only if --rung names them.")
+    ladder = [rung.name for rung in select([])]
+    text = f"Rungs after {ladder[-1]} are measured only if --rung names them."
+    _print_text(console, text)
 
 
 def show_scaling(records: Sequence[dict[str, Any]], console: Console) -> None:

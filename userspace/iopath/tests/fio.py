@@ -4,11 +4,12 @@ which the package leaves out, from the package's source. All of it cached."""
 
 from pathlib import Path
 
-from guest_files import SUITE, package
+from guest_files import package
 
 from iopath import process
 from iopath.errors import IopathError
 from iopath.measure import Session
+from iopath.packages import SUITE
 
 
 def program(session: Session) -> tuple[str, dict[str, bytes]]:

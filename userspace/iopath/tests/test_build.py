@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iopath.apt import Apt
-from iopath.build import _tree_inputs, _unpack, build, debug_info
+from iopath.build import _tree_inputs, build, debug_info, unpack
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError
 from iopath.guest import command
@@ -41,10 +41,10 @@ def deb(tmp_path: Path) -> Path:
 
 
 def test_unpacked_whole(deb: Path, tmp_path: Path) -> None:
-    _unpack(deb, tmp_path / "all")
+    unpack(deb, tmp_path / "all")
     assert (tmp_path / "all/usr/lib/two").stat().st_size == SIZE
     assert list((tmp_path / "all/boot").iterdir()) == []
-    _unpack(deb, tmp_path / "some", only=["./boot/vmlinuz*", "*/none/*"])
+    unpack(deb, tmp_path / "some", only=["./boot/vmlinuz*", "*/none/*"])
     files = [path.name for path in (tmp_path / "some").rglob("*") if path.is_file()]
     assert files == ["vmlinuz-1"]
 
@@ -58,7 +58,7 @@ def test_tar_that_is_killed_is_no_success(
     resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE // 2, limits[1]))
     try:
         with pytest.raises(IopathError, match=r"cannot unpack x\.deb: tar ended with status -25"):
-            _unpack(deb, tmp_path / "all", only=only)
+            unpack(deb, tmp_path / "all", only=only)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
@@ -67,7 +67,7 @@ def test_tar_that_is_killed_is_no_success(
 def test_a_truncated_package_is_refused(deb: Path, tmp_path: Path, only: list[str] | None) -> None:
     os.truncate(deb, deb.stat().st_size - SIZE)
     with pytest.raises(IopathError, match=r"cannot unpack x\.deb: "):
-        _unpack(deb, tmp_path / "all", only=only)
+        unpack(deb, tmp_path / "all", only=only)
 
 
 # Trees.

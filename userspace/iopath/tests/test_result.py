@@ -266,7 +266,8 @@ def test_sizes(size: int, text: str) -> None:
 
 
 def test_rungs_by_pattern() -> None:
-    assert select([]) == [rung for rung in RUNGS if not rung.name.startswith(("mq.", "nullb."))]
+    names = [rung.name for rung in RUNGS]
+    assert select([]) == list(RUNGS[: names.index("splice") + 1])
     assert select(["*"]) == list(RUNGS)
     assert [rung.name for rung in select(["dio.aio.*", "syscall"])][:2] == ["syscall", "dio.aio.1"]
     with pytest.raises(UsageError, match="unknown rung 'raw': did you mean"):

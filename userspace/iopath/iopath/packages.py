@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of Debian packages for a guest, such as mkfs, with the libraries that they need."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from iopath import process
+from iopath.apt import Apt
+from iopath.build import unpack
+from iopath.cache import Cache
+from iopath.errors import IopathError
+from iopath.rungs import Rung
+
+SUITE = "bookworm"  # the same programs on every kernel
+_LIBRARIES = "lib/x86_64-linux-gnu"
+_LOADER = "lib64/ld-linux-x86-64.so.2"
+
+
+def equipped(rungs: Sequence[Rung], cache: Cache, apt: Apt) -> list[Rung]:
+    """*rungs* with the files of the packages that they need."""
+    wanted = dict.fromkeys(tool for rung in rungs for tool in rung.tools)
+    found = {tool: files(cache, apt, *tool)[1] for tool in wanted}
+
+    def whole(rung: Rung) -> Rung:
+        parts = [item for tool in rung.tools for item in found[tool].items()]
+        return replace(rung, files=tuple(dict(parts).items()))
+
+    return [whole(rung) for rung in rungs]
+
+
+def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[str, Path]]:
+    """A package's version, and the files that its *programs* need in a guest, by their paths there:
+    the programs are in bin."""
+    debs = apt.closure([name], SUITE)
+    version = next(deb.split("_")[1] for deb in debs if deb.startswith(f"{name}_"))
+
+    def make(folder: Path) -> None:
+        apt.download([name], SUITE, closure=True, progress=lambda part: None)
+        root = folder / "root"
+        for link in ("bin", "lib", "lib64", "sbin"):
+            (root / "usr" / link).mkdir(parents=True)
+            (root / link).symlink_to(f"usr/{link}")
+        for deb in debs:
+            unpack(apt.deb(deb), root)
+        for part in (_LIBRARIES, "lib64", "bin"):
+            (folder / "files" / part).mkdir(parents=True)
+        shutil.copyfile(root / _LIBRARIES / "ld-linux-x86-64.so.2", folder / "files" / _LOADER)
+        for program in programs:
+            places = [root / "usr" / part / program for part in ("bin", "sbin")]
+            found = next((place for place in places if place.exists()), None)
+            if found is None:
+                raise IopathError(f"the package {name} has no {program}")
+            shutil.copyfile(found, folder / "files/bin" / program)
+            for library in _needed(root, found):
+                shutil.copyfile(library, folder / "files" / _LIBRARIES / library.name)
+        shutil.rmtree(root)
+
+    entry = cache.entry("programs", {"debs": debs, "programs": programs}, make) / "files"
+    return version, {
+        str(path.relative_to(entry)): path for path in sorted(entry.rglob("*")) if path.is_file()
+    }
+
+
+def _needed(root: Path, program: Path) -> list[Path]:
+    """All libraries that *program* is linked with, and those that they need."""
+    known: dict[str, Path] = {}
+    left = [program]
+    while left:
+        text = subprocess.run(
+            [process.need("readelf", "binutils"), "-d", left.pop()],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
+            if name in known:
+                continue
+            places = [root / _LIBRARIES / name, *(root / _LIBRARIES).glob(f"*/{name}")]
+            found = next((place for place in places if place.exists()), None)
+            if found is None:
+                raise IopathError(f"no package that {program.name} depends on has {name}")
+            known[name] = found
+            left.append(found)
+    return list(known.values())
