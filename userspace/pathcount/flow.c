@@ -78,9 +78,9 @@ static struct {
 	struct round round;
 	const uint64_t *insn_counter;
 	uint64_t insns_before;		/* when @block began */
-	uint64_t reads;			/* since then */
-	uint64_t writes;
+	struct tally tally;		/* since then */
 	uint64_t string;
+	size_t string_size;
 	uint64_t access_insn;		/* count of instructions at the last */
 	struct block *block;
 	uint64_t slot;
@@ -243,9 +243,17 @@ found:
 	return rec;
 }
 
+static void add(struct tally *sum, const struct tally *tally)
+{
+	sum->times += tally->times;
+	sum->reads += tally->reads;
+	sum->writes += tally->writes;
+	sum->strings += tally->strings;
+}
+
 /* The first @executed instructions of a block ran once (or did not: -1). */
-static void account(struct block *block, unsigned int executed, int times,
-		    uint64_t reads, uint64_t writes)
+static void account(struct block *block, unsigned int executed,
+		    const struct tally *tally)
 {
 	struct node *node = top()->node;
 	struct context *context = &now.region->contexts[node->context];
@@ -259,24 +267,30 @@ static void account(struct block *block, unsigned int executed, int times,
 		rec->next_touched = now.touched;
 		now.touched = rec;
 	}
-	rec->round.times += times;
-	rec->round.reads += reads;
-	rec->round.writes += writes;
-	now.round.instructions += (int64_t)times * executed;
+	add(&rec->round, tally);
+	now.round.instructions += tally->times * executed;
 	if (is_kernel(block->addr))
-		context->kernel += (int64_t)times * executed;
+		context->kernel += tally->times * executed;
 	else
-		context->user += (int64_t)times * executed;
+		context->user += tally->times * executed;
 	if (now.lines)
 		touch_range(block->addr, insn_pc(block, executed) -
 			    block->addr, false);
 }
 
+/* Of @from, so many instructions ran, and not as many as were counted. */
+static void recount(const struct departure *from, unsigned int executed)
+{
+	static const struct tally back = { .times = -1 }, once = { .times = 1 };
+
+	account(from->block, from->executed, &back);
+	account(from->block, executed, &once);
+}
+
 /* The last instruction of @from was only tried: it is yet to be executed. */
 static void retract(const struct departure *from)
 {
-	account(from->block, from->executed, -1, 0, 0);
-	account(from->block, from->executed - 1, 1, 0, 0);
+	recount(from, from->executed - 1);
 }
 
 /* The call tree. */
@@ -433,8 +447,7 @@ static void resume(const struct departure *from, uint64_t pc)
 		 * QEMU took a device access out of the block and completed
 		 * it; then came an interrupt.
 		 */
-		account(block, from->executed, -1, 0, 0);
-		account(block, from->begun, 1, 0, 0);
+		recount(from, from->begun);
 	} else if (from->begun < block->nr || block->last_kind == INSN_TRAP) {
 		now.round.faults++;
 	} else if (was_tried(from, pc)) {
@@ -649,9 +662,9 @@ void flow_stack_slot(uint64_t slot)
 void flow_access(uint64_t addr, size_t size, bool write)
 {
 	if (write)
-		now.writes++;
+		now.tally.writes++;
 	else
-		now.reads++;
+		now.tally.reads++;
 	now.access_insn = *now.insn_counter;
 	if (now.lines)
 		touch_range(addr, size, true);
@@ -659,10 +672,12 @@ void flow_access(uint64_t addr, size_t size, bool write)
 
 /**
  * flow_string_access() - it was a repeated string instruction's
+ * @size: its size in bytes
  */
-void flow_string_access(void)
+void flow_string_access(size_t size)
 {
 	now.string++;
+	now.string_size = size;
 }
 
 /**
@@ -673,8 +688,7 @@ void flow_resume(struct block *block)
 {
 	now.block = block;
 	now.insns_before = *now.insn_counter;
-	now.reads = 0;
-	now.writes = 0;
+	now.tally = (struct tally){ .times = 1 };
 	now.string = 0;
 }
 
@@ -712,7 +726,11 @@ void flow_step(uint64_t pc, struct block *next)
 	} else {
 		again = true;
 	}
-	account(block, from.executed, 1, now.reads, now.writes);
+	/* An iteration that faults halfway is begun anew. */
+	if (now.string && block->accesses)
+		now.tally.strings = now.string / block->accesses *
+				    now.string_size;
+	account(block, from.executed, &now.tally);
 	if (loaded_task)
 		switch_task(pc);
 	if (!again) {
@@ -821,9 +839,7 @@ void flow_end(void)
 
 		if (keep)
 			keep_sample(round, rec);
-		sum->times += rec->round.times;
-		sum->reads += rec->round.reads;
-		sum->writes += rec->round.writes;
+		add(sum, &rec->round);
 		rec->round = (struct tally){ 0 };
 		rec->touched = false;
 	}

@@ -56,11 +56,13 @@ struct block {
  * @times:	executions
  * @reads:	memory reads in them
  * @writes:	memory writes
+ * @strings:	bytes of repeated string instructions
  */
 struct tally {
 	uint64_t times;
 	uint64_t reads;
 	uint64_t writes;
+	uint64_t strings;
 };
 
 /**
@@ -268,7 +270,7 @@ int flow_median_round(const struct region *region);
 void flow_step(uint64_t pc, struct block *next);
 void flow_resume(struct block *block);
 void flow_access(uint64_t addr, size_t size, bool write);
-void flow_string_access(void);
+void flow_string_access(size_t size);
 void flow_stack_slot(uint64_t slot);
 void flow_stack_saved(uint64_t where);
 void flow_stack_loaded(uint64_t where);

@@ -156,7 +156,7 @@ static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		      uint64_t addr, void *udata)
 {
 	access_cb(vcpu, meminfo, addr, udata);
-	flow_string_access();
+	flow_string_access(1u << qemu_plugin_mem_size_shift(meminfo));
 }
 
 static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -420,10 +420,7 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	if (insn.kind == INSN_CALL || insn.kind == INSN_CALL_IND)
 		flat_note_call(pc);
 	block->target = insn.target;
-	block->falls_through = insn.kind == INSN_PLAIN ||
-			       insn.kind == INSN_LOCKED ||
-			       insn.kind == INSN_REP ||
-			       insn.kind == INSN_BRANCH;
+	block->falls_through = x86_falls_through(insn.kind);
 	block->accesses = insn.accesses;
 	block->next = *bucket;
 	*bucket = block;

@@ -15,7 +15,7 @@
 #include "report.h"
 #include "shared.h"
 
-#define FORMAT_VERSION	1
+#define FORMAT_VERSION	2
 
 static const char *const node_kinds[] = {
 	[NODE_ROOT]	= "root",
@@ -114,9 +114,12 @@ static void write_counts(const struct node *node, const char *name,
 
 		if (is_empty(sum))
 			continue;
-		fprintf(out, "%s[%d,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+		fprintf(out, "%s[%d,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64,
 			comma, rec->block->id, rec->executed, sum->times,
 			sum->reads, sum->writes);
+		if (sum->strings)
+			fprintf(out, ",%" PRIu64, sum->strings);
+		fputc(']', out);
 		comma = ",";
 	}
 	fputc(']', out);

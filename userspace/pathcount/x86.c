@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Decoding of x86-64 instructions, as far as control flow, locks and repeated
- * string instructions go. QEMU has found the length already, so what matters
- * is past the prefixes: the opcode, sometimes ModRM, and a displacement that
- * is always last.
+ * Decoding of x86-64 instructions, as far as control flow, locks, repeated
+ * string instructions and instructions that cost far more than others go. QEMU
+ * has found the length already, so what matters is past the prefixes: the
+ * opcode, sometimes ModRM, and a displacement that is always last.
  */
 #include <string.h>
 
@@ -23,9 +23,67 @@ static uint64_t target(const uint8_t *bytes, size_t len, uint64_t pc,
 	return pc + len + disp32;
 }
 
-static enum insn_kind decode_0f(const uint8_t *op, size_t left)
+static bool is_register(uint8_t modrm)
 {
-	switch (left ? op[0] : 0) {
+	return modrm >> 6 == 3;
+}
+
+/* The field of ModRM that selects the instruction in a group. */
+static unsigned int group_field(uint8_t modrm)
+{
+	return modrm >> 3 & 7;
+}
+
+static enum insn_kind decode_0f01(uint8_t modrm)
+{
+	switch (modrm) {
+	case 0xc6:	/* wrmsrns */
+		return INSN_MSR;
+	case 0xe8:	/* serialize */
+		return INSN_SERIAL;
+	case 0xf9:	/* rdtscp */
+		return INSN_TIMESTAMP;
+	}
+	if (is_register(modrm))
+		return INSN_PLAIN;
+	switch (group_field(modrm)) {
+	case 2:		/* lgdt */
+	case 3:		/* lidt */
+	case 7:		/* invlpg */
+		return INSN_SERIAL;
+	default:
+		return INSN_PLAIN;
+	}
+}
+
+/* @mandatory: a prefix makes it another instruction. */
+static enum insn_kind decode_0f(const uint8_t *op, size_t left, bool mandatory)
+{
+	uint8_t modrm = left > 1 ? op[1] : 0;
+
+	switch (left ? op[0] : 0xff) {
+	case 0x00:	/* lldt, ltr */
+		return group_field(modrm) == 2 || group_field(modrm) == 3 ?
+			INSN_SERIAL : INSN_PLAIN;
+	case 0x01:
+		return decode_0f01(modrm);
+	case 0x08:	/* invd */
+	case 0x09:	/* wbinvd */
+	case 0x22:	/* mov to a control register */
+	case 0x23:	/* mov to a debug register */
+	case 0xa2:	/* cpuid */
+		return INSN_SERIAL;
+	case 0x30:	/* wrmsr */
+	case 0x32:	/* rdmsr */
+		return INSN_MSR;
+	case 0x31:	/* rdtsc */
+	case 0x33:	/* rdpmc */
+		return INSN_TIMESTAMP;
+	case 0x38:	/* invpcid */
+		return modrm == 0x82 ? INSN_SERIAL : INSN_PLAIN;
+	case 0xae:	/* lfence, mfence, sfence */
+		return is_register(modrm) && group_field(modrm) >= 5 &&
+		       !mandatory ? INSN_FENCE : INSN_PLAIN;
 	case 0x05:
 	case 0x34:
 		return INSN_SYSCALL;
@@ -46,7 +104,7 @@ static enum insn_kind decode_0f(const uint8_t *op, size_t left)
 /* Group 5: the reg field of ModRM selects the instruction. */
 static enum insn_kind decode_ff(const uint8_t *modrm, size_t left)
 {
-	switch (left ? modrm[0] >> 3 & 7 : 0) {
+	switch (left ? group_field(modrm[0]) : 0) {
 	case 2:
 	case 3:
 		return INSN_CALL_IND;
@@ -68,7 +126,7 @@ static enum insn_kind decode_ff(const uint8_t *modrm, size_t left)
 void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 		struct insn *insn)
 {
-	bool lock = false, rep = false, prefix = true;
+	bool lock = false, rep = false, data16 = false, prefix = true;
 	size_t i = 0;
 
 	*insn = (struct insn){ .kind = INSN_PLAIN };
@@ -86,7 +144,12 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 		case 0x36:
 		case 0x3e:
 		case 0x40 ... 0x4f:	/* REX */
-		case 0x64 ... 0x67:
+		case 0x64:
+		case 0x65:
+		case 0x67:
+			break;
+		case 0x66:
+			data16 = true;
 			break;
 		default:
 			prefix = false;
@@ -100,11 +163,14 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 	}
 	switch (bytes[i]) {
 	case 0x0f:
-		insn->kind = decode_0f(bytes + i + 1, len - i - 1);
+		insn->kind = decode_0f(bytes + i + 1, len - i - 1,
+				       rep || data16);
 		if (insn->kind == INSN_BRANCH)
 			insn->target = target(bytes, len, pc, 4);
 		break;
 	case 0x6c ... 0x6f:
+		insn->kind = INSN_PORT;
+		/* fallthrough */
 	case 0xaa ... 0xaf:
 		if (rep) {
 			insn->kind = INSN_REP;
@@ -124,7 +190,7 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 		break;
 	case 0x86:
 	case 0x87:	/* xchg locks by itself, with memory */
-		if (i + 1 < len && bytes[i + 1] >> 6 != 3)
+		if (i + 1 < len && !is_register(bytes[i + 1]))
 			insn->kind = INSN_LOCKED;
 		break;
 	case 0xc2:
@@ -143,6 +209,10 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 	case 0xcf:
 		insn->kind = INSN_IRET;
 		break;
+	case 0xe4 ... 0xe7:	/* in, out */
+	case 0xec ... 0xef:
+		insn->kind = INSN_PORT;
+		break;
 	case 0xe8:
 		insn->kind = INSN_CALL;
 		insn->target = target(bytes, len, pc, 4);
@@ -158,6 +228,28 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 	case 0xff:
 		insn->kind = decode_ff(bytes + i + 1, len - i - 1);
 		break;
+	}
+}
+
+/**
+ * x86_falls_through() - may the next instruction be the one behind it?
+ * @kind: the kind of an instruction
+ */
+bool x86_falls_through(enum insn_kind kind)
+{
+	switch (kind) {
+	case INSN_JUMP:
+	case INSN_JUMP_IND:
+	case INSN_CALL:
+	case INSN_CALL_IND:
+	case INSN_RET:
+	case INSN_SYSCALL:
+	case INSN_SYSRET:
+	case INSN_IRET:
+	case INSN_TRAP:
+		return false;
+	default:
+		return true;
 	}
 }
 

@@ -25,6 +25,11 @@ enum insn_kind {
 	INSN_SYSRET	= 'y',	/* sysret, sysexit */
 	INSN_IRET	= 'i',
 	INSN_TRAP	= 't',	/* int, int3, ud: raises when it executes */
+	INSN_TIMESTAMP	= 'T',	/* rdtsc, rdtscp, rdpmc */
+	INSN_SERIAL	= 'S',	/* serialises the CPU; iret does, too */
+	INSN_MSR	= 'M',	/* rdmsr, wrmsr, wrmsrns */
+	INSN_PORT	= 'P',	/* in, out, ins, outs */
+	INSN_FENCE	= 'F',	/* lfence, mfence, sfence */
 };
 
 /**
@@ -41,6 +46,7 @@ struct insn {
 
 void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 		struct insn *insn);
+bool x86_falls_through(enum insn_kind kind);
 bool x86_entry_shape(const uint8_t *bytes, size_t len);
 bool x86_pauses(const uint8_t *bytes, size_t len);
 bool x86_saves_stack(const uint8_t *bytes, size_t len);

@@ -12,14 +12,14 @@ from functools import cached_property
 
 from iopath.comparison import FunctionChange, LayerChange, LongRunChange
 from iopath.layers import Layers
-from iopath.profiles import COUNTS, ExactProfile
+from iopath.profiles import COSTLY, COUNTS, ExactProfile
 from iopath.result import ExactRecord, Result
 from iopath.symbols import Symbol, plain
 
 Renamed = Mapping[str, str]  # plain names that the other kernel lacks, each with the newer name
 
 _Counts = dict[str, float]
-_NOTHING: _Counts = dict.fromkeys(COUNTS, 0.0)
+_NOTHING: _Counts = dict.fromkeys((*COUNTS, *COSTLY), 0.0)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Pair:
 
     @cached_property
     def changes(self) -> _Counts:
-        return {name: round(self.after[name] - self.before[name], 4) for name in COUNTS}
+        return {name: round(count - self.before[name], 4) for name, count in self.after.items()}
 
     @property
     def name(self) -> str:
@@ -57,9 +57,10 @@ class Pair:
 
 
 class _Side:
-    """The functions of one profile, each under the name that they are compared by."""
+    """The functions of one profile, each under the name that they are compared by, and their
+    *names* counts."""
 
-    def __init__(self, profile: ExactProfile, renamed: Renamed) -> None:
+    def __init__(self, profile: ExactProfile, renamed: Renamed, names: Sequence[str]) -> None:
         self.counts: dict[Symbol, _Counts] = defaultdict(_NOTHING.copy)
         self.called: dict[Symbol, Symbol] = {}
         self.layers: dict[Symbol, str] = {}
@@ -68,8 +69,8 @@ class _Side:
             name = plain(function.name)
             key = Symbol(renamed.get(name, name), function.module)
             counts = self.counts[key]
-            for count in COUNTS:
-                counts[count] += getattr(function, count)
+            for count in names:
+                counts[count] += function.count(count)
             if function.instructions >= largest[key]:
                 largest[key] = function.instructions
                 self.called[key] = function.symbol
@@ -78,7 +79,9 @@ class _Side:
 
 def pair(before: ExactProfile, after: ExactProfile, renamed: Renamed) -> list[Pair]:
     """The functions of two profiles, those that changed most first."""
-    one, two = _Side(before, renamed), _Side(after, renamed)
+    counted = before.costly is not None and after.costly is not None
+    names = (*COUNTS, *COSTLY) if counted else COUNTS
+    one, two = _Side(before, renamed, names), _Side(after, renamed, names)
     alike = _alike(one, two)
     taken = set(alike.values())
     pairs = []

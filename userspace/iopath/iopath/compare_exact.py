@@ -7,6 +7,7 @@ from typing import Any
 
 from iopath import attribution, labels, noise
 from iopath.comparison import (
+    COSTLY_SUM,
     LONG_RUN,
     ExactChange,
     ExactComparison,
@@ -16,7 +17,7 @@ from iopath.comparison import (
     percent,
 )
 from iopath.layers import Layers
-from iopath.profiles import ExactProfile
+from iopath.profiles import COSTLY, COSTLY_INSTRUCTIONS, ExactProfile
 from iopath.result import ExactRecord, ExactResult, Key, Row
 
 # Differences of instructions per I/O that mean nothing.
@@ -42,8 +43,15 @@ METRICS: dict[str, tuple[str, ...]] = {
     "data lines": ("data_user", "data_kernel"),
 }
 
+# The metrics of what is costly, each with the counts that it adds up.
+_COSTLY = {
+    COSTLY_SUM: COSTLY_INSTRUCTIONS,
+    **{name.replace("_", " "): (name,) for name in COSTLY},
+}
+METRICS |= dict.fromkeys(_COSTLY, ())
+
 # Expensive instructions: one more is shown whatever the sum is.
-_EXPENSIVE = ("instructions", "locked", "indirect")
+_EXPENSIVE = ("instructions", "locked", "indirect", *COSTLY)
 
 
 def incomparable(results: Sequence[tuple[str, ExactResult]]) -> list[str]:
@@ -217,6 +225,8 @@ def _metrics(
     """
     found = {}
     for name, lines in METRICS.items():
+        if name in _COSTLY and (before.costly is None or after.costly is None):
+            continue
         one, other = (_metric(profile, name) for profile in (before, after))
         own = _line_noise((before, after), lines) if lines else instructions_noise
         difference = round(other - one, 4)
@@ -241,7 +251,7 @@ def _metric(profile: ExactProfile, name: str) -> float:
     lines = METRICS[name]
     if lines:
         return round(sum(profile.lines[part] for part in lines), 4)
-    return getattr(profile, name)
+    return round(sum(map(profile.count, _COSTLY.get(name, (name,)))), 4)
 
 
 def _line_noise(profiles: Sequence[ExactProfile], lines: Sequence[str]) -> float | None:

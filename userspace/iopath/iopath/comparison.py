@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from iopath.profiles import COSTLY
 from iopath.result import Figure, Key, OfRung
 
 # Metrics of the long run, and the figure of a record that each one is. They are compared on their
 # own: the median of short rounds does not show what they add.
 LONG_RUN = {"mean": "mean", "with deferred work": "with_deferred"}
+
+# The metric that adds up the instructions that cost far more than others.
+COSTLY_SUM = "costly"
+
+# Metrics that are shown even if the number of instructions is the same.
+EXPENSIVE = ("locked", "indirect", *(name.replace("_", " ") for name in COSTLY))
 
 
 def percent(before: float, after: float) -> float | None:
@@ -135,6 +142,15 @@ class ExactChange(Change):
         return [name for name, part in self.metrics.items() if part.telling]
 
     @property
+    def expensive(self) -> dict[str, float]:
+        """The changes of the metrics of expensive instructions, without those that are noise."""
+        return {
+            name: self.metrics[name].difference
+            for name in EXPENSIVE
+            if name in self.metrics and self.metrics[name].verdict in ("more", "fewer")
+        }
+
+    @property
     def is_explained(self) -> bool:
         """Whether it is worth showing the functions: the sum changed, or they cancel each other."""
         return bool(self.functions) and (self.verdict in ("longer", "shorter") or self.moved)
@@ -148,7 +164,10 @@ class ExactChange(Change):
 
     @property
     def judged_too(self) -> Sequence[str]:
-        return [name for name in LONG_RUN if name not in self.metrics or self.metrics[name].telling]
+        long_run = [
+            name for name in LONG_RUN if name not in self.metrics or self.metrics[name].telling
+        ]
+        return [*long_run, *([COSTLY_SUM] if COSTLY_SUM in self.metrics else [])]
 
 
 @dataclass(kw_only=True)

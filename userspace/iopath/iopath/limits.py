@@ -108,8 +108,10 @@ def _exceeds(base: str, name: str, rung: RungChange, metric: str, allowed: float
     if metric != "instructions":
         change = change.metric(metric)
         if change is None:
-            lacks = "long run" if metric in LONG_RUN else "profile"
-            raise IopathError(f"cannot judge {what}: the results have no {lacks}")
+            lacks = "no long run" if metric in LONG_RUN else "no profile"
+            if metric in METRICS and rung.differences[name].metric("locked"):
+                lacks = "profiles that do not count it"
+            raise IopathError(f"cannot judge {what}: the results have {lacks}")
     if change.verdict == "unknown":
         raise IopathError(
             f"cannot judge {what}: the noise is not known: measure with --boots {noise.FEWEST} or"

@@ -99,7 +99,7 @@ def _attribution(change: ExactChange) -> list[str]:
     largest, rest = change.functions[:_LARGEST], change.functions[_LARGEST:]
     table = [
         (part.name, texts.count(part.before), texts.count(part.after),
-         texts.signed(part.difference), part.note)
+         texts.signed(part.difference), ", ".join(texts.notes(part)))
         for part in largest
     ]  # fmt: skip
     if rest:
@@ -110,7 +110,9 @@ def _attribution(change: ExactChange) -> list[str]:
         table.append(("not attributed", "", "", texts.signed(change.unattributed), ""))
     titles = ("function", "before", "after", "difference", "note")
     columns = [list(column) for column in zip(titles, *table, strict=True)]
-    return [*_wrap(f"By layer: {texts.by_layer(change)}."), "", *_table(columns, right=(1, 2, 3))]
+    layers = texts.by_layer(change)
+    head = _wrap(f"By layer: {layers}.") if layers else []
+    return [*head, "", *_table(columns, right=(1, 2, 3))]
 
 
 def _tables(first: list[str], columns: Sequence[list[str]]) -> list[str]:

@@ -8,7 +8,7 @@ from iopath import attribution
 from iopath.comparison import Comparison
 from iopath.layers import Layers
 from iopath.palette import Palette
-from iopath.profiles import Profile
+from iopath.profiles import COSTLY, Profile
 from iopath.result import ExactResult, Result, Row
 from iopath.symbols import Symbol, plain
 
@@ -19,11 +19,13 @@ def data(
     result: Result, comparison: Comparison | None, layers: Layers, palette: Palette
 ) -> dict[str, Any]:
     """The profiles of all rungs and kernels, and how each two of them differ."""
-    profiles = filter(None, (record.profile for record in result.results))
+    profiles = [record.profile for record in result.results if record.profile]
     used = dict.fromkeys(name for profile in profiles for name in profile.layers)
     order = [name for name in layers.names if name in used]
     order = list(dict.fromkeys([*order, *used, "other"]))
-    names = _Names(order, result.counts)
+    columns = {name for profile in profiles for name in profile.columns}
+    counts = [*result.counts, *(name for name in COSTLY if name in columns)]
+    names = _Names(order, counts)
     rows = result.rows()
     base = comparison.base if comparison else result.names[0]
     renamed = _renamed(result, layers) if isinstance(result, ExactResult) else {}
@@ -53,7 +55,7 @@ def data(
         "base": result.names.index(base),
         "profiled": result.profiled,
         "starts": [_start(rows, comparison, name) for name in result.names],
-        "counts": result.counts,
+        "counts": counts,
         "names": names.texts,
         "canonical": names.canonical,
         "layerOf": names.layers,
@@ -89,6 +91,7 @@ def _joined(
                 _small(part.before["instructions"]),
                 _small(part.after["instructions"]),
                 int(part.guessed),
+                {name: part.changes[name] for name in COSTLY if part.changes[name]},
             ]
             for part in pairs
             if part.differs
@@ -140,7 +143,7 @@ class _Names:
             "functions": [
                 [
                     self.number(part.symbol.text, part.layer),
-                    *(_small(getattr(part, count)) for count in self._counts),
+                    *(_small(part.count(count)) for count in self._counts),
                 ]
                 for part in profile.functions
             ],

@@ -17,9 +17,10 @@ from typing import Any
 
 from iopath.errors import IopathError
 from iopath.layers import Layers
+from iopath.profiles import COSTLY, STRING_BYTES
 from iopath.symbols import KERNEL, Symbol, Symbols
 
-FORMAT = 1  # of the plugin's output
+FORMAT = 2  # of the plugin's output
 
 # What an instruction's kind, as the plugin writes it, counts as.
 EVENTS = {
@@ -29,6 +30,14 @@ EVENTS = {
     "branches": "b",
 }
 _ROLES = {letter: [name for name, kinds in EVENTS.items() if letter in kinds] for letter in "LcCJb"}
+_COSTLY = {
+    "T": "timestamps",
+    "S": "serialising",
+    "i": "serialising",
+    "M": "msrs",
+    "P": "ports",
+    "F": "fences",
+}
 
 # Cache lines.
 
@@ -77,6 +86,9 @@ class Counts:
         return {name: round(value * by, 4) for name, value in vars(self).items()}
 
 
+_Costly = dict[str, float]  # counts by name, of those that are not 0
+
+
 @dataclass
 class _Block:
     """A straight run of instructions as the plugin saw it, resolved to functions."""
@@ -85,15 +97,21 @@ class _Block:
     kinds: str
     symbols: list[Symbol]
 
-    def segments(self, executed: int) -> Iterable[tuple[Symbol, Counts]]:
+    def segments(self, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
         """The counts of the first *executed* instructions, by function."""
-        counts: dict[Symbol, Counts] = {}
+        found: dict[Symbol, tuple[Symbol, Counts, _Costly]] = {}
         for symbol, kind in zip(self.symbols[:executed], self.kinds, strict=False):
-            part = counts.setdefault(symbol, Counts())
+            _, part, costly = found.setdefault(symbol, (symbol, Counts(), {}))
             part.instructions += 1
             for role in _ROLES.get(kind, ()):
                 setattr(part, role, getattr(part, role) + 1)
-        return counts.items()
+            if kind in _COSTLY:
+                costly[_COSTLY[kind]] = costly.get(_COSTLY[kind], 0) + 1
+        return list(found.values())
+
+
+def _scaled(costly: _Costly, by: float) -> _Costly:
+    return {name: round(costly[name] * by, 4) for name in COSTLY if costly.get(name)}
 
 
 @dataclass
@@ -122,7 +140,7 @@ class BootProfile:
         self._symbols = symbols
         self._layers = layers
         self._blocks: dict[int, _Block] = {}
-        self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts]]] = {}
+        self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts, _Costly]]] = {}
         self.regions: dict[int, Region] = {}
         self.flats: dict[int, Flat] = {}
         complete = False
@@ -164,10 +182,10 @@ class BootProfile:
         symbols = self._symbols.find_each(addresses)
         self._blocks[record["block"]] = _Block(addresses, record["kinds"], symbols)
 
-    def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts]]:
+    def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
         key = (block, executed)
         if key not in self._segments:
-            self._segments[key] = list(self._blocks[block].segments(executed))
+            self._segments[key] = self._blocks[block].segments(executed)
         return self._segments[key]
 
     def region(self, number: int, ios_per_round: int) -> dict[str, Any]:
@@ -179,15 +197,22 @@ class BootProfile:
             raise IopathError(f"every round of region {number} was interrupted")
         scale = 1 / ios_per_round
         functions: dict[Symbol, Counts] = defaultdict(Counts)
+        costly: dict[Symbol, _Costly] = defaultdict(lambda: defaultdict(float))
         stacks: dict[tuple[str, ...], float] = defaultdict(float)
         paths: dict[int, tuple[str, ...]] = {}
         for number_, node in region.nodes.items():
             own = self._symbols.find(int(node["addr"], 16))
             path = self._path(region, number_, paths)
-            for block, executed, times, reads, writes in node["median"]:
-                for index, (symbol, counts) in enumerate(self._resolve(block, executed)):
+            for block, executed, times, reads, writes, *strings in node["median"]:
+                if strings:
+                    # A string instruction ends its block.
+                    at = self._blocks[block].symbols[executed - 1]
+                    costly[at][STRING_BYTES] += strings[0]
+                for index, (symbol, counts, events) in enumerate(self._resolve(block, executed)):
                     total = functions[symbol]
                     total.add(counts, times)
+                    for name, count in events.items():
+                        costly[symbol][name] += count * times
                     if index == 0:
                         total.reads += reads
                         total.writes += writes
@@ -204,6 +229,7 @@ class BootProfile:
             rows.append(
                 {"name": symbol.name, "module": symbol.module, "layer": layer}
                 | counts.scaled(scale)
+                | ({"costly": _scaled(costly[symbol], scale)} if symbol in costly else {})
             )
         rows.sort(key=lambda row: (-row["instructions"], row["name"]))
         counted = region.rounds[region.median]
@@ -220,6 +246,10 @@ class BootProfile:
             "user": round(user * scale, 4),
             "kernel": round((whole.instructions - user) * scale, 4),
             **whole.scaled(scale),
+            "costly": _scaled(
+                {name: sum(counts.get(name, 0) for counts in costly.values()) for name in COSTLY},
+                scale,
+            ),
             "layers": {
                 name: round(layers[name] * scale, 4)
                 for name in self._layers.names
@@ -237,7 +267,7 @@ class BootProfile:
         found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
         for block, executed, context, times in region.counts:
             of_context = found[context]
-            for symbol, counts in self._resolve(block, executed):
+            for symbol, counts, _ in self._resolve(block, executed):
                 of_context[symbol] += counts.instructions * times
         return found
 
@@ -245,7 +275,7 @@ class BootProfile:
         """How often each instruction of a region was executed per I/O, in its median round."""
         counts: dict[int, float] = defaultdict(float)
         for node in self.regions[number].nodes.values():
-            for block, executed, times, _, _ in node["median"]:
+            for block, executed, times, *_ in node["median"]:
                 for address in self._blocks[block].addresses[:executed]:
                     counts[address] += times / ios_per_round
         return counts

@@ -9,6 +9,12 @@ from iopath.symbols import Symbol
 # The counts of a function in an exact profile.
 COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
 
+# What costs far more than other instructions (Documentation/pathcount.rst). Profiles and functions
+# have only those of them that are not 0.
+STRING_BYTES = "string_bytes"
+COSTLY_INSTRUCTIONS = ("timestamps", "serialising", "msrs", "ports", "fences")
+COSTLY = (*COSTLY_INSTRUCTIONS, STRING_BYTES)
+
 
 @dataclass(kw_only=True)
 class Function:
@@ -22,6 +28,9 @@ class Function:
     def symbol(self) -> Symbol:
         return Symbol(self.name, self.module)
 
+    def count(self, name: str) -> float:
+        return getattr(self, name)
+
 
 @dataclass(kw_only=True)
 class ExactFunction(Function):
@@ -34,6 +43,10 @@ class ExactFunction(Function):
     calls: float
     indirect: float
     branches: float
+    costly: dict[str, float] | None = None
+
+    def count(self, name: str) -> float:
+        return _count(self, name)
 
 
 @dataclass(kw_only=True)
@@ -82,6 +95,7 @@ class ExactProfile:
     functions: list[ExactFunction]
     stacks: list[tuple[str, float]]
     lines: dict[str, float]
+    costly: dict[str, float] | None = None  # not counted, if there are none
     source: list[Source] | None = None
     long_run: list[LongRunFunction] | None = None
     lines_noise: dict[str, float] | None = None
@@ -89,6 +103,14 @@ class ExactProfile:
     @property
     def total(self) -> float:
         return self.instructions
+
+    def count(self, name: str) -> float:
+        return _count(self, name)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the counts that a table has."""
+        return (*COUNTS, *(name for name in COSTLY if self.count(name)))
 
     @property
     def beside(self) -> dict[str, Any]:
@@ -98,6 +120,7 @@ class ExactProfile:
             "faults": self.faults,
             "switches": self.switches,
             "unmatched": self.unmatched_returns,
+            "costly": self.costly or {},
         }
 
 
@@ -122,9 +145,18 @@ class SampledProfile:
         return sum(part.ns for part in self.functions if part.module != "user")
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the counts that a table has."""
+        return ("ns", "samples")
+
+    @property
     def beside(self) -> dict[str, Any]:
         """What is known besides time: nothing."""
         return {}
 
 
 Profile = ExactProfile | SampledProfile
+
+
+def _count(counted: ExactFunction | ExactProfile, name: str) -> float:
+    return (counted.costly or {}).get(name, 0.0) if name in COSTLY else getattr(counted, name)

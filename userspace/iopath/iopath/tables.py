@@ -16,7 +16,7 @@ from iopath.comparison import (
     TimeComparison,
     percent,
 )
-from iopath.profiles import COUNTS, ExactProfile, SampledProfile, Source
+from iopath.profiles import COSTLY, COUNTS, ExactProfile, SampledProfile, Source
 from iopath.result import ExactResult, HardwareResult, Record
 from iopath.samples import COUNTERS
 from iopath.table import Table
@@ -95,17 +95,18 @@ def functions(profile: ExactProfile, top: int) -> Table:
     """The counts of the functions with the most instructions."""
     table = Table("function")
     table.text_column("layer")
-    for name in COUNTS:
-        table.number_column(name, style="" if name == "instructions" else "dim")
+    for name in profile.columns:
+        title = name.replace("_", "\n")
+        table.number_column(title, style="dim" if name in COUNTS[1:] else "")
     for function in profile.functions[:top]:
-        cells = [texts.count(getattr(function, name)) for name in COUNTS]
+        cells = [texts.count(function.count(name)) for name in profile.columns]
         table.row(function.symbol.text, function.layer, *cells)
     rest = profile.functions[top:]
     if rest:
-        cells = [texts.count(sum(getattr(part, name) for part in rest)) for name in COUNTS]
+        cells = [texts.count(sum(part.count(name) for part in rest)) for name in profile.columns]
         table.row(f"{len(rest)} more functions", "", *cells, style="dim")
     table.add_section()
-    cells = [texts.count(getattr(profile, name)) for name in COUNTS]
+    cells = [texts.count(profile.count(name)) for name in profile.columns]
     table.row("all", "", *cells, style="bold")
     return table
 
@@ -257,28 +258,28 @@ def _digest_of_several(
 def metrics(found: ExactComparison, name: str) -> Table | None:
     """The metrics of a kernel that differ by more than the noise; None if there are none."""
     rows = []
-    titles: list[str] = []
     for rung in found.rungs:
         change = rung.differences.get(name)
         parts = change.metrics if change else {}
-        cells = [texts.metric(metric, part) for metric, part in parts.items()]
+        cells = {metric: texts.metric(metric, part) for metric, part in parts.items()}
         # Cache lines within the noise are listed only if something else differs.
-        differs = [part.verdict != "same" for part in parts.values()]
-        if any(cell and more for cell, more in zip(cells, differs, strict=True)):
-            rows.append([rung.title, rung.size, *cells])
-            titles = list(parts)
+        if any(cells[metric] and part.verdict != "same" for metric, part in parts.items()):
+            rows.append((rung, cells))
     if not rows:
         return None
+    titles = dict.fromkeys(
+        metric for _, cells in rows for metric in cells if any(row.get(metric) for _, row in rows)
+    )
     table = Table("rung", "size")
     for metric in titles:
         table.number_column(metric)
-    for row in rows:
-        table.row(*row)
+    for rung, cells in rows:
+        table.row(rung.title, rung.size, *(cells.get(metric, "") for metric in titles))
     return table
 
 
 # The counts of a function that are listed beside its instructions.
-_NAMED = ("locked", "indirect", "reads", "writes")
+_NAMED = (*COSTLY, "locked", "indirect", "reads", "writes")
 
 
 def movers(change: ExactChange, top: int) -> Table:
@@ -288,7 +289,7 @@ def movers(change: ExactChange, top: int) -> Table:
     table.text_column("", joined=True)
     table.text_column("", wraps=True, joined=True)
     for row in change.functions[:top]:
-        name = f"{row.name}, {row.note}" if row.note else row.name
+        name = ", ".join([row.name, *texts.notes(row)])
         table.row(texts.signed(row.difference), row.layer, name)
     rest = change.functions[top:]
     if rest:
@@ -311,9 +312,7 @@ def _attribution(change: ExactChange, top: int, width: int | None) -> Table:
     if not width:
         table.text_column("", wraps=True, joined=True)
     for row in change.functions[:top]:
-        counts = ", ".join(
-            f"{name} {texts.signed(row.counts[name])}" for name in _NAMED if name in row.counts
-        )
+        counts = ", ".join(texts.counts(row, _NAMED))
         figures = [texts.count(row.before), texts.count(row.after), texts.signed(row.difference)]
         notes = [part for part in (row.note, counts) if part]
         if width:

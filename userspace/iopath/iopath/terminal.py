@@ -212,7 +212,8 @@ def _(comparison: ExactComparison, console: Console, top: int | None = None) -> 
                 heading = f": {base} to {name}, {texts.signed(change.difference)}"
                 _heading(rung.title, f"{heading} instructions per I/O", console)
                 _print(console, tables.attribution(change, top, console.width))
-                _print_text(console, f"layers: {texts.by_layer(change)}", "italic")
+                if layers := texts.by_layer(change):
+                    _print_text(console, f"layers: {layers}", "italic")
             for text in change.findings:
                 _heading(rung.title, f": {name}: {text}", console)
             _show_long_run(rung.title, f"{base} to {name}", change, top, console)

@@ -3,11 +3,12 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from iopath.comparison import Change, Comparison, ExactChange, Metric, percent
+from iopath.comparison import Change, Comparison, ExactChange, FunctionChange, Metric, percent
 from iopath.noise import FEWEST
+from iopath.profiles import COSTLY
 from iopath.result import Row
 
 _VERDICTS = {
@@ -126,6 +127,8 @@ def verdict(comparison: Comparison, name: str) -> str:
         if found.verdict in ("longer", "shorter"):
             label = "Worst" if found.verdict == "longer" else "Best"
             return f"{sentence} {label}: {rung.title} {_with_layers(found)}."
+        if isinstance(found, ExactChange) and found.expensive:
+            return f"{sentence} {rung.title}: {expensive(found)}."
     return sentence
 
 
@@ -159,6 +162,25 @@ def share(found: Change) -> str:
     return f"{text}?" if found.verdict == "unknown" else text
 
 
+def counts(row: FunctionChange, names: Iterable[str]) -> list[str]:
+    """How some counts of a function differ."""
+    return [
+        f"{name.replace('_', ' ')} {signed(row.counts[name])}"
+        for name in names
+        if name in row.counts
+    ]
+
+
+def notes(row: FunctionChange) -> list[str]:
+    """What there is to say of a function besides its instructions."""
+    return [*filter(None, [row.note]), *counts(row, COSTLY)]
+
+
+def expensive(found: ExactChange) -> str:
+    """How the counts of expensive instructions differ."""
+    return ", ".join(f"{name} {difference:+,.0f}" for name, difference in found.expensive.items())
+
+
 def top_mover(found: Change) -> str:
     """The layer that moved a figure most in the direction of its change; if the figure is the same,
     what else differs."""
@@ -170,6 +192,8 @@ def top_mover(found: Change) -> str:
     sign = {"longer": 1, "shorter": -1}.get(found.verdict, 0)
     layers = [part for part in found.layers if part.difference * sign > 0] or found.layers
     top = max(layers, key=lambda part: abs(part.difference), default=None)
+    if found.expensive and not (top and abs(top.difference) >= 0.5):
+        return expensive(found)
     return f"{top.layer} {top.difference:+,.0f}" if top else ""
 
 

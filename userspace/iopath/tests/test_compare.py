@@ -5,6 +5,7 @@ import copy
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from conftest import Command
 from rich.console import Console
 from test_charts import COUNTS, a_record, a_result
 
-from iopath import charts, limits, terminal, webpage
+from iopath import charts, limits, terminal, texts, webpage
 from iopath.attribution import relayer
 from iopath.compare import in_order, merge
 from iopath.compare_exact import compare, incomparable
@@ -26,12 +27,13 @@ from iopath.labels import labels
 from iopath.layers import Layers
 from iopath.limits import regressions
 from iopath.markdown import markdown
-from iopath.pathcount import BootProfile, lines_noise
+from iopath.pathcount import FORMAT, BootProfile, lines_noise
+from iopath.profiles import COSTLY
 from iopath.result import Kernel, dump, parse
 from iopath.rungs import Rung
 from iopath.symbols import Symbol, Symbols
 
-Row = tuple[str, str, dict[str, float]]  # a function: its name, its layer and its counts
+Row = tuple[str, str, dict[str, Any]]  # a function: its name, its layer and its counts
 
 
 def profiled(kernel: str, functions: list[Row], **lines: float) -> dict[str, Any]:
@@ -43,12 +45,16 @@ def profiled(kernel: str, functions: list[Row], **lines: float) -> dict[str, Any
         row.update(counts)
     for name in COUNTS:
         profile[name] = sum(row[name] for row in profile["functions"])
+    costly = Counter()
+    for _, _, counts in functions:
+        costly.update(counts.get("costly", {}))
+    profile["costly"] = dict(costly)
     profile["lines"].update(lines)
     profile["lines_noise"] = {**dict.fromkeys(profile["lines"], 0.0), "code_kernel": 10.0}
     return record
 
 
-def row(name: str, instructions: float, layer: str = "block core", **counts: float) -> Row:
+def row(name: str, instructions: float, layer: str = "block core", **counts: Any) -> Row:  # noqa: ANN401
     return name, layer, {"instructions": instructions, **counts}
 
 
@@ -82,10 +88,7 @@ def test_a_locked_increment_is_seen() -> None:
     """One instruction more, which costs twenty: total, metric and function say so."""
     whole = two([row("one", 501.0, locked=3.0), *PLAIN[1:]])
     lines = shown(whole)
-    assert (
-        "rung size mean with deferred work locked indirect reads writes calls branches faults"
-        " switches code lines" in (lines[lines.index("old to new: what else differs per I/O") + 1])
-    )
+    assert lines[lines.index("old to new: what else differs per I/O") + 1] == "rung size locked"
     assert "dio.pread read 4 KiB +1.00" in lines
     assert "one block core 500.00 501.00 +1.00 locked +1.00" in lines
     assert change(whole)["metrics"]["locked"] == {
@@ -274,7 +277,7 @@ def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T large\n{start + 64:x} T small\n")
     output = [
-        {"type": "pathcount", "format": 1},
+        {"type": "pathcount", "format": FORMAT},
         {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [16] * 4, "kinds": "...."},
         {"type": "block", "block": 2, "addr": f"{start + 64:x}", "lens": [8], "kinds": "."},
         {"type": "region", "region": 1, "median_round": 0},
@@ -297,6 +300,77 @@ def test_the_noise_of_data_lines_is_what_boots_differ_by() -> None:
     for record in whole["results"]:
         record["profile"]["lines_noise"] = lines_noise(9.0, boots[:1])
     assert change(whole)["metrics"]["data lines"]["verdict"] == "unknown"
+
+
+# Instructions that cost far more than others.
+
+STAMPED = [row("one", 500.0, locked=2.0, costly={"timestamps": 20.0}), *PLAIN[1:]]
+
+
+def test_time_stamps_instead_of_other_instructions_are_seen(tmp_path: Path) -> None:
+    """As many instructions, of which 20 read the time stamp: verdict, metric and function say so,
+    and the gates close."""
+    whole = two(STAMPED)
+    lines = shown(whole)
+    assert lines[0] == "old to new: 1 rung: 1 the same in sum. dio.pread read: timestamps +20."
+    assert "one block core 500.00 500.00 +0.00 timestamps +20.00" in lines
+    assert "rung size costly timestamps" in lines
+    assert texts.top_mover(compared(whole).rungs[0].differences["new"]) == "timestamps +20"
+    said = "dio.pread read {}: new has 20.00 more than old, {} % is allowed"
+    assert regressions(compared(whole), 100, []) == [said.format("costly", 100)]
+    for metric in ("costly", "timestamps"):
+        found = regressions(compared(whole), None, limited(tmp_path, f'"dio.pread {metric}" = 0'))
+        assert found == [said.format(metric, 0)]
+    assert regressions(compared(whole), None, limited(tmp_path, '"dio.pread fences" = 0')) == []
+    gone = two(PLAIN, STAMPED)
+    assert shown(gone)[0].endswith("dio.pread read: timestamps -20.")
+    assert regressions(compared(gone), 0, []) == []
+    assert "one 500.00 500.00 +0.00 timestamps +20.00" in re.sub(
+        r"[,| ]+", " ", markdown(parse(whole), compared(whole))
+    )
+
+
+def test_string_bytes_are_no_instructions() -> None:
+    """They have a metric of their own, which the sum of costly instructions does not count."""
+    whole = two([row("one", 500.0, locked=2.0, costly={"string_bytes": 4096.0}), *PLAIN[1:]])
+    metrics = change(whole)["metrics"]
+    assert (metrics["string bytes"]["difference"], metrics["costly"]["difference"]) == (4096.0, 0.0)
+    assert "one block core 500.00 500.00 +0.00 string bytes +4,096.00" in shown(whole)
+
+
+def test_what_a_file_does_not_count_is_not_compared(tmp_path: Path) -> None:
+    whole = two(STAMPED)
+    del whole["results"][0]["profile"]["costly"]
+    assert change(whole)["metrics"].keys().isdisjoint({"costly", "timestamps"})
+    assert change(whole)["functions"] == []
+    assert regressions(compared(whole), 0, []) == []
+    with pytest.raises(IopathError, match="costly: the results have profiles that do not count it"):
+        regressions(compared(whole), None, limited(tmp_path, '"dio.pread costly" = 0'))
+
+
+def test_costly_instructions_are_counted_by_function() -> None:
+    """Those of the executed part of a block; of a repeated string instruction, the bytes. An iret
+    serialises the CPU."""
+    start = 0xFFFFFFFF81000000
+    symbols = Symbols(f"{start:x} T one\n{start + 4:x} T other\n")
+    output = [
+        {"type": "pathcount", "format": FORMAT},
+        {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [1] * 8, "kinds": "TF.TiMPR"},
+        {"type": "region", "region": 1, "median_round": 0},
+        {"type": "round", "region": 1, "round": 0, "instructions": 34, "quiet": True, "faults": 0,
+         "switches": 0, "unmatched": 0},
+        {"type": "node", "region": 1, "node": 1, "parent": None, "addr": f"{start:x}",
+         "median": [[1, 8, 3, 5, 5, 24], [1, 5, 2, 0, 0]]},
+        {"type": "end", "errors": []},
+    ]  # fmt: skip
+    profile = BootProfile(map(json.dumps, output), symbols, Layers()).region(1, 2)
+    found = {part["name"]: part["costly"] for part in profile["functions"]}
+    assert found == {
+        "one": {"timestamps": 5.0, "fences": 2.5},
+        "other": {"serialising": 2.5, "msrs": 1.5, "ports": 1.5, "string_bytes": 12.0},
+    }
+    assert profile["costly"] == {**found["one"], **found["other"]}
+    assert list(profile["costly"]) == list(COSTLY)
 
 
 # Functions with another name.

@@ -130,7 +130,7 @@ def read_counts(counts: bytes, symbols: Symbols) -> dict[int, Region]:
             user = sum(user for _, user, _ in record["contexts"])
             regions[record["region"]].user.append(user)
         elif record["type"] == "node":
-            for block, executed, times, _, _ in record["quiet"] + record["disturbed"]:
+            for block, executed, times, *_ in record["quiet"] + record["disturbed"]:
                 if executed and block in entries:
                     calls[entries[block]] += times
             regions[record["region"]].driver = max(calls.values(), default=0)

@@ -9,7 +9,7 @@ import pytest
 from iopath.errors import IopathError
 from iopath.layers import Layers
 from iopath.longrun import LongRuns
-from iopath.pathcount import BootProfile
+from iopath.pathcount import FORMAT, BootProfile
 from iopath.plan import DRAIN, LONG, Run
 from iopath.rungs import select
 from iopath.symbols import Symbols
@@ -47,7 +47,7 @@ def figures(long: dict[str, Any], drained: Rows, clock: int) -> dict[str, Any]:
     an empty loop, and 50 in a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
     lines = [
-        {"type": "pathcount", "format": 1},
+        {"type": "pathcount", "format": FORMAT},
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}

@@ -38,9 +38,11 @@ IMAGE = "arch/x86/boot/bzImage"
 PLANTED = 5
 NOPS = '\tasm volatile("' + "nop\\n\\t" * PLANTED + '");\n'
 
-# As many instructions, of which one is locked, in a cache line that nothing else is in.
+# As many instructions, of which two read the time stamp, and one is locked, in a cache line that
+# nothing else is in.
 COSTLY = """\tstatic unsigned long planted[16] __aligned(128);
-\tasm volatile("nop\\n\\tnop\\n\\tlock incq %0\\n\\tnop\\n\\tnop" : "+m" (planted[0]));
+\tasm volatile("rdtsc\\n\\tnop\\n\\tlock incq %0\\n\\tnop\\n\\trdtsc"
+\t\t     : "+m" (planted[0]) :: "eax", "edx");
 """
 
 TOUCHED = {"dio.pread", "dio.aio.1"}
@@ -193,12 +195,13 @@ def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path)
         # What is planted is as much as the resolution of this metric.
         deferred, _ = metrics.pop("with deferred work", (change["difference"], "same"))
         assert deferred == pytest.approx(change["difference"], abs=0.5), rung
-        one_more = dict.fromkeys(("locked", "reads", "writes"), (1.0, "more"))
-        assert metrics == (one_more if rung in TOUCHED else {}), rung
+        more = dict.fromkeys(("locked", "reads", "writes"), (1.0, "more"))
+        more |= dict.fromkeys(("costly", "timestamps"), (2.0, "more"))
+        assert metrics == (more if rung in TOUCHED else {}), rung
     for rung in TOUCHED:
         lines = found[rung]["metrics"]["data lines"]
         assert abs(lines["difference"] - 1) <= lines["noise"], rung
-    line = rf"{FUNCTION} .*\+{PLANTED}\.00 +locked \+1\.00, reads \+1\.00, writes \+1\.00"
+    line = rf"{FUNCTION} .*\+{PLANTED}\.00 +timestamps \+2\.00, locked \+1\.00, reads \+1\.00, w"
     assert len(re.findall(line, done.stdout)) == len(TOUCHED)
 
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/io.h>
 #include <sys/mman.h>
 #include <sys/reboot.h>
 #include <sys/syscall.h>
@@ -91,6 +92,13 @@ asm(".text\n"
 	"body_long_indirect: mov $4000000, %ecx; lea leaf(%rip), %rdx\n"
 	"1: call *%rdx; dec %ecx; jnz 1b\n"
 	"ret\n"
+	/* 3 + 100 * 11 + 2 + (64 + 1) + 2 + (7 + 1) + 2 = 1182, 64 + 56 bytes */
+	"body_costly: mov $100, %r9d; mov %rbx, %r10; mov %rdi, %r8\n"
+	"1: rdtsc; rdtscp; xor %eax, %eax; cpuid; lfence; mfence; sfence\n"
+	"in $0x80, %al; out %al, $0x80; dec %r9d; jnz 1b\n"
+	"xor %eax, %eax; mov $64, %ecx; rep stosb\n"
+	"mov %r8, %rsi; mov $7, %ecx; rep movsq\n"
+	"mov %r10, %rbx; ret\n"
 	/* 8; 4 reads on 5 lines, 1 write, besides the return's read */
 	"body_lines: xor %eax, %eax; xor %ecx, %ecx\n"
 	"mov (%rdi), %eax; mov 64(%rdi), %eax; mov %eax, 128(%rdi)\n"
@@ -100,7 +108,7 @@ asm(".text\n"
 typedef void body_fn(void *arg);
 body_fn body_loop, body_long, body_calls, body_locked, body_indirect,
 	body_fault, body_fault_call, body_fault_rep, body_rep, body_getppid,
-	body_pingpong, body_retpoline, body_long_indirect, body_lines;
+	body_pingpong, body_retpoline, body_long_indirect, body_costly, body_lines;
 
 /* Ticks from the first rdtsc to the second: the region's and four more. */
 static uint32_t timed(body_fn *body, void *arg)
@@ -195,6 +203,9 @@ int main(int argc, char **argv)
 	pingpong(11, p);
 	run(12, ROUNDS, body_retpoline, NULL, 0);
 	run(13, 2, body_long_indirect, NULL, 0);
+	if (ioperm(0x80, 1, 1))
+		goto out;
+	run(14, ROUNDS, body_costly, p, 0);
 	run(65535, 4, body_lines, p, 0);
 	if (faults) {
 		iopath_mark_end();

@@ -37,6 +37,7 @@ EXPECTED = {
     11: ("body_pingpong", 1204, 10),
     12: ("body_retpoline", 804, 10),
     13: ("body_long_indirect", 20000004, 2),
+    14: ("body_costly", 1183, 10),
     65535: ("body_lines", 9, 4),
 }
 
@@ -85,7 +86,7 @@ class Output:
             executed * times
             for node in self.nodes[region].values()
             for column in columns
-            for _, executed, times, _, _ in node[column]
+            for _, executed, times, *_ in node[column]
             if context in (None, node["context"])
         )
 
@@ -101,7 +102,7 @@ class Output:
         """How many instructions of each kind were executed in user mode."""
         count = collections.Counter()
         for node in self.nodes[region].values():
-            for block, executed, times, _, _ in node[column]:
+            for block, executed, times, *_ in node[column]:
                 if not is_kernel(self.blocks[block]["addr"]):
                     for kind in self.blocks[block]["kinds"][:executed]:
                         count[kind] += times
@@ -112,11 +113,20 @@ class Output:
         rows = [row for node in self.nodes[region].values() for row in node[column]]
         return sum(row[3] for row in rows), sum(row[4] for row in rows)
 
+    def strings(self, region: int, column: str) -> int:
+        """Bytes of repeated string instructions in user mode."""
+        return sum(
+            sum(row[5:])
+            for node in self.nodes[region].values()
+            for row in node[column]
+            if not is_kernel(self.blocks[row[0]]["addr"])
+        )
+
     def times(self, region: int, column: str, addr: int) -> int:
         """How often the instruction at an address was executed."""
         count = 0
         for node in self.nodes[region].values():
-            for block, executed, times, _, _ in node[column]:
+            for block, executed, times, *_ in node[column]:
                 if addr in self.addresses(block, executed):
                     count += times
         return count
@@ -132,7 +142,7 @@ class Output:
         """Distinct cache lines of user code."""
         lines = set()
         for node in self.nodes[region].values():
-            for block, executed, _, _, _ in node[column]:
+            for block, executed, *_ in node[column]:
                 item = self.blocks[block]
                 start = int(item["addr"], 16)
                 end = start + sum(item["lens"][:executed]) - 1
@@ -276,7 +286,7 @@ def check_tree(output: Output, symbols: dict[str, int]) -> list[str]:
         path = output.path(2, node)
         if path[-1] not in (leaf, mid):
             continue
-        for block, executed, times, _, _ in output.nodes[2][node]["median"]:
+        for block, executed, times, *_ in output.nodes[2][node]["median"]:
             if path[-1] in output.addresses(block, executed):
                 calls[tuple(path[path.index(body) :])] += times
     return differs(
@@ -294,10 +304,28 @@ def check_kinds(output: Output) -> list[str]:
         (1, "b", 1000),
         (10, "s", 100),
         (8, "R", 65537),
+        (14, "T", 200),
+        (14, "S", 100),
+        (14, "P", 200),
+        (14, "F", 300),
+        (14, "R", 65 + 8),
     ):
         faults += differs(
             f"{EXPECTED[region][0]}: kind {kind}", output.kinds(region, "median")[kind], count
         )
+    return faults
+
+
+def check_strings(output: Output) -> list[str]:
+    """The bytes of repeated string instructions, over page faults and interrupts, too."""
+    faults = []
+    for region, column, count in (
+        (8, "median", 65536),
+        (9, "disturbed", 2 * 5000000),
+        (14, "median", 64 + 7 * 8),
+        (3, "median", 0),
+    ):
+        faults += differs(EXPECTED[region][0], output.strings(region, column), count)
     return faults
 
 
@@ -412,6 +440,14 @@ def check_end(output: Output, **counts: int) -> list[str]:
     ):
         faults += differs(name, output.end[name], counts.get(name, 0))
     return faults + differs("errors", len(output.end["errors"]), len(counts))
+
+
+def check_decoder(work: Path) -> list[str]:
+    """The kinds of instructions, as the assembler encodes them."""
+    sources = [HERE / "decode.c", HERE.parent / "x86.c"]
+    build(["gcc", "-O2", "-Wall", "-Werror", f"-I{HERE.parent}", "-o", work / "decode", *sources])
+    done = subprocess.run([work / "decode"], text=True, stdout=subprocess.PIPE, check=False)
+    return done.stdout.splitlines() or differs("status", done.returncode, 0)
 
 
 # The guest.
@@ -568,6 +604,7 @@ def main() -> int:
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="pathcount-") as name:
         work = Path(name)
+        tap.check(check_decoder(work), "instructions are decoded")
         symbols = build_initrd(work)
         plugin = args.plugin
         if not plugin:
@@ -615,6 +652,7 @@ def run(
     tap.check(check_unmatched(output), "every return has its call")
     tap.check(check_tree(output, symbols), "the call tree is exact")
     tap.check(check_kinds(output), "kinds of instructions are counted")
+    tap.check(check_strings(output), "bytes of string instructions are counted")
     tap.check(check_faults(output), "page faults are told from interrupts")
     tap.check(check_interrupts(output), "interrupts are told from the task")
     tap.check(check_switches(output), "tasks are told from each other")

@@ -26,6 +26,11 @@ function count(value) {
 	return value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 }
 
+// The name of a count, as a text.
+function spaced(name) {
+	return name.replaceAll("_", " ");
+}
+
 function signed(value) {
 	const text = count(value);
 	if (text === "0.00" || text === "-0.00")
@@ -302,7 +307,7 @@ function profileTables(profile, at) {
 		NAME(title), number(UNIT, own, count, false), number("share", percent, percentText), bars(own, most, false),
 	];
 	const all = { name: "all", counts: sums };
-	const beside = data.counts.slice(1).map((title, place) => ({ ...number(title, (row) => row.counts[place + 1]), look: "number extra" }));
+	const beside = data.counts.slice(1).map((title, place) => ({ ...number(spaced(title), (row) => row.counts[place + 1]), look: "number extra" }));
 	return [
 		table("By layer", columns("layer", layers.length ? own(layers[0]) : 0), filtered(layers, at.find), [all]),
 		...some(filtered(functions, at.find), at, (rows) => table("By function",
@@ -319,8 +324,10 @@ function joined(rung, before, after) {
 		return null;
 	const sides = (first, second) => turned ? [second, first] : [first, second];
 	return {
-		functions: given.functions.map(([one, two, layer, first, second, guessed]) =>
-			({ names: sides(one, two), counts: sides(first, second), layer, guessed })),
+		functions: given.functions.map(([one, two, layer, first, second, guessed, costly]) => ({
+			names: sides(one, two), counts: sides(first, second), layer, guessed,
+			costly: Object.entries(costly).map(([name, by]) => `${spaced(name)} ${signed(turned ? -by : by)}`),
+		})),
 		layers: given.layers.map(([layer, first, second]) => ({ counts: sides(first, second), layer })),
 		unattributed: turned ? -given.unattributed : given.unattributed,
 	};
@@ -344,8 +351,10 @@ function differenceTables(found, before, after, at) {
 	const layers = found.layers
 		.map(({ counts, layer }) => ({ name: data.layers[layer][0], layer, counts, isLayer: true }))
 		.filter((row) => signed(change(row)) !== "0.00").sort(bySize);
-	const functions = found.functions.map(({ names, counts, layer, guessed }) =>
-		({ name: data.names[names[1] < 0 ? names[0] : names[1]], layer, counts, note: noteOf(names, guessed) })).sort(bySize);
+	const functions = found.functions.map(({ names, counts, layer, guessed, costly }) => ({
+		name: data.names[names[1] < 0 ? names[0] : names[1]], layer, counts,
+		note: [noteOf(names, guessed), ...costly].filter(Boolean).join(", "),
+	})).sort(bySize);
 	const most = (rows) => Math.max(0, ...rows.map((row) => Math.abs(change(row))));
 	const difference = {
 		...number("difference", change, signed, false),
@@ -789,6 +798,8 @@ function beyond(before, after, stacks) {
 	}
 	say("exceptions", (profile) => profile.faults);
 	say("switches of task", (profile) => profile.switches);
+	for (const name of data.counts)
+		say(spaced(name), (profile) => profile.costly[name] ?? 0);
 	let text = `Per I/O: ${texts.join(", ")}.`;
 	const unmatched = after.unmatched + (before ? before.unmatched : 0);
 	if (stacks && unmatched)
