@@ -9,7 +9,9 @@ from iopath.comparison import Comparison
 from iopath.layers import Layers
 from iopath.palette import Palette
 from iopath.profiles import COSTLY, Profile
-from iopath.result import ExactResult, Result, Row
+from iopath.result import ExactRecord, ExactResult, Result, Row
+from iopath.shared import LineAccess, SharedLine, Sharing
+from iopath.sharing_changes import differing
 from iopath.symbols import Symbol, plain
 
 _NONE = -1  # instead of the number of a function that a profile lacks
@@ -47,6 +49,7 @@ def data(
                     for at in (one, two)
                 )
             },
+            **_shared(row, result.names, names),
         }
         for row in rows
     ]
@@ -62,6 +65,60 @@ def data(
         "layers": [[name, palette.number(name)] for name in order],
         "groups": [[group.name, group.colour, group.ink] for group in palette.groups],
         "rungs": rungs,
+        "shared": any("shared" in rung for rung in rungs),
+    }
+
+
+def _shared(row: Row, kernels: Sequence[str], names: "_Names") -> dict[str, Any]:
+    """What CPUs share on each kernel, and the lines that differ between each two of them: the
+    number of the line on either, or none. Empty if the rung ran on one CPU alone."""
+    found = [getattr(row.records.get(kernel), "sharing", None) for kernel in kernels]
+    if not any(found):
+        return {}
+    return {
+        "shared": [
+            _sharing(row.records[kernel], sharing, names) if sharing else None
+            for kernel, sharing in zip(kernels, found, strict=True)
+        ],
+        "differing": {
+            f"{one},{two}": [
+                [_place(before, first), _place(after, second)]
+                for first, second in differing(before, after)
+            ]
+            for two, after in enumerate(found)
+            for one, before in enumerate(found[:two])
+            if before and after
+        },
+    }
+
+
+def _place(sharing: Sharing, line: SharedLine | None) -> int:
+    return sharing.lines.index(line) if line else _NONE
+
+
+def _sharing(record: ExactRecord, sharing: Sharing, names: "_Names") -> dict[str, Any]:
+    def access(part: LineAccess) -> list[Any]:
+        function = names.symbol(Symbol(part.function, part.module), "other")
+        return [function, part.cpu, part.at, int(part.locked), part.per_io, part.bytes or []]
+
+    return {
+        "alone": record.instructions_per_io,
+        "arrangements": [
+            [part.name, part.instructions_per_io, sum(part.rounds), sum(part.rounds_left_out)]
+            for part in sharing.arrangements
+        ],
+        "lines": [
+            {
+                "arrangement": line.arrangement,
+                "where": line.where,
+                "kind": line.kind,
+                "lines": line.lines,
+                "perIo": [line.per_io(part) for part in (line.reads, line.writes, line.locked)],
+                "reads": list(map(access, line.reads)),
+                "writes": list(map(access, line.writes)),
+            }
+            for line in sharing.lines
+        ],
     }
 
 

@@ -25,6 +25,7 @@ class LineAccess:
     at: str
     locked: bool
     per_io: float
+    bytes: list[tuple[int, int]] | None = None  # of the line: the first and the last of each run
 
 
 @dataclass(kw_only=True)

@@ -281,6 +281,7 @@ def _line(
         "writes": [],
     }
     rows: dict[tuple, float] = defaultdict(float)
+    masks: dict[tuple, int] = defaultdict(int)
     for access, place in places.items():
         # A locked instruction reads and writes at once.
         if access.locked and not access.store:
@@ -289,18 +290,30 @@ def _line(
         name = "writes" if access.store else "reads"
         key = (name, symbol.name, symbol.module, access.cpu, place.text, access.locked)
         rows[key] += access.times / (len(region.lengths[access.cpu]) * ios)
-    for (name, function, module, cpu, at, locked), per_io in sorted(rows.items()):
+        masks[key] |= access.bytes
+    for key, per_io in sorted(rows.items()):
+        name, function, module, cpu, at, locked = key
         line[name].append(
             {
                 "function": function, "module": module, "cpu": cpu, "at": at, "locked": locked,
-                "per_io": round(per_io, 4),
+                "per_io": round(per_io, 4), "bytes": runs_of(masks[key]),
             }
         )  # fmt: skip
     return line
 
 
+def runs_of(mask: int) -> list[tuple[int, int]]:
+    """The first and the last bit of each run of bits that are set."""
+    found: list[tuple[int, int]] = []
+    for bit in range(mask.bit_length()):
+        if mask >> bit & 1:
+            first = found.pop()[0] if found and found[-1][1] == bit - 1 else bit
+            found.append((first, bit))
+    return found
+
+
 def _merge(line: dict[str, Any], other: dict[str, Any]) -> None:
-    """Add another line of the same name to *line*."""
+    """Add another line of the same name to *line*, whose bytes stand for both."""
     line["lines"] += other["lines"]
     for name in ("reads", "writes"):
         rows = {_key(access): access for access in line[name]}
@@ -313,4 +326,4 @@ def _merge(line: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _key(access: dict[str, Any]) -> tuple:
-    return tuple(value for name, value in access.items() if name != "per_io")
+    return tuple(value for name, value in access.items() if name not in ("per_io", "bytes"))

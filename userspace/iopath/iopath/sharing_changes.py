@@ -41,7 +41,7 @@ def changes(whole: Result) -> list[LineChange]:
         for name in others:
             before, after = (_sharing(row, kernel) for kernel in (base, name))
             if before and after:
-                found += [LineChange(row, name, *pair) for pair in _pairs(before, after)]
+                found += [LineChange(row, name, *pair) for pair in differing(before, after)]
     return found
 
 
@@ -50,9 +50,10 @@ def _sharing(row: Row, kernel: str) -> Sharing | None:
     return getattr(record, "sharing", None)
 
 
-def _pairs(
+def differing(
     before: Sharing, after: Sharing
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
+    """The lines that differ, each as it is before and after."""
     sides = [
         {(line.arrangement, line.where): line for line in side.lines} for side in (before, after)
     ]

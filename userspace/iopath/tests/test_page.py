@@ -95,6 +95,43 @@ def pair(first: str = "old", second: str = "new") -> dict[str, Any]:
     )
 
 
+def a_shared_line(
+    where: str, kind: str, touched: list[tuple[str, int, list[int]]], arrangement: str = "threads"
+) -> dict[str, Any]:
+    """A line, with what is done, on which CPU, and to which bytes."""
+    line = {"arrangement": arrangement, "where": where, "place": "slab", "kind": kind, "lines": 1}
+    for name in ("reads", "writes"):
+        line[name] = [
+            {"function": f"f_{name}", "module": "", "cpu": cpu, "at": where, "bytes": [run],
+             "locked": name == "writes", "per_io": 1.5}
+            for what, cpu, run in touched if what == name
+        ]  # fmt: skip
+    return line
+
+
+SAME = a_shared_line("same", "true", [("writes", 0, [8, 11]), ("writes", 1, [8, 11])])
+COUNTER = a_shared_line(
+    "struct file.f_count",
+    "true",
+    [("writes", 0, [56, 63]), ("writes", 1, [56, 63]), ("reads", 1, [0, 3])],
+)
+PACKED = a_shared_line("packed", "false", [("writes", 0, [0, 7]), ("writes", 1, [8, 15])])
+
+
+def shared(result: dict[str, Any]) -> dict[str, Any]:
+    """A result of which each pread ran on two CPUs, too: on the first kernel and on the others."""
+    first = result["kernels"][0]["name"]
+    for record in result["results"]:
+        if record["op"] == "read":
+            arrangement = {
+                "name": "threads", "instructions_per_io": [610.5, 611.25], "rounds": [11, 12],
+                "rounds_left_out": [1, 0], "command": [],
+            }  # fmt: skip
+            lines = [SAME, COUNTER] if record["kernel"]["name"] == first else [PACKED, SAME]
+            record |= {"cpus": 2, "sharing": {"arrangements": [arrangement], "lines": lines}}
+    return result
+
+
 def compared(result: dict[str, Any]) -> ExactComparison:
     return compare(parse(result), Layers())
 
@@ -563,6 +600,85 @@ def test_the_keyboard_reaches_everything(browser: Browser) -> None:
     browser.wait("location.hash === '#view=flame'")
 
 
+def figures(browser: Browser) -> list[list[str]]:
+    """The captions and the labels of the pictures of shared lines."""
+    return browser.run(
+        """[...document.querySelectorAll("#shared figure")].map((figure) =>
+            [figure.querySelector("figcaption").innerText.replace("\\n", "; "),
+             ...[...figure.querySelectorAll("[role=img]")].map((lane) => lane.ariaLabel)])"""
+    )
+
+
+def test_shared_lines(browser: Browser) -> None:
+    """A picture of each line says who writes and reads which bytes, and what differs."""
+    result = shared(pair())
+    text = webpage.render(parse(result), compared(result))
+    browser.open(text, PREAD)
+    packed, counter, same = figures(browser)
+    each = "1.50 writes, 1.50 of them locked, and {} reads per I/O and CPU"
+    assert packed == [
+        f"packed; new; false sharing; {each.format('0.00')}",
+        "CPU 0 writes bytes: 0 to 7; reads bytes: none",
+        "CPU 1 writes bytes: 8 to 15; reads bytes: none",
+        "written by one CPU, touched by another: none",
+    ]
+    assert same[0] == f"same; true sharing; {each.format('0.00')}"
+    assert counter[0].startswith("struct file.f_count; gone; true sharing; ")
+    assert counter[2:] == [
+        "CPU 1 writes bytes: 56 to 63; reads bytes: 0 to 3",
+        "written by one CPU, touched by another: 56 to 63",
+    ]
+    lane = browser.run(
+        """(() => {
+        const lane = document.querySelectorAll("#shared figure")[1].querySelectorAll(".lane")[1];
+        const all = lane.getBoundingClientRect();
+        return [...lane.children].map((part) => part.getBoundingClientRect()).map((box) =>
+            [box.left - all.left, box.width].map((length) => 64 * length / all.width));
+        })()"""
+    )
+    assert lane == [pytest.approx([56, 8], abs=0.3), pytest.approx([0, 4], abs=0.3)]
+    said = text_of(browser, "#shared p")
+    assert said.startswith("Instructions per I/O: CPU 0 610.50, CPU 1 611.25; one CPU alone 627.43")
+    assert "1 of 24 rounds are left out." in said
+    # The list of functions is opened by a key.
+    browser.run("document.querySelector('#shared summary').focus()")
+    browser.press("Enter")
+    assert text_of(browser, "#shared ul") == (
+        "f_writes writes bytes 0 to 7, packed, locked, 1.50 per I/O on CPU 0\n"
+        "f_writes writes bytes 8 to 15, packed, locked, 1.50 per I/O on CPU 1"
+    )
+    # The other way round, and without another kernel.
+    browser.open(text, f"{PREAD}&kernel=old&against=new")
+    assert [caption.split("; ")[:2] for caption, *_ in figures(browser)] == [
+        ["struct file.f_count", "new"], ["packed", "gone"], ["same", "true sharing"],
+    ]  # fmt: skip
+    browser.open(text, f"{PREAD}&kernel=old&against=")
+    assert [caption.split("; ")[:2] for caption, *_ in figures(browser)] == [
+        ["same", "true sharing"], ["struct file.f_count", "true sharing"],
+    ]  # fmt: skip
+    # A rung that ran on one CPU alone is not offered; the first that did is shown instead.
+    browser.open(text, "rung=syscall/none/0")
+    assert browser.run("[...several.rung.options].map((option) => option.text)") == [
+        "dio.pread read 4 KiB"
+    ]
+    assert len(figures(browser)) == 3
+
+
+def test_shared_lines_without_profiles(browser: Browser) -> None:
+    """They are shown without profiles, and, of a file that does not have bytes, without a
+    picture."""
+    result = copy.deepcopy(shared(pair()))
+    for record in result["results"]:
+        del record["profile"]
+        for line in record.get("sharing", {}).get("lines", ()):
+            for access in (*line["reads"], *line["writes"]):
+                access.pop("bytes", None)
+    browser.open(webpage.render(parse(result), compared(result)))
+    assert [len(figure) for figure in figures(browser)] == [1, 1, 1]
+    parsed = Parsed(webpage.render(parse(pair()), compared(pair())))
+    assert ("id", "sharing") not in parsed.attributes
+
+
 def test_a_profile_for_speedscope(browser: Browser) -> None:
     result = pair()
     browser.open(webpage.render(parse(result), compared(result)))
@@ -590,12 +706,12 @@ def large() -> dict[str, Any]:
             for number in range(80)
         ]  # fmt: skip
 
-    return a_result(
+    return shared(a_result(
         a_record(f"debian:{kernel}.12+deb13-amd64", f"rung.number.{number}", "read", 4096,
                  stacks(kernel if number % 3 else 0))
         for kernel in range(5)
         for number in range(12)
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -684,6 +800,7 @@ def test_accessible(width: int, scheme: str, address: str, browser: Browser) -> 
         [*pair()["results"], *(dict(record, kernel={"name": "third", "release": "third"})
                                for record in pair("old", "third")["results"][2:])]
     )  # fmt: skip
+    shared(result)
     browser.window(width)
     browser.media(scheme=scheme)
     browser.open(webpage.render(parse(result), compared(result)), address)

@@ -705,6 +705,127 @@ function speedscope(rung, shown) {
 	};
 }
 
+// Cache lines that CPUs share.
+
+const several = document.getElementById("several");
+const BYTES = 64;
+
+// Which bytes of a line each CPU touches and writes, as an array by CPU.
+function bytesBy(cpus, accesses) {
+	const touched = Array.from({ length: cpus }, () => Array(BYTES).fill(false));
+	for (const [, cpu, , , , runs] of accesses)
+		for (const [first, last] of runs)
+			touched[cpu].fill(true, first, last + 1);
+	return touched;
+}
+
+function lane(parts, attributes) {
+	const made = element("div", attributes);
+	for (const [look, bytes] of parts) {
+		for (let at = 0; at < BYTES; at++) {
+			if (!bytes[at] || bytes[at - 1])
+				continue;
+			const end = bytes.indexOf(false, at);
+			const part = element("i", { class: look });
+			part.style.left = `${100 * at / BYTES}%`;
+			part.style.width = `${100 * ((end < 0 ? BYTES : end) - at) / BYTES}%`;
+			made.append(part);
+		}
+	}
+	return made;
+}
+
+// Bytes as a text: "0 to 7, 56 to 63".
+function runsOf(bytes) {
+	const runs = [];
+	bytes.forEach((is, at) => is && (bytes[at - 1] ? runs.at(-1)[1] = at : runs.push([at, at])));
+	return runs.map(([first, last]) => first === last ? first : `${first} to ${last}`).join(", ") || "none";
+}
+
+function lanes(cpus, line) {
+	const [reads, writes] = [bytesBy(cpus, line.reads), bytesBy(cpus, line.writes)];
+	const both = Array.from({ length: BYTES }, (_, at) => writes.some((wrote, cpu) => wrote[at]
+		&& writes.some((other, another) => another !== cpu && (other[at] || reads[another][at]))));
+	const made = element("div", { class: "lanes" });
+	for (let cpu = 0; cpu < cpus; cpu++) {
+		const text = `CPU ${cpu} writes bytes: ${runsOf(writes[cpu])}; reads bytes: ${runsOf(reads[cpu])}`;
+		made.append(element("span", {}, `CPU ${cpu}`),
+			lane([["wrote", writes[cpu]], ["read", reads[cpu]]], { class: "lane", role: "img", "aria-label": text, title: text }));
+	}
+	const text = `written by one CPU, touched by another: ${runsOf(both)}`;
+	made.append(element("span"), lane([["both", both]], { class: "lane marks", role: "img", "aria-label": text, title: text }));
+	made.append(element("span"), element("div", { class: "offsets", "aria-hidden": "true" },
+		...Array.from({ length: 8 }, (_, at) => element("span", {}, String(8 * at)))));
+	return made;
+}
+
+// What each function does to a line; CPUs that do the same are named together.
+function accessList(line) {
+	const rows = new Map();
+	for (const [verb, accesses] of [["writes", line.writes], ["reads", line.reads]]) {
+		for (const [name, cpu, at, locked, perIo, runs] of accesses) {
+			const bytes = runs.length ? `bytes ${runs.map((run) => run.join(" to ")).join(", ")}, ` : "";
+			const text = `${data.names[name]} ${verb} ${bytes}${at}${locked ? ", locked" : ""}, ${count(perIo)} per I/O`;
+			rows.set(text, [...(rows.get(text) ?? []), cpu]);
+		}
+	}
+	return element("ul", {}, ...[...rows].map(([text, cpus]) =>
+		element("li", {}, `${text} on ${cpus.length > 1 ? "CPUs" : "CPU"} ${cpus.join(", ")}`)));
+}
+
+function sharedLine(cpus, line, what) {
+	const [reads, writes, locked] = line.perIo.map(count);
+	const caption = element("figcaption", {}, element("strong", {}, line.where),
+		element("div", {}, ...(what ? [element("b", { class: what }, what), "; "] : []), `${line.kind} sharing; ${writes} writes, ${locked} of them locked, and ${reads} reads per I/O and CPU`
+			+ (line.lines > 1 ? `; ${line.lines} lines` : "")));
+	const known = [...line.reads, ...line.writes].some(([, , , , , runs]) => runs.length);
+	const details = element("details", {}, element("summary", {}, "Functions"), accessList(line));
+	return element("figure", { class: "shared" }, caption, ...(known ? [lanes(cpus, line)] : []), details);
+}
+
+function drawShared(at) {
+	const shown = data.rungs[at.rung].shared ? at.rung : data.rungs.findIndex((rung) => rung.shared);
+	const rung = data.rungs[shown];
+	const after = rung.shared[at.kernel];
+	const before = at.against < 0 ? null : rung.shared[at.against];
+	several.rung.value = shown;
+	several.kernel.value = at.kernel;
+	const box = document.getElementById("shared");
+	const said = document.getElementById("shared-about");
+	if (!after) {
+		said.textContent = `${rung.title} did not run on several CPUs on ${data.kernels[at.kernel]}.`;
+		box.replaceChildren();
+		return;
+	}
+	const turned = at.against > at.kernel;
+	const pairs = !before ? [] : rung.differing[turned ? `${at.kernel},${at.against}` : `${at.against},${at.kernel}`]
+		.map((pair) => turned ? pair.toReversed() : pair);
+	const whats = new Map(pairs.filter(([, now]) => now >= 0).map(([old, now]) => [after.lines[now], old < 0 ? "new" : "changed"]));
+	const gone = pairs.filter(([, now]) => now < 0).map(([old]) => before.lines[old]);
+	for (const line of gone)
+		whats.set(line, "gone");
+	said.textContent = `${rung.title} on ${data.kernels[at.kernel]}`
+		+ (before ? `, against ${data.kernels[at.against]}: ${pairs.length} ${pairs.length === 1 ? "line differs" : "lines differ"}.` : ".");
+	box.replaceChildren(...after.arrangements.flatMap(([name, figures, rounds, leftOut]) => {
+		const lines = [...after.lines, ...gone].filter((line) => line.arrangement === name);
+		lines.sort((a, b) => whats.has(b) - whats.has(a));
+		return [
+			element("h3", {}, name),
+			element("p", {}, `Instructions per I/O: ${figures.map((figure, cpu) => `CPU ${cpu} ${count(figure)}`).join(", ")}; one CPU alone ${count(after.alone)}. `
+				+ `${leftOut} of ${rounds + leftOut} rounds are left out. ${lines.length ? "" : "No line is shared."}`),
+			...lines.map((line) => sharedLine(figures.length, line, whats.get(line))),
+		];
+	}));
+}
+
+if (data.shared) {
+	data.rungs.forEach((rung, index) => rung.shared && several.rung.add(new Option(rung.title, index)));
+	data.kernels.forEach((name, index) => several.kernel.add(new Option(name, index)));
+	several.addEventListener("submit", (event) => event.preventDefault());
+	several.rung.addEventListener("change", () => go({ rung: data.rungs[several.rung.value].key, zoom: "" }));
+	several.kernel.addEventListener("change", () => go({ kernel: data.kernels[several.kernel.value], zoom: "" }));
+}
+
 // Draw everything.
 
 const attribution = document.getElementById("attribution");
@@ -717,6 +838,8 @@ const tip = document.getElementById("tip");
 function draw() {
 	const at = state();
 	drawSummary(at);
+	if (data.shared)
+		drawShared(at);
 	if (data.profiled)
 		drawAttribution(at);
 }
