@@ -191,7 +191,7 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     sharing_tables.show_changes(sharing_changes.changes(whole), out)
     if args.fail_above is not None or limits_:
         found = limits.regressions(comparison, args.fail_above, limits_)
-        found += sharing_changes.regressions(whole, limits_)
+        found += sharing_changes.regressions(whole, limits_, args.fail_above)
         if found:
             raise Regressed("; ".join(found))
 

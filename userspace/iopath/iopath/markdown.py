@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from iopath import texts
+from iopath import sharing_changes, sharing_tables, texts
 from iopath.comparison import Comparison, ExactChange
 from iopath.facts import facts
 from iopath.result import ExactResult
@@ -33,6 +33,7 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
                 lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
                 lines += _wrap(_metrics(change))
                 lines += _attribution(change)
+    lines += _sharing(result)
     lines += ["", "### What was measured", ""]
     for name, text in facts(result):
         lines += _wrap(f"- {name}: {text}")
@@ -61,6 +62,34 @@ def _digest(comparison: Comparison, name: str) -> list[str]:
         lines += ["", *_table(columns, right=(1,))]
     if same := texts.folded(comparison, [name], len(ranked)):
         lines += ["", f"{same}."]
+    return lines
+
+
+def _sharing(result: ExactResult) -> list[str]:
+    """The cache lines that CPUs share: of several kernels those that differ."""
+    if len(result.names) > 1:
+        found = [
+            (f"{change.row.title}, {change.kernel}, {change.line.arrangement}", change.what,
+             change.line)
+            for change in sharing_changes.changes(result)
+        ]  # fmt: skip
+    else:
+        found = [
+            (f"{record.title} {record.size}".rstrip() + f", {line.arrangement}", "", line)
+            for record in result.results
+            for line in (record.sharing.lines if record.sharing else ())
+        ]
+    if not found:
+        return []
+    lines = ["", "### Cache lines that CPUs share", ""]
+    for where, what, line in found:
+        reads, writes, locked = (
+            f"{line.per_io(part):.2f}" for part in (line.reads, line.writes, line.locked)
+        )
+        lines += _wrap(
+            f"- {where}: {what} {line.kind} sharing of {sharing_tables.described(line)};"
+            f" {writes} writes, {locked} of them locked, {reads} reads per I/O".replace(":  ", ": ")
+        )
     return lines
 
 

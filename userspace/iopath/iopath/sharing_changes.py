@@ -10,6 +10,7 @@ from iopath.result import Result, Row
 from iopath.shared import SharedLine, Sharing
 
 _LEAST = 0.05  # accesses per I/O
+_EACH = 1.0  # accesses per I/O of a line that each I/O touches
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,26 @@ def _counts(one: SharedLine, other: SharedLine) -> bool:
     return all(abs(one.per_io(a) - other.per_io(b)) < _LEAST for a, b in pairs)
 
 
-def regressions(whole: Result, limits: Sequence[Limit]) -> list[str]:
-    """The rungs with more new shared lines than their limit, in words. Raises IopathError where a
-    limit cannot be judged."""
+def regressions(whole: Result, limits: Sequence[Limit], fail_above: float | None) -> list[str]:
+    """The rungs with more new shared lines than their limit, in words. With *fail_above*, rungs
+    without a limit may have no new line that each I/O touches. Raises IopathError where a limit
+    cannot be judged."""
     base, *others = whole.names
     changed = changes(whole)
     found = []
+    if fail_above is not None:
+        limited = [limit for limit in limits if limit.metric == SHARING]
+        found += [
+            f"{change.row.title}: {change.kernel} has a shared line that {base} has not:"
+            f" {change.line.where}"
+            for change in changed
+            if change.what == "new"
+            and change.line.per_io([*change.line.reads, *change.line.writes]) >= _EACH
+            and not any(
+                limit.rung == change.row.rung and limit.op in ("", change.row.op)
+                for limit in limited
+            )
+        ]
     for limit in limits:
         if limit.metric != SHARING:
             continue

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables of what CPUs share, for the terminal."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group
@@ -23,31 +24,17 @@ def show(result: Result, console: Console) -> None:
         heading = Text.assemble("\n", (name, "bold"), f"{size} on {record.cpus} CPUs")
         parts = [heading, _arrangements(record, record.sharing)]
         if record.sharing.lines:
-            parts.append(_lines(record.sharing))
+            parts += [Text(), _lines(("", line) for line in record.sharing.lines)]
         console.print(Group(*parts), crop=False, overflow="ignore")
 
 
 def show_changes(changes: Sequence[LineChange], console: Console) -> None:
     """Print the shared lines that differ between kernels."""
-    if not changes:
-        return
-    table = Table("rung", "kernel", "arrangement", "sharing", "written")
-    for title in ("reads", "writes", "locked"):
-        table.number_column(title)
-    table.text_column("by")
-    for change in changes:
-        line = change.line
-        table.row(
-            change.row.title,
-            f"{change.kernel}: {change.what}",
-            line.arrangement,
-            line.kind,
-            line.where,
-            *(f"{line.per_io(part):.2f}" for part in (line.reads, line.writes, line.locked)),
-            _functions(line),
-        )
-    heading = Text("\nCache lines that CPUs share", "bold")
-    console.print(Group(heading, table), crop=False, overflow="ignore")
+    for (row, kernel), found in itertools.groupby(changes, lambda one: (one.row, one.kernel)):
+        named = [(change.what, change.line) for change in found]
+        named.sort(key=lambda one: one[1].arrangement)
+        heading = Text.assemble("\n", (row.title, "bold"), f": cache lines shared on {kernel}")
+        console.print(Group(heading, _lines(named)), crop=False, overflow="ignore")
 
 
 def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:
@@ -56,9 +43,8 @@ def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:
     table.number_column("one CPU")
     for cpu in range(record.cpus or 0):
         table.number_column(f"CPU {cpu}")
-    table.number_column("rounds left out")
-    table.number_column("true sharing")
-    table.number_column("false sharing")
+    for title in ("rounds\nleft out", "true\nsharing", "false\nsharing"):
+        table.number_column(title)
     for part in sharing.arrangements:
         kinds = [
             sum(
@@ -78,25 +64,31 @@ def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:
     return table
 
 
-def _lines(sharing: Sharing) -> Table:
-    """The shared lines, and what touches them."""
-    table = Table("arrangement", "sharing", "written")
-    for title in ("lines", "reads", "writes", "locked"):
-        table.number_column(title)
-    table.text_column("by")
-    for line in sharing.lines:
+def _lines(lines: Iterable[tuple[str, SharedLine]]) -> Table:
+    """Shared lines, what touches them, and a word on each."""
+    table = Table("", "sharing")
+    for title in ("reads", "writes", "locked"):
+        table.number_column(title, joined=True)
+    table.text_column("written, and by which functions", wraps=True, joined=True)
+    before = ""
+    for word, line in lines:
         table.row(
-            line.arrangement,
-            line.kind,
-            line.where,
-            str(line.lines),
+            line.arrangement if line.arrangement != before else "",
+            f"{word} {line.kind}".lstrip(),
             *(f"{line.per_io(part):.2f}" for part in (line.reads, line.writes, line.locked)),
-            _functions(line),
+            described(line),
         )
+        before = line.arrangement
     return table
 
 
-def _functions(line: SharedLine) -> str:
+def described(line: SharedLine) -> str:
+    """What is written in a line, and the functions that touch it."""
+    several = f" ({line.lines} lines)" if line.lines > 1 else ""
+    return f"{line.where}{several}: {functions(line)}"
+
+
+def functions(line: SharedLine) -> str:
     """The functions that write a line, and those that read it."""
     written = _names(line.writes)
     read = [name for name in _names(line.reads) if name not in written]

@@ -304,9 +304,10 @@ def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: 
         )
     )
     for line in planted:
-        rows = [(row.function, row.cpu, row.locked, row.per_io) for row in line.writes]
+        rows = [(row.function, row.cpu, row.locked, row.per_io, row.bytes) for row in line.writes]
         locked = line.kind == "true"
-        assert rows == [("planted_sharing", cpu, locked, 1.0) for cpu in (0, 1)]
+        touched = [[(0, 3)], [(0, 3)]] if locked else [[(0, 7)], [(8, 15)]]
+        assert rows == [("planted_sharing", cpu, locked, 1.0, touched[cpu]) for cpu in (0, 1)]
 
 
 # What cannot be measured is not bad, for git bisect run.

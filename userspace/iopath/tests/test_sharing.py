@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Rungs on several CPUs: the plan, which lines count as shared, and guests with two CPUs."""
 
+import io
 import json
 import struct
 from collections.abc import Callable
@@ -8,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from conftest import Command
+from rich.console import Console
 from test_charts import a_record, a_result
 
-from iopath import result, rungs, sharing, sharing_changes
+from iopath import result, rungs, sharing, sharing_changes, sharing_tables
 from iopath.btf import Btf
 from iopath.errors import IopathError
 from iopath.limits import Limit
 from iopath.machine import Machine
+from iopath.markdown import markdown
 from iopath.measure import Session
 from iopath.plan import Settings, make_runs
 
@@ -165,8 +168,47 @@ def test_changes(
     whole = compared(before, after)
     assert [change.what for change in sharing_changes.changes(whole)] == whats
     limits = [Limit("dio.pread", "", "sharing", 0)]
-    assert len(sharing_changes.regressions(whole, limits)) == whats.count("new")
-    assert sharing_changes.regressions(whole, [Limit("dio.pread", "", "sharing", 1)]) == []
+    assert len(sharing_changes.regressions(whole, limits, None)) == whats.count("new")
+    assert sharing_changes.regressions(whole, [Limit("dio.pread", "", "sharing", 1)], 0) == []
+    # Without a limit, one that each I/O touches is a regression.
+    found = sharing_changes.regressions(whole, [], 1)
+    assert found == [
+        f"dio.pread read 4 KiB: other has a shared line that one has not: {line['where']}"
+        for line in after
+        if "new" in whats
+    ]
+    text = " ".join(markdown(whole, None).split())
+    for what in whats:
+        assert f"- dio.pread read 4 KiB, other, threads: {what} " in text
+
+
+def test_a_line_that_few_ios_touch_is_no_regression() -> None:
+    whole = compared([], [a_line("a", 0.12)])
+    assert [change.what for change in sharing_changes.changes(whole)] == ["new"]
+    assert sharing_changes.regressions(whole, [], 0) == []
+
+
+def test_runs_of_bytes() -> None:
+    assert sharing.runs_of(0) == []
+    assert sharing.runs_of(0xFF) == [(0, 7)]
+    assert sharing.runs_of(1 << 63 | 0b1011) == [(0, 1), (3, 3), (63, 63)]
+
+
+def test_tables_fit_80_columns() -> None:
+    """What is written and the functions are wrapped beside the figures."""
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    line = a_line("filp: struct file.f_count.counter")
+    for row, name in zip(
+        line["writes"], ("a_function_of_a_name", "a_function_of_another"), strict=True
+    ):
+        row["function"] = name
+    whole = compared([line], [a_line("vm_node_stat+0x110"), line])
+    sharing_tables.show(whole, console)
+    sharing_tables.show_changes(sharing_changes.changes(whole), console)
+    said = console.file.getvalue()
+    assert max(map(len, said.splitlines())) <= 80
+    for words in ("new true", "a_function_of_another", "vm_node_stat+0x110: f"):
+        assert words in said
 
 
 def test_lines_that_one_boot_has() -> None:
