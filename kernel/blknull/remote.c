@@ -9,6 +9,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/irqflags.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
@@ -46,6 +47,11 @@ static void blknull_remote_interrupt(void *data)
 	struct blknull_remote *remote = data;
 	struct blknull_device *dev = remote->dev;
 
+	/*
+	 * This stands for a device's interrupt, whose handler may be threaded
+	 * and may take any spinlock.
+	 */
+	lockdep_hardirq_threaded();
 	if (dev->config.stats)
 		blknull_count(dev, BLKNULL_INTERRUPTS);
 	blknull_remote_run(remote);
