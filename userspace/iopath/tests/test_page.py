@@ -600,6 +600,27 @@ def test_the_keyboard_reaches_everything(browser: Browser) -> None:
     browser.wait("location.hash === '#view=flame'")
 
 
+def test_costly_instructions(browser: Browser) -> None:
+    """A function says how its costly instructions differ, either way round, and so do the sums;
+    one kernel's table has a column of them."""
+    result = pair()
+    for record in result["results"]:
+        record["profile"]["costly"] = {}
+    profile = result["results"][-1]["profile"]
+    (function,) = (part for part in profile["functions"] if part["name"] == "vfs_read")
+    function["costly"] = profile["costly"] = {"timestamps": 2.0}
+    text = webpage.render(parse(result), compared(result))
+    for address, said in (("", "+2.00"), (f"{PREAD}&kernel=old&against=new", "-2.00")):
+        browser.open(text, address)
+        (name,) = (cells[0] for cells in rows(browser, "#view") if "timestamps" in cells[0])
+        assert name.startswith("vfs_read")
+        assert name.endswith(f"timestamps {said}")
+    assert "timestamps 2.00 to 0.00" in text_of(browser, "#more")
+    browser.open(text, f"{PREAD}&against=&all=1")
+    table = [cells for cells in rows(browser, "#view") if cells[-1] in ("timestamps", "2.00")]
+    assert [cells[0] for cells in table] == ["function", "vfs_read VFS", "all"]
+
+
 def figures(browser: Browser) -> list[list[str]]:
     """The captions and the labels of the pictures of shared lines."""
     return browser.run(

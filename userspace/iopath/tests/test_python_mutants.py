@@ -134,6 +134,11 @@ MUTANTS = [
         "test_longrun.py::test_ticks_and_sleeps_of_an_idle_guest_are_subtracted",
     ),
     Mutant(
+        "a read of the time stamp is a change even if the sum is the same", "compare_exact.py",
+        '"locked", "indirect", *COSTLY)', '"locked", "indirect")',
+        "test_compare.py::test_time_stamps_instead_of_other_instructions_are_seen",
+    ),
+    Mutant(
         "code lines may move by their layout", "pathcount.py",
         "return round(4 * math.sqrt(variance)", "return round(0 * math.sqrt(variance)",
         "test_compare.py::test_the_noise_of_code_lines_is_what_their_layout_may_move",
