@@ -75,7 +75,7 @@ MUTANTS = [
     ),
     Mutant(
         "locked instructions are seen whatever the sum", "compare_exact.py",
-        '_EXPENSIVE = ("instructions", "locked", "indirect")', "_EXPENSIVE = ()",
+        '("instructions", "locked", "indirect", *COSTLY)', "()",
         "test_compare.py::test_a_locked_instruction_instead_of_a_plain_one_is_seen",
     ),
     Mutant(
