@@ -23,7 +23,7 @@ from iopath.measure import Session
 from iopath.plan import Settings, unmet
 from iopath.progress import Reporter
 from iopath.result import ExactRecord, ExactResult
-from iopath.rungs import Module, Rung, select
+from iopath.rungs import RUNGS, Module, Rung, select
 from iopath.symbols import plain
 
 SCHEMA = 1  # of the file of --json
@@ -51,19 +51,28 @@ class Feature:
     needs: tuple[str, ...] = ()  # kernel options
     since: tuple[int, ...] = ()  # the first series of kernels that has it
     until: tuple[int, ...] = ()  # the last one
+    layer: Rung | None = None  # a rung with a layer, instead of the rung without it
 
     def applied(self, rung: Rung, base: "Base") -> Rung:
-        """*rung* with the base's steps and this feature."""
+        """*rung* with the base's steps and this feature. With a layer it is called *rung*, too, so
+        that the two are compared."""
+        if self.layer:
+            layered = replace(self.layer, name=rung.name)
+            return replace(self, layer=None)._applied(layered, base, rung.target or "")
+        return self._applied(rung, base, rung.target or "")
+
+    def _applied(self, rung: Rung, base: "Base", target: str) -> Rung:
+        """*target* is that of the rung without a layer."""
         swapped = dict(self.swap)
         steps = (*base.setup, *self.setup, *(f"expect {text}" for text in self.expect))
-        disk = (rung.target or "").removeprefix("/dev/")
+        disk = target.removeprefix("/dev/")
         return replace(
             rung,
             options=(*(swapped.get(word, word) for word in rung.options), *self.options),
             modules=(*self.modules, *(self._parameters(module) for module in rung.modules)),
-            begin=tuple(
-                step.replace("{disk}", disk).replace("{target}", rung.target or "")
-                for step in steps
+            begin=(
+                *rung.begin,
+                *(step.replace("{disk}", disk).replace("{target}", target) for step in steps),
             ),
             needs=(*rung.needs, *self.needs),
             round_ios=max(self.ios or base.ios, rung.batch),
@@ -93,6 +102,8 @@ class Feature:
                 yield words[1]
         for word in (*self.options, *(old for old, _ in self.swap)):
             yield f"the option {word.partition('=')[0]}"
+        if self.layer:
+            yield "the layer"
         for module in self.parameters:
             for name, _ in module.parameters:
                 yield f"the parameter {name} of {module.name}"
@@ -148,6 +159,11 @@ def load(path: Path | None = None) -> tuple[Base, list[Feature]]:
         own, added = _load(path)
         base = own or base
         features += added
+    features += [
+        Feature(rung.name, rung.about, (rung.base,), rung.can, ios=rung.round_ios or 0, layer=rung)
+        for rung in RUNGS
+        if rung.base
+    ]
     for feature in features:
         if [other.name for other in features].count(feature.name) > 1 or feature.name == NOTHING:
             raise UsageError(f"{path}: feature {feature.name}: the name is in use: choose another")
@@ -190,13 +206,14 @@ def together(features: Sequence[Feature]) -> Feature:
     return Feature(
         name="+".join(one.name for one in features),
         about=", ".join(one.about for one in features),
-        rungs=features[0].rungs,
+        rungs=next((one.rungs for one in features if one.layer), features[0].rungs),
         ops=features[0].ops,
         cmdline=" ".join(filter(None, (one.cmdline for one in features))),
         setup=tuple(steps),
         since=max(one.since for one in features),
         ios=min((one.ios for one in features if one.ios), default=0),
         until=min((one.until for one in features if one.until), default=()),
+        layer=next((one.layer for one in features if one.layer), None),
         **{
             name: all_of(name)
             for name in ("options", "swap", "modules", "parameters", "expect", "shows", "needs")
@@ -214,6 +231,7 @@ class Cost:
     about: str
     rung: str
     op: str
+    layer: bool = False
     base: float = 0.0
     instructions: float = 0.0
     difference: float = 0.0
@@ -250,7 +268,7 @@ class Features:
             built = build(found, self._session.cache, self._session.apt, step)
         wanted = {}
         for feature in features:
-            chosen = select([*(rungs or feature.rungs or self._base.rungs)])
+            chosen = self._rungs(feature, rungs)
             ops = tuple(self._settings.ops or feature.ops or self._base.ops)
             wanted[feature] = [(rung, op) for rung in chosen for op in rung.ops(ops)]
         jobs = [(feature, pair) for feature, some in wanted.items() for pair in some]
@@ -275,6 +293,13 @@ class Features:
                 process.stop_all()
                 pool.shutdown(cancel_futures=True)
                 raise
+
+    def _rungs(self, feature: Feature, chosen: Sequence[str]) -> list[Rung]:
+        """The rungs that a feature is measured on. A layer has a single one."""
+        if feature.layer:
+            known = select([*feature.rungs])
+            return [rung for rung in known if not chosen or rung in select(chosen)]
+        return select([*(chosen or feature.rungs or self._base.rungs)])
 
     def _run(
         self, kernel: str, feature: Feature, pair: tuple[Rung, str], *, again: bool = False
@@ -305,7 +330,10 @@ class Features:
         base: ExactResult,
     ) -> Cost:
         rung, op = pair
-        cost = Cost(kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name, op=op)
+        cost = Cost(
+            kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name, op=op,
+            layer=feature.layer is not None,
+        )  # fmt: skip
         cost.missing = self._lack(built, feature, rung)
         if cost.missing:
             self._reporter.finished()
@@ -319,6 +347,9 @@ class Features:
         unseen = _unseen(feature, record)
         if unseen:
             cost.error = f"it did not take effect: {unseen} is not executed"
+            return cost
+        if not (feature.expect or feature.shows or feature == PLAIN or change.difference):
+            cost.error = "it did not take effect: the path is as long as without it"
             return cost
         cost.base = round(record.instructions_per_io - change.difference, 4)
         cost.instructions = record.instructions_per_io
@@ -383,7 +414,11 @@ def dump(base: Base, costs: Sequence[Cost]) -> dict[str, Any]:
         "mode": "features",
         "base": {"cmdline": base.cmdline, "setup": list(base.setup)},
         "features": [
-            {name: value for name, value in vars(cost).items() if value not in ("", None)}
+            {
+                name: value
+                for name, value in vars(cost).items()
+                if value not in ("", None) and value is not False
+            }
             for cost in costs
         ],
     }

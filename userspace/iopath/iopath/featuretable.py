@@ -14,13 +14,13 @@ _LARGEST = 3  # functions that are named
 def _groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Cost]]]]:
     """The rungs, each with its kernels and a row for each feature, the most expensive first."""
     kernels = list(dict.fromkeys(cost.kernel for cost in costs))
-    for rung, op in dict.fromkeys((cost.rung, cost.op) for cost in costs):
+    for layer, rung, op in dict.fromkeys((cost.layer, cost.rung, cost.op) for cost in costs):
         rows: dict[str, list[Cost]] = {}
         for cost in costs:
-            if (cost.rung, cost.op) == (rung, op):
+            if (cost.layer, cost.rung, cost.op) == (layer, rung, op):
                 rows.setdefault(cost.feature, []).append(cost)
         yield (
-            f"{rung} {op}",
+            f"{'layers on ' if layer else ''}{rung} {op}",
             kernels,
             sorted(rows.values(), key=lambda row: -max(cost.difference for cost in row)),
         )

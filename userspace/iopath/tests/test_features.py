@@ -28,9 +28,10 @@ def of(name: str) -> Feature:
 def test_table() -> None:
     """Each feature can be told from its absence, or changes what the program does."""
     assert len(KNOWN) >= 45
+    assert len({feature.name for feature in KNOWN if feature.layer}) >= 15
     for feature in KNOWN:
         assert feature.about != feature.name
-        seen = feature.expect or feature.shows
+        seen = feature.expect or feature.shows or feature.layer
         assert seen or feature.options or feature.cmdline, feature.name
         rungs = select([*(feature.rungs or BASE.rungs)])
         assert all(feature.applied(rung, BASE).alone for rung in rungs)
@@ -49,6 +50,20 @@ def test_applied() -> None:
     assert "completion=timer" in applied.modules[1].words({})
     assert applied.begin == ("write /first 1", "write blknull2 a b", "expect /dev/blknull2 c")
     assert (applied.needs, applied.ios(4096), applied.alone) == (("CONFIG_X",), 3, True)
+
+
+def test_layer() -> None:
+    """A layer takes the place of its base, whose disk the base's steps are about."""
+    layer = of("ext4.pread")
+    (rung,) = select([*layer.rungs])
+    applied = layer.applied(rung, replace(BASE, setup=("write {disk} 0",)))
+    assert (applied.name, applied.target, applied.alone) == ("bare.pread", "/mnt/file", True)
+    assert applied.start == select(["ext4.pread"])[0].start
+    assert applied.begin[-1] == "write blknull0 0"
+    both = features.together([layer, of("apparmor")])
+    assert (both.layer, both.rungs) == (layer.layer, ("bare.pread",))
+    with pytest.raises(UsageError, match=r"ext4.pread and xfs.pread exclude each other"):
+        features.together([layer, of("xfs.pread")])
 
 
 @pytest.mark.parametrize(
@@ -112,8 +127,9 @@ def test_list(listed: Command, tmp_path: Path) -> None:
     done = listed.run("features", "--list", "--features", path)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[-1].split(maxsplit=1) == ["mine", "my own"]
+    assert ["mine", "my own"] in [line.split(maxsplit=1) for line in lines]
     assert len(lines) == len(KNOWN) + 2
+    assert any(line.split()[0] == "ext4.pread" for line in lines)
 
 
 def test_together() -> None:
@@ -135,6 +151,9 @@ def test_costs(ready: Command, tmp_path: Path) -> None:
 [[feature]]
 name = "no.effect"
 shows = ["no_such_function"]
+
+[[feature]]
+name = "no.sign"
 
 [[feature]]
 name = "no.file"
@@ -161,7 +180,7 @@ needs = ["CONFIG_NO_SUCH"]
         "--with", "iostats,rotational", "--json", out, "--markdown", text,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == "iopath: not measured: no.effect, no.file, not.so\n"
+    assert done.stderr == "iopath: not measured: no.effect, no.sign, no.file, not.so\n"
     written = json.loads(out.read_text())
     assert written["base"]["cmdline"] == BASE.cmdline
     found = {cost["feature"]: cost for cost in written["features"]}
@@ -174,8 +193,37 @@ needs = ["CONFIG_NO_SUCH"]
     assert found["no.effect"]["error"] == (
         "it did not take effect: no_such_function is not executed"
     )
+    assert found["no.sign"]["error"] == (
+        "it did not take effect: the path is as long as without it"
+    )
     assert "/no/such/file" in found["no.file"]["error"]
     assert "instead of Hurd" in found["not.so"]["error"]
     assert found["too.new"]["missing"] == "kernels from 99.0 on have it"
     assert found["no.config"]["missing"] == "the kernel has no CONFIG_NO_SUCH"
     assert "| iostats | +" in text.read_text()
+
+
+@pytest.mark.guest
+def test_layers(ready: Command, tmp_path: Path) -> None:
+    """What a file system costs is in its functions, and the driver does no more than without it."""
+    out = tmp_path / "out.json"
+    done = ready.run(
+        "features", KERNEL, "--feature", "ext4.pread", "--feature", "dm-linear.pread",
+        "--boots", "1", "--quiet", "--json", out,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "layers on dio.pread write" in done.stdout
+    found = [cost for cost in json.loads(out.read_text())["features"] if cost.get("layer")]
+    assert {(cost["feature"], cost["rung"], cost["op"]) for cost in found} == {
+        (layer, base, op)
+        for layer, base in (("ext4.pread", "bare.pread"), ("dm-linear.pread", "dio.pread"))
+        for op in ("read", "write")
+    }
+    for cost in found:
+        parts = {part["name"]: part for part in cost["functions"]}
+        shown = "ext4_file_read_iter" if cost["op"] == "read" else "ext4_file_write_iter"
+        assert ("dm_submit_bio" if "dm" in cost["feature"] else shown) in {
+            name.partition(" ")[0] for name in parts
+        }
+        assert sum(p["difference"] for p in parts.values() if p["layer"] == "driver") == 0
+        assert 500 < cost["difference"] < 5000
