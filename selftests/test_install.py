@@ -14,7 +14,7 @@ import pytest
 from cases import cases
 
 from iopath import __version__
-from iopath.build import _build_root
+from iopath.build import headers_root
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
 from iopath.process import need
@@ -82,7 +82,7 @@ def test_installed_pages(installed: Path) -> None:
 def test_installed_configuration(installed: Path) -> None:
     """The tutorial's kernel is built with a file that is installed where the tutorial says."""
     name = "/usr/share/iopath/minimal.config"
-    wanted = (ROOT / "selftests/config/minimal.config").read_bytes()
+    wanted = (ROOT / "userspace/iopath/iopath/minimal.config").read_bytes()
     assert (installed / name.removeprefix("/")).read_bytes() == wanted
     assert f"config={name}\n" in (ROOT / "Documentation/tutorial.rst").read_text()
 
@@ -113,7 +113,7 @@ def test_dkms_builds(session: Session, installed: Path, series: str, tmp_path: P
     """The command that dkms.conf gives makes every module, in the kernel's own build root."""
     kernel = session.find(f"debian:{series}")
     assert isinstance(kernel, DebianKernel)
-    root = _build_root(kernel, session.cache, session.apt, lambda what, part: None)
+    root = headers_root(kernel, session.cache, session.apt, lambda what, part: None)
     settings = dkms()
     name = f"iopath/{__version__}/build"
     shutil.copytree(installed / f"usr/src/iopath-{__version__}", tmp_path / name)

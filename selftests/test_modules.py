@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cases import cases
 
-from iopath.build import _build_root, build
+from iopath.build import build, headers_root
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
 from iopath.process import need
@@ -42,7 +42,7 @@ def test_32_bit(session: Session, series: str) -> None:
     """A 32-bit kernel is refused in one line, by the compiler, and DKMS leaves it out."""
     kernel = session.find(f"debian:{series}")
     assert isinstance(kernel, DebianKernel)
-    root = _build_root(kernel, session.cache, session.apt, quiet)
+    root = headers_root(kernel, session.cache, session.apt, quiet)
     headers = root / f"usr/src/linux-headers-{kernel.release}/include/generated/uapi"
     assert (headers / "linux/version.h").exists()
     for defined, errors in (
@@ -63,7 +63,7 @@ def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
     """sparse runs in the kernel's build root, with this machine's program."""
     kernel = session.find(f"debian:{series}")
     assert isinstance(kernel, DebianKernel)
-    root = _build_root(kernel, session.cache, session.apt, quiet)
+    root = headers_root(kernel, session.cache, session.apt, quiet)
     for path in module_sources():
         target = tmp_path / path.relative_to(source_root())
         target.parent.mkdir(parents=True, exist_ok=True)

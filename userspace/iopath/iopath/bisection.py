@@ -5,17 +5,17 @@ Kernels are judged by the rule of compare: a kernel that is not different from t
 A kernel that cannot be built or measured is skipped, as git bisect does it.
 """
 
-import os
 import re
-import subprocess
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from iopath import noise, process
+from iopath import gitrepo, noise, process
 from iopath.apt import UNRELEASED
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
+from iopath.gitrepo import Repository, git
 from iopath.kernels import DebianKernel, select
 from iopath.measure import Session
 from iopath.plan import Settings
@@ -154,76 +154,94 @@ def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[
     return [good, bad]
 
 
+def commits(
+    search: Search, repository: Repository, good: str, bad: str, cache: Cache, say: Say
+) -> list[Result]:
+    """Search the commits of a repository, which stays as it is: the results of the first bad commit
+    and the one before."""
+    good, bad = (repository.commit(name) for name in (good, bad))
+
+    def measure(commit: str) -> Result:
+        return search.measure(f"git:{repository.name}@{commit}", commit[:12])
+
+    with cache.workspace("bisect", {"repository": gitrepo.key(repository)}) as folder:
+        shutil.rmtree(folder / "git", ignore_errors=True)
+        gitrepo.share_objects(repository, folder / "git")
+        git(folder / "git", "update-ref", "--no-deref", "HEAD", bad)
+        return _first_bad(search, folder / "git", good, bad, measure, say)
+
+
 def tree(
     search: Search, path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
 ) -> list[Result]:
-    """Search the commits of the git tree *path* with git bisect, building each with *command* (a
-    shell's); the results of the first bad commit and the one before."""
+    """Search the commits of the git tree *path*, checking each out there and building it with
+    *command* (a shell's); the results of the first bad commit and the one before."""
     _check_top(path)
-    if _git(path, "status", "--porcelain", "--untracked-files=no"):
+    if git(path, "status", "--porcelain", "--untracked-files=no"):
         raise UsageError(f"{path} has uncommitted changes: commit or stash them first")
-    if (path / _git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
+    if (path / git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
         raise UsageError(f"{path} is being bisected: end that with git bisect reset")
     # What a name like HEAD~3 means would change with each checkout.
     good, bad = (_commit(path, name) for name in (good, bad))
-    start = _git(path, "rev-parse", "--abbrev-ref", "HEAD")
+    start = git(path, "rev-parse", "--abbrev-ref", "HEAD")
     if start == "HEAD":
-        start = _git(path, "rev-parse", "HEAD")
-    results: dict[str, Result] = {}
+        start = git(path, "rev-parse", "HEAD")
 
-    def at_head() -> Result:
-        commit = _git(path, "rev-parse", "HEAD")
-        if commit not in results:
-            log = cache.root / "logs" / f"bisect-{commit[:12]}.log"
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text("")
-            say(f"{commit[:12]}: building")
-            if process.run(["sh", "-c", command], output=log, cwd=path):
-                raise IopathError(f"{commit[:12]} does not build (log: {log})")
-            results[commit] = search.measure(f"tree:{path}", commit[:12])
-        return results[commit]
+    def measure(commit: str) -> Result:
+        git(path, "checkout", "--quiet", "--detach", commit)
+        log = cache.root / "logs" / f"bisect-{commit[:12]}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
+        say(f"{commit[:12]}: building")
+        if process.run(["sh", "-c", command], output=log, cwd=path):
+            raise IopathError(f"{commit[:12]} does not build (log: {log})")
+        return search.measure(f"tree:{path}", commit[:12])
 
     try:
-        ends = []
-        for commit in (good, bad):
-            _git(path, "checkout", "--quiet", "--detach", commit)
-            ends.append(at_head())
-        is_bad = search.judge(*ends)
-        output = _bisect(path, "start", bad, good)
-        while not (found := re.search(r"([0-9a-f]{40}) is the first bad commit", output)):
-            if "There are only 'skip'ped commits left" in output:
-                commits = [
-                    _git(path, "log", "-1", "--format=%h (%s)", commit)
-                    for commit in re.findall(r"^[0-9a-f]{40}$", output, re.MULTILINE)
-                ]
-                raise IopathError(
-                    f"some commits could not be measured, so it is one of {', '.join(commits)}"
-                )
-            try:
-                word = "bad" if is_bad(at_head()) else "good"
-            except IopathError as error:
-                say(f"skipped: {error}")
-                word = "skip"
-            output = _bisect(path, word)
-        first = found.group(1)
-        _git(path, "bisect", "reset", "HEAD")
-        parent = _git(path, "rev-parse", f"{first}^")
-        for commit in (parent, first):
-            if commit not in results:
-                _git(path, "checkout", "--quiet", "--detach", commit)
-                at_head()
-        say(_git(path, "log", "-1", "--format=first bad commit: %h %s (%an, %as)", first))
-        return [results[parent], results[first]]
+        return _first_bad(search, path, good, bad, measure, say)
     finally:
-        _git(path, "bisect", "reset", "HEAD", check=False)
-        _git(path, "checkout", "--quiet", start, check=False)
+        git(path, "bisect", "reset", "HEAD", check=False)
+        git(path, "checkout", "--quiet", start, check=False)
+
+
+def _first_bad(
+    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result], say: Say
+) -> list[Result]:
+    """Have git search the commits of the repository *path*: the results of the first bad one and
+    the one before. git checks nothing out."""
+    results = {commit: measure(commit) for commit in (good, bad)}
+    is_bad = search.judge(results[good], results[bad])
+    output = _bisect(path, "start", "--no-checkout", bad, good)
+    while not (found := re.search(r"([0-9a-f]{40}) is the first bad commit", output)):
+        if "There are only 'skip'ped commits left" in output:
+            left = [
+                git(path, "log", "-1", "--format=%h (%s)", commit)
+                for commit in re.findall(r"^[0-9a-f]{40}$", output, re.MULTILINE)
+            ]
+            raise IopathError(
+                f"some commits could not be measured, so it is one of {', '.join(left)}"
+            )
+        commit = git(path, "rev-parse", "BISECT_HEAD")
+        try:
+            results[commit] = results.get(commit) or measure(commit)
+            word = "bad" if is_bad(results[commit]) else "good"
+        except IopathError as error:
+            say(f"skipped: {error}")
+            word = "skip"
+        output = _bisect(path, word)
+    first = found.group(1)
+    parent = git(path, "rev-parse", f"{first}^")
+    for commit in (parent, first):
+        results[commit] = results.get(commit) or measure(commit)
+    say(git(path, "log", "-1", "--format=first bad commit: %h %s (%an, %as)", first))
+    return [results[parent], results[first]]
 
 
 def _check_top(path: Path) -> None:
     """Complain unless *path* is the top of a kernel's repository: git would take one that lies
     above it, and check out that one's commits."""
     try:
-        top = _git(path, "rev-parse", "--show-toplevel")
+        top = git(path, "rev-parse", "--show-toplevel")
     except IopathError as error:
         raise UsageError(f"{path} is no git repository with a work tree") from error
     if Path(top) != path.resolve():
@@ -238,7 +256,7 @@ _SKIPPED = 2  # exit status of git bisect where only skipped commits are left
 def _bisect(path: Path, *words: str) -> str:
     """What git bisect says. Raises IopathError where it cannot go on, such as with a merge base
     that is bad; git's explanation may be several lines."""
-    done = _run_git(path, "bisect", *words)
+    done = gitrepo.run(path, "bisect", *words)
     if done.returncode not in (0, _SKIPPED):
         lines = (done.stderr.strip() or done.stdout.strip() or "it failed").splitlines()
         text = " ".join(line.strip().removeprefix("error: ") for line in lines)
@@ -248,24 +266,6 @@ def _bisect(path: Path, *words: str) -> str:
 
 def _commit(path: Path, name: str) -> str:
     try:
-        return _git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except IopathError as error:
         raise UsageError(f"{name}: {path} has no such commit") from error
-
-
-def _git(path: Path, *words: str, check: bool = True) -> str:
-    done = _run_git(path, *words)
-    if check and done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise IopathError(f"git {words[0]}: {lines[0] if lines else 'it failed'}")
-    return done.stdout.strip()
-
-
-def _run_git(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [process.need("git", "git"), "-C", path, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LC_ALL": "C"},
-    )

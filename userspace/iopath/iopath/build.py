@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ _TOOLS = (
 
 # The parts of a kernel's own modules that a guest may need: folders, or modules that lie beside
 # others. A list of those that are built in lies beside the modules.
-_MODULES = (
+MODULES = (
     f"arch/{ARCH.source}/crypto", "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs",
     "fs/configfs", "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
 )  # fmt: skip
@@ -72,7 +72,7 @@ def build(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Bu
 
 def image_inputs(kernel: DebianKernel) -> dict[str, object]:
     """What the cache knows the image of *kernel* by."""
-    return {"packages": kernel.image, "modules": _MODULES, "recipe": _RECIPE}
+    return {"packages": kernel.image, "modules": MODULES, "recipe": _RECIPE}
 
 
 def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Built:
@@ -84,23 +84,21 @@ def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> B
         debs = [_deb_of(apt, package) for package in kernel.image]
         unpacked = folder / "unpacked"
         patterns = ["./boot/vmlinuz*", "*/modules/*/vmlinuz*"]
-        patterns += [f"*/modules/*/kernel/{part}{end}" for part in _MODULES for end in _ENDS]
+        patterns += [f"*/modules/*/kernel/{part}{end}" for part in MODULES for end in _ENDS]
         patterns.append(f"*/modules/*/{BUILT_IN}")
         for deb in debs:
             unpack(deb, unpacked, only=patterns)
         _keep_image(kernel.release, unpacked, folder)
 
     image = cache.entry("image", image_inputs(kernel), make_image)
-    modules = _modules_entry(
+    modules = modules_entry(
         cache,
         {"release": kernel.release, "headers": kernel.headers, "suite": kernel.suite},
         lambda folder: _build_in_root(folder, kernel, cache, apt, step),
-        step,
     )
-    own = image / "lib"
-    return _built(
-        kernel.release, kernel.version, f"Debian {kernel.suite}", image / "vmlinuz",
-        modules / "config", modules, own if own.is_dir() else None,
+    return built(
+        kernel.release, kernel.version, f"Debian {kernel.suite}", image, modules,
+        modules / "config",
     )  # fmt: skip
 
 
@@ -170,54 +168,62 @@ def _keep_image(release: str, unpacked: Path, folder: Path) -> None:
     shutil.rmtree(unpacked)
 
 
-def _build_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Path:
-    """A root file system that holds the kernel's headers and the compiler they ask for."""
+def root(
+    what: str, packages: Sequence[str], inputs: dict[str, object],
+    suite: str, cache: Cache, apt: Apt, step: Step,
+) -> Path:  # fmt: skip
+    """A root file system of a suite that holds *packages*, which are *what*, and _TOOLS. The file
+    "packages" in it lists all by their full names."""
 
     def make(folder: Path) -> None:
-        wanted = [kernel.headers, *_TOOLS]
-        debs = apt.closure(wanted, kernel.suite)
-        apt.download(
-            wanted, kernel.suite, closure=True,
-            progress=lambda p: step("downloading headers and compiler", p),
-        )  # fmt: skip
+        wanted = [*packages, *_TOOLS]
+        debs = apt.closure(wanted, suite)
+        apt.download(wanted, suite, closure=True, progress=lambda p: step(f"downloading {what}", p))
         # Every suite of today expects /bin and the like to be links into /usr.
         for name in ("bin", "lib", "lib64", "sbin"):
             (folder / "usr" / name).mkdir(parents=True)
             (folder / name).symlink_to(f"usr/{name}")
         for number, deb in enumerate(debs):
             process.check_stopped()
-            step("unpacking headers and compiler", number / len(debs))
+            step(f"unpacking {what}", number / len(debs))
             unpack(apt.deb(deb), folder)
         # A package's own scripts, which did not run, would have made this link.
         (folder / "usr/bin/awk").symlink_to("gawk")
-        for name in ("proc", "dev", "tmp", "src"):
+        for name in ("proc", "dev", "tmp", "src", "build", "ccache", "modules"):
             (folder / name).mkdir(exist_ok=True)
+        (folder / "packages").write_text("".join(f"{deb}\n" for deb in debs))
 
-    return cache.entry(
-        "root",
-        {"headers": kernel.headers, "suite": kernel.suite, "tools": _TOOLS, "recipe": _RECIPE},
-        make,
-    )
+    inputs = {**inputs, "suite": suite, "tools": _TOOLS, "recipe": _RECIPE}
+    return cache.entry("root", inputs, make)
 
 
-def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> None:
-    root = _build_root(kernel, cache, apt, step)
-    headers = next((root / "usr/src").glob(f"linux-headers-{kernel.release}"), None)
-    if headers is None:
-        raise IopathError(f"{kernel.headers} has no /usr/src/linux-headers-{kernel.release}")
-    sandbox = [
+def sandbox(at: Path, *words: str | Path) -> list[str | Path]:
+    """The beginning of a command that runs in the root file system *at*, which it cannot change,
+    without a network; *words* are further options of bwrap."""
+    return [
         process.need("bwrap", "bubblewrap"),
-        "--ro-bind", root, "/",
-        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-        "--bind", folder / "src", "/src", "--chdir", "/src",
+        "--ro-bind", at, "/",
+        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *words,
         "--unshare-all", "--die-with-parent", "--clearenv",
         "--setenv", "PATH", "/usr/bin:/usr/sbin", "--setenv", "LC_ALL", "C",
         "--setenv", "KBUILD_BUILD_USER", "iopath", "--setenv", "KBUILD_BUILD_HOST", "iopath",
     ]  # fmt: skip
+
+
+def headers_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Path:
+    """A root file system that holds the kernel's headers and the compiler they ask for."""
+    what, wanted = "headers and compiler", {"headers": kernel.headers}
+    return root(what, [kernel.headers], wanted, kernel.suite, cache, apt, step)
+
+
+def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> None:
+    at = headers_root(kernel, cache, apt, step)
+    headers = next((at / "usr/src").glob(f"linux-headers-{kernel.release}"), None)
+    if headers is None:
+        raise IopathError(f"{kernel.headers} has no /usr/src/linux-headers-{kernel.release}")
+    command = [*sandbox(at, "--bind", folder / "src", "/src", "--chdir", "/src"), "make"]
     step("building modules", 0.5)
-    _make_modules(
-        folder, [*sandbox, "make"], f"/{headers.relative_to(root)}", "/src", kernel.release
-    )
+    make_modules(folder, [*command, "-C", f"/{headers.relative_to(at)}"], "/src", kernel.release)
     shutil.copyfile(headers / ".config", folder / "config")
 
 
@@ -269,36 +275,38 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
     def make(folder: Path) -> None:
         step("building modules", 0.5)
         source = str(folder / "src")
-        _make_modules(folder, [process.need("make", "make")], str(tree.path), source, release)
+        command = [process.need("make", "make"), "-C", tree.path]
+        make_modules(folder, command, source, release)
         # What is measured is what lies here, whatever becomes of the tree.
         for name, kept in _KEPT.items():
             shutil.copyfile(tree.path / name, folder / kept)
-        for module in [*_own_modules(tree), *tree.path.glob(BUILT_IN)]:
-            target = folder / "lib" / module.relative_to(tree.path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(module, target)
+        keep_own_modules(tree.path, folder)
         if _tree_inputs(tree) != inputs:
             raise IopathError(f"tree:{tree.path} has changed meanwhile: wait until it is built")
 
-    modules = _modules_entry(cache, {"tree": inputs}, make, step)
-    own = modules / "lib"
-    return _built(
-        release, "", f"tree {tree.path}", modules / "vmlinuz", modules / "config", modules,
-        own if own.is_dir() else None,
-    )  # fmt: skip
+    modules = modules_entry(cache, {"tree": inputs}, make)
+    return built(release, "", f"tree {tree.path}", modules, modules)
 
 
-def _own_modules(tree: Tree) -> list[Path]:
-    """The tree's modules that a guest may need."""
-    found = [path for part in _MODULES for path in (tree.path / part).rglob("*.ko")]
-    found += [path for part in _MODULES for path in tree.path.glob(f"{part}.ko")]
+def own_modules(tree: Path) -> list[Path]:
+    """The modules of a built tree that a guest may need."""
+    found = [path for part in MODULES for path in (tree / part).rglob("*.ko")]
+    found += [path for part in MODULES for path in tree.glob(f"{part}.ko")]
     return sorted(found)
+
+
+def keep_own_modules(tree: Path, folder: Path) -> None:
+    """Copy these to folder/lib, and the list of what is built in."""
+    for path in [*own_modules(tree), *tree.glob(BUILT_IN)]:
+        target = folder / "lib" / path.relative_to(tree)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
 
 
 def _tree_inputs(tree: Tree) -> dict[str, object]:
     """All of a tree that takes part in a measurement: what runs, and what our modules are built
     with and against."""
-    files = [*map(tree.path.joinpath, (*_KEPT, "Module.symvers")), *_own_modules(tree)]
+    files = [*map(tree.path.joinpath, (*_KEPT, "Module.symvers")), *own_modules(tree.path)]
     compiler = Path(process.need("gcc", "gcc")).resolve()
     tools = [tree.path / name for name in ("tools/objtool/objtool", "scripts/mod/modpost")]
     return {
@@ -323,9 +331,9 @@ def _headers_digest(tree: Path) -> str:
 # The modules of this project.
 
 
-def _modules_entry(
-    cache: Cache, inputs: dict[str, object], make: Callable[[Path], None], step: Step
-) -> Path:
+def modules_entry(cache: Cache, inputs: dict[str, object], make: Callable[[Path], None]) -> Path:
+    """The entry for the modules, which *make* builds in a folder with their sources in src."""
+
     def make_all(folder: Path) -> None:
         copy_sources(folder / "src")
         make(folder)
@@ -335,40 +343,44 @@ def _modules_entry(
     )
 
 
-def _make_modules(
-    folder: Path, command: list[str | Path], tree: str, source: str, release: str
-) -> None:
-    """Build folder/src with *command* (make, perhaps in a sandbox) against *tree*; keep the
-    modules and the log. *source* is where folder/src is for that command."""
+def make_modules(folder: Path, command: Sequence[str | Path], source: str, release: str) -> None:
+    """Build folder/src with *command* (make of a kernel, perhaps in a sandbox); keep the modules
+    and the log. *source* is where folder/src is for that command."""
     log = folder / "build.log"
     jobs = f"-j{os.cpu_count() or 1}"
-    status = process.run([*command, jobs, "-C", tree, f"M={source}", "W=1", "modules"], output=log)
-    if status:
+    if process.run([*command, jobs, f"M={source}", "W=1", "modules"], output=log):
         # The folder goes away with the failed entry; the log must not.
         kept = folder.parent / f"failed-{release}.log"
         shutil.copyfile(log, kept)
-        text = log.read_text(errors="replace")
-        error = re.search(r"^.*\berror\b.*$|^bwrap: .*$", text, re.MULTILINE | re.IGNORECASE)
-        what = error.group(0).strip() if error else process.last_line(log)
-        raise IopathError(f"the modules do not build for {release}: {what} (log: {kept})")
+        raise IopathError(f"the modules do not build for {release}: {complaint(kept)}")
     for module in (folder / "src").rglob("*.ko"):
         shutil.move(module, folder / module.name)
     shutil.rmtree(folder / "src")
 
 
-def _built(
-    release: str,
-    version: str,
-    origin: str,
-    vmlinuz: Path,
-    config: Path,
-    entry: Path,
-    own_modules: Path | None,
+def complaint(log: Path) -> str:
+    """The first error in the log of a build, and the log's name."""
+    text = log.read_text(errors="replace")
+    error = re.search(
+        r"^.*\berror\b.*$|^bwrap: .*$|^make.*\*\*\*.*$", text, re.MULTILINE | re.IGNORECASE
+    )
+    what = error.group(0).strip() if error else process.last_line(log)
+    return f"{what} (log: {log})"
+
+
+def built(
+    release: str, version: str, origin: str, image: Path, entry: Path, config: Path | None = None
 ) -> Built:
+    """A kernel that is kept in the folder *image*, with the modules in *entry*."""
+    vmlinuz, config = image / "vmlinuz", config or image / "config"
+    own = image / "lib"
     modules = {path.stem: path for path in sorted(entry.glob("*.ko"))}
     digests = {"vmlinuz": digest_file(vmlinuz), "config": digest_file(config)}
     digests |= {path.name: digest_file(path) for path in modules.values()}
     log = (entry / "build.log").read_text(errors="replace")
     warnings = [line for line in log.splitlines() if re.search(r"\bwarning\b", line, re.IGNORECASE)]
     warnings = [line for line in warnings if not line.startswith("perl: ")]
-    return Built(release, version, origin, vmlinuz, config, modules, own_modules, digests, warnings)
+    return Built(
+        release, version, origin, vmlinuz, config, modules, own if own.is_dir() else None,
+        digests, warnings,
+    )  # fmt: skip

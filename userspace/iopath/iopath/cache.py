@@ -168,6 +168,22 @@ class Cache:
             self._verified.add(path)
             return path
 
+    @contextmanager
+    def workspace(self, kind: str, inputs: Mapping[str, Any]) -> Iterator[Path]:
+        """A folder that stays and may change, which belongs to one program at a time. It is listed
+        and removed like an entry."""
+        path = self.path(kind, inputs)
+        name = f"{kind}-{path.name}"
+        with self.lock(name):
+            while not self.use(name):
+                process.check_stopped(after=_RETRY)
+            with out_of_space(f"cannot write the cache {self.root}"):
+                path.mkdir(parents=True, exist_ok=True)
+                (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
+                yield path
+                size = sum(file.lstat().st_blocks * 512 for file in _files(path))
+                (path / SIZE).write_text(str(size))
+
     def entries(self, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Every entry of a kind, with the inputs it was made from."""
         for path in sorted((self.root / kind).glob("*")):

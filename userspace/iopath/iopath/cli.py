@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import shlex
 import signal
 import sys
 import traceback
@@ -20,8 +21,10 @@ from iopath import (
     features,
     featuretable,
     files,
+    gitrepo,
     guest,
     host,
+    kernelbuild,
     limits,
     on_host,
     options,
@@ -30,6 +33,7 @@ from iopath import (
     result,
     rungfile,
     rungs,
+    series,
     sharing_changes,
     sharing_tables,
     terminal,
@@ -123,10 +127,15 @@ def _measure(session: Session, args: argparse.Namespace, out: Console) -> None:
         raise UsageError("--folded: only profile and compare count functions")
     if args.accel != "tcg":
         output.check_views(args, ())
-    measured = session.measure(args.kernels, _settings(args, boots=args.boots))
+    measured = session.measure(_expanded(session, args), _settings(args, boots=args.boots))
     output.write(args, measured, None)
     terminal.show(measured, out)
     sharing_tables.show(measured, out)
+
+
+def _expanded(session: Session, args: argparse.Namespace) -> list[str]:
+    """The kernels that are named, with the commits of ranges."""
+    return session.expand(args.kernels, every=args.every, merges=args.merges)
 
 
 def _need_counts(args: argparse.Namespace) -> None:
@@ -143,7 +152,7 @@ def _profile(session: Session, args: argparse.Namespace, out: Console) -> None:
         return
     _need_counts(args)
     layers = Layers(args.layers)
-    measured = session.measure(args.kernels, _settings(args, profiled=True))
+    measured = session.measure(_expanded(session, args), _settings(args, profiled=True))
     output.write(args, measured, None, layers)
     terminal.show_profile(measured, args.top, out)
     sharing_tables.show(measured, out)
@@ -182,6 +191,7 @@ def _compare(session: Session, args: argparse.Namespace, out: Console) -> None:
     output.check(args)
     _need_counts(args)
     layers = Layers(args.layers)
+    args.kernels = _expanded(session, args)
     if len(args.kernels) == 1 and not args.kernels[0].endswith(".json"):
         raise UsageError(compare.NOTHING)
     limits_ = limits.read(args.limits, _added(args)) if args.limits else []
@@ -208,6 +218,15 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
     if args.tree:
         tree = args.tree.absolute()
         ends = bisection.tree(search, tree, args.good, args.bad, args.build, session.cache, say)
+    elif args.good.startswith("git:"):
+        place, good = gitrepo.split(args.good.removeprefix("git:"))
+        other, bad = gitrepo.split(args.bad.removeprefix("git:"))
+        if not args.bad.startswith("git:") or place != other:
+            raise UsageError(
+                f"{args.bad}: not a commit of {place}: it must be git:{place}@REVISION"
+            )
+        repository = session.repository(place)
+        ends = bisection.commits(search, repository, good, bad, session.cache, say)
     else:
         specs = [_debian_spec(name) for name in (args.good, args.bad)]
         kernels = bisection.between(*specs, session.debian_kernels())
@@ -261,9 +280,58 @@ def _features(session: Session, args: argparse.Namespace, out: Console) -> None:
         raise IopathError(f"not measured: {', '.join(failed)}")
 
 
+def _series(session: Session, args: argparse.Namespace, out: Console) -> None:
+    for path in filter(None, (args.json, args.markdown)):
+        files.check(path)
+    _need_counts(args)
+    name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
+    if ".." not in name:
+        raise UsageError(f"{args.range}: not a range of commits: it must be like A..B")
+    names = session.expand([name], every=args.every, merges=args.merges)
+    settings = _settings(args, boots=args.boots, profiled=True)
+    entries = series.measure(session, names, settings, Layers(args.layers), session.reporter.note)
+    if args.json:
+        output.write_text(args.json, series.dump(entries))
+    if args.markdown:
+        command = shlex.join(["iopath", *_without_files(args.argv)])
+        output.write_text(args.markdown, series.markdown(entries, command, every=args.all))
+    series.show(entries, out, every=args.all)
+
+
+def _without_files(argv: Sequence[str]) -> list[str]:
+    """The words of a command without the files that it writes."""
+    found, words = [], iter(argv)
+    for word in words:
+        if word in ("--json", "--markdown"):
+            next(words, None)
+        elif not word.startswith(("--json=", "--markdown=")):
+            found.append(word)
+    return found
+
+
+def _recipe(session: Session, args: argparse.Namespace) -> kernelbuild.Recipe:
+    """How kernels of a git repository are built."""
+    config = args.config
+    if config == kernelbuild.MINIMAL:
+        base = None
+    elif config.startswith("debian:"):
+        with session.reporter.task(config) as step:
+            base = kernelbuild.cut_down(
+                session.build(session.find(config), step).config.read_text()
+            )
+    else:
+        try:
+            base = Path(config).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read --config {config}: {error}") from error
+    return kernelbuild.recipe(args.suite, base, args.kconfig)
+
+
 def _debian_spec(name: str) -> str:
     if not name.startswith("debian:"):
-        raise UsageError(f"{name}: bisect takes debian:... kernels, or commits with --tree")
+        raise UsageError(
+            f"{name}: bisect takes debian:... kernels, git:PATH@REVISION, or commits with --tree"
+        )
     return name.removeprefix("debian:")
 
 
@@ -275,6 +343,7 @@ _COMMANDS = {
     "profile": _profile,
     "compare": _compare,
     "bisect": _bisect,
+    "series": _series,
     "features": _features,
     "run": on_host.run,
     "trace": on_host.trace,
@@ -306,6 +375,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     judging = _judges(argv)
     try:
         args = options.parser().parse_args(argv)
+        args.argv = argv
     except SystemExit as exit_:
         if judging and exit_.code == UsageError.status:
             return CANNOT_TELL
@@ -316,6 +386,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         session = Session(Cache(cache_root(), reporter.warn), reporter)
         try:
+            if hasattr(args, "config"):
+                session.recipe = _recipe(session, args)
             _COMMANDS[args.command](session, args, out)
         finally:
             session.cache.release()

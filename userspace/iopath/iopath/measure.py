@@ -14,6 +14,7 @@ from typing import Any
 from iopath import (
     __version__,
     assemble,
+    gitrepo,
     guest,
     host,
     jobs,
@@ -29,10 +30,12 @@ from iopath import (
 )
 from iopath.apt import Apt
 from iopath.assemble import Counted
-from iopath.build import Built, build, debug_info
+from iopath.build import Built, Step, build, debug_info
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError, UsageError, did_you_mean
+from iopath.gitrepo import Repository, open_repository
 from iopath.jobs import Job, Recorded
+from iopath.kernelbuild import GitKernel, Recipe, build_kernel
 from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
 from iopath.layers import Layers
 from iopath.machine import Qemu
@@ -55,6 +58,7 @@ from iopath.sources import source_digest
 _SHARING_BOOTS = 2  # guests with several CPUs, if there are as many boots
 _POLL = 0.25  # seconds between two looks at a job's progress
 
+Kernel = DebianKernel | Tree | GitKernel
 _Measured = tuple[dict[str, Any], list[dict[str, Any]]]  # a kernel's description, and its records
 
 
@@ -65,14 +69,55 @@ class Session:
         self.cache = cache
         self.reporter = reporter
         self.apt = Apt(cache, reporter.warn)
+        self.recipe = Recipe.default()
         self._kernels: list[DebianKernel] | None = None
+        self._repositories: dict[str, Repository] = {}
 
     def debian_kernels(self, *, update: bool = False) -> list[DebianKernel]:
         if self._kernels is None or update:
             self._kernels = list_debian(self.apt.packages(update=update))
         return self._kernels
 
-    def find(self, name: str) -> DebianKernel | Tree:
+    def repository(self, place: str) -> Repository:
+        """The repository at a path or an address."""
+        if place not in self._repositories:
+            self._repositories[place] = open_repository(place, self.cache)
+        return self._repositories[place]
+
+    def expand(self, names: Sequence[str], *, every: int = 1, merges: bool = False) -> list[str]:
+        """*names* with each range of commits, git:PATH@A..B, as its commits, oldest first, behind
+        the commit that it is compared with."""
+        found = []
+        for name in names:
+            place, revision = gitrepo.split(name.removeprefix("git:"))
+            if not name.startswith("git:") or ".." not in revision:
+                found.append(name)
+                continue
+            repository = self.repository(place)
+            first, last = revision.split("..", 1)
+            if "..." in revision or not first:
+                raise UsageError(f"{name}: not a range of commits: it must be like A..B")
+            commits = repository.between(first, last or "HEAD", every=every, merges=merges)
+            found += [
+                f"git:{place}@{commit[:12]}" for commit in (repository.commit(first), *commits)
+            ]
+        return found
+
+    def build(self, kernel: Kernel, step: Step) -> Built:
+        """Get or build a kernel, and build the project's modules for it."""
+        if isinstance(kernel, GitKernel):
+            return build_kernel(kernel, self.cache, self.apt, step)
+        return build(kernel, self.cache, self.apt, step)
+
+    def debug_info(self, kernel: Kernel, built: Built, step: Step) -> Path:
+        """The kernel that was *built* as an ELF file with its debug information."""
+        if isinstance(kernel, GitKernel):
+            raise UsageError(
+                "--inline: kernels of a git repository are built without debug information"
+            )
+        return debug_info(kernel, built, self.cache, self.apt, step)
+
+    def find(self, name: str) -> Kernel:
         """The kernel that *name* asks for."""
         kind, _, spec = name.partition(":")
         if kind == "debian" and spec:
@@ -84,14 +129,20 @@ class Session:
             return kernel
         if kind == "tree" and spec:
             return parse_tree(spec)
+        if kind == "git" and spec:
+            place, revision = gitrepo.split(spec)
+            if ".." in revision:
+                raise UsageError(f"{name}: a range is for measure, compare and series")
+            repository = self.repository(place)
+            return GitKernel(repository, repository.commit(revision), self.recipe)
         if name == "host":
             raise UsageError(
                 "host: measured by itself: iopath measure host --json FILE; compare the files"
             )
-        near = did_you_mean(kind, ("debian", "tree")) if spec else ""
+        near = did_you_mean(kind, ("debian", "tree", "git")) if spec else ""
         raise UsageError(
-            f"{name}: not a kernel{near or ';'} ask for debian:SERIES, debian:RELEASE or tree:PATH,"
-            " e.g. debian:6.1"
+            f"{name}: not a kernel{near or ';'} ask for debian:SERIES, debian:RELEASE, tree:PATH or"
+            " git:PATH@REVISION, e.g. debian:6.1"
         )
 
     def measure(
@@ -161,7 +212,7 @@ class Session:
     def _measure_time(
         self,
         names: Sequence[str],
-        kernels: Sequence[DebianKernel | Tree],
+        kernels: Sequence[Kernel],
         runs: Sequence[Run],
         settings: Settings,
         qemu: Qemu,
@@ -174,7 +225,7 @@ class Session:
         with self.reporter.running(len(names)):
             for name, kernel in zip(names, kernels, strict=True):
                 with self.reporter.task(name) as step:
-                    built = build(kernel, self.cache, self.apt, step)
+                    built = self.build(kernel, step)
                 log = self.cache.root / "logs" / f"{built.release}-kvm.log"
                 possible = self.possible(name, built, runs)
                 with self.reporter.guest(name) as advance:
@@ -214,15 +265,15 @@ class _Work:
         self._folder = folder
         self._numbers = count(1)
 
-    def measure(self, name: str, kernel: DebianKernel | Tree, runs: Sequence[Run]) -> _Measured:
+    def measure(self, name: str, kernel: Kernel, runs: Sequence[Run]) -> _Measured:
         """Prepare a kernel, run its jobs and assemble its records."""
         settings, session = self._settings, self._session
         with session.reporter.task(name) as step:
-            built = build(kernel, session.cache, session.apt, step)
+            built = session.build(kernel, step)
             possible = session.possible(name, built, runs)
             debug = None
             if settings.profile and settings.inline:
-                debug = debug_info(kernel, built, session.cache, session.apt, step)
+                debug = session.debug_info(kernel, built, step)
         machines = settings.machines()
         parts = guests(possible, settings)
         images = [make_image(built, members, settings) for members in parts]

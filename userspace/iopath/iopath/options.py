@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from iopath import __version__, host, noise, prune, rungs
+from iopath import __version__, apt, host, kernelbuild, noise, prune, rungs
 from iopath.arch import ARCH
 from iopath.errors import did_you_mean
 from iopath.machine import Machine
@@ -86,6 +86,10 @@ _EXAMPLES = {
         "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
         "iopath bisect --tree linux v6.12 v6.13 --rung dio.pread --op read",
     ),
+    "series": (
+        "iopath series v6.12..my-branch --rung 'dio.*'",
+        "iopath series git:linux@v6.12..v6.13 --every 100 --rung dio.pread --op read",
+    ),
     "features": (
         "iopath features debian:7.2",
         "iopath features debian:6.1 debian:7.2 --feature 'trace.*' --with iostats,audit",
@@ -140,8 +144,8 @@ def parser() -> argparse.ArgumentParser:
         prog="iopath",
         description="What one I/O costs in the Linux kernel above the driver, in instructions.",
         epilog="KERNEL is debian:SERIES (debian:6.1, debian:7.2-rt), debian:RELEASE"
-        " (debian:7.2.12+deb13-amd64), tree:PATH (a built kernel tree) or host (the running"
-        " kernel, measured in time).",
+        " (debian:7.2.12+deb13-amd64), git:PATH@REVISION (a commit, which is built), tree:PATH (a"
+        " built kernel tree) or host (the running kernel, measured in time).",
     )
     made.add_argument("--version", action="version", version=f"iopath {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -215,6 +219,11 @@ def parser() -> argparse.ArgumentParser:
         metavar="COMMAND", help="command that builds the tree (default: %(default)s)",
     )  # fmt: skip
 
+    following = commands.add_parser("series", help="what each commit of a range costs")
+    following.add_argument(
+        "range", metavar="A..B", help="the commits; of this folder's repository, or git:PATH@A..B"
+    )
+
     _add_features(
         commands.add_parser("features", help="what each feature of a kernel costs an I/O")
     )
@@ -235,10 +244,15 @@ def parser() -> argparse.ArgumentParser:
     scaling.add_argument("--json", metavar="FILE", type=Path, help=FILES["json"])
     scaling.add_argument("--svg", metavar="FILE", type=Path, help="the figures as a chart")
 
-    for command in (measuring, profiling, comparing, bisecting, running, tracing):
+    for command in (measuring, profiling, comparing, bisecting, following, running, tracing):
         _add_scenario(command)
-    for command in (measuring, profiling, comparing, bisecting):
+    for command in (measuring, profiling, comparing, bisecting, following):
         _add_machine(command)
+        _add_recipe(command)
+    for command in (measuring, profiling, comparing, following):
+        _add_range(command)
+    for name in ("json", "markdown"):
+        following.add_argument(f"--{name}", metavar="FILE", type=Path, help=FILES[name])
     for command in (measuring, profiling, running, tracing):
         command.add_argument(
             "--on-cpu", type=_number(0, 1 << 16, "CPUs"), metavar="N",
@@ -262,18 +276,19 @@ def parser() -> argparse.ArgumentParser:
         help="also show inlined functions and source lines; needs the kernel's debug information",
     )  # fmt: skip
 
-    for command in (comparing, bisecting):
+    for command in (comparing, bisecting, following):
         _add_boots(command, noise.FEWEST)
         command.add_argument(
             "--all", action="store_true",
             help="show every rung, with the functions of each difference, and the facts",
         )  # fmt: skip
+    for command in (comparing, bisecting):
         command.add_argument(
             "--top", type=_number(1, 10000, "functions"), metavar="N",
             help="functions to show: of the largest difference (default: 5 or more), or with --all"
             " of each (default: 15)",
         )  # fmt: skip
-    for command in (profiling, comparing, bisecting):
+    for command in (profiling, comparing, bisecting, following):
         command.add_argument(
             "--layers",
             metavar="FILE",
@@ -287,6 +302,32 @@ def parser() -> argparse.ArgumentParser:
     for command in commands.choices.values():
         command.add_argument("--quiet", action="store_true", help="suppress progress messages")
     return made
+
+
+def _add_recipe(parser: argparse.ArgumentParser) -> None:
+    building = parser.add_argument_group("kernels of a git repository")
+    building.add_argument(
+        "--suite", choices=list(apt.SUITES), default=kernelbuild.SUITE, metavar="SUITE",
+        help="suite of Debian whose compiler builds them (default: %(default)s)",
+    )  # fmt: skip
+    building.add_argument(
+        "--config", default=kernelbuild.MINIMAL, metavar="CONFIG",
+        help="minimal (default), debian:SERIES without modules and debug information, or a file",
+    )  # fmt: skip
+    building.add_argument(
+        "--kconfig", action="append", default=[], metavar="FOO=y",
+        help="an option to set besides; FOO=n to leave it out",
+    )  # fmt: skip
+
+
+def _add_range(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--every", type=_number(1, 1 << 20, "commits"), default=1, metavar="N",
+        help="of a range git:PATH@A..B, take each Nth commit and the last",
+    )  # fmt: skip
+    parser.add_argument(
+        "--merges", action="store_true", help="of a range, take the merges into its line alone"
+    )
 
 
 def _add_features(parser: argparse.ArgumentParser) -> None:

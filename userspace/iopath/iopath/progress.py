@@ -119,6 +119,11 @@ class Reporter:
                 self._say(f"{name}: measured, {self._done} of {self._total}")
             self._update(None)
 
+    def note(self, text: str) -> None:
+        """Say what is being done now."""
+        with self._lock:
+            self._say(text)
+
     def add(self) -> None:
         """The total has one more guest."""
         with self._lock:

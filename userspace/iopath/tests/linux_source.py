@@ -6,6 +6,7 @@ from pathlib import Path
 
 from debian.debian_support import Version
 
+import iopath
 from iopath import process
 from iopath.apt import UNRELEASED
 from iopath.cache import digest_file
@@ -14,6 +15,7 @@ from iopath.measure import Session
 from iopath.sources import copy_sources, source_digest, source_root
 
 FRAGMENTS = source_root() / "selftests/config"
+MINIMAL = Path(iopath.__file__).parent / "minimal.config"
 
 # Most of a kernel's source is not for a guest.
 LEFT_OUT = (
@@ -111,8 +113,11 @@ class LinuxSource:
         )
 
     def tree(self, *fragments: str) -> Path:
-        """A kernel, built with the *fragments* of selftests/config merged over tinyconfig."""
-        paths = [FRAGMENTS / fragment for fragment in fragments]
+        """A kernel, built with the *fragments* merged over tinyconfig: iopath's minimal.config, and
+        files of selftests/config."""
+        paths = [
+            MINIMAL if fragment == MINIMAL.name else FRAGMENTS / fragment for fragment in fragments
+        ]
         inputs = {
             "package": self.wanted,
             "left_out": LEFT_OUT,

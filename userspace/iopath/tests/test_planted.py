@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A change that was planted in a kernel is found: by compare, and by bisect among commits.
 
-The kernels are built from the source of one of Debian's with selftests/config/minimal.config, once:
-they stay in the user's cache, as do the results of measuring them.
+The kernels are built from the source of one of Debian's with iopath's minimal.config, once: they
+stay in the user's cache, as do the results of measuring them.
 """
 
 import json
@@ -623,6 +623,7 @@ def history(tmp_path: Path) -> Path:
     git(folder, "init", "--quiet")
     for name in ("Kbuild", "Kconfig", "Makefile"):
         (folder / name).touch()
+        git(folder, "add", name)
     for number, figure in enumerate(["2000", "2000", "2000", "broken", "2000", "2007", "2007"]):
         (folder / "figure").write_text(f"{figure} {number}\n")
         commit(folder, "figure", f"commit {number}")

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Build kernels from the commits of a git repository.
+
+A kernel is built in a sealed root file system of a Debian suite, at places that are the same
+everywhere, and nothing in it says when, where or by whom it was built. So what comes out depends on
+the commit's tree, the configuration and the suite's packages alone, and it is kept under the digest
+of these. A work tree and a build folder stay in the cache: the next commit takes the time of what
+it changes.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iopath import build, gitrepo, process
+from iopath.apt import Apt
+from iopath.arch import ARCH
+from iopath.build import Built, Step
+from iopath.cache import Cache, digest_file
+from iopath.errors import IopathError, UsageError
+from iopath.gitrepo import Repository
+from iopath.kernels import NEEDED
+
+SUITE = "trixie"  # the default
+MINIMAL = "minimal"  # the default configuration
+
+# What a kernel is built with, besides build's tools.
+_TOOLS = (
+    "gcc", "libc6-dev", "diffutils", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "ccache",
+    "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
+)  # fmt: skip
+
+# The same inputs make the same kernel to the last bit.
+_VARIABLES = (
+    "ARCH=" + ARCH.source, "CC=ccache gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
+    "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath", "KBUILD_BUILD_USER=iopath",
+    "KBUILD_BUILD_VERSION=1",
+)  # fmt: skip
+_CCACHE_SIZE = "5G"
+
+# Raised when this file would build another kernel from the same inputs.
+_RECIPE = 1
+
+_OPTION = re.compile(r"(?:CONFIG_)?(\w+)=(.+)")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How kernels are built: with the compiler of a *suite*, from the configuration *base* (the
+    text of a .config; None: make tinyconfig), with the *fragment* merged over it. *options* are
+    those of the fragment that the result must have."""
+
+    suite: str
+    base: str | None
+    fragment: str
+    options: tuple[str, ...]
+
+    @classmethod
+    def default(cls) -> "Recipe":
+        return recipe(SUITE, None, ())
+
+
+@dataclass(frozen=True)
+class GitKernel:
+    """A kernel that is built from a commit."""
+
+    repository: Repository
+    commit: str
+    recipe: Recipe
+
+    @property
+    def short(self) -> str:
+        return self.commit[:12]
+
+
+def recipe(suite: str, base: str | None, options: Sequence[str]) -> Recipe:
+    """The recipe for *base* (the text of a configuration, or None for the minimal one) with
+    *options* ("FOO=y")."""
+    needed = [f"CONFIG_{name}=y" for name in NEEDED]
+    lines = []
+    for option in options:
+        match = _OPTION.fullmatch(option)
+        if not match:
+            raise UsageError(f"invalid option '{option}': must be like FOO=y or FOO=n")
+        name, value = match.groups()
+        lines.append(f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}")
+    fragment = _minimal() if base is None else _essential(needed)
+    return Recipe(suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines))
+
+
+_LEFT_OUT = re.compile(r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)")
+
+
+def cut_down(config: str) -> str:
+    """The configuration of a distribution without what takes long and no guest needs: modules,
+    debug information and signatures."""
+    kept = []
+    for line in config.splitlines():
+        name = line.partition("=")[0]
+        if line.endswith("=m"):
+            kept.append(f"# {name} is not set")
+        elif not re.match(
+            r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)", name
+        ):
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _minimal() -> str:
+    return (Path(__file__).parent / "minimal.config").read_text()
+
+
+def _essential(needed: Sequence[str]) -> str:
+    """What a configuration that is not ours must have for a guest and the project's modules."""
+    return "\n".join(
+        [
+            *needed, "CONFIG_BLK_DEV=y", "CONFIG_AIO=y", "CONFIG_IO_URING=y",
+            "CONFIG_CONFIGFS_FS=y", "CONFIG_MODULE_UNLOAD=y", "CONFIG_KALLSYMS_ALL=y",
+            "CONFIG_SERIAL_8250=y", "CONFIG_SERIAL_8250_CONSOLE=y", "CONFIG_DEBUG_INFO_NONE=y",
+            "# CONFIG_MODULE_SIG is not set", "# CONFIG_GCC_PLUGINS is not set",
+        ]
+    )  # fmt: skip
+
+
+def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built:
+    """The kernel, with the project's modules. Raises IopathError if it does not build."""
+    recipe = kernel.recipe
+    step("preparing the compiler", 0.0)
+    at = build.root("compiler", _TOOLS, {"for": _TOOLS}, recipe.suite, cache, apt, step)
+    inputs: dict[str, object] = {
+        "tree": kernel.repository.git("rev-parse", f"{kernel.commit}^{{tree}}"),
+        "base": recipe.base,
+        "fragment": recipe.fragment,
+        "packages": digest_file(at / "packages"),
+        "variables": _VARIABLES,
+        "modules": build.MODULES,
+        "recipe": _RECIPE,
+    }
+    workspace = {
+        "repository": gitrepo.key(kernel.repository),
+        "suite": recipe.suite,
+        "base": recipe.base,
+        "fragment": recipe.fragment,
+    }
+
+    def compile_in(use: Callable[[_Workspace], None]) -> None:
+        with cache.workspace("workspace", workspace) as folder:
+            place = _Workspace(folder, at, cache.root / "ccache", kernel)
+            step(f"building {kernel.short}", 0.1)
+            place.build()
+            use(place)
+
+    def make_image(folder: Path) -> None:
+        compile_in(lambda place: place.keep(folder))
+
+    image = cache.entry("kernel", inputs, make_image)
+    release = (image / "release").read_text()
+
+    def make_modules(folder: Path) -> None:
+        def use(place: _Workspace) -> None:
+            if digest_file(place.build_folder / ARCH.image) != digest_file(image / "vmlinuz"):
+                raise IopathError(
+                    f"{kernel.short}: built twice, the kernel is not the same: {image} differs from"
+                    f" {place.build_folder}"
+                )
+            words = ["--bind", str(folder / "src"), "/modules"]
+            build.make_modules(folder, place.make(*words), "/modules", release)
+
+        compile_in(use)
+
+    modules = build.modules_entry(cache, {"kernel": image.name}, make_modules)
+    origin = f"git {kernel.short} {kernel.repository.subject(kernel.commit)}"
+    return build.built(release, "", origin, image, modules)
+
+
+class _Workspace:
+    """A work tree of a repository and a folder in which it is built, both kept from one commit to
+    the next."""
+
+    def __init__(self, folder: Path, root: Path, ccache: Path, kernel: GitKernel) -> None:
+        self._folder = folder
+        self._root = root
+        self._ccache = ccache
+        self._kernel = kernel
+        self._log = folder / "build.log"
+        self.build_folder = folder / "build"
+
+    def build(self) -> None:
+        """Check the commit out, configure it and build it."""
+        # A build that was killed may have left half a file.
+        complete = self._folder / "complete"
+        if not complete.exists():
+            shutil.rmtree(self.build_folder, ignore_errors=True)
+        complete.unlink(missing_ok=True)
+        for path in (self._folder / "source", self.build_folder, self._ccache):
+            path.mkdir(parents=True, exist_ok=True)
+        self._log.write_text("")
+        try:
+            self._check_out()
+            self._configure()
+            jobs = f"-j{os.cpu_count() or 1}"
+            self._run([*self.make(), jobs, ARCH.target, "modules"], "does not build")
+        except IopathError:
+            complete.touch()
+            raise
+        complete.touch()
+
+    def make(self, *words: str) -> list[str | Path]:
+        """The beginning of a command that runs make in the root file system; *words* are options of
+        bwrap."""
+        return [
+            *build.sandbox(
+                self._root,
+                "--ro-bind", self._folder / "source", "/src",
+                "--bind", self.build_folder, "/build",
+                "--bind", self._ccache, "/ccache",
+                *words,
+            ),
+            "--setenv", "HOME", "/tmp", "--setenv", "CCACHE_DIR", "/ccache",
+            "--setenv", "CCACHE_MAXSIZE", _CCACHE_SIZE,
+            "make", "-s", "-C", "/src", "O=/build", *_VARIABLES,
+        ]  # fmt: skip
+
+    def keep(self, folder: Path) -> None:
+        """Copy what a guest needs of the kernel to *folder*."""
+        shutil.copyfile(self.build_folder / ARCH.image, folder / "vmlinuz")
+        shutil.copyfile(self.build_folder / ".config", folder / "config")
+        release = (self.build_folder / "include/config/kernel.release").read_text().strip()
+        (folder / "release").write_text(release)
+        build.keep_own_modules(self.build_folder, folder)
+
+    def _check_out(self) -> None:
+        git = self._folder / "git"
+        gitrepo.share_objects(self._kernel.repository, git)
+        gitrepo.git(git, "config", "core.bare", "false")
+        gitrepo.git(
+            git, f"--work-tree={self._folder}/source", "--git-dir=.",
+            "checkout", "--quiet", "--force", "--detach", self._kernel.commit,
+        )  # fmt: skip
+
+    def _configure(self) -> None:
+        recipe, config = self._kernel.recipe, self.build_folder / ".config"
+        fragment = self.build_folder / "iopath.config"
+        fragment.write_text(recipe.fragment)
+        if recipe.base is None:
+            self._run([*self.make(), "tinyconfig"], "cannot be configured")
+        else:
+            config.write_text(recipe.base)
+        merge = self.make()
+        merge = merge[: merge.index("make")]
+        script = (
+            "cd /build && KCONFIG_CONFIG=/build/.config"
+            " /src/scripts/kconfig/merge_config.sh -m -O /build .config iopath.config"
+        )
+        self._run([*merge, "bash", "-c", script], "cannot be configured")
+        self._run([*self.make(), "olddefconfig"], "cannot be configured")
+        found = config.read_text().splitlines()
+        for option in recipe.options:
+            if option not in found and not (option.startswith("#") and _unset(option, found)):
+                raise IopathError(
+                    f"{self._kernel.short}: the option {option} did not take effect: the kernel"
+                    " does not have it, or it needs others"
+                )
+
+    def _run(self, command: list[str | Path], what: str) -> None:
+        if process.run(command, output=self._log):
+            raise IopathError(f"{self._kernel.short} {what}: {build.complaint(self._log)}")
+
+
+def _unset(option: str, found: Sequence[str]) -> bool:
+    """Whether "# CONFIG_FOO is not set" holds."""
+    name = option.split()[1]
+    return not any(line.startswith(f"{name}=") for line in found)
