@@ -221,7 +221,10 @@ static unsigned int entry_context(uint64_t pc)
 	return i;
 }
 
-/* An interrupt or exception begins. Those of other tasks are theirs. */
+/*
+ * An interrupt or exception begins. Those of other tasks are theirs. But among
+ * several CPUs, the end of an I/O may interrupt any task.
+ */
 static void enter(struct block *block, uint64_t pc, struct block *next)
 {
 	struct task *task = now->task;
@@ -236,7 +239,8 @@ static void enter(struct block *block, uint64_t pc, struct block *next)
 	now->region->entries[context]++;
 	task->left[task->depth] = (struct left){ block, now->context };
 	task->entry[task->depth++] =
-		task->base == CONTEXT_TASK ? context : CONTEXT_OTHER;
+		task->base == CONTEXT_TASK || flat_nr_cpus > 1 ?
+			context : CONTEXT_OTHER;
 	set_context();
 }
 

@@ -29,6 +29,7 @@ class Arch:
     options: tuple[str, ...]  # configuration options that must be built in
     syscall_prefix: str  # what the functions of system calls begin with
     exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with
+    calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other
 
     # Debian's packages.
     debian: str
@@ -49,6 +50,7 @@ X86_64 = Arch(
     options=("X86_64", "SERIAL_8250_CONSOLE"),
     syscall_prefix="__x64_sys_",
     exceptions=("asm_exc_", "exc_"),
+    calls=("asm_sysvec_call_function",),
     debian="amd64",
 )
 

@@ -14,11 +14,12 @@ _MEMBER = struct.Struct("<III")
 (_INT, _PTR, _ARRAY, _STRUCT, _UNION, _ENUM, _FWD, _TYPEDEF, _VOLATILE, _CONST, _RESTRICT) = range(
     1, 12
 )
+_VAR = 14
 _MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, 18)
 # The bytes behind a type, by its kind: so many, and so many for each of its members.
 _BEHIND = {
     _INT: (4, 0), _ARRAY: (12, 0), _STRUCT: (0, 12), _UNION: (0, 12), _ENUM: (0, 8),
-    13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12),
+    13: (0, 8), _VAR: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12),
 }  # fmt: skip
 
 
@@ -51,10 +52,13 @@ class Btf:
         self._data = data[header + types : header + types + length]
         self._offsets = [0]
         self._structs: dict[str, int] = {}
+        self._variables: dict[str, int] = {}
         at = 0
         while at < length:
-            name, info, _ = _TYPE.unpack_from(self._data, at)
+            name, info, of = _TYPE.unpack_from(self._data, at)
             kind = info >> 24 & 0x1F
+            if kind == _VAR:
+                self._variables[self._text(name)] = of
             if kind == _STRUCT and name:
                 self._structs.setdefault(self._text(name), len(self._offsets))
             self._offsets.append(at)
@@ -87,6 +91,10 @@ class Btf:
     def find(self, name: str) -> int | None:
         """The structure of that name."""
         return self._structs.get(name)
+
+    def variable(self, name: str) -> int | None:
+        """The type of the variable of that name: those of each CPU are known."""
+        return self._variables.get(name)
 
     def name(self, number: int) -> str:
         return self._type(number).name

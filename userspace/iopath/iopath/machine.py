@@ -55,8 +55,11 @@ class Machine:
     @property
     def parameters(self) -> str:
         """The kernel's command line. The kernel boots on one CPU: while several start, it waits for
-        them by the clock, which does not advance then. All CPUs have one time stamp counter."""
-        return self.cmdline if self.cpus == 1 else f"{self.cmdline} maxcpus=1 tsc=reliable"
+        them by the clock, which does not advance then. All CPUs have one time stamp counter. Slab
+        caches are not merged, so a cache tells the structure of its objects."""
+        if self.cpus == 1:
+            return self.cmdline
+        return f"{self.cmdline} maxcpus=1 tsc=reliable slab_nomerge"
 
 
 @dataclass(frozen=True)

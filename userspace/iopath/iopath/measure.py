@@ -280,7 +280,14 @@ class _Work:
         for _ in range(settings.boots * (len(guests(runs, settings)) - len(parts))):
             session.reporter.finished()
         layers = Layers(settings.layers)
-        several = [run for run in possible if settings.cpus > 1 and sharing.can_run(run)]
+        several = []
+        if settings.cpus > 1:
+            several = [run for run in possible if sharing.can_run(run, settings)]
+            if single := dict.fromkeys(run.rung.name for run in possible if run not in several):
+                session.reporter.warn(
+                    f"{name}: measured on one CPU only: {', '.join(single)}:"
+                    " the program cannot use several"
+                )
 
         def boot(number: int, at: int, *, full: bool) -> Counted:
             """What guest *at* of boot *number* counted; with what a profile takes if *full*, which

@@ -60,7 +60,7 @@ class Place:
     @property
     def text(self) -> str:
         if self.field:
-            return f"{self.object}.{self.field}"
+            return f"{self.object}{'' if self.field[0] == '[' else '.'}{self.field}"
         return f"{self.object}+{self.offset:#x}" if self.offset else self.object
 
 
@@ -85,6 +85,10 @@ class Memory:
         self._base = self._physical_base()
         self._levels = self._find_levels()
         self._cpus = [self.word(self._symbols["__per_cpu_offset"] + 8 * cpu) for cpu in range(8)]
+        # Of the first chunk of memory of its own, each CPU has so many bytes: variables, then what
+        # is allocated.
+        unit = self._symbols.get("pcpu_unit_size")
+        self._unit = int.from_bytes(self.read(unit, 4), "little") if unit else 0
         self._direct_map = self._begin("page_offset_base")
         self._pages = self._begin("vmemmap_base")
         self.btf = self._find_btf()
@@ -316,11 +320,17 @@ class Memory:
         return Place("static", f"{name} [{module}]" if module else name, address - begin)
 
     def _per_cpu(self, cpu: int, address: int) -> Place | None:
-        if not self._symbols["__per_cpu_start"] <= address < self._symbols["__per_cpu_end"]:
+        start, end = (self._symbols[f"__per_cpu_{what}"] for what in ("start", "end"))
+        if end <= address < start + self._unit:
+            return Place("per-CPU", f"allocated memory of CPU {cpu}", 0)
+        if not start <= address < end:
             return None
         at = bisect.bisect_right(self._addresses, address) - 1
         begin, name, _ = self._data[at]
-        return Place("per-CPU", f"{name} of CPU {cpu}", address - begin)
+        offset = address - begin
+        type_ = self.btf.variable(name) if self.btf else None
+        inside = self.btf.field(type_, offset) if self.btf and type_ else ""
+        return Place("per-CPU", f"{name} of CPU {cpu}", offset, inside)
 
     def _slab_place(self, cache: int, at: int, offset: int) -> Place:
         name = self._caches[cache][0]

@@ -169,6 +169,11 @@ _NULL_BLK = Module(
     ),
 )  # fmt: skip
 
+_REMOTE = Module("blknull", (("nr_devices", "1"), ("complete_cpu", "next")))
+_REMOTE_MQ = Module("blknull", (
+    *_REMOTE.parameters, ("mode", "mq"), ("completion", "softirq"), ("hw_queue_depth", "1024"),
+))  # fmt: skip
+
 _CACHED = ("--direct=0", "--size=1m")  # as much of the device is read into the page cache before
 _BUFFERED = ("--ioengine=buffered", *_CACHED)
 _URING = ("--ioengine=io_uring", "--direct=1", "--iodepth=32")
@@ -200,14 +205,14 @@ def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ..
             replace(rung, modules=(mq,)), (),
             tuple(f"/dev/blknull{2 * cpus + number}" for number in devices),
         )  # fmt: skip
-    if rung.modules == (_NULL_BLK,):
-        parameters = dict(_NULL_BLK.parameters)
-        parameters["nr_devices"] = parameters["submit_queues"] = str(cpus)
-        null_blk = Module("null_blk", tuple(parameters.items()))
-        return (
-            replace(rung, modules=(null_blk,)), (),
-            tuple(f"/dev/nullb{number}" for number in devices),
-        )  # fmt: skip
+    if rung.modules in ((_NULL_BLK,), (_REMOTE,), (_REMOTE_MQ,)):
+        (module,) = rung.modules
+        parameters = dict(module.parameters) | {"nr_devices": str(cpus)}
+        if module == _NULL_BLK:
+            parameters["submit_queues"] = str(cpus)
+            bios = [f"/dev/nullb{number}" for number in devices]
+        module = Module(module.name, tuple(parameters.items()))
+        return replace(rung, modules=(module,)), (), tuple(bios)
     return rung, (), ()
 
 
@@ -441,8 +446,11 @@ RUNGS = (
         for family, driver, target, modules in (
             ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL_MQ,)),
             ("nullb", "null_blk", _NULL_BLK_DEVICE, (_NULL_BLK,)),
+            ("remote", "ends on the next CPU", _DEVICE, (_REMOTE,)),
+            ("remote.mq", "ends on the next CPU by softirq", _DEVICE, (_REMOTE_MQ,)),
         )
         for name, about, options, batch in _REQUESTS
+        if not family.startswith("remote") or name in ("pread", "aio.100", "uring")
     ),
     *_BARE,
     *_LAYERS,

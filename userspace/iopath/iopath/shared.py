@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """The types of what CPUs share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
 class Arrangement:
-    """A rung on several CPUs: what they have in common, and the instructions per I/O on each."""
+    """A rung on several CPUs: what they have in common, and the instructions per I/O on each: of
+    the task, and in interrupts by which another CPU called this one."""
 
     name: str
     instructions_per_io: list[float]
+    called_per_io: list[float] = field(default_factory=list)
     rounds: list[int]
     rounds_left_out: list[int]
     command: list[str]

@@ -10,7 +10,7 @@ import json
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from iopath.build import Built
 from iopath.cache import digest_file
 from iopath.errors import IopathError
 from iopath.guest import KALLSYMS, QUIET, Image, Start
-from iopath.memory import Memory
+from iopath.memory import Memory, Place
 from iopath.plan import FACTS, Run, Settings, load
 from iopath.rungs import on_each
 from iopath.symbols import KERNEL, Symbols
@@ -34,6 +34,8 @@ RECORD = "sharing"  # the name of the record with what was found
 
 _ROUNDS = 12
 _REGION = 12  # bits of a run's number; the number of its arrangement is above
+_STACK = 14  # bits of an address within a stack
+_OWN = 0.9  # of the accesses to a stack are at least those of the CPU whose stack it is
 _TASK = 0  # the plugin's context of the task that does the I/O
 
 
@@ -82,9 +84,10 @@ def runs(members: Sequence[Run], settings: Settings) -> list[Shared]:
     return found
 
 
-def can_run(run: Run) -> bool:
-    """Whether a run can be carried out on several CPUs: a program of one's own cannot."""
-    return run.rung.program is None
+def can_run(run: Run, settings: Settings) -> bool:
+    """Whether a run can be carried out on several CPUs: a program of one's own cannot, nor a kernel
+    thread that has one device."""
+    return run.rung.program is None and bool(runs([run], settings))
 
 
 def code() -> list[str]:
@@ -139,12 +142,13 @@ class _Region:
 
     lengths: dict[int, list[int]]  # the task's instructions in each round, by CPU
     left_out: dict[int, int]
+    called: dict[int, int]  # instructions in interrupts by which CPUs call each other, by CPU
     accesses: dict[int, list[Access]]  # by line
 
 
 def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
     """What the plugin counted, by region."""
-    found: dict[int, _Region] = defaultdict(lambda: _Region({}, {}, defaultdict(list)))
+    found: dict[int, _Region] = defaultdict(lambda: _Region({}, {}, {}, defaultdict(list)))
     own: dict[int, set[int]] = defaultdict(lambda: {_TASK})
     for line in lines:
         record = json.loads(line)
@@ -154,10 +158,19 @@ def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
         if record["type"] == "flat" and region:
             region.lengths[record["cpu"]] = record["lengths"]
             region.left_out[record["cpu"]] = record["left_out"]
-            own[record["region"]] |= {
-                context
+            entries = {
+                context: symbols.find(int(address, 16)).name
                 for context, address, _ in record["entries"]
-                if symbols.find(int(address, 16)).name.startswith(ARCH.exceptions)
+            }
+            calls = {context for context, name in entries.items() if name.startswith(ARCH.calls)}
+            region.called[record["cpu"]] = sum(
+                executed * times
+                for _, executed, context, times in record["counts"]
+                if context in calls
+            )
+            # An I/O that ends on another CPU ends in an interrupt there.
+            own[record["region"]] |= calls | {
+                context for context, name in entries.items() if name.startswith(ARCH.exceptions)
             }
         if record["type"] == "access" and region and record["context"] in own[record["region"]]:
             access = _access(record)
@@ -237,10 +250,16 @@ def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory
         )
     ios = shared.run.ios
     lines: dict[tuple[str, str], dict[str, Any]] = {}
+    owners = _stacks(region, ram)
     for accesses in region.accesses.values():
         kind = kind_of(accesses)
         if kind:
-            line = _line(kind, accesses, region, ios, symbols, ram)
+            owner = owners.get(accesses[0].at >> _STACK)
+            if owner is None:
+                line = _line(kind, accesses, region, ios, symbols, ram)
+            else:
+                kind = "true"
+                line = _stack_line(owner, accesses, region, ios, symbols)
             other = lines.setdefault((line["where"], kind), line)
             if other is not line:
                 _merge(other, line)
@@ -249,6 +268,9 @@ def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory
             "name": shared.arrangement,
             "instructions_per_io": [
                 round(statistics.median(region.lengths[cpu]) / ios, 4) for cpu in cpus
+            ],
+            "called_per_io": [
+                round(region.called[cpu] / (len(region.lengths[cpu]) * ios), 4) for cpu in cpus
             ],
             "rounds": [len(region.lengths[cpu]) for cpu in cpus],
             "rounds_left_out": [region.left_out[cpu] for cpu in cpus],
@@ -265,6 +287,21 @@ def _times(line: dict[str, Any]) -> float:
     return sum(access["per_io"] for name in ("reads", "writes") for access in line[name])
 
 
+def _stacks(region: _Region, ram: Memory) -> dict[int, int]:
+    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs."""
+    times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for accesses in region.accesses.values():
+        if ram.place(accesses[0].at, accesses[0].physical).kind == "vmalloc":
+            for access in accesses:
+                times[access.at >> _STACK][access.cpu] += access.times
+    found = {}
+    for at, by_cpu in times.items():
+        owner = max(by_cpu, key=by_cpu.__getitem__)
+        if by_cpu[owner] >= _OWN * sum(by_cpu.values()):
+            found[at] = owner
+    return found
+
+
 def _line(
     kind: str, accesses: Sequence[Access], region: _Region, ios: int, symbols: Symbols,
     ram: Memory,
@@ -272,34 +309,66 @@ def _line(
     """A shared line as results have it."""
     places = {access: ram.place(access.at, access.physical) for access in accesses}
     written = {access: place for access, place in places.items() if access.store}
-    line: dict[str, Any] = {
-        "where": ", ".join(sorted({place.text for place in written.values()})),
+    return {
+        "where": _where(written.values()),
         "place": next(iter(written.values())).kind,
         "kind": kind,
         "lines": 1,
-        "reads": [],
-        "writes": [],
+        **_rows({access: place.text for access, place in places.items()}, region, ios, symbols),
     }
+
+
+def _where(places: Iterable[Place]) -> str:
+    """The places that are written, each object named once: "struct file{f_lock, f_ref}"."""
+    parts: dict[str, set[str]] = defaultdict(set)
+    for place in places:
+        parts[place.object].add(place.text.removeprefix(place.object))
+    return ", ".join(
+        name + inside.pop()
+        if len(inside) == 1
+        else f"{name}{{{', '.join(part.lstrip('.') or '+0x0' for part in sorted(inside))}}}"
+        for name, inside in sorted(parts.items())
+    )
+
+
+def _stack_line(
+    owner: int, accesses: Sequence[Access], region: _Region, ios: int, symbols: Symbols
+) -> dict[str, Any]:
+    """The same of a stack: what other CPUs do there. Where a variable is in a stack differs from
+    system call to system call, so all lines are one."""
+    where = f"stack of CPU {owner}"
+    others = {access: where for access in accesses if access.cpu != owner}
+    return {
+        "where": where, "place": "stack", "kind": "true", "lines": 1,
+        **_rows(others, region, ios, symbols),
+    }  # fmt: skip
+
+
+def _rows(
+    places: Mapping[Access, str], region: _Region, ios: int, symbols: Symbols
+) -> dict[str, list[dict[str, Any]]]:
+    """The reads and writes of a line, by function and CPU."""
+    found: dict[str, list[dict[str, Any]]] = {"reads": [], "writes": []}
     rows: dict[tuple, float] = defaultdict(float)
     masks: dict[tuple, int] = defaultdict(int)
-    for access, place in places.items():
+    for access, at in places.items():
         # A locked instruction reads and writes at once.
         if access.locked and not access.store:
             continue
         symbol = symbols.find(access.pc)
         name = "writes" if access.store else "reads"
-        key = (name, symbol.name, symbol.module, access.cpu, place.text, access.locked)
+        key = (name, symbol.name, symbol.module, access.cpu, at, access.locked)
         rows[key] += access.times / (len(region.lengths[access.cpu]) * ios)
         masks[key] |= access.bytes
     for key, per_io in sorted(rows.items()):
         name, function, module, cpu, at, locked = key
-        line[name].append(
+        found[name].append(
             {
                 "function": function, "module": module, "cpu": cpu, "at": at, "locked": locked,
                 "per_io": round(per_io, 4), "bytes": runs_of(masks[key]),
             }
         )  # fmt: skip
-    return line
+    return found
 
 
 def runs_of(mask: int) -> list[tuple[int, int]]:
@@ -314,7 +383,8 @@ def runs_of(mask: int) -> list[tuple[int, int]]:
 
 def _merge(line: dict[str, Any], other: dict[str, Any]) -> None:
     """Add another line of the same name to *line*, whose bytes stand for both."""
-    line["lines"] += other["lines"]
+    if line["place"] != "stack":
+        line["lines"] += other["lines"]
     for name in ("reads", "writes"):
         rows = {_key(access): access for access in line[name]}
         for access in other[name]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Shared cache lines that differ between kernels."""
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +17,8 @@ _EACH = 1.0  # accesses per I/O of a line that each I/O touches
 
 @dataclass(frozen=True)
 class LineChange:
-    """A shared line that differs from the first kernel: one that is new, gone or changed."""
+    """A shared line that differs from the first kernel: one that is new, gone, changed or
+    renamed."""
 
     row: Row
     kernel: str
@@ -29,8 +32,17 @@ class LineChange:
         return found
 
     @property
+    def where(self) -> str:
+        """What is written in it, before and after if that differs."""
+        if self.before and self.after and self.before.where != self.after.where:
+            return f"{self.before.where}, now {self.after.where}"
+        return self.line.where
+
+    @property
     def what(self) -> str:
-        return "changed" if self.before and self.after else "new" if self.after else "gone"
+        if self.before and self.after:
+            return "changed" if self.before.where == self.after.where else "renamed"
+        return "new" if self.after else "gone"
 
 
 def changes(whole: Result) -> list[LineChange]:
@@ -58,11 +70,42 @@ def differing(
     sides = [
         {(line.arrangement, line.where): line for line in side.lines} for side in (before, after)
     ]
+    names = _renamed(*sides)
     for key in {**sides[0], **sides[1]}:
-        one, other = (side.get(key) for side in sides)
-        if one and other and one.kind == other.kind and _counts(one, other):
+        if key in names.values():
             continue
-        yield one, other
+        one, other = sides[0].get(key), sides[1].get(names.get(key, key))
+        same = one and other and one.kind == other.kind and _counts(one, other)
+        if not same or key in names:
+            yield one, other
+
+
+_Lines = dict[tuple[str, str], SharedLine]
+
+
+def _renamed(before: _Lines, after: _Lines) -> dict[tuple[str, str], tuple[str, str]]:
+    """The lines whose fields have other names after. Of a structure's lines in an arrangement one
+    is gone and one is new, and both have as many locked accesses."""
+    gone = _by_structure({key: line for key, line in before.items() if key not in after})
+    new = _by_structure({key: line for key, line in after.items() if key not in before})
+    found = {}
+    for structure, keys in gone.items():
+        others = new.get(structure, [])
+        if len(keys) == len(others) == 1:
+            one, other = before[keys[0]], after[others[0]]
+            if abs(one.per_io(one.locked) - other.per_io(other.locked)) < _LEAST:
+                found[keys[0]] = others[0]
+    return found
+
+
+def _by_structure(lines: _Lines) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """The lines whose fields are known, by arrangement and structure."""
+    found = defaultdict(list)
+    for arrangement, where in lines:
+        structure = re.match(r"[^.{+]+(?=[.{])", where)
+        if structure:
+            found[arrangement, structure[0]].append((arrangement, where))
+    return found
 
 
 def _counts(one: SharedLine, other: SharedLine) -> bool:

@@ -3,6 +3,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rich.console import Console, Group
 from rich.text import Text
@@ -31,7 +32,7 @@ def show(result: Result, console: Console) -> None:
 def show_changes(changes: Sequence[LineChange], console: Console) -> None:
     """Print the shared lines that differ between kernels."""
     for (row, kernel), found in itertools.groupby(changes, lambda one: (one.row, one.kernel)):
-        named = [(change.what, change.line) for change in found]
+        named = [(change.what, replace(change.line, where=change.where)) for change in found]
         named.sort(key=lambda one: one[1].arrangement)
         heading = Text.assemble("\n", (row.title, "bold"), f": cache lines shared on {kernel}")
         console.print(Group(heading, _lines(named)), crop=False, overflow="ignore")
@@ -57,11 +58,16 @@ def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:
         table.row(
             part.name,
             texts.count(record.instructions_per_io),
-            *map(texts.count, part.instructions_per_io),
+            *map(_counts, part.instructions_per_io, part.called_per_io or itertools.repeat(0.0)),
             f"{sum(part.rounds_left_out)} of {sum(part.rounds) + sum(part.rounds_left_out)}",
             *(f"{count} lines" for count in kinds),
         )
     return table
+
+
+def _counts(task: float, called: float) -> str:
+    """What a CPU executes: for its task and, if there is any, in interrupts from other CPUs."""
+    return texts.count(task) + (f" + {texts.count(called)}" if round(called, 2) else "")
 
 
 def _lines(lines: Iterable[tuple[str, SharedLine]]) -> Table:

@@ -5,6 +5,7 @@ import io
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,15 @@ def test_arrangements() -> None:
 def test_arrangements_of(rung: str, arrangements: list[str]) -> None:
     """A rung without a device, or whose device runs one job at a time, has fewer."""
     assert [run.arrangement for run in runs(rung)] == arrangements
+
+
+def test_one_cpu_only() -> None:
+    """A program of one's own is not known to use several CPUs."""
+    settings = Settings(rungs=rungs.select(["null"]), cpus=2)
+    (run,) = make_runs(settings)[0]
+    own = replace(run, rung=replace(run.rung, program=Path("/bin/true")))
+    assert sharing.can_run(run, settings)
+    assert not sharing.can_run(own, settings)
 
 
 def test_one_cpu_is_as_before() -> None:
@@ -159,6 +169,16 @@ def compared(before: list[dict[str, object]], after: list[dict[str, object]]) ->
         ([a_line("a")], [a_line("a", 2.0)], ["changed"]),
         ([a_line("a")], [a_line("a", 1.01)], []),
         ([a_line("a")], [a_line("a", kind="false")], ["changed"]),
+        ([a_line("struct a.b")], [a_line("struct a.c")], ["renamed"]),
+        ([a_line("struct a.b")], [a_line("struct a{c, d}")], ["renamed"]),
+        ([a_line("struct a.b")], [a_line("struct a.c", 2.0)], ["gone", "new"]),
+        ([a_line("struct a.b")], [a_line("struct b.b")], ["gone", "new"]),
+        (
+            [a_line("struct a.b"), a_line("struct a.c")],
+            [a_line("struct a.d")],
+            ["gone", "gone", "new"],
+        ),
+        ([a_line("a+0x8")], [a_line("a+0x10")], ["gone", "new"]),
     ],
 )
 def test_changes(
@@ -256,3 +276,74 @@ def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, coun
             assert sum(locked) == pytest.approx(2, abs=0.01)
         found.append([(line.arrangement, line.kind, line.where) for line in pread.sharing.lines])
     assert found[0] == found[1]
+
+
+@guest
+def test_false_sharing_of_a_reference_count(iopath: Command, tmp_path: Path) -> None:
+    """Of a file that threads share, each I/O writes the reference count and reads the operations.
+    6.12 has both in one line. Since 6.16 (e249056c91a2) the count, now called f_ref, is in another
+    line than what is read."""
+    names, out = ("debian:6.12", "debian:7.2"), tmp_path / "out.json"
+    done = iopath.run(
+        "compare", *names, "--rung=dio.pread", "--op=read", "--cpus=2", "--json", out, timeout=1200
+    )
+    assert done.returncode == 0, done.stderr
+    whole = result.load(out)
+    changes = [
+        change for change in sharing_changes.changes(whole) if "struct file" in change.line.where
+    ]
+    (change,) = changes
+    assert (change.what, change.line.arrangement) == ("renamed", "threads")
+    assert change.where == (
+        "filp: struct file.f_count.counter, now filp: struct file.f_ref.refcnt.counter"
+    )
+    assert change.where.replace(" ", "") in "".join(done.stdout.split())
+    before, after = (
+        {row.at.partition("struct file.")[2] for row in line.reads}
+        for line in (change.before, change.after)
+    )
+    assert {"f_mode", "f_op", "f_mapping"} <= before
+    assert after == set()
+    assert change.before.per_io(change.before.reads) > 10
+
+
+@guest
+@pytest.mark.parametrize("kernel", ["debian:6.1", "debian:7.2"])
+def test_ends_elsewhere(iopath: Command, tmp_path: Path, kernel: str) -> None:
+    """The interrupt in which the other CPU ends an I/O is a part of the path. What it shares has
+    names: the queue of such calls, the stack that the bio is on, and the task that is woken up."""
+    words = (kernel, "--rung=remote.pread", "--boots=1")
+    (record,) = measured(iopath, tmp_path / "out.json", *words).results
+    for part in record.sharing.arrangements:
+        # On one CPU, I/O ends where it is submitted, and nothing is waited for.
+        assert min(part.instructions_per_io) > record.instructions_per_io
+        assert min(part.called_per_io) > 1000
+        lines = {line.where: line for line in record.sharing.lines if line.arrangement == part.name}
+        for cpu in (0, 1):
+            (queue,) = (line for where, line in lines.items() if f"queue of CPU {cpu}" in where)
+            assert queue.kind == "true"
+            assert sum(row.per_io for row in queue.locked if row.cpu != cpu) > 0.9
+            stack = lines[f"stack of CPU {cpu}"]
+            assert {row.cpu for row in stack.writes} == {1 - cpu}
+            assert "blknull_bio_end" in {row.function for row in stack.writes}
+            (woken,) = (
+                row
+                for line in lines.values()
+                for row in line.writes
+                if (row.function, row.cpu) == ("try_to_wake_up", cpu) and "__state" in row.at
+            )
+            assert woken.per_io == pytest.approx(1, abs=0.1)
+
+
+@guest
+@pytest.mark.parametrize(("kernel", "free"), [("debian:6.1", "__slab_free"), ("debian:7.2", "")])
+def test_freed_elsewhere(iopath: Command, tmp_path: Path, kernel: str, free: str) -> None:
+    """Bios that one CPU allocates and another frees: of a slab that 6.1 takes back one by one. 7.2
+    has them in sheaves. Requests go back by the list of the CPU that submitted them."""
+    words = (kernel, "--rung=remote.uring", "--rung=remote.mq.uring", "--boots=1")
+    bios, requests = measured(iopath, tmp_path / "out.json", *words).results
+    lines = [line for line in bios.sharing.lines if line.where.startswith("bio-")]
+    assert lines
+    writers = {row.function for line in lines for row in line.writes}
+    assert ("__slab_free" in writers) == bool(free), writers
+    assert [line for line in requests.sharing.lines if "blk_cpu_done of CPU" in line.where]
