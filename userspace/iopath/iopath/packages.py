@@ -35,10 +35,15 @@ def equipped(rungs: Sequence[Rung], cache: Cache, apt: Apt) -> list[Rung]:
 def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[str, Path]]:
     """A package's version, and the files that its *programs* need in a guest, by their paths there:
     the programs are in bin."""
-    debs = apt.closure([name], SUITE)
-    version = next(deb.split("_")[1] for deb in debs if deb.startswith(f"{name}_"))
 
     def make(folder: Path) -> None:
+        try:
+            debs = apt.closure([name], SUITE)
+        except IopathError:
+            apt.packages(update=True)  # there may be no lists yet
+            debs = apt.closure([name], SUITE)
+        version = next(deb.split("_")[1] for deb in debs if deb.startswith(f"{name}_"))
+        (folder / "version").write_text(version)
         apt.download([name], SUITE, closure=True, progress=lambda part: None)
         root = folder / "root"
         for link in ("bin", "lib", "lib64", "sbin"):
@@ -59,10 +64,11 @@ def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[
                 shutil.copyfile(library, folder / "files" / _LIBRARIES / library.name)
         shutil.rmtree(root)
 
-    entry = cache.entry("programs", {"debs": debs, "programs": programs}, make) / "files"
-    return version, {
-        str(path.relative_to(entry)): path for path in sorted(entry.rglob("*")) if path.is_file()
-    }
+    entry = cache.entry("programs", {"suite": SUITE, "package": name, "programs": programs}, make)
+    root = entry / "files"
+    found = {str(path.relative_to(root)): path for path in sorted(root.rglob("*"))}
+    version = (entry / "version").read_text()
+    return version, {name: path for name, path in found.items() if path.is_file()}
 
 
 def _needed(root: Path, program: Path) -> list[Path]:

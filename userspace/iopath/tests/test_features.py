@@ -211,7 +211,7 @@ def test_layers(ready: Command, tmp_path: Path) -> None:
         "features", KERNEL, "--feature", "ext4.pread", "--feature", "dm-linear.pread",
         "--boots", "1", "--quiet", "--json", out,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "layers on dio.pread write" in done.stdout
     found = [cost for cost in json.loads(out.read_text())["features"] if cost.get("layer")]
     assert {(cost["feature"], cost["rung"], cost["op"]) for cost in found} == {
