@@ -186,34 +186,27 @@ def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ..
     devices = range(cpus)
     bios = [f"/dev/blknull{number}" for number in devices]
     own = [f"/dev/blknull{cpus + number}" for number in devices]
-    blknull = Module(
-        "blknull", (("nr_devices", f"{2 * cpus}"), ("zero_fill", _each(cpus, "1", "0")))
-    )
+    both = (("nr_devices", f"{2 * cpus}"), ("zero_fill", _each(cpus, "1", "0")))
+    blknull = Module("blknull", both)
     if rung.modules == (_BLKNULL,):
         return replace(rung, modules=(blknull,)), (), tuple(bios)
     if rung.modules == (_BLKNULL, _BIOGEN):
         biogen = Module("biogen", (("device", own[0]), ("write", "1")))
         nodes = tuple(f"/dev/biogen{number}" for number in devices)
         return replace(rung, modules=(blknull, biogen)), _more_biogen(own[1:]), nodes
-    if rung.modules == (_BLKNULL_MQ,):
-        parameters = {
-            name: _each(cpus, *values.split(",")) for name, values in _BLKNULL_MQ.parameters
-        }
+    if rung.modules not in ((_BLKNULL_MQ,), (_NULL_BLK,), (_REMOTE,), (_REMOTE_MQ,)):
+        return rung, (), ()
+    (module,) = rung.modules
+    parameters = dict(module.parameters) | {"nr_devices": str(cpus)}
+    if module == _BLKNULL_MQ:
+        parameters = {name: _each(cpus, *values.split(",")) for name, values in module.parameters}
         parameters["nr_devices"] = str(3 * cpus)
-        mq = Module("blknull", tuple(parameters.items()))
-        return (
-            replace(rung, modules=(mq,)), (),
-            tuple(f"/dev/blknull{2 * cpus + number}" for number in devices),
-        )  # fmt: skip
-    if rung.modules in ((_NULL_BLK,), (_REMOTE,), (_REMOTE_MQ,)):
-        (module,) = rung.modules
-        parameters = dict(module.parameters) | {"nr_devices": str(cpus)}
-        if module == _NULL_BLK:
-            parameters["submit_queues"] = str(cpus)
-            bios = [f"/dev/nullb{number}" for number in devices]
-        module = Module(module.name, tuple(parameters.items()))
-        return replace(rung, modules=(module,)), (), tuple(bios)
-    return rung, (), ()
+        bios = [f"/dev/blknull{2 * cpus + number}" for number in devices]
+    if module == _NULL_BLK:
+        parameters["submit_queues"] = str(cpus)
+        bios = [f"/dev/nullb{number}" for number in devices]
+    module = Module(module.name, tuple(parameters.items()))
+    return replace(rung, modules=(module,)), (), tuple(bios)
 
 
 def _each(cpus: int, *values: str) -> str:

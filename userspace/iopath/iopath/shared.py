@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The types of what CPUs share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(kw_only=True)
@@ -11,7 +11,7 @@ class Arrangement:
 
     name: str
     instructions_per_io: list[float]
-    called_per_io: list[float] = field(default_factory=list)
+    called_per_io: list[float] | None = None
     rounds: list[int]
     rounds_left_out: list[int]
     command: list[str]
