@@ -321,7 +321,7 @@ def test_killed_while_a_guest_runs(ready: Command) -> None:
     wait_for(lambda: guests(ready))
     process.kill()
     process.communicate()
-    wait_for(lambda: not guests(ready), 5)
+    wait_for(lambda: not guests(ready))
     assert ready.run("measure", KERNEL, *QUICK).returncode == 0
     assert list(ready.cache.rglob("*.part")) == []
 

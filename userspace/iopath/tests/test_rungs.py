@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import KERNEL, Command
+from conftest import FAST_START, KERNEL, Command
 
 from iopath import plan, rungfile, rungs
 from iopath.errors import UsageError
@@ -149,7 +149,8 @@ modules = { no_such = {} }
 """
     path = write(tmp_path / "pipe.toml", text)
     out = tmp_path / "out.json"
-    done = ready.run("profile", KERNEL, "--rungs", path, "--quiet", "--json", out)
+    words = ("--cmdline", FAST_START, "--quiet", "--json", out)
+    done = ready.run("profile", KERNEL, "--rungs", path, *words)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         f"iopath: {KERNEL}: left out: pipe.never: the kernel has no CONFIG_NO_SUCH",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from cases import cases
-from conftest import KERNEL, Command
+from conftest import FAST_START, KERNEL, Command
 
 from iopath import guest, modules
 from iopath.build import Built, build
@@ -159,7 +159,7 @@ def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> 
     assert differ == {}
 
 
-SHORT = ("--rung", "syscall")
+SHORT = ("--rung", "syscall", "--cmdline", FAST_START)
 
 
 def test_bad_state(ready: Command, tmp_path: Path) -> None:
