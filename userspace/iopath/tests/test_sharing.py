@@ -231,6 +231,13 @@ def test_tables_fit_80_columns() -> None:
         assert words in said
 
 
+@pytest.mark.parametrize(("kind", "whats"), [("false", []), ("true", ["changed"])])
+def test_number_of_lines(kind: str, whats: list[str]) -> None:
+    """How many lines CPUs share falsely, and so how often, differs from boot to boot."""
+    whole = compared([a_line("a", 2.0, kind)], [a_line("a", 5.0, kind) | {"lines": 3}])
+    assert [change.what for change in sharing_changes.changes(whole)] == whats
+
+
 def test_lines_that_one_boot_has() -> None:
     """They are left out: the layout of memory put them together."""
     part = {"arrangement": {"name": "files"}, "lines": [a_line("a"), a_line("b")]}
