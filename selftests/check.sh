@@ -68,7 +68,7 @@ parts() {
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
-	part loops "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{ioloop,ancestors,referee,features}.py "${pick[@]}"
+	part loops "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{ioloop,ancestors,referee,features,layers}.py "${pick[@]}"
 	part blknull "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_blknull.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
 	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"

@@ -16,6 +16,10 @@ $iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
 	--svg Documentation/results/ladder.svg \
 	--history Documentation/results/history.svg >/dev/null
 
+$iopath features debian:6.1 debian:6.12 debian:7.2 --boots 1 \
+	--markdown Documentation/results/features.md \
+	--svg Documentation/results/features.svg >/dev/null
+
 build/venv/bin/python Documentation/results/ancestors.py
 
 # show MARK COMMAND...: put what COMMAND prints between the README's marks.

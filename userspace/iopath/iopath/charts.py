@@ -25,7 +25,7 @@ INK = "#1b1b1c"
 _UNPROFILED = "#5b8db8"
 _OP_COLOURS = {"read": "#0072b2", "write": "#d55e00", "none": INK}
 
-_STYLE = {
+STYLE = {
     "axes.edgecolor": INK,
     "axes.facecolor": "none",
     "axes.labelcolor": INK,
@@ -66,7 +66,7 @@ def ladder(result: ExactResult) -> Figure:
         groups[size][row.rung] = None
     pitch = len(kernels) + 0.8
     heights = [len(rungs) * pitch * _BAR for rungs in groups.values()]
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(
             figsize=(3.2 + 4.2 * len(ops), sum(heights) + 0.75 * len(sizes) + 0.9),
             layout="constrained",
@@ -187,7 +187,7 @@ def history(result: ExactResult) -> Figure:
         charts.setdefault((row.rung, row.block_size), []).append(row)
     across = min(3, len(charts))
     down = -(-len(charts) // across)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(4 * across, 2.1 * down + 0.5), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False).flatten()
         for axes, ((rung, size), group) in zip(grid, charts.items(), strict=False):
@@ -257,11 +257,11 @@ def save(figure: Figure, path: Path) -> None:
     drawn = io.BytesIO()
     match path.suffix.lower():
         case ".svg":
-            with matplotlib.rc_context(_STYLE):
+            with matplotlib.rc_context(STYLE):
                 metadata = {"Date": None, "Creator": None}
                 figure.savefig(drawn, format="svg", facecolor="#ffffff", metadata=metadata)
         case ".png":
-            with matplotlib.rc_context(_STYLE):
+            with matplotlib.rc_context(STYLE):
                 figure.savefig(
                     drawn, format="png", dpi=150, facecolor="#ffffff", metadata={"Software": None}
                 )

@@ -251,8 +251,10 @@ def _show_comparison(
 
 
 def _features(session: Session, args: argparse.Namespace, out: Console) -> None:
-    for path in filter(None, (args.json, args.markdown)):
+    for path in filter(None, (args.json, args.markdown, args.svg)):
         files.check(path)
+    if args.svg and args.svg.suffix != ".svg":
+        raise UsageError(f"--svg {args.svg}: the file's name must end in .svg")
     if not args.kernels and not args.list:
         raise UsageError("no kernel is given: e.g. iopath features debian:6.12")
     base, known = features.load(args.features)
@@ -274,6 +276,10 @@ def _features(session: Session, args: argparse.Namespace, out: Console) -> None:
         output.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")
     if args.markdown:
         output.write_text(args.markdown, featuretable.markdown(base, costs))
+    if args.svg:
+        from iopath import charts, featurechart  # slow to load
+
+        charts.save(featurechart.chart(costs), args.svg)
     featuretable.show(base, costs, out)
     failed = dict.fromkeys(cost.feature for cost in costs if cost.error)
     if failed:

@@ -353,6 +353,7 @@ def _add_features(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the costs to FILE")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the tables to FILE")
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="write a chart to FILE")
 
 
 def _add_boots(parser: argparse.ArgumentParser, default: int) -> None:

@@ -118,6 +118,8 @@ def test_bad_choices(listed: Command, tmp_path: Path) -> None:
     assert listed.fails("features", status=2) == (
         "iopath: no kernel is given: e.g. iopath features debian:6.12"
     )
+    said = listed.fails("features", KERNEL, "--svg", tmp_path / "a.png", status=2)
+    assert said.endswith("a.png: the file's name must end in .svg")
     said = listed.fails("features", KERNEL, "--json", tmp_path / "no" / "file", status=2)
     assert "no/file" in said
 
@@ -206,10 +208,10 @@ needs = ["CONFIG_NO_SUCH"]
 @pytest.mark.guest
 def test_layers(ready: Command, tmp_path: Path) -> None:
     """What a file system costs is in its functions, and the driver does no more than without it."""
-    out = tmp_path / "out.json"
+    out, drawn = tmp_path / "out.json", tmp_path / "out.svg"
     done = ready.run(
         "features", KERNEL, "--feature", "ext4.pread", "--feature", "dm-linear.pread",
-        "--boots", "1", "--quiet", "--json", out,
+        "--boots", "1", "--quiet", "--json", out, "--svg", drawn,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "layers on dio.pread write" in done.stdout
@@ -219,6 +221,7 @@ def test_layers(ready: Command, tmp_path: Path) -> None:
         for layer, base in (("ext4.pread", "bare.pread"), ("dm-linear.pread", "dio.pread"))
         for op in ("read", "write")
     }
+    assert "ext4.pread (write)" in drawn.read_text()
     for cost in found:
         parts = {part["name"]: part for part in cost["functions"]}
         shown = "ext4_file_read_iter" if cost["op"] == "read" else "ext4_file_write_iter"
