@@ -49,6 +49,7 @@ from iopath.plan import Settings
 from iopath.process import Stopped
 from iopath.progress import Reporter
 from iopath.result import Result
+from iopath.rung import OPS, Rung
 
 CANNOT_TELL = 125  # exit status: git bisect run skips the commit
 
@@ -66,7 +67,7 @@ def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
 def _rungs(session: Session, args: argparse.Namespace, out: Console) -> None:
     if args.json:
         listed = [
-            {"name": rung.name, "about": rung.about, "operations": rung.ops(rungs.OPS),
+            {"name": rung.name, "about": rung.about, "operations": rung.ops(OPS),
              "needs": rung.requires, "ladder": rung in rungs.select([])}
             for rung in rungs.RUNGS
         ]  # fmt: skip
@@ -87,12 +88,12 @@ def _cache(session: Session, args: argparse.Namespace, out: Console) -> None:
     out.print(f"removed {len(removed)} entries, {decimal(freed)}", highlight=False)
 
 
-def _select(args: argparse.Namespace) -> list[rungs.Rung]:
+def _select(args: argparse.Namespace) -> list[Rung]:
     """The rungs that --rung and --rungs choose."""
     return rungs.select(args.rung, _added(args))
 
 
-def _added(args: argparse.Namespace) -> Sequence[rungs.Rung]:
+def _added(args: argparse.Namespace) -> Sequence[Rung]:
     """The rungs of --rungs."""
     return rungfile.load(args.rungs) if args.rungs else ()
 
@@ -102,7 +103,7 @@ def _settings(args: argparse.Namespace, *, boots: int = 1, profiled: bool = Fals
         raise UsageError("--cpus: only emulated guests have several CPUs; leave out --accel kvm")
     return Settings(
         rungs=_select(args),
-        ops=args.op or rungs.OPS,
+        ops=args.op or OPS,
         block_sizes=args.bs or (4096,),
         machine=Machine(
             args.cpu, args.memory, args.cmdline, args.seed, args.time_limit, args.accel

@@ -23,7 +23,8 @@ from iopath.measure import Session
 from iopath.plan import Settings, unmet
 from iopath.progress import Reporter
 from iopath.result import ExactRecord, ExactResult
-from iopath.rungs import RUNGS, Module, Rung, select
+from iopath.rung import Module, Rung
+from iopath.rungs import RUNGS, select
 from iopath.symbols import plain
 
 SCHEMA = 1  # of the file of --json

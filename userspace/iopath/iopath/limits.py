@@ -11,7 +11,8 @@ from iopath import noise
 from iopath.compare_exact import METRICS
 from iopath.comparison import LONG_RUN, Comparison, RungChange
 from iopath.errors import IopathError, UsageError
-from iopath.rungs import OPS, RUNGS, Rung, unknown
+from iopath.rung import OPS, Rung
+from iopath.rungs import RUNGS, unknown
 
 SHARING = "sharing"  # its limit is a number of new shared lines (sharing_changes.py)
 _METRICS = ("instructions", *LONG_RUN, *METRICS, SHARING)

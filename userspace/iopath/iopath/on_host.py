@@ -27,6 +27,7 @@ from iopath.layers import Layers
 from iopath.machine import Machine
 from iopath.measure import Session
 from iopath.plan import Run, Settings, make_runs
+from iopath.rung import OPS
 
 
 def is_wanted(args: argparse.Namespace) -> bool:
@@ -49,7 +50,7 @@ def is_wanted(args: argparse.Namespace) -> bool:
 
 
 def _runs(session: Session, args: argparse.Namespace) -> list[Run]:
-    settings = Settings(rungs.select(args.rung), args.op or rungs.OPS, args.bs or (4096,))
+    settings = Settings(rungs.select(args.rung), args.op or OPS, args.bs or (4096,))
     runs, _ = make_runs(settings)
     if not runs:
         raise UsageError("no rung is left to measure: choose other rungs, sizes or operations")

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from iopath import __version__, apt, host, kernelbuild, noise, prune, rungs
+from iopath import __version__, apt, host, kernelbuild, noise, prune
 from iopath.arch import ARCH
 from iopath.errors import did_you_mean
 from iopath.machine import Machine
+from iopath.rung import OPS
 
 FILES = {
     "json": "the whole result, for compare and other programs",
@@ -237,7 +238,7 @@ def parser() -> argparse.ArgumentParser:
         "--seconds", type=_number(1, 86400, "seconds"), default=3, metavar="N",
         help="how long each rung runs (default: 3)",
     )  # fmt: skip
-    scaling.add_argument("--op", choices=rungs.OPS, default="read", help="default: read")
+    scaling.add_argument("--op", choices=OPS, default="read", help="default: read")
     scaling.add_argument(
         "--bs", type=_block_size, default=4096, metavar="SIZE", help="bytes per I/O (default: 4k)"
     )
@@ -348,7 +349,7 @@ def _add_features(parser: argparse.ArgumentParser) -> None:
         "--rung", action="append", default=[], metavar="NAME",
         help="measure all features on these rungs (default: those that suit each)",
     )  # fmt: skip
-    parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
+    parser.add_argument("--op", choices=OPS, action="append", help="only this operation")
     _add_boots(parser, noise.FEWEST)
     _add_seed(parser)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the costs to FILE")
@@ -385,7 +386,7 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
         "--rung", action="append", default=[], metavar="NAME",
         help="only these rungs, wildcards allowed; iopath rungs lists all",
     )  # fmt: skip
-    parser.add_argument("--op", choices=rungs.OPS, action="append", help="only this operation")
+    parser.add_argument("--op", choices=OPS, action="append", help="only this operation")
     parser.add_argument(
         "--bs", type=_block_size, action="append", metavar="SIZE",
         help="bytes per I/O, 512 to 1m (default: 4k); several sizes give several rows",

@@ -13,7 +13,7 @@ from iopath.apt import Apt
 from iopath.build import unpack
 from iopath.cache import Cache
 from iopath.errors import IopathError
-from iopath.rungs import Rung
+from iopath.rung import Rung
 
 SUITE = "bookworm"  # the same programs on every kernel
 _LIBRARIES = "lib/x86_64-linux-gnu"

@@ -13,7 +13,8 @@ from iopath.guest import QUIET, Image, Start
 from iopath.machine import Machine
 from iopath.programs import guest_program
 from iopath.result import title
-from iopath.rungs import OPS, Overrides, Rung, overrides
+from iopath.rung import OPS, Overrides, Rung
+from iopath.rungs import overrides
 
 # Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
 _GUEST_RUNS = 17

@@ -6,7 +6,8 @@ from typing import Any
 
 from iopath import tomlfile
 from iopath.errors import UsageError
-from iopath.rungs import RUNGS, Rung
+from iopath.rung import Rung
+from iopath.rungs import RUNGS
 
 
 def load(path: Path) -> list[Rung]:

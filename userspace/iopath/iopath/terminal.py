@@ -24,7 +24,8 @@ from iopath.comparison import (
 from iopath.facts import facts
 from iopath.kernels import DebianKernel
 from iopath.result import ExactResult, HardwareResult, Key, Result
-from iopath.rungs import OPS, Rung, select
+from iopath.rung import OPS, Rung
+from iopath.rungs import select
 from iopath.table import Table
 
 _UNLIMITED = 10_000  # columns

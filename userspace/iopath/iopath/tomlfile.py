@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath.errors import UsageError
-from iopath.rungs import OPS, Module
+from iopath.rung import OPS, Module
 
 # Key in the file: field of the type, what a value must be, how it is checked.
 Fields = Mapping[str, tuple[str, str, Callable[[Any], Any]]]

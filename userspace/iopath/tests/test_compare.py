@@ -30,7 +30,7 @@ from iopath.markdown import markdown
 from iopath.pathcount import FORMAT, BootProfile, lines_noise
 from iopath.profiles import COSTLY
 from iopath.result import Kernel, dump, parse
-from iopath.rungs import Rung
+from iopath.rung import Rung
 from iopath.symbols import Symbol, Symbols
 
 Row = tuple[str, str, dict[str, Any]]  # a function: its name, its layer and its counts

@@ -11,7 +11,8 @@ from conftest import KERNEL, Command
 from iopath import features
 from iopath.errors import UsageError
 from iopath.features import Feature
-from iopath.rungs import Module, select
+from iopath.rung import Module
+from iopath.rungs import select
 
 BASE, KNOWN = features.load()
 

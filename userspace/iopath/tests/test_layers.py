@@ -17,7 +17,8 @@ from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.packages import equipped
 from iopath.plan import Settings, load
-from iopath.rungs import RUNGS, Module, Rung
+from iopath.rung import Module, Rung
+from iopath.rungs import RUNGS
 from iopath.states import States
 
 pytestmark = pytest.mark.guest

@@ -11,6 +11,7 @@ from conftest import FAST_START, KERNEL, Command
 from iopath import plan, rungfile, rungs
 from iopath.errors import UsageError
 from iopath.plan import Settings
+from iopath.rung import OPS
 from iopath.sources import source_root
 
 EXAMPLES = source_root() / "Documentation/examples"
@@ -88,7 +89,7 @@ blknull = { nr_devices = 1, mode = "mq" }
 """
     (rung,) = rungfile.load(write(tmp_path / "rungs.toml", text))
     assert rung.modules[0].words({}) == ["nr_devices=1", "mode=mq"]
-    assert rung.ops(rungs.OPS) == ["write"]
+    assert rung.ops(OPS) == ["write"]
     assert rung.command("write", 512, 3) == [
         "/bin/ioloop", "--ioengine=sync", "--direct=1", "--number_ios=50",
         "--filename=/dev/blknull0", "--rw=write", "--bs=512", "--pattern=fixed", "--rounds=60",

@@ -19,6 +19,7 @@ from iopath import progress, rungs, terminal, texts
 from iopath.comparison import Change
 from iopath.markdown import markdown
 from iopath.result import parse
+from iopath.rung import OPS
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
 
@@ -120,7 +121,7 @@ def a_ladder(*kernels: str, same: int = 3) -> dict[str, Any]:
         for number, rung in enumerate(rungs.select([])):
             change = 0 if number < same else at * (number if number % 2 else -number)
             rows = [row(LONG, 500.0 + change, "iov_iter and copying"), *PLAIN]
-            for op in rung.ops(rungs.OPS):
+            for op in rung.ops(OPS):
                 record = profiled(kernel, rows)
                 size = 4096 if rung.target else 0
                 records.append({**record, "rung": rung.name, "op": op, "block_size": size})
