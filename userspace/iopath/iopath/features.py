@@ -307,7 +307,7 @@ class Features:
     ) -> ExactResult:
         """Measure a rung with a feature; *again* with other seeds."""
         rung, op = pair
-        cmdline = f"{self._base.cmdline} {feature.cmdline}".strip()
+        cmdline = _command_line(self._base.cmdline, feature.cmdline)
         machine = replace(self._settings.machine, cmdline=cmdline)
         if again:
             machine = replace(machine, seed=machine.seed + self._settings.boots)
@@ -343,7 +343,7 @@ class Features:
             with_it = self._run(kernel, feature, pair, again=feature == PLAIN)
             change, record = self._compare(base, with_it)
         except IopathError as error:
-            cost.error = str(error).removeprefix(f"{kernel}: ")
+            cost.error = " ".join(str(error).removeprefix(f"{kernel}: ").split())
             return cost
         unseen = _unseen(feature, record)
         if unseen:
@@ -382,6 +382,15 @@ class Features:
         (row,) = compare.compare(whole, self._layers).rungs
         (change,) = row.differences.values()
         return change, other.results[0]
+
+
+def _command_line(base: str, own: str) -> str:
+    """The kernel's command line. After "mitigations=off", recent kernels ignore
+    "mitigations=auto", so that word of the base is left out."""
+    words = base.split()
+    if any(word.startswith("mitigations=") for word in own.split()):
+        words = [word for word in words if not word.startswith("mitigations=")]
+    return " ".join([*words, *own.split()])
 
 
 def _unseen(feature: Feature, record: ExactRecord) -> str:

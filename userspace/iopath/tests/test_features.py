@@ -125,6 +125,13 @@ def test_bad_choices(listed: Command, tmp_path: Path) -> None:
     assert "no/file" in said
 
 
+def test_command_line() -> None:
+    """A feature's mitigations replace the base's."""
+    join = features._command_line
+    assert join("a mitigations=off b", "mitigations=auto pti=on") == "a b mitigations=auto pti=on"
+    assert join("a mitigations=off", "") == "a mitigations=off"
+
+
 def test_list(listed: Command, tmp_path: Path) -> None:
     path = write(tmp_path / "mine.toml", "[[feature]]\nname = 'mine'\nabout = 'my own'\n")
     done = listed.run("features", "--list", "--features", path)
