@@ -313,18 +313,19 @@ def _tree_inputs(tree: Tree) -> dict[str, object]:
         **{str(path.relative_to(tree.path)): digest_file(path) for path in files},
         "compiler": [str(compiler), digest_file(compiler)],
         "tools": [digest_file(path) for path in tools if path.is_file()],
-        "headers": _headers_digest(tree.path),
+        "headers": _headers_digest(tree),
     }
 
 
-def _headers_digest(tree: Path) -> str:
+def _headers_digest(tree: Tree) -> str:
     """One digest of the headers of a tree, without the two that only say when it was built."""
     state = hashlib.sha256()
-    for part in ("include", f"arch/{ARCH.source}/include"):
-        for path in sorted((tree / part).rglob("*.h")):
-            if path.name not in ("compile.h", "utsversion.h"):
-                state.update(f"{path.relative_to(tree)}\0{path.stat().st_size}\0".encode())
-                state.update(path.read_bytes())
+    for top in dict.fromkeys((tree.path, tree.source)):
+        for part in ("include", f"arch/{ARCH.source}/include"):
+            for path in sorted((top / part).rglob("*.h")):
+                if path.name not in ("compile.h", "utsversion.h"):
+                    state.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())
+                    state.update(path.read_bytes())
     return state.hexdigest()
 
 

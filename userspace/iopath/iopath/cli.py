@@ -17,6 +17,7 @@ from rich.filesize import decimal
 
 from iopath import (
     bisection,
+    cluster,
     compare,
     features,
     featuretable,
@@ -395,8 +396,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             if hasattr(args, "config"):
                 session.recipe = _recipe(session, args)
+            if getattr(args, "scheduler", None):
+                session.executor = cluster.Cluster(args.scheduler, reporter.warn)
             _COMMANDS[args.command](session, args, out)
         finally:
+            if session.executor:
+                session.executor.shutdown(wait=False, cancel_futures=True)
             session.cache.release()
             prune.keep_in_bounds(session.cache.root)
     except Regressed as error:

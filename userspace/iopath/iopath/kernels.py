@@ -62,9 +62,16 @@ class DebianKernel:
 
 @dataclass(frozen=True)
 class Tree:
-    """A kernel built from source in the folder *path*."""
+    """A kernel built from source in the folder *path*: its source, or the folder that make was told
+    with O=."""
 
     path: Path
+
+    @property
+    def source(self) -> Path:
+        """The folder with its source."""
+        link = self.path / "source"  # make O=... makes it
+        return link.resolve() if link.is_symlink() else self.path
 
     @property
     def release(self) -> str:

@@ -70,6 +70,7 @@ class Session:
         self.reporter = reporter
         self.apt = Apt(cache, reporter.warn)
         self.recipe = Recipe.default()
+        self.executor: Executor | None = None  # runs jobs; if there is none, threads
         self._kernels: list[DebianKernel] | None = None
         self._repositories: dict[str, Repository] = {}
 
@@ -173,7 +174,7 @@ class Session:
             ThreadPoolExecutor(len(names)) as pool,
             ThreadPoolExecutor(guest.cpu_count()) as local,
         ):
-            work = _Work(self, settings, qemu, executor or local, Path(folder))
+            work = _Work(self, settings, qemu, executor or self.executor or local, Path(folder))
             measuring = [
                 pool.submit(work.measure, name, kernel, runs)
                 for name, kernel in zip(names, kernels, strict=True)

@@ -252,6 +252,8 @@ def parser() -> argparse.ArgumentParser:
         _add_recipe(command)
     for command in (measuring, profiling, comparing, following):
         _add_range(command)
+    for command in (measuring, profiling, comparing, bisecting, following):
+        _add_scheduler(command)
     for name in ("json", "markdown"):
         following.add_argument(f"--{name}", metavar="FILE", type=Path, help=FILES[name])
     for command in (measuring, profiling, running, tracing):
@@ -303,6 +305,13 @@ def parser() -> argparse.ArgumentParser:
     for command in commands.choices.values():
         command.add_argument("--quiet", action="store_true", help="suppress progress messages")
     return made
+
+
+def _add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS",
+        help="run the guests on the workers of this dask scheduler, e.g. tcp://host:8786",
+    )  # fmt: skip
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Command
-from linux_source import LEFT_OUT, LinuxSource
+from linux_source import BUILD, LEFT_OUT, LinuxSource
 from rich.console import Console
 from test_charts import a_record, a_result
 from test_planted import NOPS, commit, found, git, history, plant, search
@@ -285,6 +285,26 @@ def test_clones_give_one_kernel(session: Session, linux: Path, tmp_path: Path) -
         kernel = one.find(f"git:{folder}@HEAD~1")
         ends.append(one.build(kernel, lambda what, part: None).digests)
     assert ends[0] == ends[1]
+
+
+@guest
+@pytest.mark.long
+def test_tree_with_a_build_folder(linux: Path, session: Session, tmp_path: Path) -> None:
+    """tree: takes the folder of make O=, whose source is elsewhere."""
+    source, folder = tmp_path / "source", tmp_path / "build"
+    subprocess.run(["git", "clone", "--quiet", linux, source], check=True)
+    git(source, "checkout", "--quiet", "HEAD~1")
+    config = Path(kernelbuild.__file__).with_name("minimal.config")
+    command = (
+        f"make -s O={folder} tinyconfig && cd {folder} &&"
+        f" {source}/scripts/kconfig/merge_config.sh -m .config {config} &&"
+        f" make -s olddefconfig && {BUILD}"
+    )
+    subprocess.run(["sh", "-ec", command], cwd=source, check=True, capture_output=True)
+    done = Command(session.cache.root, tmp_path).run(
+        "measure", f"tree:{folder}", "--rung", "null", timeout=600
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @guest

@@ -268,6 +268,7 @@ def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.Monke
     monkeypatch.setattr(progress, "SILENCE", 0.05)
     console = Console(file=io.StringIO(), width=80, highlight=False)
     reporter = progress.Reporter(console)
+    before = threading.active_count()
     with reporter.running(3):
         reporter.finished()
         for _ in range(200):
@@ -275,4 +276,4 @@ def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.Monke
                 break
             time.sleep(0.01)
     assert console.file.getvalue().splitlines()[:2] == ["measured 1 of 3 guests"] * 2
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before

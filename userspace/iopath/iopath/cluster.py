@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Run jobs on the workers of a dask.distributed cluster (Documentation/cluster.rst).
+
+A worker has an iopath, a QEMU and a cache of its own. It is sent a job and the kernel's image,
+which it keeps. It computes the digest of all that the job depends on, its own programs among them,
+and refuses the job if that is another one. So a result does not depend on who computed it.
+
+A worker that dies has its jobs done by others. One job in a hundred is done a second time by
+another worker, and the figures must be equal.
+"""
+
+import json
+import logging
+import statistics
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from iopath import jobs, process
+from iopath.cache import Cache, cache_root, digest_of
+from iopath.errors import IopathError, UsageError
+from iopath.jobs import Job, Recorded
+from iopath.machine import Qemu
+from iopath.programs import guest_program
+
+CHECKED = 100  # one job in so many is done a second time
+
+_WAIT = 30  # seconds until there must be a worker
+_POLL = 0.5  # seconds between two looks at whether a job is still wanted
+_TRIES = 5  # how often a job is submitted if workers are lost
+_THREADS = 1024  # jobs that are waited for at a time
+
+# What is said of a worker whose digest of a part of a job is another one.
+_PARTS = {
+    "qemu": "its QEMU differs",
+    "command": "its QEMU or its iopath differs",
+    "start": "its iopath differs (init)",
+    "plugin": "its iopath differs (pathcount)",
+    "read_by": "its iopath differs",
+}
+
+
+class Cluster(Executor):
+    """Runs jobs.run on the workers of the scheduler at *address*."""
+
+    def __init__(self, address: str, warn: Callable[[str], None], checked: int = CHECKED) -> None:
+        try:
+            import dask
+            import distributed
+        except ImportError as error:
+            raise UsageError(
+                "--scheduler needs dask.distributed: pip install 'iopath[cluster]'"
+            ) from error
+        dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
+        # What it logs is said in one line of ours.
+        warnings.filterwarnings("ignore", module="distributed")
+        for name in logging.root.manager.loggerDict:
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        self._address = address
+        self._warn = warn
+        self._checked = checked
+        self._killed = distributed.KilledWorker
+        try:
+            self._client = distributed.Client(
+                address, timeout=_WAIT, set_as_default=False, name="iopath"
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            raise IopathError(f"--scheduler {address}: no scheduler answers there") from error
+        try:
+            self._client.wait_for_workers(1, timeout=_WAIT)
+        except TimeoutError as error:
+            self._client.close()
+            raise IopathError(f"--scheduler {address}: it has no worker") from error
+        self._threads = ThreadPoolExecutor(_THREADS)
+
+    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
+        """Have a worker run a job. Nothing but jobs.run is known there."""
+        (job,) = args
+        if function is not jobs.run or kwargs:
+            raise TypeError("a cluster runs jobs")
+        return self._threads.submit(self._run, job)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        self._client.close()
+
+    def _run(self, job: Job) -> Recorded:
+        inputs = job.inputs()
+        first, recorded = self._on_any(job, inputs)
+        if int(digest_of(inputs)[:8], 16) % self._checked == 0:
+            others = [worker for worker in self._workers() if worker != first]
+            if others:
+                second, again = self._on_any(job, inputs, others)
+                if figures(recorded) != figures(again):
+                    raise IopathError(
+                        f"the workers {first} and {second} do not count the same for {job.release}:"
+                        " check both machines"
+                    )
+        return recorded
+
+    def _on_any(
+        self, job: Job, inputs: dict[str, Any], workers: Sequence[str] | None = None
+    ) -> tuple[str, Recorded]:
+        """Have any of *workers* run the job: its address, and what it recorded."""
+        image = job.image.start.vmlinuz.read_bytes()
+        for _ in range(_TRIES):
+            future = None
+            try:
+                data = self._client.scatter(image, hash=True)
+                future = self._client.submit(
+                    run_sealed, job, inputs, data, pure=False, retries=0, workers=workers
+                )
+                while True:
+                    try:
+                        return future.result(timeout=_POLL)
+                    except TimeoutError:
+                        self._check(job)
+            except (CancelledError, self._killed, OSError):
+                # The worker is lost, or what only it had; or the scheduler.
+                self._check(job)
+            finally:
+                if future is not None:
+                    future.cancel()
+        raise IopathError(f"the workers of {self._address} died {_TRIES} times with this job")
+
+    def _check(self, job: Job) -> None:
+        """Complain if the scheduler is lost, or nobody waits for the job any more."""
+        process.check_stopped()
+        if self._client.status != "running":
+            raise IopathError(
+                f"the scheduler {self._address} is gone: finished jobs are kept, so run the command"
+                " again"
+            )
+        if not job.progress.exists():
+            raise process.Stopped
+
+    def _workers(self) -> list[str]:
+        return list(self._client.scheduler_info(n_workers=-1)["workers"])
+
+
+def run_sealed(job: Job, inputs: dict[str, Any], image: bytes) -> tuple[str, Recorded]:
+    """On a worker: carry out a job with this machine's programs and cache. Raises IopathError if
+    they are not those that *inputs* were computed from."""
+    import distributed
+
+    address = distributed.get_worker().address
+    cache = Cache(cache_root())
+
+    def keep(folder: Path) -> None:
+        (folder / "vmlinuz").write_bytes(image)
+
+    kept = cache.entry("sent", {"vmlinuz": inputs["vmlinuz"]}, keep)
+    with tempfile.NamedTemporaryFile(prefix="iopath-job-") as progress:
+        local = replace(
+            job,
+            qemu=Qemu.find(),
+            image=replace(job.image, start=replace(job.image.start, vmlinuz=kept / "vmlinuz")),
+            plugin=guest_program("pathcount.so"),
+            cache=cache.root,
+            progress=Path(progress.name),
+        )
+        found = local.inputs()
+        for part, value in found.items():
+            if value != inputs.get(part):
+                why = _PARTS.get(part, f"its {part} differs")
+                raise IopathError(f"worker {address} is refused: {why}")
+        try:
+            return address, jobs.run(local)
+        finally:
+            cache.release()
+
+
+def figures(recorded: Recorded) -> dict[str, float]:
+    """The figure of each run: the median of the rounds without an interrupt. Where ticks fall may
+    differ between two guests (Documentation/measuring.rst)."""
+    found = {}
+    for name, text in recorded.texts.items():
+        if name.startswith("run."):
+            rounds = [part for one in json.loads(text)["jobs"] for part in one["rounds"]]
+            calm = [part["tsc"] for part in rounds if part["interrupts"] == 0]
+            found[name] = statistics.median(calm) if calm else 0.0
+    return found

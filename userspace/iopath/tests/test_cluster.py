@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Jobs on a cluster: a scheduler and two workers, each a process with a cache of its own, on this
+machine. The figures are those of a local run, whatever dies meanwhile."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import FAST_START, KERNEL, Command
+from rich.console import Console
+
+from iopath import cluster
+from iopath.build import build
+from iopath.cache import Cache
+from iopath.cluster import Cluster, run_sealed
+from iopath.errors import IopathError, UsageError
+from iopath.jobs import Job, Recorded
+from iopath.machine import Machine, Qemu
+from iopath.measure import Session
+from iopath.plan import FLAT, Settings, make_image, make_runs
+from iopath.programs import guest_program
+from iopath.progress import Reporter
+from iopath.rungs import select
+
+guest = pytest.mark.guest
+
+DASK = Path(sys.executable).with_name("dask")
+WORKERS = ("one", "two")
+FEW, MANY = 3, 20  # boots, each of which is a job
+
+
+class Processes:
+    """A scheduler and its workers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / "scheduler.json"
+        self._running: dict[str, subprocess.Popen] = {}
+
+    def start(self, name: str, *words: str | Path, env: dict[str, str] | None = None) -> None:
+        with (self._folder / f"{name}.log").open("w") as log:
+            self._running[name] = subprocess.Popen(
+                [DASK, *words, "--scheduler-file", self._file, "--no-dashboard"],
+                env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def address(self) -> str:
+        for _ in range(600):
+            if self._file.exists():
+                return json.loads(self._file.read_text())["address"]
+            time.sleep(0.1)
+        raise AssertionError((self._folder / "scheduler.log").read_text())
+
+    def kill(self, name: str) -> None:
+        child = self._running.pop(name)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+    def stop(self) -> None:
+        for name in list(self._running):
+            self.kill(name)
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    found = Processes(tmp_path)
+    found.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0")
+    try:
+        found.address()
+        for name in WORKERS:
+            found.start(
+                name, "worker", "--nthreads", "1", "--no-nanny", "--local-directory",
+                tmp_path / f"{name}-files", env={"IOPATH_CACHE": str(tmp_path / name)},
+            )  # fmt: skip
+        yield found
+    finally:
+        found.stop()
+
+
+def measure(command: Command, boots: int, out: Path, *more: str) -> subprocess.Popen:
+    return command.start(
+        "measure", KERNEL, "--rung=dio.pread", "--op=read", "--boots", str(boots), "--json", out,
+        *more,
+    )  # fmt: skip
+
+
+def figures_of(out: Path) -> list[tuple[str, str, list[float]]]:
+    found = json.loads(out.read_text())["results"]
+    return [(record["rung"], record["op"], record["boots"]) for record in found]
+
+
+def results(command: Command) -> list[Path]:
+    return list((command.cache / "result").glob("*/manifest.json"))
+
+
+def wait_for(command: Command, number: int) -> None:
+    """Wait until there are so many results."""
+    for _ in range(3000):
+        if len(results(command)) >= number:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"only {len(results(command))} of {number} results")
+
+
+@guest
+@pytest.mark.parametrize("boots", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_a_worker_dies(ready: Command, processes: Processes, tmp_path: Path, boots: int) -> None:
+    """All jobs arrive, with the figures of a local run."""
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    local = measure(ready, boots, here)
+    assert local.wait(900) == 0, local.stderr.read()
+    assert len(results(ready)) == boots
+    shutil.rmtree(ready.cache / "result")
+    remote = measure(ready, boots, there, "--scheduler", processes.address())
+    wait_for(ready, 1)
+    processes.kill(WORKERS[0])
+    assert remote.wait(900) == 0, remote.stderr.read()
+    assert figures_of(there) == figures_of(here)
+    assert len(results(ready)) == boots
+    states = [list((tmp_path / name / "state").glob("*/state.zst")) for name in WORKERS]
+    assert any(states), "no worker has run a guest"
+
+
+@guest
+def test_the_scheduler_dies(ready: Command, processes: Processes, tmp_path: Path) -> None:
+    """One line says so. What has arrived is kept."""
+    command = measure(
+        ready, FEW, tmp_path / "out.json", "--scheduler", processes.address(), "--quiet"
+    )
+    wait_for(ready, 1)
+    processes.kill("scheduler")
+    _, said = command.communicate(timeout=300)
+    assert command.returncode == 1
+    (line,) = [line for line in said.splitlines() if line.startswith("iopath: ")]
+    assert " is gone: finished jobs are kept, so run the command again" in line
+    assert "Traceback" not in said
+    assert not (tmp_path / "out.json").exists()
+    kept = len(results(ready))
+    assert kept >= 1
+    again = measure(ready, FEW, tmp_path / "out.json")
+    assert again.wait(600) == 0
+    assert len(results(ready)) == FEW
+
+
+@guest
+def test_who_counts(ready: Command, processes: Processes, tmp_path: Path) -> None:
+    """A job is done a second time by the other worker; a worker that counts otherwise is named, and
+    one that has another QEMU is refused."""
+    session = Session(Cache(ready.cache), Reporter(Console(stderr=True), quiet=True))
+    settings = Settings(select(["null"]), machine=Machine(cmdline=FAST_START))
+    built = build(session.find(KERNEL), session.cache, session.apt, lambda what, part: None)
+    runs, _ = make_runs(settings)
+    job = Job(
+        Qemu.find(), settings.machine, make_image(built, runs, settings),
+        guest_program("pathcount.so"), f"lines=4,flat={FLAT}", built.release, ready.cache,
+        tmp_path / "progress",
+    )  # fmt: skip
+    job.progress.touch()
+    from iopath import jobs
+
+    everyone = Cluster(processes.address(), print, checked=1)
+    try:
+        recorded = everyone.submit(jobs.run, job).result(300)
+        assert cluster.figures(recorded).keys() == {"run.1"}
+        for name in WORKERS:
+            assert list((tmp_path / name / "state").glob("*/state.zst"))
+        other = {**job.inputs(), "qemu": "another"}
+        refused = everyone._client.submit(
+            run_sealed, job, other, job.image.start.vmlinuz.read_bytes()
+        )
+        with pytest.raises(IopathError, match=r"^worker tcp://.* is refused: its QEMU differs$"):
+            refused.result(60)
+        assert everyone._on_any(job, job.inputs())[1].texts.keys() == recorded.texts.keys()
+
+        def lying(*args: object) -> tuple[str, Recorded]:
+            address, found = run_sealed(*args)
+            one = json.loads(found.texts["run.1"])
+            for part in one["jobs"][0]["rounds"]:
+                part["tsc"] += len(address) + int(address.rpartition(":")[2])
+            found.texts["run.1"] = json.dumps(one)
+            return address, found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cluster, "run_sealed", lying)
+            with pytest.raises(IopathError, match=r"do not count the same for .*: check both"):
+                everyone.submit(jobs.run, job).result(300)
+    finally:
+        everyone.shutdown()
+        session.cache.release()
+
+
+def test_bad_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_WAIT", 1)
+    with pytest.raises(IopathError, match=r"--scheduler tcp://127.0.0.1:9: no scheduler answers"):
+        Cluster("tcp://127.0.0.1:9", print)
+    with pytest.raises(IopathError, match=r"--scheduler no-such://x: no scheduler answers there"):
+        Cluster("no-such://x", print)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"needs dask.distributed: pip install 'iopath\[cluster\]"):
+        Cluster("tcp://127.0.0.1:9", print)
