@@ -300,7 +300,7 @@ def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: 
         for arrangement in sharing.ARRANGEMENTS
         for kind, where in (
             ("true", "planted_counter"),
-            ("false", "planted_packed, planted_packed+0x8"),
+            ("false", "planted_packed{+0x0, +0x8}"),
         )
     )
     for line in planted:
