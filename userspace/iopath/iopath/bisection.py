@@ -182,7 +182,7 @@ def tree(
     if (path / git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
         raise UsageError(f"{path} is being bisected: end that with git bisect reset")
     # What a name like HEAD~3 means would change with each checkout.
-    good, bad = (_commit(path, name) for name in (good, bad))
+    good, bad = (gitrepo.resolve(path, str(path), name) for name in (good, bad))
     start = git(path, "rev-parse", "--abbrev-ref", "HEAD")
     if start == "HEAD":
         start = git(path, "rev-parse", "HEAD")
@@ -246,7 +246,7 @@ def _check_top(path: Path) -> None:
         raise UsageError(f"{path} is no git repository with a work tree") from error
     if Path(top) != path.resolve():
         raise UsageError(f"{path} is not the top of a git repository: that is {top}")
-    if not all((path / name).is_file() for name in ("Kbuild", "Kconfig", "Makefile")):
+    if not all((path / name).is_file() for name in gitrepo.KERNEL):
         raise UsageError(f"{path} is not a kernel: it lacks Kbuild, Kconfig or Makefile")
 
 
@@ -262,10 +262,3 @@ def _bisect(path: Path, *words: str) -> str:
         text = " ".join(line.strip().removeprefix("error: ") for line in lines)
         raise IopathError(f"git bisect {words[0]}: {text}")
     return done.stdout + done.stderr
-
-
-def _commit(path: Path, name: str) -> str:
-    try:
-        return git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    except IopathError as error:
-        raise UsageError(f"{name}: {path} has no such commit") from error

@@ -397,7 +397,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if hasattr(args, "config"):
                 session.recipe = _recipe(session, args)
             if getattr(args, "scheduler", None):
-                session.executor = cluster.Cluster(args.scheduler, reporter.warn)
+                session.executor = cluster.Cluster(args.scheduler)
             _COMMANDS[args.command](session, args, out)
         finally:
             if session.executor:

@@ -47,7 +47,7 @@ _PARTS = {
 class Cluster(Executor):
     """Runs jobs.run on the workers of the scheduler at *address*."""
 
-    def __init__(self, address: str, warn: Callable[[str], None], checked: int = CHECKED) -> None:
+    def __init__(self, address: str, checked: int = CHECKED) -> None:
         try:
             import dask
             import distributed
@@ -62,7 +62,6 @@ class Cluster(Executor):
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._address = address
-        self._warn = warn
         self._checked = checked
         self._killed = distributed.KilledWorker
         try:

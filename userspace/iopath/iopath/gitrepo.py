@@ -8,7 +8,6 @@ cache, which share the repository's objects (kernelbuild.py).
 import os
 import re
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from iopath.errors import IopathError, UsageError
 _URL = re.compile(r"[a-z][a-z0-9+]*://|[\w.-]+@[\w.-]+:")
 _AT = re.compile(r"(.+)@(?!\{)((?:[^@]|@\{)+)$")  # the last @, but not that of HEAD@{1}
 _USER = re.compile(r"[a-z][a-z0-9+]*://[^/]*")  # an address up to an @ that is not a revision's
-_KERNEL = ("Kbuild", "Kconfig", "Makefile")  # in the top folder of a kernel's source
+KERNEL = ("Kbuild", "Kconfig", "Makefile")  # in the top folder of a kernel's source
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,11 @@ class Repository:
 
     def commit(self, name: str) -> str:
         """The commit that *name* stands for, which must be of a kernel."""
-        try:
-            commit = self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        except IopathError as error:
-            raise UsageError(f"{name}: {self.name} has no such commit") from error
-        if set(_KERNEL) - set(self.git("ls-tree", "--name-only", commit).splitlines()):
+        commit = resolve(self.path, self.name, name)
+        if set(KERNEL) - set(self.git("ls-tree", "--name-only", commit).splitlines()):
             raise UsageError(
-                f"{self.name} has no kernel at {name}: it lacks {', '.join(_KERNEL[:-1])} or"
-                f" {_KERNEL[-1]}"
+                f"{self.name} has no kernel at {name}: it lacks {', '.join(KERNEL[:-1])} or"
+                f" {KERNEL[-1]}"
             )
         return commit
 
@@ -113,26 +109,30 @@ def _copy(address: str, cache: Cache) -> Path:
     return path
 
 
-def git(path: Path, *words: str, check: bool = True, env: Mapping[str, str] = {}) -> str:
+def resolve(path: Path, place: str, name: str) -> str:
+    """The commit that *name* stands for in the repository *path*, which messages call *place*."""
+    try:
+        return git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except IopathError as error:
+        raise UsageError(f"{name}: {place} has no such commit") from error
+
+
+def git(path: Path, *words: str, check: bool = True) -> str:
     """The output of git in *path*. Raises IopathError with git's first line if it failed."""
-    done = run(path, *words, env=env)
+    done = run(path, *words)
     if check and done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise IopathError(f"git {words[0]}: {lines[0] if lines else 'it failed'}")
     return done.stdout.strip()
 
 
-def run(
-    path: Path,
-    *words: str,
-    env: Mapping[str, str] = {},
-) -> subprocess.CompletedProcess[str]:
+def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [process.need("git", "git"), "-C", path, *words],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **env},
+        env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
     )
 
 

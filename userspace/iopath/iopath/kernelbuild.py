@@ -214,6 +214,10 @@ class _Workspace:
     def make(self, *words: str) -> list[str | Path]:
         """The beginning of a command that runs make in the root file system; *words* are options of
         bwrap."""
+        return [*self._inside(*words), "make", "-s", "-C", "/src", "O=/build", *_VARIABLES]
+
+    def _inside(self, *words: str) -> list[str | Path]:
+        """The beginning of a command that runs in the root file system."""
         return [
             *build.sandbox(
                 self._root,
@@ -224,7 +228,6 @@ class _Workspace:
             ),
             "--setenv", "HOME", "/tmp", "--setenv", "CCACHE_DIR", "/ccache",
             "--setenv", "CCACHE_MAXSIZE", _CCACHE_SIZE,
-            "make", "-s", "-C", "/src", "O=/build", *_VARIABLES,
         ]  # fmt: skip
 
     def keep(self, folder: Path) -> None:
@@ -252,13 +255,11 @@ class _Workspace:
             self._run([*self.make(), "tinyconfig"], "cannot be configured")
         else:
             config.write_text(recipe.base)
-        merge = self.make()
-        merge = merge[: merge.index("make")]
         script = (
             "cd /build && KCONFIG_CONFIG=/build/.config"
             " /src/scripts/kconfig/merge_config.sh -m -O /build .config iopath.config"
         )
-        self._run([*merge, "bash", "-c", script], "cannot be configured")
+        self._run([*self._inside(), "bash", "-c", script], "cannot be configured")
         self._run([*self.make(), "olddefconfig"], "cannot be configured")
         found = config.read_text().splitlines()
         for option in recipe.options:

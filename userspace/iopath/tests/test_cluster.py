@@ -166,7 +166,7 @@ def test_who_counts(ready: Command, processes: Processes, tmp_path: Path) -> Non
     job.progress.touch()
     from iopath import jobs
 
-    everyone = Cluster(processes.address(), print, checked=1)
+    everyone = Cluster(processes.address(), checked=1)
     try:
         recorded = everyone.submit(jobs.run, job).result(300)
         assert cluster.figures(recorded).keys() == {"run.1"}
@@ -200,9 +200,9 @@ def test_who_counts(ready: Command, processes: Processes, tmp_path: Path) -> Non
 def test_bad_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_WAIT", 1)
     with pytest.raises(IopathError, match=r"--scheduler tcp://127.0.0.1:9: no scheduler answers"):
-        Cluster("tcp://127.0.0.1:9", print)
+        Cluster("tcp://127.0.0.1:9")
     with pytest.raises(IopathError, match=r"--scheduler no-such://x: no scheduler answers there"):
-        Cluster("no-such://x", print)
+        Cluster("no-such://x")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"needs dask.distributed: pip install 'iopath\[cluster\]"):
-        Cluster("tcp://127.0.0.1:9", print)
+        Cluster("tcp://127.0.0.1:9")
