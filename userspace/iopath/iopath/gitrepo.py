@@ -55,6 +55,13 @@ class Repository:
             raise UsageError(f"{first}..{last}: {self.name} has no commit in this range")
         return commits[::-1][::every][::-1]
 
+    def line(self, first: str, last: str) -> list[str]:
+        """*first* and the commits after it in the line of *last*: each with the first parent of the
+        next one, so that commits are only ever added at its end."""
+        start = self.commit(first)
+        range_ = f"{start}..{self.commit(last)}"
+        return [start, *self.git("rev-list", "--reverse", "--first-parent", range_).splitlines()]
+
     @property
     def objects(self) -> Path:
         """The folder of its objects."""

@@ -234,6 +234,26 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     return chosen, passed_over
 
 
+def select_all(spec: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
+    """Every kernel that "debian:*spec*" may stand for, oldest first, also those of which the mirror
+    lacks a part. Raises UsageError if there is none."""
+    series = _SERIES.match(spec)
+    if series:
+        number, flavour = series.group(1), series.group(2) or ""
+        prefix = re.compile(re.escape(number) + r"(?![0-9])")
+        matching = [k for k in kernels if prefix.match(k.upstream) and k.flavour == flavour]
+    else:
+        matching = [k for k in kernels if k.release in (spec, f"{spec}-{ARCH.debian}")]
+    if not matching:
+        releases = () if series else [k.release for k in kernels if not k.missing]
+        near = did_you_mean(spec, releases) or ";"
+        raise UsageError(
+            f"debian:{spec}: no such kernel{near} there are {', '.join(series_of(kernels))}"
+            " (iopath kernels lists each)"
+        )
+    return matching
+
+
 def series_of(kernels: Iterable[DebianKernel]) -> list[str]:
     """The available series, oldest first, e.g. ["5.10", "6.1"]."""
     found = {
