@@ -203,20 +203,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     unstable or experimental: those are built by another compiler, whose difference would be taken
     for the kernel's. Raises UsageError if there is no such kernel, IopathError if
     the mirror lacks a part of it."""
-    series = _SERIES.match(spec)
-    if series:
-        number, flavour = series.group(1), series.group(2) or ""
-        prefix = re.compile(re.escape(number) + r"(?![0-9])")
-        matching = [k for k in kernels if prefix.match(k.upstream) and k.flavour == flavour]
-    else:
-        matching = [k for k in kernels if k.release in (spec, f"{spec}-{ARCH.debian}")]
-    if not matching:
-        releases = () if series else [k.release for k in kernels if not k.missing]
-        near = did_you_mean(spec, releases) or ";"
-        raise UsageError(
-            f"debian:{spec}: no such kernel{near} there are {', '.join(series_of(kernels))}"
-            " (iopath kernels lists each)"
-        )
+    matching = select_all(spec, kernels)
     usable = [kernel for kernel in matching if not kernel.missing]
     if not usable:
         newest = matching[-1]
