@@ -179,6 +179,7 @@ class Apt:
 
     def closure(self, packages: Sequence[str], suite: str) -> list[str]:
         """The .deb names of *packages* ("name" or "name=version") and all that they depend on."""
+        self.packages()  # there may be no lists yet
         self._configure()
         with self._cache.lock("apt"):
             self._clear_log()

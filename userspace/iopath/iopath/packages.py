@@ -37,11 +37,7 @@ def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[
     the programs are in bin."""
 
     def make(folder: Path) -> None:
-        try:
-            debs = apt.closure([name], SUITE)
-        except IopathError:
-            apt.packages(update=True)  # there may be no lists yet
-            debs = apt.closure([name], SUITE)
+        debs = apt.closure([name], SUITE)
         version = next(deb.split("_")[1] for deb in debs if deb.startswith(f"{name}_"))
         (folder / "version").write_text(version)
         apt.download([name], SUITE, closure=True, progress=lambda part: None)

@@ -133,6 +133,13 @@ def test_a_mirror_that_is_as_it_should_be(mirror: Path, apt: Apt) -> None:
     assert any(name.startswith("linux-image-6.1.0-") for name in found)
 
 
+def test_the_lists_are_fetched_before_a_package_is_looked_up(mirror: Path, apt: Apt) -> None:
+    """A kernel from git asks for its compiler before anything has asked for the kernels."""
+    with pytest.raises(IopathError, match=r"Unable to locate package no-such-package$"):
+        apt.closure(["no-such-package"], SUITE)
+    assert (apt.deb("x").parents[1] / "index.json").exists()
+
+
 def test_a_tampered_release_is_refused(mirror: Path, apt: Apt, tmp_path: Path) -> None:
     release = mirror / "dists" / SUITE / "InRelease"
     text = release.read_text()
