@@ -8,10 +8,11 @@ of these. A work tree and a build folder stay in the cache: the next commit take
 it changes.
 """
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,11 @@ _VARIABLES = (
     "KBUILD_BUILD_VERSION=1",
 )  # fmt: skip
 _CCACHE_SIZE = "5G"
+
+# What of a tree a configuration is made from: Kconfig runs scripts that try the compiler.
+_CONFIGURED_BY = (
+    ":(glob)**/Kconfig*", ":(glob)**/configs/**", ":(glob)arch/*/Makefile*", "Makefile", "scripts",
+)  # fmt: skip
 
 # Raised when this file would build another kernel from the same inputs.
 _RECIPE = 1
@@ -102,9 +108,7 @@ def cut_down(config: str) -> str:
         name = line.partition("=")[0]
         if line.endswith("=m"):
             kept.append(f"# {name} is not set")
-        elif not re.match(
-            r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)", name
-        ):
+        elif not _LEFT_OUT.match(name):
             kept.append(line)
     return "\n".join(kept) + "\n"
 
@@ -153,7 +157,7 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
         ):
             place = _Workspace(folder, at, ccache, kernel)
             step(f"building {kernel.short}", 0.1)
-            place.build()
+            place.build(str(inputs["packages"]))
             use(place)
 
     def make_image(folder: Path) -> None:
@@ -179,6 +183,12 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
     return build.built(release, "", origin, image, modules)
 
 
+def keeps_configuration(repository: Repository, before: str, after: str) -> bool:
+    """Whether two commits differ in nothing that a configuration is made from."""
+    words = ("diff", "--quiet", before, after, "--", *_CONFIGURED_BY)
+    return gitrepo.run(repository.path, *words).returncode == 0
+
+
 class _Workspace:
     """A work tree of a repository and a folder in which it is built, both kept from one commit to
     the next."""
@@ -191,25 +201,44 @@ class _Workspace:
         self._log = folder / "build.log"
         self.build_folder = folder / "build"
 
-    def build(self) -> None:
-        """Check the commit out, configure it and build it."""
-        # A build that was killed may have left half a file.
-        complete = self._folder / "complete"
-        if not complete.exists():
+    def build(self, packages: str) -> None:
+        """Check the commit out, configure it and build it, each only if the folder does not hold it
+        yet. *packages* identifies the compiler."""
+        note = self._folder / "holds"
+        before = json.loads(note.read_text()) if note.exists() else {}
+        now = {"commit": self._kernel.commit, "packages": packages, "recipe": _RECIPE}
+        if before == {**now, "configured": True, "built": True}:
+            return
+        if not before:  # a build that was killed may have left half a file
             shutil.rmtree(self.build_folder, ignore_errors=True)
-        complete.unlink(missing_ok=True)
+        note.unlink(missing_ok=True)
         for path in (self._folder / "source", self.build_folder, self._ccache):
             path.mkdir(parents=True, exist_ok=True)
         self._log.write_text("")
+        configured = built = False
         try:
             self._check_out()
-            self._configure()
+            if not self._is_configured(before, now):
+                self._configure()
+            configured = True
             jobs = f"-j{os.cpu_count() or 1}"
             self._run([*self.make(), jobs, ARCH.target, "modules"], "does not build")
+            built = True
         except IopathError:
-            complete.touch()
+            note.write_text(json.dumps({**now, "configured": configured, "built": built}))
             raise
-        complete.touch()
+        note.write_text(json.dumps({**now, "configured": configured, "built": built}))
+
+    def _is_configured(self, before: Mapping[str, object], now: Mapping[str, object]) -> bool:
+        """Whether the folder has the configuration of this commit: that of the one *before*, if
+        they differ in nothing that a configuration is made from."""
+        if not before or not before["configured"]:
+            return False
+        if any(before[key] != now[key] for key in ("packages", "recipe")):
+            return False
+        return keeps_configuration(
+            self._kernel.repository, str(before["commit"]), self._kernel.commit
+        )
 
     def make(self, *words: str) -> list[str | Path]:
         """The beginning of a command that runs make in the root file system; *words* are options of

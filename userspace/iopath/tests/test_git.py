@@ -162,6 +162,33 @@ def test_cut_down() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("file", "keeps"),
+    [
+        ("block/bio.c", True),
+        ("block/Makefile", True),
+        ("block/Kconfig", False),
+        ("Kconfig", False),
+        ("lib/Kconfig.debug", False),
+        ("Makefile", False),
+        ("arch/x86/Makefile", False),
+        ("arch/x86/configs/tiny.config", False),
+        ("kernel/configs/tiny.config", False),
+        ("scripts/cc-version.sh", False),
+    ],
+)
+def test_kept_configuration(history: Path, cache: Cache, file: str, keeps: bool) -> None:
+    """A commit is configured anew if it changes what a configuration is made from."""
+    before = git(history, "rev-parse", "HEAD")
+    path = history / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("changed")
+    commit(history, file, "a change")
+    repository = open_repository(str(history), cache)
+    assert kernelbuild.keeps_configuration(repository, before, "HEAD") == keeps
+    assert not kernelbuild.keeps_configuration(repository, "0" * 40, "HEAD")
+
+
 # A series.
 
 
