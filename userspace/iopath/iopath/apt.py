@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from iopath import process
-from iopath.arch import ARCH
+from iopath.arch import X86_64, Arch
 from iopath.cache import DOWNLOADS, Cache, out_of_space
 from iopath.errors import IopathError
 
@@ -85,14 +85,20 @@ def read_index(lines: Iterable[str], suite: str) -> Iterator[Package]:
 
 
 class Apt:
-    """apt with its state below the cache. *warn* is told what is unavailable."""
+    """apt for the packages of one architecture, with its state below the cache. *warn* is told what
+    is unavailable."""
 
-    def __init__(self, cache: Cache, warn: Callable[[str], None]) -> None:
+    def __init__(self, cache: Cache, warn: Callable[[str], None], arch: Arch = X86_64) -> None:
         self._cache = cache
         self._warn = warn
-        self._dir = cache.root / "apt"
+        self._arch = arch
+        self._dir = cache.root / ("apt" if arch == X86_64 else f"apt-{arch.debian}")
         self._pool = self._dir / "archives"
         self._configured = False
+
+    def of(self, arch: Arch) -> "Apt":
+        """apt for the packages of another architecture."""
+        return self if arch == self._arch else Apt(self._cache, self._warn, arch)
 
     # The lists of packages.
 
@@ -103,7 +109,7 @@ class Apt:
         old; old ones serve where there is no network.
         """
         index = self._dir / "index.json"
-        with self._cache.lock("apt-index"):
+        with self._cache.lock(f"{self._dir.name}-index"):
             if not update:
                 known = _load_index(index, _MAX_AGE)
                 if known is not None:
@@ -127,7 +133,7 @@ class Apt:
     def _fetch_index(self) -> tuple[list[Package], bool]:
         """The kernel packages, and whether every suite that there is could be fetched."""
         self._configure()
-        with self._cache.lock("apt"):
+        with self._cache.lock(self._dir.name):
             self._clear_log()
             # A suite that the mirror lacks or whose signature has expired fails, the others do not.
             self._run("apt-get", "update", sources="all")
@@ -181,7 +187,7 @@ class Apt:
         """The .deb names of *packages* ("name" or "name=version") and all that they depend on."""
         self.packages()  # there may be no lists yet
         self._configure()
-        with self._cache.lock("apt"):
+        with self._cache.lock(self._dir.name):
             self._clear_log()
             status = self._run(
                 "apt-get", "install", "--simulate", "--no-install-recommends", *packages,
@@ -206,7 +212,7 @@ class Apt:
         command = ["install", "--download-only", "--yes", "--no-install-recommends"]
         if not closure:
             command = ["download"]
-        with self._cache.lock("apt"):
+        with self._cache.lock(self._dir.name):
             self._clear_log()
             status_file = self._dir / "status-fd"
             status_file.write_text("")
@@ -271,7 +277,7 @@ class Apt:
             raise IopathError(f"{_KEYRING} is missing: apt-get install debian-archive-keyring")
         main, security = find_mirrors()
         with (
-            self._cache.lock("apt"),
+            self._cache.lock(self._dir.name),
             out_of_space(f"cannot write the cache {self._cache.root}"),
         ):
             for folder in ("lists/partial", "archives/partial", "parts"):
@@ -319,8 +325,8 @@ class Apt:
             f'Dir::Etc::main "{here}/parts/none";',
             f'Dir::Etc::parts "{here}/parts";',
             f'Dir::Log "{here}";',
-            f'APT::Architecture "{ARCH.debian}";',
-            f'APT::Architectures {{ "{ARCH.debian}"; }};',
+            f'APT::Architecture "{self._arch.debian}";',
+            f'APT::Architectures {{ "{self._arch.debian}"; }};',
             'APT::Get::List-Cleanup "false";',
             'APT::Sandbox::User "";',
             'Acquire::Languages "none";',

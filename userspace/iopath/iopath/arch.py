@@ -2,7 +2,8 @@
 """Everything in the package that depends on the architecture of a guest, as a table.
 
 Outside of the package, the system calls and the cycle counter are in userspace/ioloop/arch.h, the
-marker in kernel/include/iopath/marker.h and the plugin's decoder in userspace/pathcount/x86.c.
+marker in kernel/include/iopath/marker.h and the plugin's decoders in userspace/pathcount, a file
+each.
 """
 
 from dataclasses import dataclass
@@ -26,13 +27,17 @@ class Arch:
     source: str  # its folder below arch/ in the source tree
     image: str  # the file that boots, in a built tree
     target: str  # the make target that builds it
-    options: tuple[str, ...]  # configuration options that must be built in
+    option: str  # the configuration option that says that a kernel is of it
+    options: tuple[str, ...]  # other options that must be built in
     syscall_prefix: str  # what the functions of system calls begin with
     exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with
     calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other
 
-    # Debian's packages.
-    debian: str
+    # Programs and packages.
+    debian: str  # Debian's name of it
+    triplet: str  # that of its libraries and compilers
+    kbuild: str  # what make of a kernel is told
+    loader: str  # the dynamic linker, as programs ask for it
 
 
 X86_64 = Arch(
@@ -47,11 +52,40 @@ X86_64 = Arch(
     source="x86",
     image="arch/x86/boot/bzImage",
     target="bzImage",
-    options=("X86_64", "SERIAL_8250_CONSOLE"),
+    option="X86_64",
+    options=("SERIAL_8250_CONSOLE",),
     syscall_prefix="__x64_sys_",
     exceptions=("asm_exc_", "exc_"),
     calls=("asm_sysvec_call_function",),
     debian="amd64",
+    triplet="x86_64-linux-gnu",
+    kbuild="x86",
+    loader="lib64/ld-linux-x86-64.so.2",
 )
 
-ARCH = X86_64  # of all guests
+AARCH64 = Arch(
+    name="aarch64",
+    qemu="qemu-system-aarch64",
+    qemu_package="qemu-system-arm",
+    machine="virt,gic-version=3",
+    # Atomic instructions of its own, as in today's servers, and no pointer authentication, which
+    # takes an emulator long. The counter ticks once per instruction.
+    cpu="neoverse-n1,cntfrq=1000000000",
+    firmware=(),
+    cmdline="console=ttyAMA0 panic=-1",
+    source="arm64",
+    image="arch/arm64/boot/Image",
+    target="Image",
+    option="ARM64",
+    options=("SERIAL_AMBA_PL011_CONSOLE", "PCI_HOST_GENERIC"),
+    syscall_prefix="__arm64_sys_",
+    exceptions=(),
+    calls=(),
+    debian="arm64",
+    triplet="aarch64-linux-gnu",
+    kbuild="arm64",
+    loader="lib/ld-linux-aarch64.so.1",
+)
+
+ARCHES = (X86_64, AARCH64)
+ARCH = X86_64  # of this machine

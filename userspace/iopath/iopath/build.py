@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iopath import process
 from iopath.apt import Apt
-from iopath.arch import ARCH
+from iopath.arch import X86_64, Arch
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError
 from iopath.kernels import DebianKernel, Tree
@@ -28,11 +28,17 @@ _TOOLS = (
 
 # The parts of a kernel's own modules that a guest may need: folders, or modules that lie beside
 # others. A list of those that are built in lies beside the modules.
-MODULES = (
-    f"arch/{ARCH.source}/crypto", "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs",
-    "fs/configfs", "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
+_MODULES = (
+    "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs", "fs/configfs", "fs/ext4",
+    "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
 )  # fmt: skip
 BUILT_IN = "modules.builtin"
+
+
+def module_parts(arch: Arch) -> tuple[str, ...]:
+    """These parts of a kernel of an architecture."""
+    return (f"arch/{arch.source}/crypto", *_MODULES)
+
 
 _ENDS = ("/*", ".ko*")  # of a part's files
 
@@ -44,7 +50,7 @@ _RECIPE = 1
 
 @dataclass(frozen=True)
 class Built:
-    """A kernel ready to boot, with the project's modules for it.
+    """A kernel of architecture *arch* ready to boot, with the project's modules for it.
 
     *modules* are ours, by name; *own_modules* is the folder of the kernel's own (lib/modules/...).
     *digests* identify every file that takes part in a measurement. *warnings* are the compiler's.
@@ -59,6 +65,7 @@ class Built:
     own_modules: Path | None
     digests: dict[str, str]
     warnings: list[str]
+    arch: Arch = X86_64
 
 
 def build(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Built:
@@ -72,19 +79,22 @@ def build(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Bu
 
 def image_inputs(kernel: DebianKernel) -> dict[str, object]:
     """What the cache knows the image of *kernel* by."""
-    return {"packages": kernel.image, "modules": MODULES, "recipe": _RECIPE}
+    parts = module_parts(kernel.arch)
+    return {"packages": kernel.image, "modules": parts, "recipe": _RECIPE}
 
 
 def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Built:
     def make_image(folder: Path) -> None:
-        apt.download(
+        own = apt.of(kernel.arch)
+        own.download(
             kernel.image, kernel.suite, closure=False, progress=lambda p: step("downloading", p)
         )
         step("unpacking", 0)
-        debs = [_deb_of(apt, package) for package in kernel.image]
+        debs = [_deb_of(own, kernel, package) for package in kernel.image]
         unpacked = folder / "unpacked"
         patterns = ["./boot/vmlinuz*", "*/modules/*/vmlinuz*"]
-        patterns += [f"*/modules/*/kernel/{part}{end}" for part in MODULES for end in _ENDS]
+        parts = module_parts(kernel.arch)
+        patterns += [f"*/modules/*/kernel/{part}{end}" for part in parts for end in _ENDS]
         patterns.append(f"*/modules/*/{BUILT_IN}")
         for deb in debs:
             unpack(deb, unpacked, only=patterns)
@@ -98,13 +108,13 @@ def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> B
     )
     return built(
         kernel.release, kernel.version, f"Debian {kernel.suite}", image, modules,
-        modules / "config",
+        modules / "config", kernel.arch,
     )  # fmt: skip
 
 
-def _deb_of(apt: Apt, package: str) -> Path:
+def _deb_of(apt: Apt, kernel: DebianKernel, package: str) -> Path:
     name, version = package.split("=", 1)
-    return apt.deb(f"{name}_{version.replace(':', '%3a')}_{ARCH.debian}.deb")
+    return apt.deb(f"{name}_{version.replace(':', '%3a')}_{kernel.arch.debian}.deb")
 
 
 def unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
@@ -170,10 +180,10 @@ def _keep_image(release: str, unpacked: Path, folder: Path) -> None:
 
 def root(
     what: str, packages: Sequence[str], inputs: dict[str, object],
-    suite: str, cache: Cache, apt: Apt, step: Step,
+    suite: str, cache: Cache, apt: Apt, step: Step, others: Callable[[], list[Path]] = list,
 ) -> Path:  # fmt: skip
-    """A root file system of a suite that holds *packages*, which are *what*, and _TOOLS. The file
-    "packages" in it lists all by their full names."""
+    """A root file system of a suite that holds *packages*, which are *what*, _TOOLS, and the
+    packages that *others* fetches. The file "packages" in it lists all by their full names."""
 
     def make(folder: Path) -> None:
         wanted = [*packages, *_TOOLS]
@@ -183,10 +193,10 @@ def root(
         for name in ("bin", "lib", "lib64", "sbin"):
             (folder / "usr" / name).mkdir(parents=True)
             (folder / name).symlink_to(f"usr/{name}")
-        for number, deb in enumerate(debs):
+        for number, deb in enumerate([*map(apt.deb, debs), *others()]):
             process.check_stopped()
             step(f"unpacking {what}", number / len(debs))
-            unpack(apt.deb(deb), folder)
+            unpack(deb, folder)
         # A package's own scripts, which did not run, would have made this link.
         (folder / "usr/bin/awk").symlink_to("gawk")
         for name in ("proc", "dev", "tmp", "src", "build", "ccache", "modules"):
@@ -211,9 +221,39 @@ def sandbox(at: Path, *words: str | Path) -> list[str | Path]:
 
 
 def headers_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Path:
-    """A root file system that holds the kernel's headers and the compiler they ask for."""
+    """A root file system that holds the kernel's headers and the compiler they ask for. For a
+    kernel of another architecture that is a compiler that runs on this machine. The headers' own
+    dependencies would ask for one that does not."""
     what, wanted = "headers and compiler", {"headers": kernel.headers}
-    return root(what, [kernel.headers], wanted, kernel.suite, cache, apt, step)
+    if kernel.arch == X86_64:
+        return root(what, [kernel.headers], wanted, kernel.suite, cache, apt, step)
+    compiler = re.search(r"\bgcc-\d+", kernel.depends)
+    kbuild = re.search(r"\blinux-kbuild-[^ ,]+", kernel.depends)
+    common = re.search(r"\b(linux-headers-\S+-common\S*) \(= ([^)]+)\)", kernel.depends)
+    if not (compiler and kbuild and common):
+        raise IopathError(f"{kernel.headers} depends on no compiler, build tools or other headers")
+    needed = [f"{compiler.group()}-{kernel.arch.triplet}", kbuild.group()]
+    headers = [kernel.headers, "=".join(common.groups())]
+
+    def fetch() -> list[Path]:
+        own = apt.of(kernel.arch)
+        own.download(
+            headers, kernel.suite, closure=False, progress=lambda p: step("downloading headers", p)
+        )
+        return [
+            _deb_of(own, kernel, headers[0]),
+            own.deb(f"{headers[1].replace('=', '_')}_all.deb"),
+        ]
+
+    return root(what, needed, wanted, kernel.suite, cache, apt, step, fetch)
+
+
+def _cross(kernel: DebianKernel) -> list[str]:
+    """What make is told where the headers are not of this machine's architecture."""
+    if kernel.arch == X86_64:
+        return []
+    host = f"DEB_HOST_ARCH={kernel.arch.debian}"
+    return [f"DEB_BUILD_ARCH={X86_64.debian}", host, f"DEB_HOST_GNU_TYPE={kernel.arch.triplet}"]
 
 
 def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> None:
@@ -223,7 +263,8 @@ def _build_in_root(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, s
         raise IopathError(f"{kernel.headers} has no /usr/src/linux-headers-{kernel.release}")
     command = [*sandbox(at, "--bind", folder / "src", "/src", "--chdir", "/src"), "make"]
     step("building modules", 0.5)
-    make_modules(folder, [*command, "-C", f"/{headers.relative_to(at)}"], "/src", kernel.release)
+    command += [*_cross(kernel), "-C", f"/{headers.relative_to(at)}"]
+    make_modules(folder, command, "/src", kernel.release)
     shutil.copyfile(headers / ".config", folder / "config")
 
 
@@ -232,19 +273,20 @@ def debug_info(
 ) -> Path:
     """The kernel that was *built* and measured as an ELF file with its debug information."""
     if isinstance(kernel, Tree):
-        if digest_file(kernel.path / ARCH.image) != built.digests["vmlinuz"]:
+        if digest_file(kernel.image) != built.digests["vmlinuz"]:
             raise IopathError(f"tree:{kernel.path} has changed meanwhile: measure it again")
         return kernel.path / "vmlinux"
 
     def make(folder: Path) -> None:
-        apt.download(
+        own = apt.of(kernel.arch)
+        own.download(
             (kernel.debug,),
             kernel.suite,
             closure=False,
             progress=lambda p: step("downloading debug information", p),
         )
         step("unpacking debug information", 0.5)
-        deb = _deb_of(apt, kernel.debug)
+        deb = _deb_of(own, kernel, kernel.debug)
         unpack(deb, folder / "unpacked", only=["*/vmlinux*"])
         found = [
             path
@@ -263,8 +305,9 @@ def debug_info(
 # Kernels from a source tree.
 
 
-# Where a tree's image and configuration are in its cache entry.
-_KEPT = {ARCH.image: "vmlinuz", ".config": "config"}
+def _kept(tree: Tree) -> dict[str, str]:
+    """Where a tree's image and configuration are in its cache entry."""
+    return {tree.arch.image: "vmlinuz", ".config": "config"}
 
 
 def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
@@ -275,29 +318,44 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
     def make(folder: Path) -> None:
         step("building modules", 0.5)
         source = str(folder / "src")
-        command = [process.need("make", "make"), "-C", tree.path]
+        command = [process.need("make", "make"), *_make_words(tree), "-C", tree.path]
         make_modules(folder, command, source, release)
         # What is measured is what lies here, whatever becomes of the tree.
-        for name, kept in _KEPT.items():
+        for name, kept in _kept(tree).items():
             shutil.copyfile(tree.path / name, folder / kept)
-        keep_own_modules(tree.path, folder)
+        keep_own_modules(tree.path, folder, tree.arch)
         if _tree_inputs(tree) != inputs:
             raise IopathError(f"tree:{tree.path} has changed meanwhile: wait until it is built")
 
     modules = modules_entry(cache, {"tree": inputs}, make)
-    return built(release, "", f"tree {tree.path}", modules, modules)
+    return built(release, "", f"tree {tree.path}", modules, modules, arch=tree.arch)
 
 
-def own_modules(tree: Path) -> list[Path]:
+def _compiler(tree: Tree) -> Path:
+    """The compiler that a tree's modules are built with."""
+    prefix = "" if tree.arch == X86_64 else f"{tree.arch.triplet}-"
+    return Path(process.need(f"{prefix}gcc", f"gcc{'-' if prefix else ''}{prefix[:-1]}"))
+
+
+def _make_words(tree: Tree) -> list[str]:
+    """What make is told where a tree is not of this machine's architecture."""
+    if tree.arch == X86_64:
+        return []
+    _compiler(tree)
+    return [f"ARCH={tree.arch.source}", f"CROSS_COMPILE={tree.arch.triplet}-"]
+
+
+def own_modules(tree: Path, arch: Arch) -> list[Path]:
     """The modules of a built tree that a guest may need."""
-    found = [path for part in MODULES for path in (tree / part).rglob("*.ko")]
-    found += [path for part in MODULES for path in tree.glob(f"{part}.ko")]
+    parts = module_parts(arch)
+    found = [path for part in parts for path in (tree / part).rglob("*.ko")]
+    found += [path for part in parts for path in tree.glob(f"{part}.ko")]
     return sorted(found)
 
 
-def keep_own_modules(tree: Path, folder: Path) -> None:
+def keep_own_modules(tree: Path, folder: Path, arch: Arch) -> None:
     """Copy these to folder/lib, and the list of what is built in."""
-    for path in [*own_modules(tree), *tree.glob(BUILT_IN)]:
+    for path in [*own_modules(tree, arch), *tree.glob(BUILT_IN)]:
         target = folder / "lib" / path.relative_to(tree)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
@@ -306,8 +364,11 @@ def keep_own_modules(tree: Path, folder: Path) -> None:
 def _tree_inputs(tree: Tree) -> dict[str, object]:
     """All of a tree that takes part in a measurement: what runs, and what our modules are built
     with and against."""
-    files = [*map(tree.path.joinpath, (*_KEPT, "Module.symvers")), *own_modules(tree.path)]
-    compiler = Path(process.need("gcc", "gcc")).resolve()
+    files = [
+        *map(tree.path.joinpath, (*_kept(tree), "Module.symvers")),
+        *own_modules(tree.path, tree.arch),
+    ]
+    compiler = _compiler(tree).resolve()
     tools = [tree.path / name for name in ("tools/objtool/objtool", "scripts/mod/modpost")]
     return {
         **{str(path.relative_to(tree.path)): digest_file(path) for path in files},
@@ -321,7 +382,7 @@ def _headers_digest(tree: Tree) -> str:
     """One digest of the headers of a tree, without the two that only say when it was built."""
     state = hashlib.sha256()
     for top in dict.fromkeys((tree.path, tree.source)):
-        for part in ("include", f"arch/{ARCH.source}/include"):
+        for part in ("include", f"arch/{tree.arch.source}/include"):
             for path in sorted((top / part).rglob("*.h")):
                 if path.name not in ("compile.h", "utsversion.h"):
                     state.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())
@@ -370,8 +431,9 @@ def complaint(log: Path) -> str:
 
 
 def built(
-    release: str, version: str, origin: str, image: Path, entry: Path, config: Path | None = None
-) -> Built:
+    release: str, version: str, origin: str, image: Path, entry: Path, config: Path | None = None,
+    arch: Arch = X86_64,
+) -> Built:  # fmt: skip
     """A kernel that is kept in the folder *image*, with the modules in *entry*."""
     vmlinuz, config = image / "vmlinuz", config or image / "config"
     own = image / "lib"
@@ -383,5 +445,5 @@ def built(
     warnings = [line for line in warnings if not line.startswith("perl: ")]
     return Built(
         release, version, origin, vmlinuz, config, modules, own if own.is_dir() else None,
-        digests, warnings,
+        digests, warnings, arch,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from iopath import build, gitrepo, process
 from iopath.apt import Apt
-from iopath.arch import ARCH
+from iopath.arch import X86_64
 from iopath.build import Built, Step
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError, UsageError
@@ -36,7 +36,7 @@ _TOOLS = (
 
 # The same inputs make the same kernel to the last bit.
 _VARIABLES = (
-    "ARCH=" + ARCH.source, "CC=ccache gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
+    "ARCH=" + X86_64.source, "CC=ccache gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
     "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath", "KBUILD_BUILD_USER=iopath",
     "KBUILD_BUILD_VERSION=1",
 )  # fmt: skip
@@ -85,7 +85,7 @@ class GitKernel:
 def recipe(suite: str, base: str | None, options: Sequence[str]) -> Recipe:
     """The recipe for *base* (the text of a configuration, or None for the minimal one) with
     *options* ("FOO=y")."""
-    needed = [f"CONFIG_{name}=y" for name in NEEDED]
+    needed = [f"CONFIG_{name}=y" for name in (X86_64.option, *X86_64.options, *NEEDED)]
     lines = []
     for option in options:
         match = _OPTION.fullmatch(option)
@@ -140,7 +140,7 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
         "fragment": recipe.fragment,
         "packages": digest_file(at / "packages"),
         "variables": _VARIABLES,
-        "modules": build.MODULES,
+        "modules": build.module_parts(X86_64),
         "recipe": _RECIPE,
     }
     workspace = {
@@ -168,7 +168,7 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
 
     def make_modules(folder: Path) -> None:
         def use(place: _Workspace) -> None:
-            if digest_file(place.build_folder / ARCH.image) != digest_file(image / "vmlinuz"):
+            if digest_file(place.build_folder / X86_64.image) != digest_file(image / "vmlinuz"):
                 raise IopathError(
                     f"{kernel.short}: built twice, the kernel is not the same: {image} differs from"
                     f" {place.build_folder}"
@@ -222,7 +222,7 @@ class _Workspace:
                 self._configure()
             configured = True
             jobs = f"-j{os.cpu_count() or 1}"
-            self._run([*self.make(), jobs, ARCH.target, "modules"], "does not build")
+            self._run([*self.make(), jobs, X86_64.target, "modules"], "does not build")
             built = True
         except IopathError:
             note.write_text(json.dumps({**now, "configured": configured, "built": built}))
@@ -261,11 +261,11 @@ class _Workspace:
 
     def keep(self, folder: Path) -> None:
         """Copy what a guest needs of the kernel to *folder*."""
-        shutil.copyfile(self.build_folder / ARCH.image, folder / "vmlinuz")
+        shutil.copyfile(self.build_folder / X86_64.image, folder / "vmlinuz")
         shutil.copyfile(self.build_folder / ".config", folder / "config")
         release = (self.build_folder / "include/config/kernel.release").read_text().strip()
         (folder / "release").write_text(release)
-        build.keep_own_modules(self.build_folder, folder)
+        build.keep_own_modules(self.build_folder, folder, X86_64)
 
     def _check_out(self) -> None:
         git = self._folder / "git"

@@ -3,8 +3,10 @@
 
 debian:6.1                    the newest available 6.1, of a released suite if there is one
 debian:7.2-rt                 the same, of the flavour rt (or cloud)
+debian:7.2-arm64              the same of another architecture; also 7.2-rt-arm64, 7.2-arm64-16k
 debian:7.2.12+deb13-amd64     exactly this one, as uname -r prints it
-tree:PATH                     a kernel built in the tree PATH
+tree:PATH                     a kernel built in the tree PATH, of the architecture that its
+                              configuration says
 host                          the running kernel, for commands that measure time
 """
 
@@ -16,17 +18,19 @@ from pathlib import Path
 from debian.debian_support import Version
 
 from iopath.apt import KERNEL_PACKAGE, SUITES, UNRELEASED, Package
-from iopath.arch import ARCH
+from iopath.arch import ARCHES, X86_64, Arch
 from iopath.errors import IopathError, UsageError, did_you_mean
 
-_FLAVOURS = ("rt", "cloud")
-_IMAGE = re.compile(rf"linux-(?:image|binary(?:-unsigned)?)-(\d.*-{ARCH.debian})(?:-unsigned)?$")
-_SERIES = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-(rt|cloud))?$")
+_FLAVOUR = "(?:-(rt|cloud))?"
+_ARCH = f"-({'|'.join(arch.debian for arch in ARCHES)})(?:-(16k))?"  # with the size of pages
+_IMAGE = re.compile(rf"linux-(?:image|binary(?:-unsigned)?)-(\d.*{_ARCH})(?:-unsigned)?$")
+_RELEASE = re.compile(rf"(.*?){_FLAVOUR}{_ARCH}$")
+_SERIES = re.compile(rf"(\d+\.\d+(?:\.\d+)?){_FLAVOUR}(?:{_ARCH})?$")
 # What a kernel from a tree must have built in: to run programs from an initramfs, to hand out their
 # results, to load the project's modules and to name functions.
 NEEDED = (
-    *ARCH.options, "MODULES", "BINFMT_ELF", "BLK_DEV_INITRD", "DEVTMPFS",
-    "PROC_FS", "SYSFS", "PCI", "BLOCK", "KALLSYMS",
+    "MODULES", "BINFMT_ELF", "BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS", "SYSFS", "PCI", "BLOCK",
+    "KALLSYMS",
 )  # fmt: skip
 _RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
 
@@ -34,14 +38,16 @@ _RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
 @dataclass(frozen=True)
 class DebianKernel:
     """A packaged kernel. *release* is what uname -r will print, *image* the packages that hold the
-    kernel and its modules, *headers* what modules are built against, each "name=version".
-    *missing* says what the mirror lacks; empty if the kernel is available."""
+    kernel and its modules, *headers* what modules are built against, each "name=version". *depends*
+    are the packages that these depend on. *missing* says what the mirror lacks; empty if the kernel
+    is available."""
 
     release: str
     version: str
     suite: str
     image: tuple[str, ...]
     headers: str
+    depends: str
     missing: str
 
     @property
@@ -51,8 +57,11 @@ class DebianKernel:
 
     @property
     def flavour(self) -> str:
-        match = re.search(rf"-({'|'.join(_FLAVOURS)})-{ARCH.debian}$", self.release)
-        return match.group(1) if match else ""
+        return _release(self.release)[1]
+
+    @property
+    def arch(self) -> Arch:
+        return _release(self.release)[2]
 
     @property
     def upstream(self) -> str:
@@ -78,8 +87,15 @@ class Tree:
         return (self.path / "include/config/kernel.release").read_text().strip()
 
     @property
+    def arch(self) -> Arch:
+        """The architecture that it is configured for."""
+        config = self.path / ".config"
+        options = set(config.read_text().splitlines()) if config.is_file() else set()
+        return next((arch for arch in ARCHES if f"CONFIG_{arch.option}=y" in options), X86_64)
+
+    @property
     def image(self) -> Path:
-        return self.path / ARCH.image
+        return self.path / self.arch.image
 
 
 class _Suite:
@@ -178,21 +194,36 @@ def _describe(release: str, version: str, suite: str, around: _Suite) -> DebianK
             break
         missing = missing or f"{absent[0]} (= {version})"
     headers = f"linux-headers-{release}"
+    package = around.find(headers, version)
     if not image:
         missing = missing or f"linux-binary-{release} (= {version})"
-    elif (package := around.find(headers, version)) is None:
+    elif package is None:
         missing = f"{headers} (= {version})"
     else:
         missing = around.unmet(package)
-        for name in (f"linux-headers-{_common(release)}", f"linux-kbuild-{_common(release)}"):
+        common = _release(release)[0]
+        for name in (f"linux-headers-{common}", f"linux-kbuild-{common}"):
             found = around.find(name)
             if not missing and found:
                 missing = around.unmet(found)
-    return DebianKernel(release, version, suite, image, f"{headers}={version}", missing)
+    depends = package.depends if package else ""
+    return DebianKernel(release, version, suite, image, f"{headers}={version}", depends, missing)
 
 
-def _common(release: str) -> str:
-    return re.sub(rf"-(?:rt-|cloud-)?{ARCH.debian}$", "", release)
+def _release(release: str) -> tuple[str, str, Arch]:
+    """The parts of a release: what all kernels of its version have in common, the flavour, and the
+    architecture."""
+    match = _RELEASE.match(release)
+    if match is None:
+        return release, "", X86_64
+    common, kind, name, pages = match.groups()
+    arch = next(arch for arch in ARCHES if arch.debian == name)
+    return common, "-".join(filter(None, (kind, pages))), arch
+
+
+def arch_of(spec: str) -> Arch:
+    """The architecture of the kernel that "debian:*spec*" asks for."""
+    return _release(spec)[2]
 
 
 def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, list[DebianKernel]]:
@@ -226,11 +257,12 @@ def select_all(spec: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]
     lacks a part. Raises UsageError if there is none."""
     series = _SERIES.match(spec)
     if series:
-        number, flavour = series.group(1), series.group(2) or ""
+        number = series.group(1)
+        flavour = "-".join(filter(None, series.group(2, 4)))
         prefix = re.compile(re.escape(number) + r"(?![0-9])")
         matching = [k for k in kernels if prefix.match(k.upstream) and k.flavour == flavour]
     else:
-        matching = [k for k in kernels if k.release in (spec, f"{spec}-{ARCH.debian}")]
+        matching = [k for k in kernels if k.release in (spec, f"{spec}-{X86_64.debian}")]
     if not matching:
         releases = () if series else [k.release for k in kernels if not k.missing]
         near = did_you_mean(spec, releases) or ";"
@@ -259,7 +291,8 @@ def parse_tree(spec: str) -> Tree:
         if not part.is_file():
             raise UsageError(f"tree:{spec}: {part} is missing: build the kernel there first")
     options = (tree.path / ".config").read_text().splitlines()
-    absent = [option for option in NEEDED if f"CONFIG_{option}=y" not in options]
+    needed = (tree.arch.option, *tree.arch.options, *NEEDED)
+    absent = [option for option in needed if f"CONFIG_{option}=y" not in options]
     if absent:
         wanted = ", ".join(f"CONFIG_{option}=y" for option in absent)
         raise UsageError(f"tree:{spec}: its kernel cannot be measured: build it with {wanted}")

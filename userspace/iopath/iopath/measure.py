@@ -29,6 +29,7 @@ from iopath import (
     timed,
 )
 from iopath.apt import Apt
+from iopath.arch import X86_64, Arch
 from iopath.assemble import Counted
 from iopath.build import Built, Step, build, debug_info
 from iopath.cache import Cache, digest_file
@@ -36,7 +37,7 @@ from iopath.errors import IopathError, UsageError, did_you_mean
 from iopath.gitrepo import Repository, open_repository
 from iopath.jobs import Job, Recorded
 from iopath.kernelbuild import GitKernel, Recipe, build_kernel
-from iopath.kernels import DebianKernel, Tree, list_debian, parse_tree, select
+from iopath.kernels import DebianKernel, Tree, arch_of, list_debian, parse_tree, select
 from iopath.layers import Layers
 from iopath.machine import Qemu
 from iopath.plan import (
@@ -71,13 +72,13 @@ class Session:
         self.apt = Apt(cache, reporter.warn)
         self.recipe = Recipe.default()
         self.executor: Executor | None = None  # runs jobs; if there is none, threads
-        self._kernels: list[DebianKernel] | None = None
+        self._kernels: dict[Arch, list[DebianKernel]] = {}
         self._repositories: dict[str, Repository] = {}
 
-    def debian_kernels(self, *, update: bool = False) -> list[DebianKernel]:
-        if self._kernels is None or update:
-            self._kernels = list_debian(self.apt.packages(update=update))
-        return self._kernels
+    def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:
+        if arch not in self._kernels or update:
+            self._kernels[arch] = list_debian(self.apt.of(arch).packages(update=update))
+        return self._kernels[arch]
 
     def repository(self, place: str) -> Repository:
         """The repository at a path or an address."""
@@ -122,7 +123,7 @@ class Session:
         """The kernel that *name* asks for."""
         kind, _, spec = name.partition(":")
         if kind == "debian" and spec:
-            kernel, passed_over = select(spec, self.debian_kernels())
+            kernel, passed_over = select(spec, self.debian_kernels(arch_of(spec)))
             for newer in passed_over:
                 self.reporter.warn(
                     f"{name}: skipping {newer.release}: {newer.missing} is no longer on the mirror"

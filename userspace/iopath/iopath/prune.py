@@ -105,7 +105,7 @@ def keep_in_bounds(root: Path, limit: int = LIMIT) -> None:
         (root / "locks").mkdir(exist_ok=True)
         with (root / "locks" / f"{DOWNLOADS}.use").open("w") as file:
             if locked(file):
-                for path in (root / "apt/archives").glob("*.deb"):
+                for path in root.glob("apt*/archives/*.deb"):
                     path.unlink(missing_ok=True)
         prune(root, size=limit)
 

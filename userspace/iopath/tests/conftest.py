@@ -41,9 +41,19 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def recorded() -> list[Package]:
     """Kernel packages as Debian's suites listed them in November 2026, a choice of versions."""
+    return _read(RECORDED)
+
+
+@pytest.fixture(scope="session")
+def recorded_arm64() -> list[Package]:
+    """The same of arm64."""
+    return _read(RECORDED.with_name("packages-arm64"))
+
+
+def _read(folder: Path) -> list[Package]:
     found: list[Package] = []
     for suite in SUITES:
-        path = RECORDED / suite
+        path = folder / suite
         if path.exists():
             with path.open() as lines:
                 found += read_index(lines, suite)

@@ -8,8 +8,9 @@ import pytest
 
 from iopath import bisection
 from iopath.apt import UNRELEASED, Package
+from iopath.arch import AARCH64, X86_64
 from iopath.errors import IopathError, UsageError
-from iopath.kernels import DebianKernel, list_debian, parse_tree, select, series_of
+from iopath.kernels import DebianKernel, arch_of, list_debian, parse_tree, select, series_of
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,29 @@ def kernels(recorded: list[Package]) -> list[DebianKernel]:
 def test_select(kernels: list[DebianKernel], spec: str, release: str, suite: str) -> None:
     kernel, _ = select(spec, kernels)
     assert (kernel.release, kernel.suite, kernel.missing) == (release, suite, "")
+
+
+@pytest.mark.parametrize(
+    ("spec", "release"),
+    [
+        ("6.1-arm64", "6.1.0-56-arm64"),
+        ("6.12-arm64", "6.12.117+deb13-arm64"),
+        ("6.12-arm64-16k", "6.12.117+deb13-arm64-16k"),
+        ("7.2-rt-arm64", "7.2.12+deb13-rt-arm64"),
+        ("7.2.12+deb13-arm64", "7.2.12+deb13-arm64"),
+    ],
+)
+def test_select_arm64(recorded_arm64: list[Package], spec: str, release: str) -> None:
+    kernel, _ = select(spec, list_debian(recorded_arm64))
+    assert (kernel.release, kernel.missing) == (release, "")
+    assert (kernel.arch, arch_of(spec)) == (AARCH64, AARCH64)
+    assert "gcc-1" in kernel.depends
+
+
+def test_architecture_of_a_name() -> None:
+    """Without one, it is this machine's."""
+    for spec in ("6.1", "7.2-rt", "7.2.12+deb13-amd64", "6.1.0-0.deb11.52", "9.9"):
+        assert arch_of(spec) == X86_64
 
 
 def test_released_before_unreleased(kernels: list[DebianKernel]) -> None:
