@@ -326,10 +326,6 @@ extern const struct engine engine_vsync;
 /* From L'Ecuyer's table of good ones (1999). The first state must be odd. */
 #define RANDOM_FACTOR	1181783497276652981u
 
-/* One iteration of the loop of --calibrate, and what surrounds the loop. */
-#define CALIBRATE_INSTRUCTIONS	10
-#define CALIBRATE_OVERHEAD	5
-
 /**
  * cursor_save() - remember where a loop has come to
  * @job: the job

@@ -200,7 +200,7 @@ static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
 	for (spins = 0; spins < SPINS; spins++) {
 		if (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) == until)
 			break;
-		__builtin_ia32_pause();
+		cpu_pause();
 	}
 	return 0;
 }

@@ -105,12 +105,9 @@ uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int kind)
 			before = cycles();
 		for (i = 0; i < size; i += PAGE) {
 			if (c.write)
-				asm volatile("movb $1, %0"
-					     : "=m" (block[i]) : : "memory");
+				write_byte(block + i);
 			else
-				asm volatile("cmpb $0, %0"
-					     : : "m" (block[i])
-					     : "cc", "memory");
+				read_byte(block + i);
 		}
 		if (kind & LOOP_TIMED)
 			latency_add(job->res->latency, cycles() - before);

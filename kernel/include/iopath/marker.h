@@ -3,10 +3,12 @@
  * Marker instructions: how a program or a module tells an instruction counter
  * (userspace/pathcount) where a measured region begins and ends.
  *
- * A marker is an eight-byte NOP, nopl disp32(%rax,%rax,1), whose displacement
- * carries a magic number and an operation. Real hardware and a QEMU without
- * the plugin execute it as the NOP that it is: no register, no flag and no
- * memory is touched.
+ * A marker is an instruction without effect that carries a magic number and an
+ * operation: on x86-64 an eight-byte NOP, nopl disp32(%rax,%rax,1), in whose
+ * displacement they are; on arm64 a move to the zero register that no compiler
+ * makes, movz xzr, #imm16, lsl #48. Real hardware and a QEMU without the plugin
+ * execute it as the NOP that it is: no register, no flag and no memory is
+ * touched.
  *
  * The number of the region that the next BEGIN opens is shifted in bit by bit,
  * most significant bit first, after a RESET: an instruction has no operand
@@ -18,8 +20,12 @@
 #ifndef IOPATH_MARKER_H
 #define IOPATH_MARKER_H
 
-/* The 32-bit displacement is IOPATH_MARK_MAGIC | operation. */
+/* The immediate is IOPATH_MARK_MAGIC | operation. */
+#if defined(__aarch64__)
+#define IOPATH_MARK_MAGIC	0x5e00
+#else
 #define IOPATH_MARK_MAGIC	0x10ba5e00
+#endif
 
 #define IOPATH_MARK_BIT0	0x00	/* shift a 0 into the region's number */
 #define IOPATH_MARK_BIT1	0x01	/* shift a 1 into the region's number */
@@ -34,6 +40,12 @@
 ({									\
 	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t"			\
 		     ".long %c0"					\
+		     : : "i" (IOPATH_MARK_MAGIC | (op)) : "memory");	\
+})
+#elif defined(__aarch64__)
+#define IOPATH_MARK(op)							\
+({									\
+	asm volatile("movz xzr, %c0, lsl 48"				\
 		     : : "i" (IOPATH_MARK_MAGIC | (op)) : "memory");	\
 })
 #else
