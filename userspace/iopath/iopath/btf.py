@@ -15,12 +15,23 @@ _MEMBER = struct.Struct("<III")
     1, 12
 )
 _VAR = 14
+_ENUM64 = 19
 _MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, 18)
 # The bytes behind a type, by its kind: so many, and so many for each of its members.
 _BEHIND = {
     _INT: (4, 0), _ARRAY: (12, 0), _STRUCT: (0, 12), _UNION: (0, 12), _ENUM: (0, 8),
-    13: (0, 8), _VAR: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12),
+    13: (0, 8), _VAR: (4, 0), 15: (0, 12), 17: (4, 0), _ENUM64: (0, 12),
 }  # fmt: skip
+
+# The enumerations that arrays of counters are indexed by, by structure and member. A number in them
+# differs from kernel to kernel.
+_INDEXES = {
+    ("pglist_data", "vm_stat"): "node_stat_item",
+    ("per_cpu_nodestat", "vm_node_stat_diff"): "node_stat_item",
+    ("zone", "vm_stat"): "zone_stat_item",
+    ("per_cpu_zonestat", "vm_stat_diff"): "zone_stat_item",
+    ("vm_event_state", "event"): "vm_event_item",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,7 @@ class Btf:
         self._data = data[header + types : header + types + length]
         self._offsets = [0]
         self._structs: dict[str, int] = {}
+        self._enums: dict[str, int] = {}
         self._variables: dict[str, int] = {}
         at = 0
         while at < length:
@@ -61,6 +73,8 @@ class Btf:
                 self._variables[self._text(name)] = of
             if kind == _STRUCT and name:
                 self._structs.setdefault(self._text(name), len(self._offsets))
+            if kind in (_ENUM, _ENUM64) and name:
+                self._enums.setdefault(self._text(name), at)
             self._offsets.append(at)
             fixed, each = _BEHIND.get(kind, (0, 0))
             at += _TYPE.size + fixed + each * (info & 0xFFFF)
@@ -108,7 +122,7 @@ class Btf:
             return found.count * self.size(found.size)
         if found.kind == _PTR:
             return 8
-        return found.size if found.kind in (_INT, _STRUCT, _UNION, _ENUM, 16, 19) else 0
+        return found.size if found.kind in (_INT, _STRUCT, _UNION, _ENUM, 16, _ENUM64) else 0
 
     def members(self, number: int, base: int = 0) -> list[Member]:
         """The members of a structure, with those of anonymous ones in it."""
@@ -148,21 +162,36 @@ class Btf:
                 return number
             number = size
 
-    def field(self, number: int, offset: int) -> str:
+    def enumerator(self, enum: str, value: int) -> str:
+        """The name of a value in an enumeration, or else its number. Of several names the last one
+        says most: NR_INACTIVE_ANON = NR_LRU_BASE."""
+        found = str(value)
+        if enum not in self._enums:
+            return found
+        at = self._enums[enum]
+        _, info, _ = _TYPE.unpack_from(self._data, at)
+        size = _BEHIND[info >> 24 & 0x1F][1]
+        for place in range(at + _TYPE.size, at + _TYPE.size + size * (info & 0xFFFF), size):
+            name, number = struct.unpack_from("<II", self._data, place)
+            if number == value:
+                found = self._text(name)
+        return found
+
+    def field(self, number: int, offset: int, index: str = "") -> str:
         """The name of the field at *offset* of a structure: "f_path.mnt", "slots[3]"; empty if
-        there is none."""
+        there is none. *index* is the enumeration that an array is indexed by."""
         found = self._type(number)
         if found.kind == _ARRAY:
             size = self.size(found.size)
             if not size or offset >= found.count * size:
                 return ""
             inner = self.field(found.size, offset % size)
-            return f"[{offset // size}]" + (f".{inner}" if inner else "")
+            return f"[{self.enumerator(index, offset // size)}]" + (f".{inner}" if inner else "")
         for member in found.members:
             inside = offset - member.offset
             if not 0 <= inside < max(self.size(member.type), 1):
                 continue
-            inner = self.field(member.type, inside)
+            inner = self.field(member.type, inside, _INDEXES.get((found.name, member.name), ""))
             if not member.name or not inner:
                 return member.name or inner
             return f"{member.name}{inner}" if inner[0] == "[" else f"{member.name}.{inner}"

@@ -46,6 +46,10 @@ _OBJECTS = {
 }
 _QUEUES = ("request_queue", "blkdev_queue")
 
+# Arrays of counters that BTF does not have, and the enumerations that they are indexed by.
+_COUNTERS = {"vm_node_stat": "node_stat_item", "vm_zone_stat": "zone_stat_item"}
+_COUNTER = 8  # bytes
+
 
 @dataclass(frozen=True)
 class Place:
@@ -317,7 +321,11 @@ class Memory:
     def _static(self, address: int) -> Place:
         at = bisect.bisect_right(self._addresses, address) - 1
         begin, name, module = self._data[at]
-        return Place("static", f"{name} [{module}]" if module else name, address - begin)
+        offset = address - begin
+        if self.btf and name in _COUNTERS and not module:
+            index = self.btf.enumerator(_COUNTERS[name], offset // _COUNTER)
+            return Place("static", name, offset, f"[{index}]")
+        return Place("static", f"{name} [{module}]" if module else name, offset)
 
     def _per_cpu(self, cpu: int, address: int) -> Place | None:
         start, end = (self._symbols[f"__per_cpu_{what}"] for what in ("start", "end"))

@@ -69,10 +69,17 @@ def test_arrangements() -> None:
         ("null", ["files", "threads"]),
         ("raw.pread", ["devices", "files", "threads"]),
         ("gen.sync", ["devices"]),
+        ("mq.pread", ["devices", "files", "threads"]),
+        ("nullb.pread", ["devices", "files", "threads"]),
+        ("remote.mq.pread", ["devices", "files", "threads"]),
+        ("dm-linear.pread", ["files", "threads"]),
+        ("partition.pread", ["files", "threads"]),
+        ("ext4.pread", ["files", "threads"]),
     ],
 )
 def test_arrangements_of(rung: str, arrangements: list[str]) -> None:
-    """A rung without a device, or whose device runs one job at a time, has fewer."""
+    """A rung without a device, with a layer on it, or whose device runs one job at a time, has
+    fewer."""
     assert [run.arrangement for run in runs(rung)] == arrangements
 
 
@@ -93,10 +100,11 @@ def test_one_cpu_is_as_before() -> None:
     assert Machine().parameters == Machine().cmdline
 
 
-def a_btf() -> bytes:
-    """BTF of int, of struct inner { int a, b; } and of struct outer { int x; struct inner in; int
-    z[2]; }."""
-    strings = b"\0int\0inner\0a\0b\0outer\0x\0in\0z\0"
+def a_btf(*items: str) -> bytes:
+    """BTF of int, of struct inner { int a, b; }, of struct outer { int x; struct inner in; int
+    z[2]; }, of struct pglist_data { int vm_stat[2]; } and of enum node_stat_item with *items*."""
+    names = ("int", "inner", "a", "b", "outer", "x", "in", "z", "pglist_data", "vm_stat")
+    strings = "\0".join(["", *names, "node_stat_item", *items, ""]).encode()
 
     def name(text: str) -> int:
         return strings.index(f"\0{text}\0".encode()) + 1 if text else 0
@@ -113,6 +121,9 @@ def a_btf() -> bytes:
             type_("inner", 4, 2, 8) + member("a", 1, 0) + member("b", 1, 4),
             type_("", 3, 0, 0) + struct.pack("<III", 1, 1, 2),
             type_("outer", 4, 3, 20) + member("x", 1, 0) + member("in", 2, 4) + member("z", 3, 12),
+            type_("pglist_data", 4, 1, 8) + member("vm_stat", 3, 0),
+            type_("node_stat_item", 6, len(items), 4),
+            *(struct.pack("<Ii", name(item), value) for value, item in enumerate(items)),
         ]
     )
     header = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(strings))
@@ -128,6 +139,23 @@ def test_fields() -> None:
     assert btf.find("none") is None
     with pytest.raises(IopathError):
         Btf(bytes(64))
+
+
+@pytest.mark.parametrize(
+    ("items", "fields"),
+    [
+        (("NR_DIRTIED", "NR_PINNED"), ["vm_stat[NR_DIRTIED]", "vm_stat[NR_PINNED]"]),
+        (("NR_PINNED", "NR_DIRTIED"), ["vm_stat[NR_PINNED]", "vm_stat[NR_DIRTIED]"]),
+        (("NR_PINNED",), ["vm_stat[NR_PINNED]", "vm_stat[1]"]),
+        ((), ["vm_stat[0]", "vm_stat[1]"]),
+    ],
+)
+def test_counters(items: tuple[str, ...], fields: list[str]) -> None:
+    """Counters whose place differs from kernel to kernel have the name of their index."""
+    btf = Btf(a_btf(*items))
+    node = btf.find("pglist_data")
+    assert node
+    assert [btf.field(node, offset) for offset in (0, 4)] == fields
 
 
 @pytest.fixture
@@ -150,12 +178,23 @@ def a_line(where: str, per_io: float = 1.0, kind: str = "true") -> dict[str, obj
     }  # fmt: skip
 
 
-def compared(before: list[dict[str, object]], after: list[dict[str, object]]) -> result.Result:
-    """A result of two kernels with such lines."""
+def an_arrangement(name: str) -> dict[str, object]:
+    return {
+        "name": name, "instructions_per_io": [1.0, 1.0], "called_per_io": [0.0, 0.0],
+        "rounds": [12, 12], "rounds_left_out": [0, 0], "command": [],
+    }  # fmt: skip
+
+
+def compared(
+    before: list[dict[str, object]],
+    after: list[dict[str, object]],
+    arrangements: tuple[str, str] = ("threads", "threads"),
+) -> result.Result:
+    """A result of two kernels with such lines, each in one arrangement."""
     records = [
         a_record(kernel, "dio.pread", "read", 4096)
-        | {"cpus": 2, "sharing": {"arrangements": [], "lines": lines}}
-        for kernel, lines in (("one", before), ("other", after))
+        | {"cpus": 2, "sharing": {"arrangements": [an_arrangement(name)], "lines": lines}}
+        for kernel, name, lines in zip(("one", "other"), arrangements, (before, after), strict=True)
     ]
     return result.parse(a_result(records))
 
@@ -202,6 +241,19 @@ def test_changes(
         assert f"- dio.pread read 4 KiB, other, threads: {what} " in text
 
 
+def test_arrangements_that_one_kernel_lacks() -> None:
+    """Lines of an arrangement that one kernel has no figures of are not new, and nothing is said of
+    whether there are more."""
+    whole = compared([], [a_line("a")], ("files", "threads"))
+    assert sharing_changes.changes(whole) == []
+    other = [Limit("dio.aio.1", "", "sharing", 0)]
+    assert sharing_changes.regressions(whole, other, None) == []
+    said = "dio.pread read 4 KiB: one has no figures of several CPUs, threads"
+    for limits, fail_above in (([], 1), ([Limit("dio.pread", "", "sharing", 0)], None)):
+        with pytest.raises(IopathError, match=f"^cannot judge {said}$"):
+            sharing_changes.regressions(whole, limits, fail_above)
+
+
 def test_a_line_that_few_ios_touch_is_no_regression() -> None:
     whole = compared([], [a_line("a", 0.12)])
     assert [change.what for change in sharing_changes.changes(whole)] == ["new"]
@@ -231,6 +283,21 @@ def test_tables_fit_80_columns() -> None:
         assert words in said
 
 
+def test_table_of_many_cpus() -> None:
+    """Of more than two CPUs, those with the fewest and the most instructions are shown."""
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    whole = compared([], [])
+    for record in whole.results:
+        record.cpus = 8
+        (part,) = record.sharing.arrangements
+        part.instructions_per_io = [2000.0 + cpu for cpu in (3, 0, 1, 2, 5, 6, 7, 4)]
+        part.called_per_io = [2000.0] * 8
+    sharing_tables.show(whole, console)
+    said = console.file.getvalue()
+    assert max(map(len, said.splitlines())) <= 80
+    assert "2,000.00 + 2,000.00  2,007.00 + 2,000.00" in said
+
+
 @pytest.mark.parametrize(("kind", "whats"), [("false", []), ("true", ["changed"])])
 def test_number_of_lines(kind: str, whats: list[str]) -> None:
     """How many lines CPUs share falsely, and so how often, differs from boot to boot."""
@@ -244,8 +311,22 @@ def test_lines_that_one_boot_has() -> None:
     other = {"arrangement": {"name": "files"}, "lines": [a_line("b")]}
     run = runs("dio.pread")[1].run
     region = str(runs("dio.pread")[1].region)
-    found = sharing.merged([{region: part}, {region: other}], run)
-    assert [line["where"] for line in found["lines"]] == ["b"]
+    boots = [{region: part}, {region: other}]
+    assert [line["where"] for line in sharing.merged(boots, run)["lines"]] == ["b"]
+    assert sharing.failures(boots, run) == []
+
+
+def test_arrangements_without_figures() -> None:
+    """If a CPU waited for others in each round of a boot, its arrangement is left out."""
+    run = runs("dio.pread")[1].run
+    files, threads = (str(shared.region) for shared in runs("dio.pread")[1:])
+    parts = [{"arrangement": {"name": name}, "lines": [a_line(name)]} for name in ("files", "x")]
+    one = dict(zip((files, threads), parts, strict=True))
+    other = one | {threads: {"failed": "CPU 1 waited"}}
+    for boots in ([one, other], [other, one], [other, other]):
+        found = sharing.merged(boots, run)
+        assert found == {"arrangements": [{"name": "files"}], "lines": parts[0]["lines"]}
+        assert sharing.failures(boots, run) == ["CPU 1 waited"]
 
 
 def measured(iopath: Command, out: Path, *words: str) -> result.Result:
@@ -301,6 +382,17 @@ def test_false_sharing_of_a_reference_count(iopath: Command, tmp_path: Path) -> 
     ]
     (change,) = changes
     assert (change.what, change.line.arrangement) == ("renamed", "threads")
+    # Counters of pages have another place on each kernel.
+    counters = {
+        line.where
+        for record in whole.results
+        for line in record.sharing.lines
+        if "vm_" in line.where
+    }
+    assert counters == {
+        "struct pglist_data.vm_stat[NR_FOLL_PIN_ACQUIRED].counter",
+        "vm_node_stat[NR_FOLL_PIN_ACQUIRED]",
+    }
     assert change.where == (
         "filp: struct file.f_count.counter, now filp: struct file.f_ref.refcnt.counter"
     )
