@@ -194,19 +194,25 @@ def load(
     return files, plan
 
 
-def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    """What a guest is given to carry out *runs*, which one guest can."""
-    files, plan = load(built, [run.rung for run in runs], settings)
-    for path, file in dict.fromkeys(item for run in runs for item in run.rung.files):
+def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Start) -> Image:
+    """A guest in which there is all that *rungs* need, and which begins with *start*."""
+    files, plan = load(built, rungs, settings)
+    for path, file in dict.fromkeys(item for rung in rungs for item in rung.files):
         files[path] = file.read_bytes()
-    start = Start(built.vmlinuz)
     # Loading a large module and making a file system takes longer than to measure.
-    first = runs[0].rung
+    first = rungs[0]
     if first.alone and first.start:
         commands = (*start.commands, *plan, *first.start, QUIET)
         start, plan = Start(built.vmlinuz, commands, dict(files)), []
     if first.alone:
         plan += first.begin
+    return Image(start, plan, files)
+
+
+def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
+    """What a guest is given to carry out *runs*, which one guest can."""
+    image = prepared(built, [run.rung for run in runs], settings, Start(built.vmlinuz))
+    start, plan, files = image.start, image.plan, image.files
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()
     plan += [f"file {path}" for path in FACTS]

@@ -86,7 +86,10 @@ _FIXED = (*_URING, "--fixedbufs", "--registerfiles")
 
 def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ...]]:
     """A rung with the modules to have a target for each of *cpus* CPUs, the steps that make those
-    targets, and the targets. There are none for a rung that is not built in."""
+    targets, and the targets. There are none for a rung that is not built in or that has a layer on
+    its device."""
+    if rung.begin:
+        return rung, (), ()
     devices = range(cpus)
     bios = [f"/dev/blknull{number}" for number in devices]
     own = [f"/dev/blknull{cpus + number}" for number in devices]

@@ -22,7 +22,7 @@ from iopath.cache import digest_file
 from iopath.errors import IopathError
 from iopath.guest import KALLSYMS, QUIET, Image, Start
 from iopath.memory import Memory, Place
-from iopath.plan import FACTS, Run, Settings, load
+from iopath.plan import FACTS, Run, Settings, prepared
 from iopath.rungs import on_each
 from iopath.symbols import KERNEL, Symbols
 
@@ -98,7 +98,8 @@ def code() -> list[str]:
 def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Image:
     """What a guest with several CPUs is given to carry out *members*."""
     rungs = [on_each(run.rung, settings.cpus)[0] for run in members]
-    files, plan = load(built, rungs, settings)
+    image = prepared(built, rungs, settings, start(built, settings.cpus))
+    plan = image.plan
     plan += dict.fromkeys(step for run in members for step in on_each(run.rung, settings.cpus)[1])
     plan += [f"file {path}" for path in (*FACTS, KALLSYMS)]
     plan.append(QUIET)
@@ -106,11 +107,11 @@ def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Imag
         rung = shared.run.rung
         plan += [
             *rung.setup,
-            *(f"age {target}" for target in shared.targets),
+            *(f"age {target}" for target in shared.targets or filter(None, [rung.target])),
             " ".join([f"run {shared.name}", *shared.command()]),
             *rung.cleanup,
         ]
-    return Image(start(built, settings.cpus), plan, files)
+    return image
 
 
 def start(built: Built, cpus: int) -> Start:
@@ -221,21 +222,31 @@ def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str,
     """What a record has of a run: its arrangements, and the lines that are shared in each. Of
     several boots, the lines are those that all have: the layout of memory may put others
     together."""
-    regions = [str(run.region | number << _REGION) for number in range(len(ARRANGEMENTS))]
-    parts = [boots[0][region] for region in regions if region in boots[0]]
+    regions = [region for region in _regions_of(run) if region in boots[0]]
+    regions = [region for region in regions if not any("failed" in boot[region] for boot in boots)]
     names = [
-        {_name(line) for region in regions if region in boot for line in boot[region]["lines"]}
-        for boot in boots
+        {_name(line) for region in regions for line in boot[region]["lines"]} for boot in boots
     ]
     return {
-        "arrangements": [part["arrangement"] for part in parts],
+        "arrangements": [boots[0][region]["arrangement"] for region in regions],
         "lines": [
             line
-            for part in parts
-            for line in part["lines"]
+            for region in regions
+            for line in boots[0][region]["lines"]
             if all(_name(line) in found for found in names)
         ],
     }
+
+
+def failures(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> list[str]:
+    """Why arrangements of a run have no figures."""
+    found = [boot.get(region, {}).get("failed") for region in _regions_of(run) for boot in boots]
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _regions_of(run: Run) -> list[str]:
+    """The regions of a run's arrangements."""
+    return [str(run.region | number << _REGION) for number in range(len(ARRANGEMENTS))]
 
 
 def _name(line: dict[str, Any]) -> tuple[str, ...]:
@@ -244,10 +255,11 @@ def _name(line: dict[str, Any]) -> tuple[str, ...]:
 
 def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:
     cpus = range(shared.cpus)
-    if region is None or not all(region.lengths.get(cpu) for cpu in cpus):
-        raise IopathError(
-            f"{shared.run.title}, {shared.arrangement}: a CPU has no round that can be counted"
-        )
+    if region is None:
+        raise IopathError(f"no marker of {shared.name} was seen: ioloop and pathcount differ")
+    if waited := [str(cpu) for cpu in cpus if not region.lengths.get(cpu)]:
+        what = f"{shared.run.title}, {shared.arrangement}"
+        return {"failed": f"{what}: CPU {', '.join(waited)} waited for another one in each round"}
     ios = shared.run.ios
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     owners = _stacks(region, ram)
