@@ -358,7 +358,10 @@ class _Work:
                 entry = self._entry(f"{name}, {settings.cpus} CPUs", job)
                 texts = json.loads((entry / "records.json").read_text())
                 boots.append(json.loads(texts[sharing.RECORD]))
-            found |= {run: sharing.merged(boots, run) for run in members}
+            for run in members:
+                found[run] = sharing.merged(boots, run)
+                for text in sharing.failures(boots, run):
+                    self._session.reporter.warn(f"{name}: left out: {text}")
         return found
 
     def _entry(self, name: str, job: Job) -> Path:

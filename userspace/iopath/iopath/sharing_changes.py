@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Shared cache lines that differ between kernels."""
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -66,17 +67,23 @@ def _sharing(row: Row, kernel: str) -> Sharing | None:
 def differing(
     before: Sharing, after: Sharing
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
-    """The lines that differ, each as it is before and after."""
+    """The lines that differ, each as it is before and after, in the arrangements that both have."""
+    names = [{part.name for part in side.arrangements} for side in (before, after)]
     sides = [
-        {(line.arrangement, line.where): line for line in side.lines} for side in (before, after)
+        {
+            (line.arrangement, line.where): line
+            for line in side.lines
+            if line.arrangement in names[0] & names[1]
+        }
+        for side in (before, after)
     ]
-    names = _renamed(*sides)
+    renamed = _renamed(*sides)
     for key in {**sides[0], **sides[1]}:
-        if key in names.values():
+        if key in renamed.values():
             continue
-        one, other = sides[0].get(key), sides[1].get(names.get(key, key))
+        one, other = sides[0].get(key), sides[1].get(renamed.get(key, key))
         same = one and other and one.kind == other.kind and _counts(one, other)
-        if not same or key in names:
+        if not same or key in renamed:
             yield one, other
 
 
@@ -122,26 +129,24 @@ def regressions(whole: Result, limits: Sequence[Limit], fail_above: float | None
     without a limit may have no new line that each I/O touches. Raises IopathError where a limit
     cannot be judged."""
     base, *others = whole.names
+    limited = [limit for limit in limits if limit.metric == SHARING]
+    for row in whole.rows():
+        if fail_above is not None or any(_applies(limit, row) for limit in limited):
+            for name in others:
+                _check_arrangements(row, base, name)
     changed = changes(whole)
     found = []
     if fail_above is not None:
-        limited = [limit for limit in limits if limit.metric == SHARING]
         found += [
             f"{change.row.title}: {change.kernel} has a shared line that {base} has not:"
             f" {change.line.where}"
             for change in changed
             if change.what == "new"
             and change.line.per_io([*change.line.reads, *change.line.writes]) >= _EACH
-            and not any(
-                limit.rung == change.row.rung and limit.op in ("", change.row.op)
-                for limit in limited
-            )
+            and not any(_applies(limit, change.row) for limit in limited)
         ]
-    for limit in limits:
-        if limit.metric != SHARING:
-            continue
-        rows = [row for row in whole.rows() if row.rung == limit.rung and limit.op in ("", row.op)]
-        for row in rows:
+    for limit in limited:
+        for row in (row for row in whole.rows() if _applies(limit, row)):
             for name in others:
                 if not all(_sharing(row, kernel) for kernel in (base, name)):
                     raise IopathError(f"cannot judge {limit.text}: measure with --cpus 2 or more")
@@ -156,3 +161,19 @@ def regressions(whole: Result, limits: Sequence[Limit], fail_above: float | None
                         f" {limit.percent:g} are allowed: {new[0].line.where}"
                     )
     return found
+
+
+def _applies(limit: Limit, row: Row) -> bool:
+    return row.rung == limit.rung and limit.op in ("", row.op)
+
+
+def _check_arrangements(row: Row, *kernels: str) -> None:
+    """Raise IopathError if a kernel lacks an arrangement that another one has."""
+    found = {name: part for name in kernels if (part := _sharing(row, name))}
+    for name, other in itertools.permutations(found, 2):
+        own = {part.name for part in found[name].arrangements}
+        for part in found[other].arrangements:
+            if part.name not in own:
+                raise IopathError(
+                    f"cannot judge {row.title}: {name} has no figures of several CPUs, {part.name}"
+                )

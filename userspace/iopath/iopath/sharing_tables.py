@@ -14,6 +14,9 @@ from iopath.shared import LineAccess, SharedLine, Sharing
 from iopath.sharing_changes import LineChange
 from iopath.tables import Table
 
+_EACH_CPU = 2  # so many have a column each
+_EXTREMES = ("fewest", "most")
+
 
 def show(result: Result, console: Console) -> None:
     """Print what rungs that ran on several CPUs took on each, and which lines they share."""
@@ -39,11 +42,13 @@ def show_changes(changes: Sequence[LineChange], console: Console) -> None:
 
 
 def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:
-    """The instructions per I/O on each CPU, and how many lines are shared."""
+    """The instructions per I/O on each CPU, or if they are many on those with the fewest and the
+    most, and how many lines are shared."""
     table = Table("arrangement")
     table.number_column("one CPU")
-    for cpu in range(record.cpus or 0):
-        table.number_column(f"CPU {cpu}")
+    every = range(record.cpus or 0)
+    for title in [f"CPU {cpu}" for cpu in every] if len(every) <= _EACH_CPU else _EXTREMES:
+        table.number_column(title)
     for title in ("rounds\nleft out", "true\nsharing", "false\nsharing"):
         table.number_column(title)
     for part in sharing.arrangements:
@@ -55,10 +60,14 @@ def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:
             )
             for kind in ("true", "false")
         ]
+        called = part.called_per_io or itertools.repeat(0.0)
+        figures = list(zip(part.instructions_per_io, called, strict=False))
+        if len(every) > _EACH_CPU:
+            figures = [min(figures, key=sum), max(figures, key=sum)]
         table.row(
             part.name,
             texts.count(record.instructions_per_io),
-            *map(_counts, part.instructions_per_io, part.called_per_io or itertools.repeat(0.0)),
+            *itertools.starmap(_counts, figures),
             f"{sum(part.rounds_left_out)} of {sum(part.rounds) + sum(part.rounds_left_out)}",
             *(f"{count} lines" for count in kinds),
         )
