@@ -115,6 +115,7 @@ install: guest-programs install-programs
 		install -D -m 644 userspace/$$program/$$program.bash-completion \
 			"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program" || exit; \
 	done
+	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/lib/systemd/user' userspace/systemd/*
 	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/iopath' userspace/iopath/iopath/minimal.config
 	rm -rf '$(LIBRARY)'
 	install -D -m 755 -t '$(LIBRARY)' userspace/iopath/launch

@@ -62,7 +62,7 @@ parts() {
 	selftests
 	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,states,host,rungs,jobs,sharing}.py "${pick[@]}"
 	part stacked "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_stacked.py "${pick[@]}"
-	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{planted,git,cluster}.py "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{planted,git,cluster,track}.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cases import cases
 
-from iopath import __version__
+from iopath import __version__, options
 from iopath.build import headers_root
 from iopath.kernels import DebianKernel
 from iopath.measure import Session
@@ -85,6 +85,24 @@ def test_installed_configuration(installed: Path) -> None:
     wanted = (ROOT / "userspace/iopath/iopath/minimal.config").read_bytes()
     assert (installed / name.removeprefix("/")).read_bytes() == wanted
     assert f"config={name}\n" in (ROOT / "Documentation/tutorial.rst").read_text()
+
+
+def test_installed_units(installed: Path, tmp_path: Path) -> None:
+    """systemd finds nothing wrong in the units, and the command understands what they run."""
+    units = installed / "usr/lib/systemd/user"
+    text = (units / "iopath-track@.service").read_text()
+    words = shlex.split(re.search(r"^ExecStart=(.*)$", text, re.MULTILINE)[1])
+    assert words[0] == "iopath"
+    args = options.parser().parse_args(words[1:])
+    assert (args.command, args.quiet) == ("track", True)
+    (tmp_path / "iopath-track@x.service").write_text(text.replace("=iopath ", "=/bin/true "))
+    shutil.copy(units / "iopath-track@.timer", tmp_path)
+    done = subprocess.run(
+        [need("systemd-analyze", "systemd"), "--user", "--man=no", "verify", *tmp_path.iterdir()],
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_installed_sources_are_whole(installed: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from iopath import process
 from iopath.arch import X86_64, Arch
 from iopath.cache import DOWNLOADS, Cache, out_of_space
-from iopath.errors import IopathError
+from iopath.errors import IopathError, Unreachable
 
 # Every suite that has kernels, with the suites its packages' dependencies are found in.
 SUITES: dict[str, tuple[str, ...]] = {
@@ -224,7 +224,7 @@ class Apt:
             )  # fmt: skip
             output = self._log().read_text(errors="replace")
         if status:
-            raise IopathError(f"cannot download {packages[0]}: {_complaint(output)}")
+            raise Unreachable(f"cannot download {packages[0]}: {_complaint(output)}")
 
     def deb(self, name: str) -> Path:
         """The downloaded package of that file name."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from iopath import process
-from iopath.errors import IopathError
+from iopath.errors import Unreachable
 
 # Below this total an entry's contents are read again at each use; above, sizes and times must do.
 _HASH_LIMIT = 128 << 20
@@ -66,7 +66,7 @@ def out_of_space(what: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in _UNWRITABLE:
             where = f": {error.filename}" if error.filename else ""
-            raise IopathError(f"{what}: {error.strerror}{where}") from error
+            raise Unreachable(f"{what}: {error.strerror}{where}") from error
         raise
 
 

@@ -209,7 +209,7 @@ def history(result: ExactResult) -> Figure:
                     # The uppermost point is labelled above itself, those below it below.
                     top = value == max(other.get(at, 0) for other in points.values())
                     axes.annotate(
-                        _short(value), (at, value), (0, 4 if top else -4),
+                        short(value), (at, value), (0, 4 if top else -4),
                         textcoords="offset points", ha="center", va="bottom" if top else "top",
                         fontsize=6, color=_OP_COLOURS[op],
                     )  # fmt: skip
@@ -225,7 +225,7 @@ def history(result: ExactResult) -> Figure:
                 ha="right",
                 rotation_mode="anchor",
             )
-            axes.yaxis.set_major_formatter(lambda value, _: _short(value))
+            axes.yaxis.set_major_formatter(lambda value, _: short(value))
             axes.yaxis.set_major_locator(MaxNLocator(4))
             axes.grid(axis="y", color="#808080", alpha=0.3, linewidth=0.5)
             axes.set_title(
@@ -247,7 +247,7 @@ def history(result: ExactResult) -> Figure:
     return figure
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -38,6 +39,7 @@ from iopath import (
     sharing_changes,
     sharing_tables,
     terminal,
+    trackcommand,
 )
 from iopath.build import image_inputs
 from iopath.cache import Cache, cache_root
@@ -317,9 +319,14 @@ def _without_files(argv: Sequence[str]) -> list[str]:
     return found
 
 
-def _recipe(session: Session, args: argparse.Namespace) -> kernelbuild.Recipe:
+def _track(session: Session, args: argparse.Namespace, out: Console) -> None:
+    trackcommand.run(session, args, out, partial(_recipe, session))
+
+
+def _recipe(
+    session: Session, suite: str, config: str, options: Sequence[str]
+) -> kernelbuild.Recipe:
     """How kernels of a git repository are built."""
-    config = args.config
     if config == kernelbuild.MINIMAL:
         base = None
     elif config.startswith("debian:"):
@@ -332,7 +339,7 @@ def _recipe(session: Session, args: argparse.Namespace) -> kernelbuild.Recipe:
             base = Path(config).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read --config {config}: {error}") from error
-    return kernelbuild.recipe(args.suite, base, args.kconfig)
+    return kernelbuild.recipe(suite, base, options)
 
 
 def _debian_spec(name: str) -> str:
@@ -352,6 +359,7 @@ _COMMANDS = {
     "compare": _compare,
     "bisect": _bisect,
     "series": _series,
+    "track": _track,
     "features": _features,
     "run": on_host.run,
     "trace": on_host.trace,
@@ -395,7 +403,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         session = Session(Cache(cache_root(), reporter.warn), reporter)
         try:
             if hasattr(args, "config"):
-                session.recipe = _recipe(session, args)
+                session.recipe = _recipe(session, args.suite, args.config, args.kconfig)
             if getattr(args, "scheduler", None):
                 session.executor = cluster.Cluster(args.scheduler)
             _COMMANDS[args.command](session, args, out)

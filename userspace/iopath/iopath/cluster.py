@@ -22,7 +22,7 @@ from typing import Any
 
 from iopath import jobs, process
 from iopath.cache import Cache, cache_root, digest_of
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError, Unreachable, UsageError
 from iopath.jobs import Job, Recorded
 from iopath.machine import Qemu
 from iopath.programs import guest_program
@@ -96,7 +96,7 @@ class Cluster(Executor):
             if others:
                 second, again = self._on_any(job, inputs, others)
                 if figures(recorded) != figures(again):
-                    raise IopathError(
+                    raise Unreachable(
                         f"the workers {first} and {second} do not count the same for {job.release}:"
                         " check both machines"
                     )
@@ -125,13 +125,13 @@ class Cluster(Executor):
             finally:
                 if future is not None:
                     future.cancel()
-        raise IopathError(f"the workers of {self._address} died {_TRIES} times with this job")
+        raise Unreachable(f"the workers of {self._address} died {_TRIES} times with this job")
 
     def _check(self, job: Job) -> None:
         """Complain if the scheduler is lost, or nobody waits for the job any more."""
         process.check_stopped()
         if self._client.status != "running":
-            raise IopathError(
+            raise Unreachable(
                 f"the scheduler {self._address} is gone: finished jobs are kept, so run the command"
                 " again"
             )
@@ -167,7 +167,7 @@ def run_sealed(job: Job, inputs: dict[str, Any], image: bytes) -> tuple[str, Rec
         for part, value in found.items():
             if value != inputs.get(part):
                 why = _PARTS.get(part, f"its {part} differs")
-                raise IopathError(f"worker {address} is refused: {why}")
+                raise Unreachable(f"worker {address} is refused: {why}")
         try:
             return address, jobs.run(local)
         finally:

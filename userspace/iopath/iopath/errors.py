@@ -17,6 +17,10 @@ class UsageError(IopathError):
     status = 2
 
 
+class Unreachable(IopathError):
+    """A mirror, a disk or a scheduler failed. The same work may succeed later."""
+
+
 class Regressed(IopathError):
     """A rung grew by more than its limit."""
 

@@ -22,6 +22,16 @@ KERNEL = ("Kbuild", "Kconfig", "Makefile")  # in the top folder of a kernel's so
 
 
 @dataclass(frozen=True)
+class Commit:
+    """A commit of a branch."""
+
+    name: str
+    date: str
+    subject: str
+    is_merge: bool
+
+
+@dataclass(frozen=True)
 class Repository:
     """A repository: its *path*, and the *name* that it was given."""
 
@@ -55,12 +65,21 @@ class Repository:
             raise UsageError(f"{first}..{last}: {self.name} has no commit in this range")
         return commits[::-1][::every][::-1]
 
-    def line(self, first: str, last: str) -> list[str]:
-        """*first* and the commits after it in the line of *last*: each with the first parent of the
+    def line(self, first: str, last: str) -> list[Commit]:
+        """*first* and the commits after it in the line of *last*: each is the first parent of the
         next one, so that commits are only ever added at its end."""
         start = self.commit(first)
-        range_ = f"{start}..{self.commit(last)}"
-        return [start, *self.git("rev-list", "--reverse", "--first-parent", range_).splitlines()]
+        words = ("log", "--first-parent", "--format=%H %cs %P%x09%s")
+        texts = [
+            self.git(*words, "-1", start),
+            *self.git(*words, "--reverse", f"{start}..{self.commit(last)}").splitlines(),
+        ]
+        found = []
+        for text in texts:
+            head, _, subject = text.partition("\t")
+            name, date, *parents = head.split()
+            found.append(Commit(name, date, subject, len(parents) > 1))
+        return found
 
     @property
     def objects(self) -> Path:

@@ -33,7 +33,7 @@ from iopath.arch import X86_64, Arch
 from iopath.assemble import Counted
 from iopath.build import Built, Step, build, debug_info
 from iopath.cache import Cache, digest_file
-from iopath.errors import IopathError, UsageError, did_you_mean
+from iopath.errors import IopathError, Unreachable, UsageError, did_you_mean
 from iopath.gitrepo import Repository, open_repository
 from iopath.jobs import Job, Recorded
 from iopath.kernelbuild import GitKernel, Recipe, build_kernel
@@ -408,9 +408,10 @@ def _finish(names: Sequence[str], jobs: Sequence[Future], reporter: Reporter) ->
         try:
             done.append(job.result())
         except IopathError as error:
-            failures.append(f"{name}: {error}")
+            kind = Unreachable if isinstance(error, Unreachable) else IopathError
+            failures.append(kind(f"{name}: {error}"))
     for failure in failures[1:]:
-        reporter.warn(failure)
+        reporter.warn(str(failure))
     if failures:
-        raise IopathError(failures[0])
+        raise failures[0]
     return done

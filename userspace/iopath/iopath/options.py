@@ -91,6 +91,7 @@ _EXAMPLES = {
         "iopath series v6.12..my-branch --rung 'dio.*'",
         "iopath series git:linux@v6.12..v6.13 --every 100 --rung dio.pread --op read",
     ),
+    "track": ("iopath track watch.toml", "iopath track watch.toml --output /srv/www/iopath"),
     "features": (
         "iopath features debian:7.2",
         "iopath features debian:6.1 debian:7.2 --feature 'trace.*' --with iostats,audit",
@@ -197,11 +198,9 @@ def parser() -> argparse.ArgumentParser:
         help="exit with 1 if any rung grows by more than PERCENT, with 125 if it cannot be judged",
     )  # fmt: skip
     comparing.add_argument(
-        "--limits",
-        metavar="FILE",
-        type=Path,
+        "--limits", metavar="FILE", type=Path,
         help='limits per rung and metric, TOML: "dio.pread read locked" = 0',
-    )
+    )  # fmt: skip
     comparing.add_argument(
         "--anyway", action="store_true", help="compare results even if more than the kernel differs"
     )
@@ -225,6 +224,8 @@ def parser() -> argparse.ArgumentParser:
         "range", metavar="A..B", help="the commits; of this folder's repository, or git:PATH@A..B"
     )
 
+    tracking = commands.add_parser("track", help="measure new kernels and commits, as a web site")
+    _add_track(tracking)
     _add_features(
         commands.add_parser("features", help="what each feature of a kernel costs an I/O")
     )
@@ -252,7 +253,7 @@ def parser() -> argparse.ArgumentParser:
         _add_recipe(command)
     for command in (measuring, profiling, comparing, following):
         _add_range(command)
-    for command in (measuring, profiling, comparing, bisecting, following):
+    for command in (measuring, profiling, comparing, bisecting, following, tracking):
         _add_scheduler(command)
     for name in ("json", "markdown"):
         following.add_argument(f"--{name}", metavar="FILE", type=Path, help=FILES[name])
@@ -293,11 +294,9 @@ def parser() -> argparse.ArgumentParser:
         )  # fmt: skip
     for command in (profiling, comparing, bisecting, following):
         command.add_argument(
-            "--layers",
-            metavar="FILE",
-            type=Path,
+            "--layers", metavar="FILE", type=Path,
             help="use this table of layers instead of iopath's",
-        )
+        )  # fmt: skip
     for command in (measuring, profiling, comparing, bisecting):
         files = command.add_argument_group("files to write")
         for name, what in FILES.items():
@@ -338,6 +337,19 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merges", action="store_true", help="of a range, take the merges into its line alone"
     )
+
+
+def _add_track(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="TOML: what is watched")
+    parser.add_argument(
+        "--output", metavar="DIR", type=Path, help="the site (default: FILE without its suffix)"
+    )
+    parser.add_argument("--again", action="store_true", help="also try what failed before")
+    parser.add_argument(
+        "--mail", metavar="FILE", type=Path, help="write the text on new steps here, not to stdout"
+    )
+    parser.add_argument("--kcidb", metavar="FILE", type=Path, help="write all figures for KCIDB")
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="write a chart to FILE")
 
 
 def _add_features(parser: argparse.ArgumentParser) -> None:

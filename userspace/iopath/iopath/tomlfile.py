@@ -11,7 +11,8 @@ from iopath.errors import UsageError
 from iopath.rung import OPS, Module
 
 # Key in the file: field of the type, what a value must be, how it is checked.
-Fields = Mapping[str, tuple[str, str, Callable[[Any], Any]]]
+Parse = Callable[[Any], Any]
+Fields = Mapping[str, tuple[str, str, Parse]]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -55,7 +56,7 @@ def values(what: str, table: Mapping[str, Any], fields: Fields, path: Path) -> d
 # How a value is checked: each function raises ValueError.
 
 
-def is_(kind: type) -> Callable[[Any], Any]:
+def is_(kind: type) -> Parse:
     def parse(value: object) -> object:
         if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool) or value == "":
             raise ValueError

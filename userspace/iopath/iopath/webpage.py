@@ -30,33 +30,28 @@ _FEW = 3  # functions below the verdict
 def render(result: Result, comparison: Comparison | None, layers: Layers | None = None) -> str:
     """One self-contained page. *layers* is the table that the functions of the result are sorted
     by: without it, iopath's own."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters["count"] = texts.count
     base = comparison.base if comparison else result.names[0]
     palette = Palette(result)
-    return environment.get_template("page.html").render(
-        heading=result.heading,
-        profiled_by=result.profiled_by,
-        names=result.names,
-        base=base,
-        groups=palette.groups,
-        views=_views(result, comparison, palette),
-        history=_history(result),
-        facts=facts.facts(result),
-        kernels=facts.of_kernels(result.kernels) + _builds(result.kernels),
-        options=_options(result.kernels),
-        labels=comparison.labels if comparison else [],
-        unknown=comparison.has_unknown if comparison else False,
-        data=pagedata.data(result, comparison, layers or Layers(), palette),
-        css=_source("page.css"),
-        script=_source("page.js"),
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            heading=result.heading,
+            profiled_by=result.profiled_by,
+            names=result.names,
+            base=base,
+            groups=palette.groups,
+            views=_views(result, comparison, palette),
+            history=_history(result),
+            facts=facts.facts(result),
+            kernels=facts.of_kernels(result.kernels) + _builds(result.kernels),
+            options=_options(result.kernels),
+            labels=comparison.labels if comparison else [],
+            unknown=comparison.has_unknown if comparison else False,
+            data=pagedata.data(result, comparison, layers or Layers(), palette),
+            css=source("page.css"),
+            script=source("page.js"),
+        )
     )
 
 
@@ -350,6 +345,20 @@ def _options(kernels: list[Kernel]) -> list[tuple[str, list[str]]]:
     return [(name, [kernel.config.get(name, "") for kernel in kernels]) for name in sorted(names)]
 
 
-def _source(name: str) -> Markup:
+def environment() -> Environment:
+    """What templates are rendered in."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    made.filters["count"] = texts.count
+    return made
+
+
+def source(name: str) -> Markup:
     """A style sheet or a script, to be included unchanged."""
     return Markup((_TEMPLATES / name).read_text())

@@ -1,0 +1,571 @@
+"use strict";
+
+// What is shown depends only on the address: #watch=...&rung=...&from=...&to=...&hide=...&one=...
+// Every control changes only the address, so that any view can be linked to.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+
+const FEW = 8; // steps that are listed at first
+const DOTS = 150; // points in view up to which each is drawn
+const LEAST = 4; // points that are in view at least
+const SVG = "http://www.w3.org/2000/svg";
+const MARGIN = { left: 58, right: 12, top: 12, bottom: 40 };
+
+const plot = document.getElementById("plot");
+const told = document.getElementById("told");
+const narrow = document.getElementById("narrow");
+const choice = document.getElementById("choice");
+const pair = document.getElementById("pair");
+
+function element(tag, attributes = {}, ...children) {
+	const made = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes))
+		made.setAttribute(name, value);
+	made.append(...children);
+	return made;
+}
+
+function shape(tag, attributes = {}, ...children) {
+	const made = document.createElementNS(SVG, tag);
+	for (const [name, value] of Object.entries(attributes))
+		made.setAttribute(name, value);
+	made.append(...children);
+	return made;
+}
+
+function count(value, digits = 2) {
+	return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+function change(before, after) {
+	if (before === null || after === null)
+		return "-";
+	const difference = after - before;
+	if (Math.abs(difference) < 0.005)
+		return "same";
+	const percent = before ? ` (${difference > 0 ? "+" : ""}${count(100 * difference / before)} %)` : "";
+	return `${difference > 0 ? "+" : ""}${count(difference)}${percent}`;
+}
+
+function direction(difference) {
+	return difference > 0.05 ? "grew" : difference < -0.05 ? "shrank" : "same";
+}
+
+function plural(number, what) {
+	return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+function address(path) {
+	return path.split("/").map(encodeURIComponent).join("/");
+}
+
+// The state.
+
+function state() {
+	const words = new URLSearchParams(location.hash.slice(1));
+	const watch = data.watches.find((one) => one.name === words.get("watch")) ?? data.watches[0];
+	const last = watch.points.length - 1;
+	const place = (name, otherwise) => {
+		const found = watch.points.findIndex((point) => point.title === words.get(name));
+		return found < 0 ? otherwise : found;
+	};
+	const rung = watch.rungs.findIndex((one) => one.key === words.get("rung"));
+	let [from, to] = [place("from", 0), place("to", last)];
+	if (from > to)
+		[from, to] = [0, last];
+	return {
+		watch, from, to, last,
+		rung: rung < 0 ? preferred(watch) : rung,
+		hidden: new Set(words.get("hide")?.split(",") ?? []),
+		find: words.get("find") ?? "",
+		only: words.has("only"),
+		every: words.has("every"),
+		one: place("one", 0),
+		two: place("two", last),
+	};
+}
+
+// The rung that is shown at first: the one with the most steps.
+function preferred(watch) {
+	const steps = watch.rungs.map(() => 0);
+	for (const step of watch.steps)
+		for (const one of step.changes)
+			steps[one.rung]++;
+	return Math.max(0, steps.indexOf(Math.max(...steps)));
+}
+
+// Go to the present state with these words of the address changed; an empty one is removed.
+// *quietly*: without a step in the browser's history.
+function go(changes, quietly = false) {
+	const words = new URLSearchParams(location.hash.slice(1));
+	for (const [name, value] of Object.entries(changes)) {
+		if (value === "")
+			words.delete(name);
+		else
+			words.set(name, value);
+	}
+	const text = String(words).replaceAll("%2F", "/").replaceAll("%2C", ",");
+	if (quietly) {
+		history.replaceState(null, "", `#${text}`);
+		draw();
+	} else {
+		location.hash = text;
+	}
+}
+
+// The newest state.
+
+// The point before another one on its line.
+function previous(watch, number) {
+	for (let at = number - 1; at >= 0; at--)
+		if (watch.points[at].line === watch.points[number].line)
+			return at;
+	return -1;
+}
+
+function paths(watch, values, x, y, from, to, hidden) {
+	const broken = new Set(watch.steps.filter((step) => step.differing.length).map((step) => step.after));
+	const texts = watch.lines.map(() => "");
+	const begun = watch.lines.map(() => false);
+	for (let at = from; at <= to; at++) {
+		const line = watch.points[at].line;
+		if (values[at] === null || hidden.has(watch.lines[line]))
+			continue;
+		const draws = begun[line] && !broken.has(at);
+		texts[line] += `${draws ? "L" : "M"}${x(at).toFixed(1)} ${y(values[at]).toFixed(1)}`;
+		begun[line] = true;
+	}
+	return texts;
+}
+
+function range(values) {
+	const known = values.filter((value) => value !== null);
+	const low = Math.min(...known), high = Math.max(...known);
+	// Small differences look small.
+	const half = Math.max((high - low) * 0.55, Math.abs(high + low) / 2 * 0.01, 0.5);
+	return [(low + high) / 2 - half, (low + high) / 2 + half];
+}
+
+function spark(watch, values) {
+	const [low, high] = range(values);
+	const x = (at) => 2 + 116 * at / Math.max(1, values.length - 1);
+	const y = (value) => 26 - 24 * (value - low) / (high - low);
+	const drawn = shape("svg", { width: 120, height: 28, "aria-hidden": "true", class: "spark" });
+	paths(watch, values, x, y, 0, values.length - 1, new Set()).forEach((text, line) => {
+		if (text)
+			drawn.append(shape("g", { class: `l${line % 8}` }, shape("path", { d: text })));
+	});
+	return drawn;
+}
+
+function changed(tag, before, after) {
+	const known = before !== null && after !== null;
+	const kind = known ? direction(after - before) : "";
+	return element(tag, { class: `number ${kind}` }, change(before, after));
+}
+
+function drawNewest(at) {
+	const { watch, last } = at;
+	const table = document.getElementById("newest");
+	const before = previous(watch, last);
+	const point = watch.points[last];
+	table.caption.textContent = `Instructions per I/O on ${point.title}`
+		+ (before < 0 ? "" : `, against ${watch.points[before].title} and ${watch.points[0].title}`);
+	table.tBodies[0].replaceChildren(...watch.rungs.map((rung, number) => {
+		const now = rung.values[last];
+		const cell = changed("td", rung.values[0], now);
+		cell.classList.add("more");
+		const row = element("tr", {},
+			element("th", { scope: "row" }, element("a", { href: link({ rung: rung.key }) }, rung.title)),
+			element("td", { class: "number" }, now === null ? "-" : count(now)),
+			changed("td", before < 0 ? null : rung.values[before], now),
+			cell,
+			element("td", { class: "more" }, spark(watch, rung.values)));
+		if (number === at.rung)
+			row.setAttribute("aria-current", "true");
+		return row;
+	}));
+}
+
+function link(changes) {
+	const words = new URLSearchParams(location.hash.slice(1));
+	for (const [name, value] of Object.entries(changes))
+		words.set(name, value);
+	return `#${String(words).replaceAll("%2F", "/").replaceAll("%2C", ",")}`;
+}
+
+// The steps.
+
+function matches(watch, step, text) {
+	if (!text)
+		return true;
+	const before = watch.points[step.before], after = watch.points[step.after];
+	const all = [before.title, after.title, after.detail, watch.lines[after.line], ...step.labels,
+		...step.changes.flatMap((one) => [watch.rungs[one.rung].title, one.functions, one.mover])];
+	return all.some((part) => part.toLowerCase().includes(text.toLowerCase()));
+}
+
+function page(watch, step, rung) {
+	return `${address(step.page)}#rung=${watch.rungs[rung].key}`;
+}
+
+function drawSteps(at) {
+	const { watch } = at;
+	if (narrow.find !== document.activeElement)
+		narrow.find.value = at.find;
+	narrow.only.checked = at.only;
+	const found = watch.steps.filter((step) => matches(watch, step, at.find)
+		&& (!at.only || step.changes.some((one) => one.rung === at.rung))).reverse();
+	const shown = at.every ? found : found.slice(0, FEW);
+	document.getElementById("steps").replaceChildren(...shown.map((step) => {
+		const before = watch.points[step.before], after = watch.points[step.after];
+		const item = element("li", {}, element("span", { class: "when" }, after.date));
+		if (step.differing.length) {
+			item.append(`${before.title} to ${after.title}`,
+				element("div", { class: "dim" }, `measured differently: ${step.differing.join("; ")}`));
+			return item;
+		}
+		const own = step.changes.find((one) => one.rung === at.rung) ?? step.changes[0];
+		item.append(element("a", { href: page(watch, step, own.rung) }, `${before.title} to ${after.title}`));
+		if (watch.git)
+			item.append(element("div", {}, after.detail));
+		const kind = direction(own.difference);
+		item.append(element("div", {}, `${watch.rungs[own.rung].title}: `,
+			element("span", { class: kind }, own.text), own.functions ? `: ${own.functions}` : ` ${own.mover}`));
+		const more = step.changes.length - 1;
+		const notes = [more ? plural(more, "more rung") : "", ...step.labels.map((label) => `also differs: ${label}`)];
+		if (notes.some(Boolean))
+			item.append(element("div", { class: "dim" }, notes.filter(Boolean).join("; ")));
+		return item;
+	}));
+	const rest = document.getElementById("more-steps");
+	rest.replaceChildren(found.length ? "" : "No step matches.");
+	if (shown.length < found.length) {
+		const all = element("button", { type: "button" }, `Show all ${found.length} steps`);
+		all.onclick = () => go({ every: "1" }, true);
+		rest.append(all);
+	}
+}
+
+// The chart. *cursor* is the number of a point.
+
+let cursor = -1;
+let scale = null; // of the chart that is drawn
+
+function ticks(low, high, wanted) {
+	const raw = (high - low) / wanted;
+	const power = 10 ** Math.floor(Math.log10(raw));
+	const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+	const found = [];
+	for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step)
+		found.push(tick);
+	return { found, digits: Math.max(0, -Math.floor(Math.log10(step))) };
+}
+
+function brief(watch, point) {
+	return watch.git ? point.title.slice(0, 8) : point.title.split("-")[0];
+}
+
+function drawChart(at) {
+	const { watch, from, to, hidden } = at;
+	const rung = watch.rungs[at.rung];
+	const seen = (number) => rung.values[number] !== null && !hidden.has(watch.lines[watch.points[number].line]);
+	const inView = [];
+	for (let number = from; number <= to; number++)
+		if (seen(number))
+			inView.push(number);
+	const width = Math.max(280, plot.clientWidth), height = width < 600 ? 260 : 340;
+	const drawn = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${rung.title}, instructions per I/O` });
+	if (!inView.length) {
+		plot.replaceChildren(element("p", {}, "No kernel in view has this rung."));
+		scale = null;
+		return;
+	}
+	const [low, high] = range(inView.map((number) => rung.values[number]));
+	const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+	const x = (number) => MARGIN.left + inner.width * (number - from + 0.5) / (to - from + 1);
+	const y = (value) => MARGIN.top + inner.height * (high - value) / (high - low);
+	const at_ = (pixel) => Math.min(to, Math.max(from, Math.floor(from + (pixel - MARGIN.left) / inner.width * (to - from + 1))));
+	scale = { at, x, y, number: at_, seen, height, rung };
+	const marks = ticks(low, high, 5);
+	for (const tick of marks.found) {
+		drawn.append(shape("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(tick), y2: y(tick) }),
+			shape("text", { x: MARGIN.left - 6, y: y(tick) + 4, "text-anchor": "end" }, count(tick, marks.digits)));
+	}
+	const every = Math.ceil((to - from + 1) / Math.max(2, Math.floor(inner.width / 95)));
+	for (let number = from; number <= to; number += every) {
+		const point = watch.points[number];
+		drawn.append(shape("text", { x: x(number), y: height - 22, "text-anchor": "middle" }, brief(watch, point)),
+			shape("text", { x: x(number), y: height - 8, "text-anchor": "middle" }, point.date));
+	}
+	paths(watch, rung.values, x, y, from, to, hidden).forEach((text, line) => {
+		if (text)
+			drawn.append(shape("g", { class: `l${line % 8}` }, shape("path", { d: text })));
+	});
+	if (inView.length <= DOTS) {
+		for (const number of inView)
+			drawn.append(shape("g", { class: `l${watch.points[number].line % 8}` },
+				shape("circle", { cx: x(number), cy: y(rung.values[number]), r: 3 })));
+	}
+	for (const step of watch.steps) {
+		const own = step.changes.find((one) => one.rung === at.rung);
+		if (!own || step.after < from || step.after > to || !seen(step.after))
+			continue;
+		const kind = direction(own.difference);
+		const sign = kind === "shrank" ? 1 : -1;
+		const [px, py] = [x(step.after), y(rung.values[step.after])];
+		const triangle = `M${px} ${py + 6 * sign}l-6 ${-11 * sign}h12z`;
+		drawn.append(shape("a", { href: page(watch, step, at.rung), tabindex: "-1", class: `step ${kind}`, "aria-label": `${watch.points[step.after].title}: ${own.text}` },
+			shape("path", { d: triangle })));
+	}
+	drawn.append(shape("g", { id: "mark" }));
+	plot.replaceChildren(drawn);
+	point(cursor);
+}
+
+// Show what is known of a point.
+function point(number) {
+	cursor = number;
+	const mark = document.getElementById("mark");
+	mark?.replaceChildren();
+	if (!scale || !mark)
+		return;
+	const { watch, from, to } = scale.at;
+	if (number < from || number > to || !scale.seen(number)) {
+		const steps = watch.steps.filter((step) => step.changes.some((one) => one.rung === scale.at.rung));
+		told.textContent = `${watch.points[from].title} to ${watch.points[to].title}: ${plural(to - from + 1, "kernel")}, `
+			+ `${plural(steps.filter((step) => step.after >= from && step.after <= to).length, "step")} of ${scale.rung.title}.`;
+		return;
+	}
+	const value = scale.rung.values[number];
+	mark.append(shape("line", { class: "cursor", x1: scale.x(number), x2: scale.x(number), y1: MARGIN.top, y2: scale.height - MARGIN.bottom }),
+		shape("circle", { class: "ring", cx: scale.x(number), cy: scale.y(value), r: 7 }));
+	const one = watch.points[number];
+	const step = stepAt(number);
+	const own = step?.changes.find((part) => part.rung === scale.at.rung);
+	told.replaceChildren(element("strong", {}, `${one.title}: ${count(value)}`),
+		` ${[watch.lines.length > 1 ? watch.lines[one.line] : "", one.date, one.detail].filter(Boolean).join(", ")}`);
+	if (own) {
+		told.append(element("br"), element("a", { href: page(watch, step, scale.at.rung) }, `since ${watch.points[step.before].title}`),
+			`: ${own.text}${own.functions ? `: ${own.functions}` : ` ${own.mover}`}`);
+	}
+}
+
+function stepAt(number) {
+	return scale.at.watch.steps.find((step) => step.after === number && step.changes.some((one) => one.rung === scale.at.rung));
+}
+
+// The point that is seen from *number* on in a direction.
+function neighbour(number, by, wanted = scale.seen) {
+	const { from, to } = scale.at;
+	for (let at = number + by; at >= from && at <= to; at += by)
+		if (wanted(at))
+			return at;
+	return number;
+}
+
+function view(from, to) {
+	const { watch, last } = state();
+	const size = Math.min(last + 1, Math.max(LEAST, to - from + 1));
+	from = Math.round(Math.min(Math.max(0, from), last + 1 - size));
+	to = Math.min(last, from + Math.round(size) - 1);
+	const whole = from === 0 && to === last;
+	go({ from: whole ? "" : watch.points[from].title, to: whole ? "" : watch.points[to].title }, true);
+}
+
+function zoom(factor) {
+	const { from, to } = state();
+	const size = to - from + 1;
+	const middle = cursor >= from && cursor <= to ? cursor : (from + to) / 2;
+	const left = middle - (middle - from) * factor;
+	view(Math.round(left), Math.round(left) + Math.round(size * factor) - 1);
+}
+
+function pan(part) {
+	const { from, to, last } = state();
+	const by = Math.round((to - from + 1) * part) || Math.sign(part);
+	const least = Math.max(-from, Math.min(by, last - to));
+	view(from + least, to + least);
+}
+
+const KEYS = {
+	ArrowLeft: () => point(neighbour(cursor < 0 ? scale.at.to + 1 : cursor, -1)),
+	ArrowRight: () => point(neighbour(cursor, 1)),
+	n: () => point(neighbour(cursor, 1, (number) => scale.seen(number) && stepAt(number))),
+	p: () => point(neighbour(cursor < 0 ? scale.at.to + 1 : cursor, -1, (number) => scale.seen(number) && stepAt(number))),
+	"+": () => zoom(0.5),
+	"-": () => zoom(2),
+	0: () => view(0, scale.at.last),
+	Enter: () => told.querySelector("a")?.click(),
+	Escape: () => point(-1),
+};
+
+plot.addEventListener("keydown", (event) => {
+	if (!scale || event.ctrlKey || event.altKey || event.metaKey || !(event.key in KEYS))
+		return;
+	event.preventDefault();
+	KEYS[event.key]();
+});
+
+// A drag chooses what is in view.
+let begun = null;
+
+function pixel(event) {
+	return event.clientX - plot.getBoundingClientRect().left;
+}
+
+plot.addEventListener("pointerdown", (event) => {
+	if (event.button === 0 && scale && !event.target.closest("a"))
+		begun = pixel(event);
+});
+plot.addEventListener("pointermove", (event) => {
+	if (!scale)
+		return;
+	const now = pixel(event);
+	if (begun !== null && Math.abs(now - begun) > 5) {
+		plot.setPointerCapture(event.pointerId);
+		const mark = document.getElementById("mark");
+		mark.replaceChildren(shape("rect", { class: "chosen", x: Math.min(begun, now), width: Math.abs(now - begun), y: MARGIN.top, height: scale.height - MARGIN.top - MARGIN.bottom }));
+		return;
+	}
+	const number = scale.number(now);
+	const [left, right] = [neighbour(number + 1, -1), neighbour(number - 1, 1)];
+	const near = scale.seen(left) && (!scale.seen(right) || number - left <= right - number) ? left : right;
+	if (near !== cursor)
+		point(near);
+});
+plot.addEventListener("pointerup", (event) => {
+	const now = pixel(event);
+	if (begun !== null && Math.abs(now - begun) > 5)
+		view(scale.number(Math.min(begun, now)), scale.number(Math.max(begun, now)));
+	begun = null;
+});
+plot.addEventListener("pointercancel", () => {
+	begun = null;
+	point(cursor);
+});
+plot.addEventListener("dblclick", () => scale && view(0, scale.at.last));
+
+// The controls.
+
+function drawControls(at) {
+	const { watch } = at;
+	fill(choice.rung, watch.rungs.map((rung) => [rung.key, rung.title]), watch.rungs[at.rung].key);
+	const lines = document.getElementById("lines");
+	lines.hidden = watch.lines.length < 2;
+	lines.replaceChildren(lines.firstElementChild, ...watch.lines.map((name, number) => {
+		const box = element("input", { type: "checkbox", name: "line", value: name });
+		box.checked = !at.hidden.has(name);
+		box.onchange = () => {
+			const hidden = new Set(at.hidden);
+			if (box.checked)
+				hidden.delete(name);
+			else
+				hidden.add(name);
+			go({ hide: [...hidden].join(",") }, true);
+			document.querySelector(`#lines input[value="${CSS.escape(name)}"]`).focus();
+		};
+		return element("label", {}, box, " ", element("i", { class: `swatch l${number % 8}` }), element("span", {}, name));
+	}));
+}
+
+// Give a select its options, and choose one.
+function fill(select, options, chosen) {
+	const texts = options.map(([, text]) => text).join("\n");
+	if (select.dataset.texts !== texts) {
+		select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
+		select.dataset.texts = texts;
+	}
+	select.value = chosen;
+}
+
+choice.rung.onchange = () => go({ rung: choice.rung.value });
+narrow.find.oninput = () => go({ find: narrow.find.value, every: "" }, true);
+narrow.only.onchange = () => go({ only: narrow.only.checked ? "1" : "" }, true);
+choice.in.onclick = () => zoom(0.5);
+choice.out.onclick = () => zoom(2);
+choice.left.onclick = () => pan(-0.5);
+choice.right.onclick = () => pan(0.5);
+choice.whole.onclick = () => view(0, state().last);
+for (const name of ["one", "two"])
+	pair[name].onchange = () => go({ [name]: pair[name].value }, true);
+for (const form of document.forms)
+	form.onsubmit = (event) => event.preventDefault();
+
+// Two kernels side by side.
+
+function drawBeside(at) {
+	const { watch } = at;
+	const options = watch.points.map((one) => [one.title, one.date ? `${one.title} (${one.date})` : one.title]);
+	const one = watch.points[at.one], two = watch.points[at.two];
+	fill(pair.one, options, one.title);
+	fill(pair.two, options, two.title);
+	const table = document.getElementById("beside");
+	table.caption.textContent = `Instructions per I/O, ${one.title} to ${two.title}`;
+	table.tBodies[0].replaceChildren(...watch.rungs.map((rung) => {
+		const [before, after] = [rung.values[at.one], rung.values[at.two]];
+		const cell = changed("td", before, after);
+		cell.classList.add("change");
+		return element("tr", {}, element("th", { scope: "row" }, rung.title),
+			...[before, after].map((value) => element("td", { class: "number more" }, value === null ? "-" : count(value))), cell);
+	}));
+	const step = watch.steps.find((part) => part.before === at.one && part.after === at.two && part.changes.length);
+	const where = document.getElementById("command");
+	if (step)
+		where.replaceChildren(element("a", { href: address(step.page) }, "The functions that changed"));
+	else
+		where.replaceChildren("The functions that changed: ", element("code", {}, `iopath compare ${one.file} ${two.file} --html page.html`));
+}
+
+// The files.
+
+function drawFiles({ watch }) {
+	document.getElementById("measured-title").textContent = `${plural(watch.points.length, "kernel")}, as JSON`;
+	document.getElementById("files").replaceChildren(...[...watch.points].reverse().map((one) =>
+		element("li", {}, element("a", { href: address(one.file) }, one.title), ` ${one.detail}`)));
+	const failed = document.getElementById("failed");
+	failed.hidden = !watch.failed.length;
+	failed.querySelector("summary").textContent = `${plural(watch.failed.length, "kernel")} not measured`;
+	failed.querySelector("ul").replaceChildren(...[...watch.failed].reverse().map((one) =>
+		element("li", {}, `${one.title} (${one.detail}): ${one.error}`)));
+}
+
+let shown = "";
+
+function draw() {
+	const about = document.getElementById("about");
+	const usable = data.watches.filter((watch) => watch.points.length);
+	if (!usable.length) {
+		about.textContent = "No kernel was measured yet.";
+		return;
+	}
+	data.watches = usable;
+	const at = state();
+	const { watch } = at;
+	const newest = watch.points[at.last];
+	about.textContent = `${watch.name}: ${plural(watch.points.length, "kernel")} from ${watch.points[0].title} to ${newest.title}`
+		+ `${newest.date ? ` (${newest.date})` : ""}, ${plural(watch.steps.filter((step) => step.changes.length).length, "step")}.`;
+	const watches = document.getElementById("watches");
+	watches.hidden = data.watches.length < 2;
+	watches.replaceChildren(...data.watches.map((one) => element("a", {
+		href: `#watch=${encodeURIComponent(one.name)}`, ...(one === watch ? { "aria-current": "page" } : {}),
+	}, one.name)));
+	document.getElementById("main").hidden = false;
+	if (shown !== watch.name) {
+		cursor = -1;
+		drawFiles(at);
+		shown = watch.name;
+	}
+	drawNewest(at);
+	drawSteps(at);
+	drawControls(at);
+	drawChart(at);
+	drawBeside(at);
+}
+
+addEventListener("hashchange", draw);
+new ResizeObserver(() => {
+	if (scale && plot.clientWidth && Math.abs(plot.clientWidth - plot.firstElementChild.clientWidth) > 1)
+		drawChart(state());
+}).observe(plot);
+draw();
