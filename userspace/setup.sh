@@ -10,7 +10,8 @@ build="gcc libc6-dev make"
 measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
 check="$measure bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
-	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace valgrind"
+	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace systemd
+	valgrind"
 deb="$build debhelper dh-dkms dpkg-dev python3"
 
 case ${1-} in

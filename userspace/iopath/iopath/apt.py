@@ -224,7 +224,7 @@ class Apt:
             )  # fmt: skip
             output = self._log().read_text(errors="replace")
         if status:
-            raise Unreachable(f"cannot download {packages[0]}: {_complaint(output)}")
+            raise download_error(packages[0], output)
 
     def deb(self, name: str) -> Path:
         """The downloaded package of that file name."""
@@ -387,6 +387,14 @@ def _percentage(status_file: Path) -> float:
     """How far apt says it is: lines "dlstatus:FILE:PERCENT:TEXT"."""
     found = re.findall(r"^dlstatus:[^:]*:([\d.]+):", status_file.read_text(), re.MULTILINE)
     return float(found[-1]) if found else 0.0
+
+
+def download_error(package: str, output: str) -> IopathError:
+    """Why apt could not download a package. That the mirror does not have what its lists name is
+    no passing fault."""
+    text = _complaint(output)
+    kind = IopathError if re.search(r"\s404\s", text) else Unreachable
+    return kind(f"cannot download {package}: {text}")
 
 
 def _complaint(output: str) -> str:

@@ -62,9 +62,12 @@ def _text(news: News, config: Config, folder: Path) -> Iterator[str]:
     if news.measured:
         yield ""
         yield from _wrapped(f"Measured: {_names(news.measured)}.")
-    for point in news.failed:
+    for point in news.failed[:_STEPS]:
         yield ""
         yield from _wrapped(f"Not measured: {point.watch} {point.title}: {point.error}.")
+    if len(news.failed) > _STEPS:
+        yield ""
+        yield f"Not measured: {len(news.failed) - _STEPS} more."
     yield ""
 
 

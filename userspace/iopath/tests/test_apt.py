@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from iopath.apt import Apt, find_mirrors, read_index
+from iopath.apt import Apt, download_error, find_mirrors, read_index
 from iopath.cache import Cache
-from iopath.errors import IopathError
+from iopath.errors import IopathError, Unreachable
 from iopath.measure import Session
 
 SUITE = "bookworm-security"
@@ -169,6 +169,17 @@ def test_a_tampered_list_is_refused(mirror: Path, apt: Apt) -> None:
     index.write_bytes(data)
     with pytest.raises(IopathError, match=r"cannot fetch the lists .* Hash Sum mismatch"):
         apt.packages()
+
+
+def test_a_package_that_is_listed_but_gone(mirror: Path, apt: Apt) -> None:
+    """It is a lasting fault, other than a mirror that does not answer."""
+    listed = next(p for p in apt.packages() if p.name.startswith("linux-headers-6.1.0-"))
+    wanted = [f"{listed.name}={listed.version}"]
+    with pytest.raises(IopathError, match=r"cannot download .* 404 ") as found:
+        apt.download(wanted, SUITE, closure=False, progress=lambda part: None)
+    assert not isinstance(found.value, Unreachable)
+    output = "E: Failed to fetch http://127.0.0.1:9/x.deb  Could not connect (111: refused)"
+    assert isinstance(download_error("x", output), Unreachable)
 
 
 def test_a_tampered_package_is_refused(mirror: Path, apt: Apt, tmp_path: Path) -> None:
