@@ -10,6 +10,7 @@ from iopath.btf import Btf
 from iopath.errors import IopathError
 
 _PAGE = 4096
+_LINE = 64
 _STRUCT_PAGE = 64  # bytes of the structure that describes a page
 _COMPOUND_HEAD = 8  # what it has there: odd, if it is not the first page of several
 _MASKS = 0xFFFFFFFF00000000
@@ -315,8 +316,22 @@ class Memory:
             if 0 <= offset < self.btf.size(node):
                 return Place("static", "struct pglist_data", offset, self.btf.field(node, offset))
         if self._direct(address) == physical:
-            return Place("page", "page", 0)
+            return self._request(physical) or Place("page", "page", 0)
         return Place("vmalloc", "stack or vmalloc", 0)
+
+    def _request(self, physical: int) -> Place | None:
+        """A request of blk-mq: it lies in a page, begins a cache line, and points to its queue."""
+        if self.btf is None:
+            return None
+        structure = self.btf.find("request") or 0
+        at = physical - physical % _LINE
+        for begin in range(at, at - self.btf.size(structure), -_LINE):
+            queue = self._direct(self._physical_word(begin + self.btf.offset("request", "q")))
+            place = self._object(queue) if queue is not None else None
+            if place and place[2] == 0 and self._caches[place[0]][0] in _QUEUES:
+                offset = physical - begin
+                return Place("page", "struct request", offset, self.btf.field(structure, offset))
+        return None
 
     def _static(self, address: int) -> Place:
         at = bisect.bisect_right(self._addresses, address) - 1

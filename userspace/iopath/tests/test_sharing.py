@@ -446,3 +446,6 @@ def test_freed_elsewhere(iopath: Command, tmp_path: Path, kernel: str, free: str
     writers = {row.function for line in lines for row in line.writes}
     assert ("__slab_free" in writers) == bool(free), writers
     assert [line for line in requests.sharing.lines if "blk_cpu_done of CPU" in line.where]
+    fields = {row.at for line in requests.sharing.lines for row in line.writes}
+    assert {"struct request.state", "struct request.bio"} <= fields, fields
+    assert "page" not in fields
