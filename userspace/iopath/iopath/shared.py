@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+NEIGHBOURS = "neighbours"  # the place of a line that has objects of different CPUs
+
 
 @dataclass(kw_only=True)
 class Arrangement:

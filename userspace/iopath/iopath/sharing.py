@@ -24,6 +24,7 @@ from iopath.guest import KALLSYMS, QUIET, Image, Start
 from iopath.memory import Memory, Place
 from iopath.plan import FACTS, Run, Settings, prepared
 from iopath.rungs import on_each
+from iopath.shared import NEIGHBOURS
 from iopath.symbols import KERNEL, Symbols
 
 # What the CPUs share: nothing but the kernel; the device; the open file of it and the process.
@@ -321,13 +322,27 @@ def _line(
     """A shared line as results have it."""
     places = {access: ram.place(access.at, access.physical) for access in accesses}
     written = {access: place for access, place in places.items() if access.store}
+    where, place = _where(written.values()), next(iter(written.values())).kind
+    if kind == "false" and are_neighbours(places):
+        where, place = f"neighbouring objects: {where}", NEIGHBOURS
     return {
-        "where": _where(written.values()),
-        "place": next(iter(written.values())).kind,
+        "where": where,
+        "place": place,
         "kind": kind,
         "lines": 1,
         **_rows({access: place.text for access, place in places.items()}, region, ios, symbols),
     }
+
+
+def are_neighbours(places: Mapping[Access, Place]) -> bool:
+    """Whether a line has several objects of a slab, each of which one CPU touches: only the layout
+    of memory makes CPUs share it."""
+    cpus: dict[int, set[int]] = defaultdict(set)
+    for access, place in places.items():
+        if place.kind != "slab":
+            return False
+        cpus[access.physical - place.offset].add(access.cpu)
+    return all(len(found) == 1 for found in cpus.values())
 
 
 def _where(places: Iterable[Place]) -> str:

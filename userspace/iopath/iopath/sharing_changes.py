@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from iopath.errors import IopathError
 from iopath.limits import SHARING, Limit
 from iopath.result import Result, Row
-from iopath.shared import SharedLine, Sharing
+from iopath.shared import NEIGHBOURS, SharedLine, Sharing
 
 _LEAST = 0.05  # accesses per I/O
 _EACH = 1.0  # accesses per I/O of a line that each I/O touches
@@ -67,13 +67,14 @@ def _sharing(row: Row, kernel: str) -> Sharing | None:
 def differing(
     before: Sharing, after: Sharing
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
-    """The lines that differ, each as it is before and after, in the arrangements that both have."""
+    """The lines that differ, each as it is before and after, in the arrangements that both have.
+    Whether small objects of different CPUs lie in one line is a matter of the layout of memory."""
     names = [{part.name for part in side.arrangements} for side in (before, after)]
     sides = [
         {
             (line.arrangement, line.where): line
             for line in side.lines
-            if line.arrangement in names[0] & names[1]
+            if line.arrangement in names[0] & names[1] and line.place != NEIGHBOURS
         }
         for side in (before, after)
     ]
@@ -116,10 +117,7 @@ def _by_structure(lines: _Lines) -> dict[tuple[str, str], list[tuple[str, str]]]
 
 
 def _counts(one: SharedLine, other: SharedLine) -> bool:
-    """Whether two lines are touched equally often. How many small objects of different CPUs lie in
-    one line is a matter of the layout of memory."""
-    if one.kind == "false" and one.lines != other.lines:
-        return True
+    """Whether two lines are touched equally often."""
     pairs = [(one.reads, other.reads), (one.writes, other.writes), (one.locked, other.locked)]
     return all(abs(one.per_io(a) - other.per_io(b)) < _LEAST for a, b in pairs)
 

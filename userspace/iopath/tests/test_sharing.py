@@ -20,6 +20,7 @@ from iopath.limits import Limit
 from iopath.machine import Machine
 from iopath.markdown import markdown
 from iopath.measure import Session
+from iopath.memory import Place
 from iopath.plan import Settings, make_runs
 
 guest = pytest.mark.guest
@@ -298,11 +299,31 @@ def test_table_of_many_cpus() -> None:
     assert "2,000.00 + 2,000.00  2,007.00 + 2,000.00" in said
 
 
-@pytest.mark.parametrize(("kind", "whats"), [("false", []), ("true", ["changed"])])
-def test_number_of_lines(kind: str, whats: list[str]) -> None:
-    """How many lines CPUs share falsely, and so how often, differs from boot to boot."""
-    whole = compared([a_line("a", 2.0, kind)], [a_line("a", 5.0, kind) | {"lines": 3}])
-    assert [change.what for change in sharing_changes.changes(whole)] == whats
+def test_lines_of_neighbours() -> None:
+    """Whether small objects of different CPUs lie in one line differs from boot to boot."""
+    line = a_line("a", 2.0, "false") | {"place": "neighbours"}
+    more = a_line("a", 5.0, "false") | {"place": "neighbours", "lines": 3}
+    for before, after in (([], [line]), ([line], []), ([line], [more])):
+        assert sharing_changes.changes(compared(before, after)) == []
+
+
+@pytest.mark.parametrize(
+    ("places", "neighbours"),
+    [
+        # CPU, the byte of the line, what it is, the offset there
+        ([(0, 4, "slab", 4), (1, 36, "slab", 4)], True),
+        ([(0, 4, "slab", 4), (0, 8, "slab", 8), (1, 36, "slab", 4)], True),
+        ([(0, 4, "slab", 4), (1, 36, "slab", 36)], False),
+        ([(0, 4, "slab", 4), (1, 8, "slab", 8), (1, 36, "slab", 4)], False),
+        ([(0, 0, "static", 0), (1, 32, "static", 0)], False),
+    ],
+)
+def test_neighbours(places: list[tuple[int, int, str, int]], neighbours: bool) -> None:
+    found = {
+        replace(access(cpu, 1 << byte, store=True), physical=byte): Place(kind, "a", offset)
+        for cpu, byte, kind, offset in places
+    }
+    assert sharing.are_neighbours(found) == neighbours
 
 
 def test_lines_that_one_boot_has() -> None:
