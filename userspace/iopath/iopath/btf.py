@@ -64,6 +64,8 @@ class Btf:
         self._offsets = [0]
         self._structs: dict[str, int] = {}
         self._enums: dict[str, int] = {}
+        self._types: dict[int, _Type] = {}  # that were read
+        self._members: dict[str, dict[str, int]] = {}  # where those of a structure begin
         self._variables: dict[str, int] = {}
         at = 0
         while at < length:
@@ -84,6 +86,11 @@ class Btf:
 
     def _type(self, number: int) -> _Type:
         """A type, without typedefs and qualifiers."""
+        if number not in self._types:
+            self._types[number] = self._read_type(number)
+        return self._types[number]
+
+    def _read_type(self, number: int) -> _Type:
         while True:
             at = self._offsets[number]
             name, info, size = _TYPE.unpack_from(self._data, at)
@@ -136,11 +143,13 @@ class Btf:
 
     def offset(self, structure: str, member: str) -> int:
         """Where a member of a structure begins."""
-        number = self.find(structure)
-        for part in self.members(number) if number else ():
-            if part.name == member:
-                return part.offset
-        raise KeyError(f"{structure}.{member}")
+        if structure not in self._members:
+            number = self.find(structure)
+            parts = self.members(number) if number else []
+            self._members[structure] = {part.name: part.offset for part in parts}
+        if member not in self._members[structure]:
+            raise KeyError(f"{structure}.{member}")
+        return self._members[structure][member]
 
     def pointer(self, number: int) -> int | None:
         """The structure that a pointer points to."""
