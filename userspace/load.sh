@@ -21,13 +21,14 @@ load() {
 	done
 	# A kernel without the module has it built in, or says so below.
 	modprobe -q configfs || true
-	insmod kernel/blknull/blknull.ko nr_devices=2 zero_fill=1,0 || refused blknull
+	insmod kernel/blknull/blknull.ko nr_devices=3 zero_fill=1,0,1 mode=bio,bio,mq \
+		iostats=0,0,1 poll_queues=0,0,1 hw_queue_depth=64,64,10240 || refused blknull
 	insmod kernel/biogen/biogen.ko device=/dev/blknull1 write=1 || {
 		rmmod blknull
 		refused biogen
 	}
 	tries=50
-	for node in /dev/blknull0 /dev/blknull1 /dev/biogen0; do
+	for node in /dev/blknull0 /dev/blknull1 /dev/blknull2 /dev/biogen0; do
 		while [ ! -e $node ]; do
 			tries=$((tries - 1))
 			[ $tries -gt 0 ] || die "the modules are loaded, but $node does not appear"
@@ -35,7 +36,7 @@ load() {
 		done
 	done
 	cat <<-END
-	Loaded: /dev/blknull0, and /dev/biogen0 on /dev/blknull1. What to do next:
+	Loaded: /dev/blknull0, /dev/biogen0 on /dev/blknull1, and /dev/blknull2 in mode mq. What to do next:
 	    build/bin/ioloop --filename=/dev/blknull0 --ioengine=sync --rw=read --runtime=5
 	    build/bin/iopath measure host
 	    make unload

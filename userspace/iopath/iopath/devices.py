@@ -27,7 +27,8 @@ def check(runs: Sequence[Run]) -> None:
         except OSError:
             raise UsageError(
                 f"{device} does not exist: load the modules with `make load`, or with `modprobe"
-                " blknull nr_devices=2 zero_fill=1,0; modprobe biogen device=/dev/blknull1 write=1`"
+                " blknull nr_devices=3 zero_fill=1,0,1 mode=bio,bio,mq; modprobe biogen"
+                " device=/dev/blknull1 write=1`"
             ) from None
         if not os.access(device, os.R_OK | (os.W_OK if writing else 0)):
             raise UsageError(f"cannot open {device}: run as root, or join the group disk")

@@ -17,7 +17,7 @@ from iopath.rung import OPS, Overrides, Rung
 from iopath.rungs import overrides
 
 # Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
-_GUEST_RUNS = 17
+_GUEST_RUNS = 19
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 
 # Regions. A run has one by its number, and others by a bit added to that. From FLAT on the plugin

@@ -17,7 +17,7 @@ def select(patterns: Sequence[str], added: Sequence[Rung] = ()) -> list[Rung]:
     """The rungs whose names match any of *patterns* (shell wildcards), in their order. Without a
     pattern these are the *added* ones, or the ladder if none were added."""
     if not patterns:
-        return list(added or _LADDER)
+        return list(added or LADDER)
     every = (*RUNGS, *added)
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in every):
@@ -53,17 +53,19 @@ _DEVICE = "/dev/blknull0"
 _MQ_DEVICE = "/dev/blknull2"
 _NULL_BLK_DEVICE = "/dev/nullb0"  # the kernel's own null device, which takes requests, too
 
-# The generator reads into the kernel's own memory, so its device need not fill the buffers.
-_BLKNULL = Module("blknull", (("nr_devices", "2"), ("zero_fill", "1,0")))
-_BIOGEN = Module("biogen", (("device", "/dev/blknull1"), ("write", "1")))
-# Accounted and with a queue to poll, as null_blk is.
-_BLKNULL_MQ = Module(
+# The generator reads into the kernel's own memory, so its device need not fill the buffers. The
+# third takes requests; it is accounted and has a queue to poll, as null_blk is. The search for a
+# free tag begins at a random one, and stays in that word of the bitmap; in the last word it takes
+# some instructions more. With the most tags there are 160 words.
+_BLKNULL = Module(
     "blknull",
     (
         ("nr_devices", "3"), ("zero_fill", "1,0,1"), ("mode", "bio,bio,mq"),
-        ("iostats", "0,0,1"), ("poll_queues", "0,0,1"),
+        ("iostats", "0,0,1"), ("poll_queues", "0,0,1"), ("hw_queue_depth", "64,64,10240"),
     ),
 )  # fmt: skip
+_WORD = 64  # tags in a word of the bitmap: when all were used, they are freed together
+_BIOGEN = Module("biogen", (("device", "/dev/blknull1"), ("write", "1")))
 # As blknull is by itself: one queue, no scheduler, an end where it is submitted.
 _NULL_BLK = Module(
     "null_blk",
@@ -88,32 +90,26 @@ def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ..
     """A rung with the modules to have a target for each of *cpus* CPUs, the steps that make those
     targets, and the targets. There are none for a rung that is not built in or that has a layer on
     its device."""
-    if rung.begin:
+    known = ((_BLKNULL,), (_BLKNULL, _BIOGEN), (_NULL_BLK,), (_REMOTE,), (_REMOTE_MQ,))
+    if rung.modules not in known or rung.begin:
         return rung, (), ()
-    devices = range(cpus)
-    bios = [f"/dev/blknull{number}" for number in devices]
-    own = [f"/dev/blknull{cpus + number}" for number in devices]
-    both = (("nr_devices", f"{2 * cpus}"), ("zero_fill", _each(cpus, "1", "0")))
-    blknull = Module("blknull", both)
-    if rung.modules == (_BLKNULL,):
-        return replace(rung, modules=(blknull,)), (), tuple(bios)
-    if rung.modules == (_BLKNULL, _BIOGEN):
-        biogen = Module("biogen", (("device", own[0]), ("write", "1")))
-        nodes = tuple(f"/dev/biogen{number}" for number in devices)
-        return replace(rung, modules=(blknull, biogen)), _more_biogen(own[1:]), nodes
-    if rung.modules not in ((_BLKNULL_MQ,), (_NULL_BLK,), (_REMOTE,), (_REMOTE_MQ,)):
-        return rung, (), ()
-    (module,) = rung.modules
-    parameters = dict(module.parameters) | {"nr_devices": str(cpus)}
-    if module == _BLKNULL_MQ:
+    module = rung.modules[0]
+    parameters = dict(module.parameters)
+    if module == _BLKNULL:
         parameters = {name: _each(cpus, *values.split(",")) for name, values in module.parameters}
-        parameters["nr_devices"] = str(3 * cpus)
-        bios = [f"/dev/blknull{2 * cpus + number}" for number in devices]
+    count = int(dict(module.parameters)["nr_devices"])
+    parameters["nr_devices"] = str(count * cpus)
     if module == _NULL_BLK:
         parameters["submit_queues"] = str(cpus)
-        bios = [f"/dev/nullb{number}" for number in devices]
+    stem = (rung.target or "").rstrip("0123456789")
+    begin = cpus * int((rung.target or "")[len(stem) :])
+    nodes = tuple(f"{stem}{begin + number}" for number in range(cpus))
     module = Module(module.name, tuple(parameters.items()))
-    return replace(rung, modules=(module,)), (), tuple(bios)
+    if rung.modules != (_BLKNULL, _BIOGEN):
+        return replace(rung, modules=(module,)), (), nodes
+    own = [f"/dev/blknull{cpus + number}" for number in range(cpus)]
+    biogen = Module("biogen", (("device", own[0]), ("write", "1")))
+    return replace(rung, modules=(module, biogen)), _more_biogen(own[1:]), nodes
 
 
 def _each(cpus: int, *values: str) -> str:
@@ -185,12 +181,25 @@ _LADDER = (
     ),
 )
 
-# Through requests of blk-mq. Rungs that are not on the ladder are measured only by name. Where the
-# search for a free tag begins is random, and it stays there for the runs that follow.
-_REQUESTS = (
-    *_SHAPES,
-    ("uring.polled", "io_uring, 32 at a time, polled", (*_URING, "--hipri"), 32),
-)
+# Through requests of blk-mq. A round takes whole words of tags, if its batch allows that.
+_REQUESTS = tuple(
+    Rung(
+        f"{family}.{name}", f"{about}, {driver}", options, batch, target, modules=modules,
+        round_ios=None if batch == 100 else 2 * _WORD, alone=family != "mq",
+    )
+    for family, driver, target, modules in (
+        ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL,)),
+        ("nullb", "null_blk", _NULL_BLK_DEVICE, (_NULL_BLK,)),
+        ("remote", "ends on the next CPU", _DEVICE, (_REMOTE,)),
+        ("remote.mq", "ends on the next CPU by softirq", _DEVICE, (_REMOTE_MQ,)),
+    )
+    for name, about, options, batch in (
+        *_SHAPES,
+        ("uring.polled", "io_uring, 32 at a time, polled", (*_URING, "--hipri"), 32),
+    )
+    if not family.startswith("remote") or name in ("pread", "aio.100", "uring")
+)  # fmt: skip
+_ON_THE_LADDER = ("mq.pread", "mq.uring")  # of these
 
 # Layers on a device. Each is measured alone, and compared with the rung that is its base.
 
@@ -331,27 +340,11 @@ _LAYERS = (
     ),
 )  # fmt: skip
 
+# Rungs that are not on the ladder are measured only by name.
+LADDER = (*_LADDER, *(rung for rung in _REQUESTS if rung.name in _ON_THE_LADDER))
 RUNGS = (
-    *_LADDER,
-    *(
-        Rung(
-            f"{family}.{name}",
-            f"{about}, {driver}",
-            options,
-            batch,
-            target,
-            modules=modules,
-            alone=True,
-        )
-        for family, driver, target, modules in (
-            ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL_MQ,)),
-            ("nullb", "null_blk", _NULL_BLK_DEVICE, (_NULL_BLK,)),
-            ("remote", "ends on the next CPU", _DEVICE, (_REMOTE,)),
-            ("remote.mq", "ends on the next CPU by softirq", _DEVICE, (_REMOTE_MQ,)),
-        )
-        for name, about, options, batch in _REQUESTS
-        if not family.startswith("remote") or name in ("pread", "aio.100", "uring")
-    ),
+    *LADDER,
+    *(rung for rung in _REQUESTS if rung.name not in _ON_THE_LADDER),
     *_BARE,
     *_LAYERS,
 )

@@ -153,7 +153,7 @@ def test_rungs_are_listed_once(listed: Command, tmp_path: Path) -> None:
     done = listed.run("rungs", "--json", tmp_path / "rungs.json")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[-1] == "Rungs after splice are measured only if --rung names them."
+    assert lines[-1] == "Rungs after mq.uring are measured only if --rung names them."
     rows = [line.split("  ")[0] for line in lines[2:-1] if not line.startswith(" ")]
     assert rows == [rung.name for rung in rungs.RUNGS]
     found = {rung["name"]: rung for rung in json.loads((tmp_path / "rungs.json").read_text())}

@@ -58,6 +58,8 @@ def test_arrangements() -> None:
     """Each CPU has a device; then they share one, and then the open file."""
     devices, files, threads = (run.command() for run in runs("dio.pread", 3))
     assert "--filename=/dev/blknull0:/dev/blknull1:/dev/blknull2" in devices
+    (*_, requests) = (run.command() for run in runs("mq.pread", 3)[:1])
+    assert "--filename=/dev/blknull6:/dev/blknull7:/dev/blknull8" in requests
     assert not {"--numjobs=3", "--thread"} & set(devices)
     assert {"--filename=/dev/blknull0", "--numjobs=3"} <= set(files)
     assert {"--filename=/dev/blknull0", "--numjobs=3", "--thread", "--share_file"} <= set(threads)
