@@ -70,6 +70,10 @@ struct stack {
 };
 
 struct region *flow_regions[NR_REGIONS];
+
+/* Interrupts in each round of a region that belong to the I/O. */
+unsigned int flow_expected[NR_REGIONS];
+
 bool flow_active;
 
 /* What goes on in the round under way. */
@@ -767,7 +771,7 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		flow_regions[number] = region;
 	}
 	now.region = region;
-	now.round = (struct round){ 0 };
+	now.round = (struct round){ .expected = flow_expected[number] };
 	now.insn_counter = insn_counter;
 	now.touched = NULL;
 	now.lines = region->nr_rounds < lines_rounds;

@@ -164,6 +164,7 @@ struct sample {
  * @instructions: all of them
  * @entries:	interrupts and exceptions that began
  * @faults:	exceptions among them
+ * @expected:	interrupts that belong to the I/O
  * @switches:	times that another task was switched in
  * @unmatched:	returns that nothing in the call tree accounts for
  * @has_lines:	@lines is counted
@@ -178,6 +179,7 @@ struct round {
 	uint64_t instructions;
 	unsigned int entries;
 	unsigned int faults;
+	unsigned int expected;
 	unsigned int switches;
 	unsigned int unmatched;
 	bool has_lines;
@@ -206,10 +208,10 @@ struct region {
 	struct node *roots;
 };
 
-/* Every interrupt of a quiet round is an exception. */
+/* Every interrupt of a quiet round is an exception, or belongs to the I/O. */
 static inline bool round_is_quiet(const struct round *round)
 {
-	return round->entries == round->faults;
+	return round->entries == round->faults + round->expected;
 }
 
 static inline bool is_kernel(uint64_t addr)
@@ -260,6 +262,7 @@ void *flow_alloc(size_t size);
 void *flow_grow(void *array, unsigned int nr, size_t size);
 
 extern struct region *flow_regions[NR_REGIONS];
+extern unsigned int flow_expected[NR_REGIONS];
 extern bool flow_active;
 
 void flow_begin(unsigned int number, const uint64_t *insn_counter,

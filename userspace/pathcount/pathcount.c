@@ -585,8 +585,22 @@ static bool parse_option(const char *arg, const char **out)
 			return true;
 		}
 	}
+	if (!strncmp(arg, "interrupts=", 11) && arg[11] >= '0' &&
+	    arg[11] <= '9') {
+		unsigned long region = strtoul(arg + 11, &end, 10);
+
+		if (*end == ':' && region < NR_REGIONS && end[1] >= '0' &&
+		    end[1] <= '9') {
+			unsigned long nr = strtoul(end + 1, &end, 10);
+
+			if (!*end && nr <= 1000000) {
+				flow_expected[region] = nr;
+				return true;
+			}
+		}
+	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), flat=REGION and first=REGION (0 to %d)\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), flat=REGION, first=REGION (0 to %d) and interrupts=REGION:N\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }

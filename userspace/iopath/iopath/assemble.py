@@ -55,6 +55,7 @@ class Counted:
             regions = {
                 str(run.region): longs.figures(run, figures.clock(records[f"long.{run.region}"]))
                 | {"lines": found.lines(run.lines_region, run.rung.batch)}
+                | ({"rounds": found.rounds(run.region)} if run.rung.interrupts else {})
                 for run in self.runs
             }
             (folder / "long.json").write_text(json.dumps(regions))

@@ -48,6 +48,7 @@ class Feature:
     setup: tuple[str, ...] = ()  # steps before the run
     expect: tuple[str, ...] = ()  # files with the text that they must contain then: "PATH TEXT"
     ios: int = 0  # I/Os in a round, if not the usual number
+    interrupts: int = 0  # by which each I/O ends
     shows: tuple[str, ...] = ()  # functions that the rung must execute; A|B is one of these
     needs: tuple[str, ...] = ()  # kernel options
     since: tuple[int, ...] = ()  # the first series of kernels that has it
@@ -77,6 +78,7 @@ class Feature:
             ),
             needs=(*rung.needs, *self.needs),
             round_ios=max(self.ios or base.ios, rung.batch),
+            interrupts=self.interrupts,
             alone=True,
         )
 
@@ -144,6 +146,7 @@ _FEATURE: tomlfile.Fields = {
     "setup": _BASE["setup"],
     "expect": ("expect", 'a list of "PATH TEXT"', tomlfile.strings),
     "ios": ("ios", "a number, 1 or more", tomlfile.positive),
+    "interrupts": ("interrupts", "a number, 1 or more", tomlfile.positive),
     "shows": ("shows", "a list of functions", tomlfile.words),
     "needs": ("needs", "a list of kernel options, CONFIG_...", tomlfile.options),
     "since": ("since", 'a series of kernels, e.g. "6.13"', tomlfile.version),
@@ -214,6 +217,7 @@ def together(features: Sequence[Feature]) -> Feature:
         since=max(one.since for one in features),
         ios=min((one.ios for one in features if one.ios), default=0),
         until=min((one.until for one in features if one.until), default=()),
+        interrupts=max(one.interrupts for one in features),
         layer=next((one.layer for one in features if one.layer), None),
         **{
             name: all_of(name)

@@ -11,17 +11,15 @@ from iopath.plan import Run
 _OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
 
 
-def _calm(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """All rounds of a run, and those that are known to have had no interrupt."""
-    rounds = [part for job in record["jobs"] for part in job["rounds"]]
-    return rounds, [part for part in rounds if part["interrupts"] == 0]
+def _rounds(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """All rounds of a run."""
+    return [part for job in record["jobs"] for part in job["rounds"]]
 
 
 def check_calibration(record: dict[str, Any]) -> None:
     """Check that the guest's clock counts instructions: a known loop must take its length."""
     expected = record["expected_instructions"]
-    _, calm = _calm(record)
-    measured = [part["tsc"] for part in calm]
+    measured = [part["tsc"] for part in _rounds(record) if part["interrupts"] == 0]
     if not measured or not 0 <= min(measured) - expected <= max(measured) - expected <= _OVERHEAD:
         raise IopathError(
             f"the guest's clock does not count instructions: a loop of {expected} took"
@@ -31,7 +29,7 @@ def check_calibration(record: dict[str, Any]) -> None:
 
 def clock(record: dict[str, Any]) -> int:
     """The time of all rounds of a run by the guest's clock."""
-    return sum(part["tsc"] for part in _calm(record)[0])
+    return sum(part["tsc"] for part in _rounds(record))
 
 
 def figure(
@@ -45,12 +43,19 @@ def figure(
 
     The figure of a boot is the median of the rounds without an interrupt. Its spread is their
     largest less their smallest. The figure of the rung is the median of the boots: of an even
-    number the lower of the middle two, so that it is the figure of a boot.
+    number the lower of the middle two, so that it is the figure of a boot. The guest's clock counts
+    the instructions of a round. It also goes on while the guest waits for an interrupt, so where
+    I/Os end by one, the plugin counts them.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
-    for output in outputs:
-        rounds, calm_rounds = _calm(output)
-        calm = [part["tsc"] / part["ios"] for part in calm_rounds]
+    for output, long in zip(outputs, longs, strict=True):
+        if run.rung.interrupts:
+            rounds = [(count / run.ios, quiet) for count, quiet in long["rounds"]]
+        else:
+            rounds = [
+                (part["tsc"] / part["ios"], part["interrupts"] == 0) for part in _rounds(output)
+            ]
+        calm = [figure for figure, quiet in rounds if quiet]
         if len(calm) < len(rounds) / 4:
             raise IopathError(
                 f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
@@ -59,7 +64,7 @@ def figure(
         figures.append(statistics.median(calm))
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
-        whole += [part["tsc"] / part["ios"] for part in rounds]
+        whole += [figure for figure, _ in rounds]
     middle = statistics.median_low(figures)
     means, deferred = ([long[name] for long in longs] for name in ("mean", "with_deferred"))
     return {

@@ -44,18 +44,18 @@ class LongRuns:
     def figures(self, run: Run, clock: int) -> dict[str, Any]:
         """The figures of *run* in this boot: its mean, that with deferred work, and both by
         function. *clock* is how long the run took by the guest's clock, to check the count."""
+        ios = run.long_ios
         region = self._region(run.long_region)
         path, beside = self._split(region)
         self._check(run, region, sum(path.values()) + sum(beside.values()), clock)
         later: _Counts = defaultdict(float)
         _add(later, beside, 1)
-        _add(later, self._tick, -self._ticks(region))
+        _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
         _add(later, self._whole(run.long_region | DRAIN), 1)
         single = self._region(run.idle_region)
         _add(later, self._split(single)[1], -1)
-        _add(later, self._tick, self._ticks(single))
+        _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
         _add(later, self._whole(run.idle_region | DRAIN), -1)
-        ios = run.long_ios
         mean = sum(path.values()) / ios
         rows = [
             {

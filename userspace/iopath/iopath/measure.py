@@ -41,14 +41,12 @@ from iopath.kernels import DebianKernel, Tree, arch_of, list_debian, parse_tree,
 from iopath.layers import Layers
 from iopath.machine import Qemu
 from iopath.plan import (
-    FLAT,
-    LINE_ROUNDS,
-    LINES,
     Run,
     Settings,
     guests,
     make_image,
     make_runs,
+    plugin_options,
     unmet,
 )
 from iopath.programs import guest_program
@@ -299,7 +297,7 @@ class _Work:
                 machine=machines[number],
                 image=images[at],
                 plugin=guest_program("pathcount.so"),
-                options=f"lines={LINE_ROUNDS},flat={FLAT}" + ("" if full else f",first={LINES}"),
+                options=plugin_options(parts[at], full=full),
                 release=built.release,
                 cache=session.cache.root,
                 progress=self._folder / str(next(self._numbers)),

@@ -262,6 +262,11 @@ class BootProfile:
             ],
         }
 
+    def rounds(self, number: int) -> list[tuple[int, bool]]:
+        """The instructions of each round of a region, and whether it was quiet."""
+        region = self.regions.get(number)
+        return [(part["instructions"], part["quiet"]) for part in region.rounds] if region else []
+
     def flat_counts(self, region: Flat) -> dict[int, dict[Symbol, float]]:
         """The instructions of a flat region by context and function."""
         found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))

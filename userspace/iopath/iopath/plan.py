@@ -98,6 +98,12 @@ class Run:
         return self.rung.own_threads
 
     @property
+    def interrupts(self) -> dict[int, int]:
+        """By region, the interrupts of a round that belong to its I/Os."""
+        each = self.rung.interrupts
+        return {self.region: each * self.ios, self.lines_region: each * self.rung.batch}
+
+    @property
     def ios(self) -> int:
         """I/Os in a round."""
         return self.rung.ios(self.block_size)
@@ -207,6 +213,18 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
     if first.alone:
         plan += first.begin
     return Image(start, plan, files)
+
+
+def plugin_options(runs: Sequence[Run], *, full: bool) -> str:
+    """The options of the plugin for a guest that carries out *runs*; with what a profile takes if
+    *full*."""
+    options = [f"lines={LINE_ROUNDS}", f"flat={FLAT}"]
+    waiting = [run for run in runs if run.rung.interrupts]
+    if not (full or waiting):
+        options.append(f"first={LINES}")
+    for run in waiting:
+        options += [f"interrupts={region}:{count}" for region, count in run.interrupts.items()]
+    return ",".join(options)
 
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:

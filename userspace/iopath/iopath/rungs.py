@@ -71,7 +71,7 @@ _NULL_BLK = Module(
     "null_blk",
     (
         ("nr_devices", "1"), ("gb", "1"), ("bs", "512"), ("queue_mode", "2"), ("irqmode", "0"),
-        ("submit_queues", "1"), ("poll_queues", "1"), ("hw_queue_depth", "64"), ("no_sched", "1"),
+        ("submit_queues", "1"), ("poll_queues", "1"), ("hw_queue_depth", "10240"), ("no_sched", "1"),
     ),
 )  # fmt: skip
 
@@ -185,7 +185,7 @@ _LADDER = (
 _REQUESTS = tuple(
     Rung(
         f"{family}.{name}", f"{about}, {driver}", options, batch, target, modules=modules,
-        round_ios=None if batch == 100 else 2 * _WORD, alone=family != "mq",
+        round_ios=None if batch == 100 else 2 * _WORD, alone=family.startswith("remote"),
     )
     for family, driver, target, modules in (
         ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL,)),

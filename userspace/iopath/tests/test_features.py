@@ -154,7 +154,8 @@ def test_together() -> None:
 @pytest.mark.guest
 def test_costs(ready: Command, tmp_path: Path) -> None:
     """Nothing costs nothing; statistics cost something in their functions; two features together
-    cost about their sum; a feature that has no effect, and one that fails, are errors."""
+    cost about their sum; an end by a timer's interrupt is counted without the time of waiting; a
+    feature that has no effect, and one that fails, are errors."""
     path = write(
         tmp_path / "mine.toml",
         """
@@ -183,7 +184,7 @@ needs = ["CONFIG_NO_SUCH"]
 """,
     )
     out, text = tmp_path / "out.json", tmp_path / "out.md"
-    names = ["iostats", "rotational", "no.*", "not.so", "too.new"]
+    names = ["iostats", "rotational", "end.timer", "no.*", "not.so", "too.new"]
     words = [word for name in names for word in ("--feature", name)]
     done = ready.run(
         "features", KERNEL, "--features", path, *words, "--boots", "1", "--quiet",
@@ -195,9 +196,13 @@ needs = ["CONFIG_NO_SUCH"]
     assert written["base"]["cmdline"] == BASE.cmdline
     found = {cost["feature"]: cost for cost in written["features"]}
     assert all(cost["rung"] == "mq.pread" and cost["op"] == "read" for cost in found.values())
-    assert abs(found["nothing"]["difference"]) <= 10
+    assert abs(found["nothing"]["difference"]) <= 0.05
     assert 100 < found["iostats"]["difference"] < 500
     assert "update_io_ticks" in {part["name"] for part in found["iostats"]["functions"]}
+    assert 4000 < found["end.timer"]["difference"] < 9000  # the timer alone runs for 10,000
+    assert {"hrtimer_interrupt", "__schedule"} <= {
+        part["name"] for part in found["end.timer"]["functions"]
+    }
     both = found["iostats+rotational"]["difference"]
     assert abs(both - found["iostats"]["difference"] - found["rotational"]["difference"]) <= 20
     assert found["no.effect"]["error"] == (

@@ -155,7 +155,9 @@ def test_work_of_other_tasks_is_a_finding() -> None:
     """The mean is that of the program's task; all that others did is among the deferred work."""
     figures = {"instructions_per_io": 13307.3, "mean": 8190.4, "mean_boots": [8190.4]}
     (text,) = findings(recorded(**figures, with_deferred=13311.6))
-    assert text == "other tasks execute 5,116.90 of the 13,307.30 instructions per I/O"
+    assert (
+        text == "interrupts and other tasks execute 5,116.90 of the 13,307.30 instructions per I/O"
+    )
     (text,) = findings(recorded(**figures, with_deferred=8200.0))
     assert "happens less often than once per round" in text
 
