@@ -185,7 +185,8 @@ class Apt:
 
     def closure(self, packages: Sequence[str], suite: str) -> list[str]:
         """The .deb names of *packages* ("name" or "name=version") and all that they depend on."""
-        self.packages()  # there may be no lists yet
+        lists = (self._dir / "lists").glob("*_Packages")
+        self.packages(update=not any(lists))  # there may be none yet, or old ones
         self._configure()
         with self._cache.lock(self._dir.name):
             self._clear_log()
