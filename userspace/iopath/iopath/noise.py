@@ -45,8 +45,8 @@ BOOTS = {
 # weighs more in the median.
 _RARE = 2.0
 
-# A mean, which is of the program's task alone, is below the median if interrupts or other tasks do a
-# part of each I/O. What they execute is among the deferred work, nearly all of it.
+# A mean, which is of the program's task alone, is below the median if interrupts or other tasks do
+# a part of each I/O. What they execute is among the deferred work, nearly all of it.
 _OTHERS = 0.9
 
 # The spread of rounds rose if it is more than _JUMP_TIMES the old one and _JUMP.
@@ -105,8 +105,8 @@ def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str
         pass
     elif above < 0 and later >= -_OTHERS * above:
         found.append(
-            f"interrupts and other tasks execute {-above:,.2f} of the {record.instructions_per_io:,.2f}"
-            " instructions per I/O"
+            f"interrupts and other tasks execute {-above:,.2f} of the"
+            f" {record.instructions_per_io:,.2f} instructions per I/O"
         )
     else:
         found.append(

@@ -71,7 +71,8 @@ _NULL_BLK = Module(
     "null_blk",
     (
         ("nr_devices", "1"), ("gb", "1"), ("bs", "512"), ("queue_mode", "2"), ("irqmode", "0"),
-        ("submit_queues", "1"), ("poll_queues", "1"), ("hw_queue_depth", "10240"), ("no_sched", "1"),
+        ("submit_queues", "1"), ("poll_queues", "1"), ("hw_queue_depth", "10240"),
+        ("no_sched", "1"),
     ),
 )  # fmt: skip
 

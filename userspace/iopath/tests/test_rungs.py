@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from conftest import FAST_START, KERNEL, Command
 from iopath import plan, rungfile, rungs
 from iopath.errors import UsageError
 from iopath.plan import Settings
-from iopath.rung import OPS
+from iopath.rung import OPS, Module
 from iopath.sources import source_root
 
 EXAMPLES = source_root() / "Documentation/examples"
@@ -103,12 +104,15 @@ blknull = { nr_devices = 1, mode = "mq" }
 def test_guests() -> None:
     """Only rungs that load no module with different parameters share a guest, and none that is
     to be alone."""
-    chosen = rungs.select(["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread"])
+    names = ["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread", "remote.pread"]
+    other = replace(rungs.select(["dio.preadv"])[0], modules=(Module("blknull"),))
+    chosen = [*rungs.select(names), other]
     runs, _ = plan.make_runs(Settings(chosen, ops=["read"]))
     found = plan.guests(runs, Settings(chosen))
     assert [[run.rung.name for run in members] for members in found] == [
-        ["syscall", "raw.pread", "dio.pread", "mq.pread"],
-        ["nullb.pread"],
+        ["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread"],
+        ["remote.pread"],
+        ["dio.preadv"],
     ]
 
 
