@@ -167,6 +167,23 @@ static char *read_file(const char *path, size_t *len)
 	return data;
 }
 
+/* Where in its page a resource of a PCI device begins. */
+static size_t page_offset(const char *device, int number)
+{
+	unsigned long long start;
+	char path[600], *text, *line;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/resource", device);
+	text = read_file(path, &len);
+	for (line = text; line && number--; line = strchr(line + 1, '\n'))
+		;
+	if (!line || sscanf(line, "%llx", &start) != 1)
+		die(path);
+	free(text);
+	return start % sysconf(_SC_PAGESIZE);
+}
+
 /* Map a resource of the PCI device with that vendor and device. */
 static void *map_device(const char *id, const char *resource, size_t *size)
 {
@@ -216,7 +233,8 @@ static void *map_device(const char *id, const char *resource, size_t *size)
 			die(path);
 		close(fd);
 		*size = st.st_size;
-		return at;
+		*strrchr(path, '/') = 0;
+		return (char *)at + page_offset(path, atoi(resource + strlen("resource")));
 	}
 	errno = ENODEV;
 	die(id);
@@ -225,7 +243,8 @@ static void *map_device(const char *id, const char *resource, size_t *size)
 
 static void open_channel(void)
 {
-	channel = map_device(IVSHMEM_ID, "resource2", &channel_size);
+	/* On arm64, only this mapping takes accesses of any alignment. */
+	channel = map_device(IVSHMEM_ID, "resource2_wc", &channel_size);
 	/* A fork would copy thousands of page table entries. */
 	if (madvise(channel, channel_size, MADV_DONTFORK))
 		die("the channel");
@@ -242,6 +261,7 @@ static void stop_machine(void)
 	panic = map_device(PVPANIC_ID, "resource0", &size);
 	__atomic_store_n(&channel->state, STATE_STOPPED, __ATOMIC_RELEASE);
 	__atomic_store_n(panic, PVPANIC_STOP, __ATOMIC_SEQ_CST);
+	panic -= (uintptr_t)panic % sysconf(_SC_PAGESIZE);
 	munmap(panic, size);
 }
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "flat.h"
-#include "x86.h"
 
 #define MAX_DEPTH	8	/* of interrupts and exceptions in each other */
 #define MAX_TASKS	64	/* in one round */

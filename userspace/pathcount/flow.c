@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "flow.h"
-#include "x86.h"
 
 #define RECORD_BUCKETS	(1u << 16)
 #define LINE_SHIFT	6
@@ -530,7 +529,8 @@ static void drop_dead_calls(uint64_t slot)
  * moves return addresses between stacks, one with the same return address.
  * At the right place with another address it is a jump (a retpoline), and
  * with neither, it is a return to before what is known, if nothing called is
- * left, or cannot be explained.
+ * left, or cannot be explained. Where calls do not use the stack, there is the
+ * return address alone.
  */
 static void follow_return(uint64_t slot, uint64_t pc)
 {
@@ -545,7 +545,7 @@ static void follow_return(uint64_t slot, uint64_t pc)
 		}
 		if (frame->ret == pc && !same_ret)
 			same_ret = frame;
-		if (frame->slot == slot && !same_slot)
+		if (arch->stacked && frame->slot == slot && !same_slot)
 			same_slot = frame;
 	}
 	if (same_ret)

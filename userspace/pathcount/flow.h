@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "x86.h"
+#include "insn.h"
 
 #define NR_REGIONS	65536
 
@@ -20,7 +20,7 @@
  * @end:	the address after it
  * @last_pc:	its last instruction: address, kind, target, accesses
  * @nr:		how many instructions; 0 is the empty run after a marker
- * @entry_shape: looks like an entry of the interrupt table
+ * @entry_shape: looks like an entry of an interrupt or exception
  * @id:		its number in the output, -1 until the output needs it
  * @lens:	the lengths of the instructions
  * @kinds:	their kinds, enum insn_kind
@@ -230,6 +230,25 @@ enum leads {
 	LEADS = true,
 	LEADS_ANYWHERE,
 };
+
+/* May an instruction of that kind be followed by the one behind it? */
+static inline bool falls_through(enum insn_kind kind)
+{
+	switch (kind) {
+	case INSN_JUMP:
+	case INSN_JUMP_IND:
+	case INSN_CALL:
+	case INSN_CALL_IND:
+	case INSN_RET:
+	case INSN_SYSCALL:
+	case INSN_SYSRET:
+	case INSN_IRET:
+	case INSN_TRAP:
+		return false;
+	default:
+		return true;
+	}
+}
 
 /* May the code at @pc follow @block, by the kind of its last instruction? */
 static inline enum leads block_leads_to(const struct block *block, uint64_t pc)

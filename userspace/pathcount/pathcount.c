@@ -27,7 +27,6 @@
 #include "plugin_api.h"
 #include "report.h"
 #include "shared.h"
-#include "x86.h"
 
 #define BLOCK_BUCKETS	(1u << 16)
 #define INSN_MAX	16
@@ -47,6 +46,7 @@ struct marker {
 };
 
 int qemu_plugin_version = 1;
+const struct arch *arch;
 
 static qemu_plugin_id_t plugin_id;
 static struct report_info info;
@@ -328,20 +328,6 @@ static size_t insn_bytes(struct qemu_plugin_insn *insn, uint8_t *bytes)
 	return size;
 }
 
-/* The operation of a marker instruction, or -1. */
-static int marker_op(const uint8_t *bytes, size_t size)
-{
-	static const uint8_t nopl[] = { 0x0f, 0x1f, 0x84, 0x00 };
-	uint32_t disp;
-
-	if (size != sizeof(nopl) + sizeof(disp) ||
-	    memcmp(bytes, nopl, sizeof(nopl)))
-		return -1;
-	memcpy(&disp, bytes + sizeof(nopl), sizeof(disp));
-	disp -= IOPATH_MARK_MAGIC;
-	return disp <= IOPATH_MARK_END ? (int)disp : -1;
-}
-
 static bool has_marker(struct qemu_plugin_tb *tb, size_t nr)
 {
 	uint8_t bytes[INSN_MAX];
@@ -350,7 +336,7 @@ static bool has_marker(struct qemu_plugin_tb *tb, size_t nr)
 	for (i = 0; i < nr; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
-		if (marker_op(bytes, insn_bytes(insn, bytes)) >= 0)
+		if (arch->marker(bytes, insn_bytes(insn, bytes)) >= 0)
 			return true;
 	}
 	return false;
@@ -402,17 +388,17 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	block->end = addr + size;
 	block->nr = nr;
 	block->id = -1;
-	block->entry_shape = x86_entry_shape(bytes, size);
+	block->entry_shape = arch->is_entry(bytes, size, addr);
 	block->lens = flow_alloc(nr + 1);
 	memcpy(block->lens, lens, nr);
 	block->bytes = flow_alloc(size + 1);
 	memcpy(block->bytes, bytes, size);
 	block->kinds = flow_alloc(nr + 1);
 	for (i = 0; i < nr; i++) {
-		x86_decode(block->bytes + (pc - addr), lens[i], pc, &insn);
+		arch->decode(block->bytes + (pc - addr), lens[i], pc, &insn);
 		block->kinds[i] = insn.kind;
-		block->pauses |= x86_pauses(block->bytes + (pc - addr),
-					    lens[i]);
+		block->pauses |= arch->pauses(block->bytes + (pc - addr),
+					      lens[i]);
 		block->last_pc = pc;
 		pc += lens[i];
 	}
@@ -420,7 +406,7 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	if (insn.kind == INSN_CALL || insn.kind == INSN_CALL_IND)
 		flat_note_call(pc);
 	block->target = insn.target;
-	block->falls_through = x86_falls_through(insn.kind);
+	block->falls_through = falls_through(insn.kind);
 	block->accesses = insn.accesses;
 	block->next = *bucket;
 	*bucket = block;
@@ -444,9 +430,9 @@ static qemu_plugin_vcpu_mem_cb_t memory_cb(struct qemu_plugin_insn *insn,
 	case INSN_RET:
 		return return_cb;
 	default:
-		if (kernel && x86_saves_stack(bytes, size))
+		if (kernel && arch->saves_stack(bytes, size))
 			return stack_saved_cb;
-		if (kernel && x86_loads_stack(bytes, size))
+		if (kernel && arch->loads_stack(bytes, size))
 			return stack_loaded_cb;
 		return access_cb;
 	}
@@ -490,7 +476,7 @@ static struct block *instrument(struct qemu_plugin_tb *tb, size_t first,
 		struct qemu_plugin_insn *insn =
 			qemu_plugin_tb_get_insn(tb, first + nr);
 
-		if (marker_op(bytes, insn_bytes(insn, bytes)) >= 0)
+		if (arch->marker(bytes, insn_bytes(insn, bytes)) >= 0)
 			break;
 	}
 	block = find_block(tb, first, nr, addr);
@@ -523,7 +509,7 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		block = instrument(tb, i + 1, nr, pc + size);
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_cb,
 			QEMU_PLUGIN_CB_NO_REGS,
-			find_marker(marker_op(bytes, size), pc, block));
+			find_marker(arch->marker(bytes, size), pc, block));
 	}
 }
 
@@ -617,6 +603,8 @@ static bool parse_option(const char *arg, const char **out)
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			int argc, char **argv)
 {
+	static const struct arch *const arches[] = { &arch_x86_64,
+						     &arch_aarch64 };
 	const char *out = NULL;
 	int i;
 
@@ -632,9 +620,12 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			info.api_cur);
 		return -1;
 	}
-	if (!qemu->system_emulation || strcmp(qemu->target_name, "x86_64")) {
+	for (i = 0; i < (int)(sizeof(arches) / sizeof(*arches)); i++)
+		if (!strcmp(qemu->target_name, arches[i]->name))
+			arch = arches[i];
+	if (!qemu->system_emulation || !arch) {
 		fprintf(stderr,
-			"pathcount: counts whole x86_64 guests only: use qemu-system-x86_64, not %s emulation of %s\n",
+			"pathcount: counts whole guests of x86_64 and aarch64 only: use qemu-system-x86_64 or qemu-system-aarch64, not %s emulation of %s\n",
 			qemu->system_emulation ? "system" : "user",
 			qemu->target_name);
 		return -1;

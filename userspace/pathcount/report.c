@@ -341,8 +341,8 @@ bool report_write(const struct report_info *info)
 	unsigned int i, k;
 
 	fprintf(out, "{\"type\":\"pathcount\",\"format\":%d,\"target\":"
-		"\"x86_64\",\"api\":{\"min\":%d,\"current\":%d,\"used\":%d},"
-		"\"lines\":%u}\n", FORMAT_VERSION, info->api_min,
+		"\"%s\",\"api\":{\"min\":%d,\"current\":%d,\"used\":%d},"
+		"\"lines\":%u}\n", FORMAT_VERSION, arch->name, info->api_min,
 		info->api_cur, info->api_used, info->lines);
 	for (i = 0; i < NR_REGIONS; i++) {
 		struct region *region = flow_regions[i];

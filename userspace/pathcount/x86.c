@@ -7,7 +7,9 @@
  */
 #include <string.h>
 
-#include "x86.h"
+#include <iopath/marker.h>
+
+#include "insn.h"
 
 /* A displacement of @size bytes ends the instruction. */
 static uint64_t target(const uint8_t *bytes, size_t len, uint64_t pc,
@@ -116,15 +118,8 @@ static enum insn_kind decode_ff(const uint8_t *modrm, size_t left)
 	}
 }
 
-/**
- * x86_decode() - find the kind of an instruction
- * @bytes: its bytes
- * @len: how many
- * @pc: its address
- * @insn: (out) the decoded instruction
- */
-void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
-		struct insn *insn)
+static void decode(const uint8_t *bytes, size_t len, uint64_t pc,
+		   struct insn *insn)
 {
 	bool lock = false, rep = false, data16 = false, prefix = true;
 	size_t i = 0;
@@ -231,39 +226,13 @@ void x86_decode(const uint8_t *bytes, size_t len, uint64_t pc,
 	}
 }
 
-/**
- * x86_falls_through() - may the next instruction be the one behind it?
- * @kind: the kind of an instruction
- */
-bool x86_falls_through(enum insn_kind kind)
-{
-	switch (kind) {
-	case INSN_JUMP:
-	case INSN_JUMP_IND:
-	case INSN_CALL:
-	case INSN_CALL_IND:
-	case INSN_RET:
-	case INSN_SYSCALL:
-	case INSN_SYSRET:
-	case INSN_IRET:
-	case INSN_TRAP:
-		return false;
-	default:
-		return true;
-	}
-}
-
-/**
- * x86_entry_shape() - does code look like an entry of the interrupt table?
- * @bytes: the code
- * @len: how many bytes there are
- *
+/*
  * Linux enters an interrupt or exception with clac (a three-byte NOP where
  * the CPU has none), followed by cld, a push or a call, or, for device
  * interrupts, by pushing the vector and jumping; endbr64 may come first. No
  * function that is called begins so.
  */
-bool x86_entry_shape(const uint8_t *bytes, size_t len)
+static bool is_entry(const uint8_t *bytes, size_t len, uint64_t pc)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const uint8_t clac[] = { 0x0f, 0x01, 0xca };
@@ -285,41 +254,50 @@ bool x86_entry_shape(const uint8_t *bytes, size_t len)
 	return false;
 }
 
-/**
- * x86_pauses() - is this pause?
- * @bytes: the instruction
- * @len: its length
- *
- * In the kernel, that is a CPU waiting for another one.
- */
-bool x86_pauses(const uint8_t *bytes, size_t len)
+/* pause */
+static bool pauses(const uint8_t *bytes, size_t len)
 {
 	return len == 2 && bytes[0] == 0xf3 && bytes[1] == 0x90;
 }
 
-/**
- * x86_saves_stack() - is this mov %rsp,disp32(%rdi)?
- * @bytes: the instruction
- * @len: its length
- *
- * In the kernel, that is a task being switched out: __switch_to_asm() keeps
- * the stack pointer in the task that %rdi points to.
+/*
+ * mov %rsp,disp32(%rdi): __switch_to_asm() keeps the stack pointer in the task
+ * that %rdi points to.
  */
-bool x86_saves_stack(const uint8_t *bytes, size_t len)
+static bool saves_stack(const uint8_t *bytes, size_t len)
 {
 	return len == 7 && bytes[0] == 0x48 && bytes[1] == 0x89 &&
 	       bytes[2] == 0xa7;
 }
 
-/**
- * x86_loads_stack() - is this mov disp32(%rsi),%rsp?
- * @bytes: the instruction
- * @len: its length
- *
- * The other half of x86_saves_stack(): a task being switched in.
- */
-bool x86_loads_stack(const uint8_t *bytes, size_t len)
+/* mov disp32(%rsi),%rsp */
+static bool loads_stack(const uint8_t *bytes, size_t len)
 {
 	return len == 7 && bytes[0] == 0x48 && bytes[1] == 0x8b &&
 	       bytes[2] == 0xa6;
 }
+
+/* nopl disp32(%rax,%rax,1) */
+static int marker(const uint8_t *bytes, size_t len)
+{
+	static const uint8_t nopl[] = { 0x0f, 0x1f, 0x84, 0x00 };
+	uint32_t disp;
+
+	if (len != sizeof(nopl) + sizeof(disp) ||
+	    memcmp(bytes, nopl, sizeof(nopl)))
+		return -1;
+	memcpy(&disp, bytes + sizeof(nopl), sizeof(disp));
+	disp -= IOPATH_MARK_MAGIC_X86_64;
+	return disp <= IOPATH_MARK_END ? (int)disp : -1;
+}
+
+const struct arch arch_x86_64 = {
+	.name = "x86_64",
+	.stacked = true,
+	.decode = decode,
+	.marker = marker,
+	.is_entry = is_entry,
+	.pauses = pauses,
+	.saves_stack = saves_stack,
+	.loads_stack = loads_stack,
+};

@@ -21,10 +21,13 @@
 #define IOPATH_MARKER_H
 
 /* The immediate is IOPATH_MARK_MAGIC | operation. */
+#define IOPATH_MARK_MAGIC_X86_64	0x10ba5e00
+#define IOPATH_MARK_MAGIC_AARCH64	0x5e00
+
 #if defined(__aarch64__)
-#define IOPATH_MARK_MAGIC	0x5e00
+#define IOPATH_MARK_MAGIC	IOPATH_MARK_MAGIC_AARCH64
 #else
-#define IOPATH_MARK_MAGIC	0x10ba5e00
+#define IOPATH_MARK_MAGIC	IOPATH_MARK_MAGIC_X86_64
 #endif
 
 #define IOPATH_MARK_BIT0	0x00	/* shift a 0 into the region's number */

@@ -20,6 +20,7 @@ class Arch:
     qemu_package: str  # the Debian package that has it
     machine: str  # its machine type, with options
     cpu: str  # its CPU model, unless --cpu says otherwise
+    cpu_options: str  # what every CPU model is given besides
     firmware: tuple[str, ...]  # files that QEMU loads for our guests besides its program
     cmdline: str  # what the kernel's command line begins with
 
@@ -46,6 +47,7 @@ X86_64 = Arch(
     qemu_package="qemu-system-x86",
     machine="q35,usb=off,vmport=off",
     cpu="max",
+    cpu_options="",
     firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"),
     # With a single CPU the kernel would turn locked instructions into plain ones.
     cmdline="console=ttyS0 panic=-1 noreplace-smp",
@@ -68,9 +70,10 @@ AARCH64 = Arch(
     qemu="qemu-system-aarch64",
     qemu_package="qemu-system-arm",
     machine="virt,gic-version=3",
-    # Atomic instructions of its own, as in today's servers, and no pointer authentication, which
-    # takes an emulator long. The counter ticks once per instruction.
-    cpu="neoverse-n1,cntfrq=1000000000",
+    # It has atomic instructions, as in today's servers, and no pointer authentication, which takes
+    # an emulator long.
+    cpu="neoverse-n1",
+    cpu_options=",cntfrq=1000000000",  # the counter ticks once per nanosecond, so per instruction
     firmware=(),
     cmdline="console=ttyAMA0 panic=-1",
     source="arm64",
@@ -88,4 +91,3 @@ AARCH64 = Arch(
 )
 
 ARCHES = (X86_64, AARCH64)
-ARCH = X86_64  # of this machine

@@ -16,6 +16,7 @@ from iopath.arch import X86_64, Arch
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError
 from iopath.kernels import DebianKernel, Tree
+from iopath.programs import cross_compiler
 from iopath.sources import copy_sources, source_digest
 
 Step = Callable[[str, float], None]  # what is being done, and how much of it is (0 to 1)
@@ -331,17 +332,11 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
     return built(release, "", f"tree {tree.path}", modules, modules, arch=tree.arch)
 
 
-def _compiler(tree: Tree) -> Path:
-    """The compiler that a tree's modules are built with."""
-    prefix = "" if tree.arch == X86_64 else f"{tree.arch.triplet}-"
-    return Path(process.need(f"{prefix}gcc", f"gcc{'-' if prefix else ''}{prefix[:-1]}"))
-
-
 def _make_words(tree: Tree) -> list[str]:
     """What make is told where a tree is not of this machine's architecture."""
     if tree.arch == X86_64:
         return []
-    _compiler(tree)
+    cross_compiler(tree.arch)
     return [f"ARCH={tree.arch.source}", f"CROSS_COMPILE={tree.arch.triplet}-"]
 
 
@@ -368,7 +363,7 @@ def _tree_inputs(tree: Tree) -> dict[str, object]:
         *map(tree.path.joinpath, (*_kept(tree), "Module.symvers")),
         *own_modules(tree.path, tree.arch),
     ]
-    compiler = _compiler(tree).resolve()
+    compiler = cross_compiler(tree.arch).resolve()
     tools = [tree.path / name for name in ("tools/objtool/objtool", "scripts/mod/modpost")]
     return {
         **{str(path.relative_to(tree.path)): digest_file(path) for path in files},

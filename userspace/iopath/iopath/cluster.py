@@ -157,7 +157,7 @@ def run_sealed(job: Job, inputs: dict[str, Any], image: bytes) -> tuple[str, Rec
     with tempfile.NamedTemporaryFile(prefix="iopath-job-") as progress:
         local = replace(
             job,
-            qemu=Qemu.find(),
+            qemu=Qemu.find(job.machine.arch),
             image=replace(job.image, start=replace(job.image.start, vmlinuz=kept / "vmlinuz")),
             plugin=guest_program("pathcount.so"),
             cache=cache.root,

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import channel, cpio, kvm, process
-from iopath.arch import ARCH
+from iopath.arch import X86_64, Arch
 from iopath.cache import out_of_space
 from iopath.channel import Record
 from iopath.errors import IopathError
@@ -81,12 +81,13 @@ class Start:
     # The kernel's own functions: to read them takes the guest longer than to measure a rung.
     commands: tuple[str, ...] = (f"file {KALLSYMS}", QUIET)
     files: dict[str, bytes] = field(default_factory=dict, hash=False)
+    arch: Arch = X86_64
 
     def initramfs(self) -> bytes:
         return cpio.archive(
             [
                 cpio.char_device("dev/console", 5, 1),
-                cpio.file("init", guest_program("init").read_bytes(), 0o755),
+                cpio.file("init", guest_program("init", self.arch).read_bytes(), 0o755),
                 cpio.file("start", _lines(self.commands)),
                 *(cpio.file(path, data, 0o755) for path, data in sorted(self.files.items())),
             ]
@@ -120,7 +121,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         *qemu.sandbox,
         *machine.ram(f"{folder}/{RAM}"),
         *machine.processors(),
-        "-cpu", machine.cpu, "-m", f"{machine.memory}M",
+        "-cpu", f"{machine.model}{machine.arch.cpu_options}", "-m", f"{machine.memory}M",
         "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
         "-serial", f"file:{folder}/console.log",
         "-object", f"memory-backend-file,id=channel,size={channel.SIZE},share=on,"
@@ -129,7 +130,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         "-device", "ivshmem-plain,memdev=channel,master=on",
         "-device", "pvpanic-pci", "-action", "panic=pause",
         "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
-        "-append", f"{ARCH.cmdline} {machine.parameters}",
+        "-append", f"{machine.arch.cmdline} {machine.parameters}",
     ]  # fmt: skip
 
 

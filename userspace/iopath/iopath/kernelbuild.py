@@ -15,10 +15,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from iopath import build, gitrepo, process
 from iopath.apt import Apt
-from iopath.arch import X86_64
+from iopath.arch import X86_64, Arch
 from iopath.build import Built, Step
 from iopath.cache import Cache, digest_file
 from iopath.errors import IopathError, UsageError
@@ -76,6 +77,8 @@ class GitKernel:
     repository: Repository
     commit: str
     recipe: Recipe
+
+    arch: ClassVar[Arch] = X86_64
 
     @property
     def short(self) -> str:

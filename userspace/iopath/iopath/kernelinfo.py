@@ -33,15 +33,15 @@ def describe(
 ) -> dict[str, Any]:
     """Everything about the kernel and the guest that could explain a difference."""
     version = records["/proc/version"].strip()
-    cpu = re.search(r"model name\s*:\s*(.*)", records["/proc/cpuinfo"])
     return {
         "name": name,
         "release": built.release,
+        "arch": built.arch.name,
         "version": built.version,
         "origin": built.origin,
         "banner": version,
         "compiler": compiler(version),
-        "cpu_model": cpu.group(1) if cpu else "unknown",
+        "cpu_model": _cpu_model(records["/proc/cpuinfo"]),
         "cmdline": records["/proc/cmdline"].strip(),
         "clocksource": records[CLOCKSOURCE].strip(),
         "config": options(built.config.read_text()),
@@ -51,6 +51,14 @@ def describe(
         "coherent": settings.coherent,
         "quiet_after_seconds": len(records["quiet"].splitlines()),
     }
+
+
+def _cpu_model(cpuinfo: str) -> str:
+    """The CPU as the kernel names it, by numbers on arm64."""
+    facts = dict(re.findall(r"^(\w[\w ]*?)\s*: (.*)$", cpuinfo, re.MULTILINE))
+    if "CPU part" in facts:
+        return f"implementer {facts['CPU implementer']}, part {facts['CPU part']}"
+    return facts.get("model name", "unknown")
 
 
 def compiler(banner: str) -> str:

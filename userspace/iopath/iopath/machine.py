@@ -3,28 +3,38 @@
 
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from iopath import process
-from iopath.arch import ARCH
+from iopath.arch import X86_64, Arch
 from iopath.cache import digest_file, digest_of
 from iopath.errors import IopathError
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The guest's hardware: CPU model as QEMU names it, memory in MiB, kernel command line, and the
-    seed of all that is random in it."""
+    """The guest's hardware: CPU model as QEMU names it (empty: the architecture's own), memory in
+    MiB, kernel command line, and the seed of all that is random in it."""
 
-    cpu: str = ARCH.cpu
+    cpu: str = ""
     memory: int = 1024
     cmdline: str = "nokaslr mitigations=off"
     seed: int = 1
     time_limit: int = 600  # seconds of real time that a boot may take
     accel: str = "tcg"  # or kvm, where the clock is the host's
     cpus: int = 1
+    arch: Arch = X86_64
+
+    @property
+    def model(self) -> str:
+        """The CPU model."""
+        return self.cpu or self.arch.cpu
+
+    def on(self, arch: Arch) -> "Machine":
+        """The same for a kernel of an architecture."""
+        return replace(self, arch=arch)
 
     @property
     def exact(self) -> bool:
@@ -33,8 +43,9 @@ class Machine:
 
     def inputs(self) -> dict[str, Any]:
         """What of it a guest's figures and its state depend on."""
-        left_out = {"time_limit"} if self.cpus > 1 else {"time_limit", "cpus"}
-        return {name: value for name, value in vars(self).items() if name not in left_out}
+        left_out = {"time_limit", "arch"} if self.cpus > 1 else {"time_limit", "arch", "cpus"}
+        found = {name: value for name, value in vars(self).items() if name not in left_out}
+        return found | {"cpu": self.model}
 
     def processors(self) -> list[str]:
         """QEMU's options for the CPUs: one, whose clock counts its instructions, or several that
@@ -48,9 +59,9 @@ class Machine:
     def ram(self, file: str) -> list[str]:
         """QEMU's options for the memory. That of a machine with several CPUs is *file*."""
         if self.cpus == 1:
-            return ["-machine", ARCH.machine]
+            return ["-machine", self.arch.machine]
         backend = f"memory-backend-file,id=ram,size={self.memory}M,share=on,mem-path={file}"
-        return ["-object", backend, "-machine", f"{ARCH.machine},memory-backend=ram"]
+        return ["-object", backend, "-machine", f"{self.arch.machine},memory-backend=ram"]
 
     @property
     def parameters(self) -> str:
@@ -75,8 +86,9 @@ class Qemu:
     sandbox: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls) -> "Qemu":
-        path = process.need(ARCH.qemu, ARCH.qemu_package)
+    def find(cls, arch: Arch = X86_64) -> "Qemu":
+        """The emulator of an architecture."""
+        path = process.need(arch.qemu, arch.qemu_package)
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
         match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
         if not match:
@@ -88,7 +100,7 @@ class Qemu:
             [path, *_SANDBOX, "-machine", "help"], capture_output=True, check=False
         )
         sandbox = () if tried.returncode else _SANDBOX
-        return cls(path, match.group(1), _digest(path), sandbox)
+        return cls(path, match.group(1), _digest(path, arch), sandbox)
 
 
 # A guest's kernel is not trusted. QEMU starts no program and changes no user or scheduler.
@@ -100,17 +112,17 @@ _SANDBOX = (
 _ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
 
 
-def _digest(path: str) -> str:
+def _digest(path: str, arch: Arch = X86_64) -> str:
     """One digest of QEMU's program, its accelerator (a library of its own at some distributors) and
     its firmware."""
     program = Path(path).resolve()
     found = subprocess.run([path, "-L", "help"], capture_output=True, text=True, check=False)
     parts = {"program": digest_file(program)}
     for folder in map(Path, reversed(found.stdout.splitlines())):  # the first one wins
-        for name in ARCH.firmware:
+        for name in arch.firmware:
             if (folder / name).is_file():
                 parts[name] = digest_file(folder / name)
     for pattern in _ACCELERATORS:
-        for library in program.parent.parent.glob(f"{pattern}/accel-tcg-{ARCH.name}.so"):
+        for library in program.parent.parent.glob(f"{pattern}/accel-tcg-{arch.name}.so"):
             parts[library.name] = digest_file(library)
     return digest_of(parts)

@@ -3,7 +3,7 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,7 @@ from iopath.apt import Apt
 from iopath.arch import X86_64, Arch
 from iopath.assemble import Counted
 from iopath.build import Built, Step, build, debug_info
-from iopath.cache import Cache, digest_file
+from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, Unreachable, UsageError, did_you_mean
 from iopath.gitrepo import Repository, open_repository
 from iopath.jobs import Job, Recorded
@@ -164,16 +164,17 @@ class Session:
         if not runs:
             raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
         kernels = [self.find(name) for name in names]
-        qemu = Qemu.find()
+        arches = dict.fromkeys(kernel.arch for kernel in kernels)
+        qemus = {arch: Qemu.find(arch) for arch in arches}
         if not settings.machine.exact:
-            return self._measure_time(names, kernels, runs, settings, qemu)
+            return self._measure_time(names, kernels, runs, settings, qemus)
         with (
             self.reporter.running(len(names) * settings.boots * len(guests(runs, settings))),
             tempfile.TemporaryDirectory(prefix="iopath-jobs-") as folder,
             ThreadPoolExecutor(len(names)) as pool,
             ThreadPoolExecutor(guest.cpu_count()) as local,
         ):
-            work = _Work(self, settings, qemu, executor or self.executor or local, Path(folder))
+            work = _Work(self, settings, qemus, executor or self.executor or local, Path(folder))
             measuring = [
                 pool.submit(work.measure, name, kernel, runs)
                 for name, kernel in zip(names, kernels, strict=True)
@@ -191,14 +192,17 @@ class Session:
                 "schema": result.SCHEMA,
                 "program": f"iopath {__version__}",
                 "mode": "exact",
-                "qemu": {"version": qemu.version, "digest": qemu.digest},
+                "qemu": _emulators(list(qemus.values())),
                 "machine": {
-                    "cpu": settings.machine.cpu,
+                    "cpu": ", ".join(settings.machine.on(arch).model for arch in arches),
                     "memory_mib": settings.machine.memory,
                     "cmdline": settings.machine.cmdline,
                     "seed": settings.machine.seed,
                 },
-                "programs": {name: digest_file(guest_program(name)) for name in ("init", "ioloop")},
+                "programs": {
+                    name: _digests(digest_file(guest_program(name, arch)) for arch in arches)
+                    for name in ("init", "ioloop")
+                },
                 "source": source_digest(),
                 "kernels": [description for description, _ in measured],
                 "results": [record for _, records in measured for record in records],
@@ -215,11 +219,13 @@ class Session:
         kernels: Sequence[Kernel],
         runs: Sequence[Run],
         settings: Settings,
-        qemu: Qemu,
+        qemus: Mapping[Arch, Qemu],
     ) -> Result:
         """Measure time in guests that run on the processor itself, one after the other."""
         if settings.machine.accel == "kvm":
             kvm.need()
+            if foreign := next((arch for arch in qemus if arch != X86_64), None):
+                raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
         whole = host.result_of(survey.choose_cpu(None), [])
         whole["kernels"] = []
         with self.reporter.running(len(names)):
@@ -230,7 +236,7 @@ class Session:
                 possible = self.possible(name, built, runs)
                 with self.reporter.guest(name) as advance:
                     described, records = timed.measure(
-                        name, built, possible, settings, qemu, log, advance
+                        name, built, possible, settings, qemus[X86_64], log, advance
                     )
                 whole["kernels"].append(described)
                 whole["results"] += records
@@ -256,11 +262,12 @@ class _Work:
     removed."""
 
     def __init__(
-        self, session: Session, settings: Settings, qemu: Qemu, executor: Executor, folder: Path
-    ) -> None:
+        self, session: Session, settings: Settings, qemus: Mapping[Arch, Qemu], executor: Executor,
+        folder: Path,
+    ) -> None:  # fmt: skip
         self._session = session
         self._settings = settings
-        self._qemu = qemu
+        self._qemus = qemus
         self._executor = executor
         self._folder = folder
         self._numbers = count(1)
@@ -274,7 +281,7 @@ class _Work:
             debug = None
             if settings.profile and settings.inline:
                 debug = session.debug_info(kernel, built, step)
-        machines = settings.machines()
+        machines = [machine.on(built.arch) for machine in settings.machines()]
         parts = guests(possible, settings)
         images = [make_image(built, members, settings) for members in parts]
         for _ in range(settings.boots * (len(guests(runs, settings)) - len(parts))):
@@ -293,7 +300,7 @@ class _Work:
             """What guest *at* of boot *number* counted; with what a profile takes if *full*, which
             changes no figure."""
             job = Job(
-                qemu=self._qemu,
+                qemu=self._qemus[built.arch],
                 machine=machines[number],
                 image=images[at],
                 plugin=guest_program("pathcount.so"),
@@ -343,8 +350,8 @@ class _Work:
             for machine in settings.machines()[:_SHARING_BOOTS]:
                 self._session.reporter.add()
                 job = Job(
-                    qemu=self._qemu,
-                    machine=replace(machine, cpus=settings.cpus),
+                    qemu=self._qemus[built.arch],
+                    machine=replace(machine.on(built.arch), cpus=settings.cpus),
                     image=image,
                     plugin=guest_program("pathcount.so"),
                     options="",
@@ -398,6 +405,19 @@ class _Work:
             future.cancel()
             job.progress.unlink(missing_ok=True)
             raise
+
+
+def _emulators(qemus: Sequence[Qemu]) -> dict[str, str]:
+    """The version of the emulators, which all come from one package's source, and what they are
+    known by."""
+    versions = dict.fromkeys(qemu.version for qemu in qemus)
+    return {"version": ", ".join(versions), "digest": _digests(qemu.digest for qemu in qemus)}
+
+
+def _digests(parts: Iterable[str]) -> str:
+    """One digest for what several architectures have each its own of."""
+    found = list(parts)
+    return found[0] if len(found) == 1 else digest_of(found)
 
 
 def _finish(names: Sequence[str], jobs: Sequence[Future], reporter: Reporter) -> list[_Measured]:

@@ -91,7 +91,10 @@ def functions(module: bytes) -> tuple[Function, ...]:
     found = []
     for line in lines:
         fields = [field.strip() for field in line.split("|")]
-        if len(fields) == 7 and fields[2] in tuple("tTwW") and not fields[6].startswith(".init"):
+        if len(fields) != 7 or fields[2] not in tuple("tTwW") or fields[6].startswith(".init"):
+            continue
+        # Some architectures mark where code begins by symbols like $x.
+        if not fields[0].startswith("$"):
             found.append(Function(fields[6], int(fields[1], 16), fields[0]))
     return tuple(found)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from iopath import __version__, apt, host, kernelbuild, noise, prune
-from iopath.arch import ARCH
+from iopath.arch import X86_64
 from iopath.errors import did_you_mean
 from iopath.machine import Machine
 from iopath.rung import OPS
@@ -215,7 +215,7 @@ def parser() -> argparse.ArgumentParser:
     )
     bisecting.add_argument(
         "--build",
-        default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {ARCH.target} modules",
+        default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {X86_64.target} modules",
         metavar="COMMAND", help="command that builds the tree (default: %(default)s)",
     )  # fmt: skip
 
@@ -428,7 +428,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         help="kernel command line (default: '%(default)s')",
     )  # fmt: skip
     guest.add_argument(
-        "--cpu", default=default.cpu, metavar="MODEL", help="CPU as QEMU names it (default: max)"
+        "--cpu", default=default.cpu, metavar="MODEL", help="CPU as QEMU names it (default: max; of arm64, neoverse-n1)"
     )
     guest.add_argument(
         "--accel", choices=("tcg", "kvm"), default=default.accel,

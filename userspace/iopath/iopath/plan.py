@@ -185,7 +185,7 @@ def load(
     built: Built, rungs: Sequence[Rung], settings: Settings
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of ioloop and of the modules that *rungs* need, and the commands that load them."""
-    files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
+    files = {"bin/ioloop": guest_program("ioloop", built.arch).read_bytes()}
     plan = []
     for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
         if module.optional and modules.find(module.name, built) is None:
@@ -209,7 +209,7 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
     first = rungs[0]
     if first.alone and first.start:
         commands = (*start.commands, *plan, *first.start, QUIET)
-        start, plan = Start(built.vmlinuz, commands, dict(files)), []
+        start, plan = Start(built.vmlinuz, commands, dict(files), built.arch), []
     if first.alone:
         plan += first.begin
     return Image(start, plan, files)
@@ -229,7 +229,7 @@ def plugin_options(runs: Sequence[Run], *, full: bool) -> str:
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     """What a guest is given to carry out *runs*, which one guest can."""
-    image = prepared(built, [run.rung for run in runs], settings, Start(built.vmlinuz))
+    image = prepared(built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch))
     start, plan, files = image.start, image.plan, image.files
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()

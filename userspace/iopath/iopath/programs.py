@@ -5,30 +5,41 @@ import functools
 from pathlib import Path
 
 from iopath import __version__, process
+from iopath.arch import X86_64, Arch
 from iopath.cache import Cache, cache_root, digest_file
 from iopath.errors import IopathError
 from iopath.sources import source_root
 
 
-def guest_program(name: str) -> Path:
-    """A statically linked program for the guest, or the plugin that counts what it executes: as
-    `make userspace` or a package built it, or else built now."""
-    path = source_root() / "build" / "guest" / name
-    return path if path.is_file() else _programs() / name
+def guest_program(name: str, arch: Arch = X86_64) -> Path:
+    """A statically linked program for a guest of an architecture, or the plugin that counts what it
+    executes: as `make userspace` or a package built it, or else built now."""
+    built = source_root() / "build" / "guest"
+    path = (built if arch == X86_64 else built / arch.name) / name
+    return path if path.is_file() else _programs(arch) / name
+
+
+def cross_compiler(arch: Arch) -> Path:
+    """The compiler of this machine for an architecture."""
+    if arch == X86_64:
+        return Path(process.need("gcc", "gcc"))
+    name = f"{arch.triplet}-gcc"
+    return Path(process.need(name, f"gcc-{arch.triplet} libc6-dev-{arch.debian}-cross"))
 
 
 @functools.cache
-def _programs() -> Path:
+def _programs(arch: Arch) -> Path:
     """The guest's programs, built from their sources."""
     root = source_root()
-    folders = [root / "userspace" / part for part in ("guest", "ioloop", "pathcount")]
+    parts = ("guest", "ioloop", "pathcount") if arch == X86_64 else ("guest", "ioloop")
+    folders = [root / "userspace" / part for part in parts]
     sources = [
         path
         for folder in (*folders, root / "kernel" / "include")
         for path in sorted(folder.rglob("*"))
         if path.suffix in (".c", ".h") or path.name == "Makefile"
     ]
-    compiler = Path(process.need("gcc", "gcc")).resolve()
+    compiler = cross_compiler(arch).resolve()
     inputs = {
         "version": __version__,
         "compiler": [str(compiler), digest_file(compiler)],
@@ -39,7 +50,8 @@ def _programs() -> Path:
         log = into / "build.log"
         for folder in folders:
             command = [process.need("make", "make"), "-C", folder, f"O={into}", "STATIC=1"]
-            if process.run([*command, f"VERSION={__version__}"], output=log):
+            command += [f"VERSION={__version__}", f"CC={compiler}"]
+            if process.run(command, output=log):
                 raise IopathError(f"cannot build {folder.name}: {process.last_line(log)}")
 
     return Cache(cache_root()).entry("programs", inputs, make)

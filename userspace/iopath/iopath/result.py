@@ -48,6 +48,7 @@ class Kernel:
     release: str
     version: str | None = None
     origin: str | None = None
+    arch: str = "x86_64"
     banner: str
     compiler: str
     cpu_model: str | None = None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import btf, memory
-from iopath.arch import ARCH
+from iopath.arch import X86_64
 from iopath.build import Built
 from iopath.cache import digest_file
 from iopath.errors import IopathError
@@ -118,7 +118,7 @@ def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Imag
 def start(built: Built, cpus: int) -> Start:
     """The start of a guest with several CPUs: all go online."""
     online = [f"write /sys/devices/system/cpu/cpu{cpu}/online 1" for cpu in range(1, cpus)]
-    return Start(built.vmlinuz, (*online, QUIET))
+    return Start(built.vmlinuz, (*online, QUIET), arch=built.arch)
 
 
 # What came of it.
@@ -164,7 +164,7 @@ def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
                 context: symbols.find(int(address, 16)).name
                 for context, address, _ in record["entries"]
             }
-            calls = {context for context, name in entries.items() if name.startswith(ARCH.calls)}
+            calls = {context for context, name in entries.items() if name.startswith(X86_64.calls)}
             region.called[record["cpu"]] = sum(
                 executed * times
                 for _, executed, context, times in record["counts"]
@@ -172,7 +172,7 @@ def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
             )
             # An I/O that ends on another CPU ends in an interrupt there.
             own[record["region"]] |= calls | {
-                context for context, name in entries.items() if name.startswith(ARCH.exceptions)
+                context for context, name in entries.items() if name.startswith(X86_64.exceptions)
             }
         if record["type"] == "access" and region and record["context"] in own[record["region"]]:
             access = _access(record)

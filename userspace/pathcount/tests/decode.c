@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Decode instructions of each kind, as the assembler encodes them. Prints a
- * line for each that x86_decode() takes for another kind.
+ * line for each that the decoder takes for another kind.
  */
 #include <stdint.h>
 #include <stdio.h>
 
-#include "x86.h"
+#include "insn.h"
 
 /* An instruction in the section "cases": its bytes, the kind, the text. */
 struct test_case {
@@ -95,7 +95,8 @@ int main(void)
 	    "lea __stop_cases(%%rip), %1" : "=&r" (test), "=r" (end));
 	failed = test == end;
 	for (; test < end; test++) {
-		x86_decode((const uint8_t *)test->bytes, test->len, 0, &insn);
+		arch_x86_64.decode((const uint8_t *)test->bytes, test->len, 0,
+				   &insn);
 		if (insn.kind == (enum insn_kind)test->kind)
 			continue;
 		printf("%s: kind %c, should be %c\n", test->text, insn.kind,
