@@ -91,14 +91,14 @@ class Apt:
     def __init__(self, cache: Cache, warn: Callable[[str], None], arch: Arch = X86_64) -> None:
         self._cache = cache
         self._warn = warn
-        self._arch = arch
+        self.arch = arch
         self._dir = cache.root / ("apt" if arch == X86_64 else f"apt-{arch.debian}")
         self._pool = self._dir / "archives"
         self._configured = False
 
     def of(self, arch: Arch) -> "Apt":
         """apt for the packages of another architecture."""
-        return self if arch == self._arch else Apt(self._cache, self._warn, arch)
+        return self if arch == self.arch else Apt(self._cache, self._warn, arch)
 
     # The lists of packages.
 
@@ -326,8 +326,8 @@ class Apt:
             f'Dir::Etc::main "{here}/parts/none";',
             f'Dir::Etc::parts "{here}/parts";',
             f'Dir::Log "{here}";',
-            f'APT::Architecture "{self._arch.debian}";',
-            f'APT::Architectures {{ "{self._arch.debian}"; }};',
+            f'APT::Architecture "{self.arch.debian}";',
+            f'APT::Architectures {{ "{self.arch.debian}"; }};',
             'APT::Get::List-Cleanup "false";',
             'APT::Sandbox::User "";',
             'Acquire::Languages "none";',

@@ -31,7 +31,8 @@ class Arch:
     option: str  # the configuration option that says that a kernel is of it
     options: tuple[str, ...]  # other options that must be built in
     syscall_prefix: str  # what the functions of system calls begin with
-    exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with
+    exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with; none
+    # if a table of vectors is entered
     calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other
 
     # Programs and packages.
@@ -40,6 +41,15 @@ class Arch:
     kbuild: str  # what make of a kernel is told
     loader: str  # the dynamic linker, as programs ask for it
 
+    def is_exception(self, address: int, function: str) -> bool:
+        """Whether an exception enters the kernel at *address* in *function*, or else an interrupt.
+        In a table of vectors, the first of each four is for exceptions."""
+        if self.exceptions:
+            return function.startswith(self.exceptions)
+        return address % _VECTORS == 0
+
+
+_VECTORS = 4 * 128
 
 X86_64 = Arch(
     name="x86_64",
@@ -91,3 +101,8 @@ AARCH64 = Arch(
 )
 
 ARCHES = (X86_64, AARCH64)
+
+
+def named(name: str) -> Arch:
+    """The architecture of that name."""
+    return next(arch for arch in ARCHES if arch.name == name)

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from iopath import figures, inline, longrun, pathcount, process, symbols
+from iopath.arch import named
 from iopath.cache import Cache, digest_file
 from iopath.jobs import Recorded
 from iopath.layers import Layers
@@ -99,13 +100,14 @@ class Counted:
 
     def _read(self) -> tuple[BootProfile, Symbols]:
         """What the plugin counted, and the functions of the kernel and the program."""
-        program = self.runs[0].rung.program or guest_program("ioloop")
+        lines = _unpack(self.entry / "counts.gz").splitlines()
+        arch = named(json.loads(lines[0])["target"])
+        program = self.runs[0].rung.program or guest_program("ioloop", arch)
         names = subprocess.run(
             [process.need("nm", "binutils"), program],
             capture_output=True, text=True, check=False,
         ).stdout  # fmt: skip
         functions = Symbols(_unpack(self.entry / "kallsyms.gz"), names)
-        lines = _unpack(self.entry / "counts.gz").splitlines()
         return BootProfile(lines, functions, self.layers), functions
 
 

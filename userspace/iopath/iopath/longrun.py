@@ -14,7 +14,6 @@ the work that is deferred by the start and the end of a program.
 from collections import defaultdict
 from typing import Any
 
-from iopath.arch import X86_64
 from iopath.errors import IopathError
 from iopath.layers import Layers
 from iopath.pathcount import BootProfile, Flat
@@ -84,7 +83,7 @@ class LongRuns:
     def _is_exception(self, context: int, region: Flat) -> bool:
         """Whether a context is that of an exception: a page fault is the task's own doing."""
         address = region.entries[context][0]
-        return self._symbols.find(address).name.startswith(X86_64.exceptions)
+        return self._found.arch.is_exception(address, self._symbols.find(address).name)
 
     def _ticks(self, region: Flat) -> int:
         """The interrupts of a region."""

@@ -155,8 +155,7 @@ class Session:
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
-        rungs = packages.equipped(settings.rungs, self.cache, self.apt)
-        runs, left_out = make_runs(replace(settings, rungs=rungs))
+        runs, left_out = make_runs(settings)
         if left_out:
             self.reporter.warn(
                 f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}"
@@ -166,8 +165,11 @@ class Session:
         kernels = [self.find(name) for name in names]
         arches = dict.fromkeys(kernel.arch for kernel in kernels)
         qemus = {arch: Qemu.find(arch) for arch in arches}
+        equipped = {arch: self._equipped(settings, arch) for arch in arches}
         if not settings.machine.exact:
-            return self._measure_time(names, kernels, runs, settings, qemus)
+            if foreign := next((arch for arch in arches if arch != X86_64), None):
+                raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
+            return self._measure_time(names, kernels, equipped[X86_64], settings, qemus)
         with (
             self.reporter.running(len(names) * settings.boots * len(guests(runs, settings))),
             tempfile.TemporaryDirectory(prefix="iopath-jobs-") as folder,
@@ -176,7 +178,7 @@ class Session:
         ):
             work = _Work(self, settings, qemus, executor or self.executor or local, Path(folder))
             measuring = [
-                pool.submit(work.measure, name, kernel, runs)
+                pool.submit(work.measure, name, kernel, equipped[kernel.arch])
                 for name, kernel in zip(names, kernels, strict=True)
             ]
             try:
@@ -213,6 +215,11 @@ class Session:
                 self.reporter.warn(f"{record.kernel.name}: {record.title}: {text}")
         return whole
 
+    def _equipped(self, settings: Settings, arch: Arch) -> list[Run]:
+        """The runs with the programs of packages that they need."""
+        rungs = packages.equipped(settings.rungs, self.cache, self.apt.of(arch))
+        return make_runs(replace(settings, rungs=rungs))[0]
+
     def _measure_time(
         self,
         names: Sequence[str],
@@ -224,8 +231,6 @@ class Session:
         """Measure time in guests that run on the processor itself, one after the other."""
         if settings.machine.accel == "kvm":
             kvm.need()
-            if foreign := next((arch for arch in qemus if arch != X86_64), None):
-                raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
         whole = host.result_of(survey.choose_cpu(None), [])
         whole["kernels"] = []
         with self.reporter.running(len(names)):

@@ -428,7 +428,10 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         help="kernel command line (default: '%(default)s')",
     )  # fmt: skip
     guest.add_argument(
-        "--cpu", default=default.cpu, metavar="MODEL", help="CPU as QEMU names it (default: max; of arm64, neoverse-n1)"
+        "--cpu",
+        default=default.cpu,
+        metavar="MODEL",
+        help="CPU as QEMU names it (default: max; of arm64, neoverse-n1)",
     )
     guest.add_argument(
         "--accel", choices=("tcg", "kvm"), default=default.accel,

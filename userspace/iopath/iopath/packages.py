@@ -10,18 +10,17 @@ from pathlib import Path
 
 from iopath import process
 from iopath.apt import Apt
+from iopath.arch import X86_64
 from iopath.build import unpack
 from iopath.cache import Cache
 from iopath.errors import IopathError
 from iopath.rung import Rung
 
 SUITE = "bookworm"  # the same programs on every kernel
-_LIBRARIES = "lib/x86_64-linux-gnu"
-_LOADER = "lib64/ld-linux-x86-64.so.2"
 
 
 def equipped(rungs: Sequence[Rung], cache: Cache, apt: Apt) -> list[Rung]:
-    """*rungs* with the files of the packages that they need."""
+    """*rungs* with the files of the packages that they need, of the architecture of *apt*."""
     wanted = dict.fromkeys(tool for rung in rungs for tool in rung.tools)
     found = {tool: files(cache, apt, *tool)[1] for tool in wanted}
 
@@ -47,27 +46,33 @@ def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[
             (root / link).symlink_to(f"usr/{link}")
         for deb in debs:
             unpack(apt.deb(deb), root)
-        for part in (_LIBRARIES, "lib64", "bin"):
-            (folder / "files" / part).mkdir(parents=True)
-        shutil.copyfile(root / _LIBRARIES / "ld-linux-x86-64.so.2", folder / "files" / _LOADER)
+        libraries = f"lib/{arch.triplet}"
+        for part in (libraries, str(Path(arch.loader).parent), "bin"):
+            (folder / "files" / part).mkdir(parents=True, exist_ok=True)
+        loader = root / libraries / Path(arch.loader).name
+        shutil.copyfile(loader, folder / "files" / arch.loader)
         for program in programs:
             places = [root / "usr" / part / program for part in ("bin", "sbin")]
             found = next((place for place in places if place.exists()), None)
             if found is None:
                 raise IopathError(f"the package {name} has no {program}")
             shutil.copyfile(found, folder / "files/bin" / program)
-            for library in _needed(root, found):
-                shutil.copyfile(library, folder / "files" / _LIBRARIES / library.name)
+            for library in _needed(root / libraries, found):
+                shutil.copyfile(library, folder / "files" / libraries / library.name)
         shutil.rmtree(root)
 
-    entry = cache.entry("programs", {"suite": SUITE, "package": name, "programs": programs}, make)
+    arch = apt.arch
+    inputs: dict[str, object] = {"suite": SUITE, "package": name, "programs": programs}
+    if arch != X86_64:
+        inputs["arch"] = arch.name
+    entry = cache.entry("programs", inputs, make)
     root = entry / "files"
     found = {str(path.relative_to(root)): path for path in sorted(root.rglob("*"))}
     version = (entry / "version").read_text()
     return version, {name: path for name, path in found.items() if path.is_file()}
 
 
-def _needed(root: Path, program: Path) -> list[Path]:
+def _needed(libraries: Path, program: Path) -> list[Path]:
     """All libraries that *program* is linked with, and those that they need."""
     known: dict[str, Path] = {}
     left = [program]
@@ -79,7 +84,7 @@ def _needed(root: Path, program: Path) -> list[Path]:
         for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
             if name in known:
                 continue
-            places = [root / _LIBRARIES / name, *(root / _LIBRARIES).glob(f"*/{name}")]
+            places = [libraries / name, *libraries.glob(f"*/{name}")]
             found = next((place for place in places if place.exists()), None)
             if found is None:
                 raise IopathError(f"no package that {program.name} depends on has {name}")

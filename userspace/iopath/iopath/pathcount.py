@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from iopath.arch import named
 from iopath.errors import IopathError
 from iopath.layers import Layers
 from iopath.profiles import COSTLY, STRING_BYTES
@@ -155,6 +156,8 @@ class BootProfile:
                     f"pathcount writes format {record['format']}, this iopath reads {FORMAT}:"
                     " build both from one source (make userspace)"
                 )
+            if kind == "pathcount":
+                self.arch = named(record["target"])
             if kind == "block":
                 self._add_block(record)
             elif kind == "region":

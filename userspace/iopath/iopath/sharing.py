@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import btf, memory
-from iopath.arch import X86_64
+from iopath.arch import X86_64, named
 from iopath.build import Built
 from iopath.cache import digest_file
 from iopath.errors import IopathError
@@ -152,8 +152,11 @@ def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
     """What the plugin counted, by region."""
     found: dict[int, _Region] = defaultdict(lambda: _Region({}, {}, {}, defaultdict(list)))
     own: dict[int, set[int]] = defaultdict(lambda: {_TASK})
+    arch = X86_64
     for line in lines:
         record = json.loads(line)
+        if record["type"] == "pathcount":
+            arch = named(record["target"])
         region = found[record["region"]] if "region" in record else None
         if record["type"] == "end" and record["errors"]:
             raise IopathError(f"pathcount: {'; '.join(record['errors'])}")
@@ -161,10 +164,12 @@ def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
             region.lengths[record["cpu"]] = record["lengths"]
             region.left_out[record["cpu"]] = record["left_out"]
             entries = {
-                context: symbols.find(int(address, 16)).name
+                context: (int(address, 16), symbols.find(int(address, 16)).name)
                 for context, address, _ in record["entries"]
             }
-            calls = {context for context, name in entries.items() if name.startswith(X86_64.calls)}
+            calls = {
+                context for context, (_, name) in entries.items() if name.startswith(arch.calls)
+            }
             region.called[record["cpu"]] = sum(
                 executed * times
                 for _, executed, context, times in record["counts"]
@@ -172,7 +177,7 @@ def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
             )
             # An I/O that ends on another CPU ends in an interrupt there.
             own[record["region"]] |= calls | {
-                context for context, name in entries.items() if name.startswith(X86_64.exceptions)
+                context for context, entry in entries.items() if arch.is_exception(*entry)
             }
         if record["type"] == "access" and region and record["context"] in own[record["region"]]:
             access = _access(record)
