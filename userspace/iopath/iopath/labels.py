@@ -15,6 +15,9 @@ _KINDS = ("compiler", *_GROUPS, "options of modules", "shims")  # what labels be
 
 def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
     """What differs between the kernels besides their code."""
+    arches = {kernel.name: kernel.arch for kernel in kernels}
+    if len(set(arches.values())) > 1:
+        yield "architecture: " + "; ".join(f"{name} {text}" for name, text in arches.items())
     compilers = {kernel.name: kernel.compiler for kernel in kernels}
     if len(set(compilers.values())) > 1:
         yield "compiler: " + "; ".join(f"{name} {text}" for name, text in compilers.items())

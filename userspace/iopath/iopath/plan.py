@@ -229,7 +229,9 @@ def plugin_options(runs: Sequence[Run], *, full: bool) -> str:
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     """What a guest is given to carry out *runs*, which one guest can."""
-    image = prepared(built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch))
+    image = prepared(
+        built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
+    )
     start, plan, files = image.start, image.plan, image.files
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()
