@@ -50,7 +50,7 @@ class Symbols:
         named += [
             (int(fields[0], 16), [*fields, "user"])
             for fields in map(str.split, program.splitlines())
-            if len(fields) == 3 and fields[1] in "tTwWi"
+            if len(fields) == 3 and fields[1] in "tTwWi" and not fields[2].startswith("$")
         ]
         named.sort(key=itemgetter(0))
         self._addresses = [address for address, _ in named]

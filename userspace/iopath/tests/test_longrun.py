@@ -47,7 +47,7 @@ def figures(long: dict[str, Any], drained: Rows, clock: int) -> dict[str, Any]:
     an empty loop, and 50 in a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
     lines = [
-        {"type": "pathcount", "format": FORMAT},
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}
