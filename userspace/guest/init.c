@@ -178,8 +178,9 @@ static size_t page_offset(const char *device, int number)
 	text = read_file(path, &len);
 	for (line = text; line && number--; line = strchr(line + 1, '\n'))
 		;
-	if (!line || sscanf(line, "%llx", &start) != 1)
+	if (!line)
 		die(path);
+	start = strtoull(line, NULL, 16);
 	free(text);
 	return start % sysconf(_SC_PAGESIZE);
 }
