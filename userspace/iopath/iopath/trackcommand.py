@@ -16,7 +16,7 @@ from iopath.trackfile import Config
 from iopath.trackindex import Step, opened
 from iopath.trackstore import Point
 
-_STEPS = 20  # in a text, the newest
+_STEPS = 50  # in a text, the newest
 _CHANGES = 5  # of a step
 _WIDTH = 72
 

@@ -19,10 +19,19 @@ from rich.console import Console
 from test_charts import STACKS, Stack, a_record, a_result
 from test_planted import commit, git, history
 
-from iopath import kcidb, kernelbuild, result, trackcommand, trackfile, tracksite, trackstore
+from iopath import (
+    kcidb,
+    kernelbuild,
+    result,
+    trackchart,
+    trackcommand,
+    trackfile,
+    tracksite,
+    trackstore,
+)
 from iopath.apt import Package
 from iopath.cache import Cache
-from iopath.errors import UsageError
+from iopath.errors import IopathError, UsageError
 from iopath.layers import Layers
 from iopath.measure import Session
 from iopath.progress import Reporter
@@ -159,6 +168,13 @@ def shift(record: dict[str, Any], by: float) -> None:
         record[name] += by
     for name in ("boots", "mean_boots", "with_deferred_boots"):
         record[name] = [boot + by for boot in record[name]]
+
+
+def debian_points(versions: Sequence[tuple[str, str]]) -> list[Point]:
+    return [
+        a_point(at, "debian", line=line, title=version, position=version, commit="")
+        for at, (line, version) in enumerate(versions)
+    ]
 
 
 def index_of(folder: Path) -> Index:
@@ -435,6 +451,26 @@ def test_kcidb(tmp_path: Path) -> None:
     assert found["checkouts"][0]["git_repository_branch"] == "for-next"
 
 
+def test_chart(tmp_path: Path) -> None:
+    """A panel for each rung, with reads and writes, and a line for each release of Debian."""
+    versions = [("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.117-1")]
+    keep(tmp_path, debian_points(versions), planted=2)
+    index, config_ = index_of(tmp_path), config(tmp_path)
+    figure = trackchart.chart(index, config_)
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.lines}
+    assert list(panels) == ["syscall", "dio.pread"]
+    drawn = [list(line.get_ydata()) for line in panels["dio.pread"].lines]
+    read = index.figures(debian_points(versions)[0])["dio.pread", "read", 4096][0]
+    assert drawn[:2] == [[read, read], [read + 5]]
+    assert [text.get_text() for text in panels["syscall"].get_xticklabels()] == [
+        "6.1.190", "6.1.192", "6.12.117",
+    ]  # fmt: skip
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(IopathError, match="no kernel was measured"):
+        trackchart.chart(index_of(empty), config_)
+
+
 # The site in a browser.
 
 MANY = 1000
@@ -462,11 +498,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     keep(folder, [a_point(number) for number in range(8)], planted=5)
     versions = [("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.117-1")]
-    debian = [
-        a_point(at, "debian", line=line, title=version, position=version, commit="")
-        for at, (line, version) in enumerate(versions)
-    ]
-    keep(folder, debian, planted=2)
+    keep(folder, debian_points(versions), planted=2)
     trackstore.write(folder, a_point(9, error="does not boot"), None)
     tracksite.write(folder, config(folder), index_of(folder))
     return folder
