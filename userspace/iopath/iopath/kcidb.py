@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from iopath import result
-from iopath.arch import X86_64
 from iopath.cache import digest_of
 from iopath.trackfile import Config, Watch
 from iopath.trackindex import Index
@@ -57,7 +56,7 @@ def _build(config: Config, point: Point) -> dict[str, Any]:
         "id": _id(config, point.watch, point.title, "build"),
         "checkout_id": _id(config, point.watch, point.title),
         "origin": config.origin,
-        "architecture": X86_64.name,
+        "architecture": point.arch,
         "status": "PASS",
     }
     if point.error:

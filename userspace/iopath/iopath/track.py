@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import apt, files, kernels, tracksite, trackstore
+from iopath.arch import X86_64
 from iopath.cache import digest_of, out_of_space
 from iopath.errors import IopathError, Unreachable, UsageError
 from iopath.kernelbuild import Recipe
@@ -192,10 +193,10 @@ class Tracker:
 
     def _releases(self, watch: Watch, asked: dict[str, Any]) -> Iterator[Wanted]:
         """Debian's kernels. Those of one release of Debian are a line: they have one compiler."""
-        known = self._session.debian_kernels()
         chosen: dict[str, DebianKernel] = {}
         for name in watch.kernels:
             spec = name.removeprefix("debian:")
+            known = self._session.debian_kernels(kernels.arch_of(spec))
             every = kernels.select_all(spec, known)
             if watch.releases != ALL:
                 try:
@@ -206,11 +207,13 @@ class Tracker:
                     every = every[-1:]
             chosen |= {kernel.release: kernel for kernel in every}
         for kernel in chosen.values():
-            flavour = f"-{kernel.flavour}" if kernel.flavour else ""
+            arch = "" if kernel.arch is X86_64 else kernel.arch.debian
+            flavour = "".join(f"-{word}" for word in (kernel.flavour, arch) if word)
             suite = kernel.suite.partition("-")[0]
             line = "testing" if kernel.suite in apt.UNRELEASED else suite
             point = Point(
                 watch.name, f"{line}{flavour}", f"{kernel.version}{flavour}", kernel.version,
                 f"{kernel.release}, {kernel.suite}", {**asked, "missing": kernel.missing},
+                arch=kernel.arch.name,
             )  # fmt: skip
             yield Wanted(point, f"debian:{kernel.release}")

@@ -17,6 +17,7 @@ from typing import Any
 from debian.debian_support import Version
 
 from iopath import files, result
+from iopath.arch import X86_64
 from iopath.errors import IopathError
 from iopath.kernelinfo import matters
 from iopath.result import ExactResult
@@ -44,6 +45,7 @@ class Point:
     asked: dict[str, Any]
     date: str = ""
     commit: str = ""
+    arch: str = X86_64.name
     error: str = ""
 
     @property
