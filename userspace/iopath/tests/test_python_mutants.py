@@ -143,6 +143,16 @@ MUTANTS = [
         "return round(4 * math.sqrt(variance)", "return round(0 * math.sqrt(variance)",
         "test_compare.py::test_the_noise_of_code_lines_is_what_their_layout_may_move",
     ),
+    Mutant(
+        "results of another QEMU are no step", "trackindex.py",
+        "step.differing = compare.incomparable(whole, parts)", "step.differing = []",
+        "test_track.py::test_measured_differently",
+    ),
+    Mutant(
+        "one boot gives no step without a difference", "trackindex.py",
+        "abs(found.difference) <= least and not found.moved", "False",
+        "test_track.py::test_few_boots_are_marked",
+    ),
 ]  # fmt: skip
 
 
