@@ -353,7 +353,7 @@ def test_arrangements_without_figures() -> None:
 
 
 def measured(iopath: Command, out: Path, *words: str) -> result.Result:
-    done = iopath.run("measure", *words, "--cpus", "2", "--op=read", "--json", out, timeout=1200)
+    done = iopath.run("measure", *words, "--cpus", "2", "--op=read", "--json", out, timeout=3600)
     assert done.returncode == 0, done.stderr
     result.parse(json.loads(out.read_text()))
     return result.load(out)
@@ -387,6 +387,23 @@ def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, coun
             assert sum(locked) == pytest.approx(2, abs=0.01)
         found.append([(line.arrangement, line.kind, line.where) for line in pread.sharing.lines])
     assert found[0] == found[1]
+
+
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "rungs", ["null", "syscall", "gen.*", "raw.*", "dio.*", "mq.*", "remote.*"]
+)
+@pytest.mark.parametrize(
+    "kernel", [f"debian:{name}" for name in ("5.10", "6.1", "6.12", "7.2", "7.3")]
+)
+def test_seeds(iopath: Command, tmp_path: Path, kernel: str, rungs: str) -> None:
+    """Guests with other seeds share the same lines, as often."""
+    words = (kernel, f"--rung={rungs}", "--op=write", "--boots=2", "--seed")
+    one, other = (measured(iopath, tmp_path / f"{seed}.json", *words, seed) for seed in ("1", "11"))
+    for before, after in zip(one.results, other.results, strict=True):
+        differ = list(sharing_changes.differing(before.sharing, after.sharing))
+        assert differ == [], before.title
 
 
 @guest
@@ -471,4 +488,3 @@ def test_freed_elsewhere(iopath: Command, tmp_path: Path, kernel: str, free: str
     assert [line for line in requests.sharing.lines if "blk_cpu_done of CPU" in line.where]
     fields = {row.at for line in requests.sharing.lines for row in line.writes}
     assert {"struct request.state", "struct request.bio"} <= fields, fields
-    assert "page" not in fields
