@@ -334,7 +334,13 @@ def run(
         *(["run leaks /bin/leaks"] if kernel.finds_leaks else []),
         *(coverage.commands() if coverage else []),
     ]
-    words = [TwoCpus.cmdline, *(["panic_on_warn=1"] if kernel.name != "kcsan" else [])]
+    words = [TwoCpus.cmdline]
+    if kernel.name != "kcsan":
+        words.append("panic_on_warn=1")
+    if kernel.finds_leaks:
+        # A CPU that goes offline frees what KASAN keeps of it, with a stack trace of each object
+        # and within RCU. In emulation that takes longer than the usual limit of 21 s.
+        words.append("rcupdate.rcu_cpu_stall_timeout=300")
     machine = TwoCpus(cmdline=" ".join(words), time_limit=time_limit)
     image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
     records, console, faults = boot(states, kernel, machine, image, log)
