@@ -255,8 +255,12 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
 def select_all(spec: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
     """Every kernel that "debian:*spec*" may stand for, oldest first, also those of which the mirror
     lacks a part. Raises UsageError if there is none."""
+    # The release 7.3-amd64 is also how the series 7.3 of this architecture may be named.
+    exact = [kernel for kernel in kernels if kernel.release == spec]
     series = _SERIES.match(spec)
-    if series:
+    if exact:
+        matching = exact
+    elif series:
         number = series.group(1)
         flavour = "-".join(filter(None, series.group(2, 4)))
         prefix = re.compile(re.escape(number) + r"(?![0-9])")

@@ -28,6 +28,7 @@ def kernels(recorded: list[Package]) -> list[DebianKernel]:
         ("7.2-rt", "7.2.12+deb13-rt-amd64", "trixie-backports"),
         ("7.2-cloud", "7.2.12+deb13-cloud-amd64", "trixie-backports"),
         ("7.3", "7.3.4+deb13-amd64", "trixie-backports"),
+        ("7.3-amd64", "7.3-amd64", "experimental"),
         ("7.2.11+deb13-amd64", "7.2.11+deb13-amd64", "trixie-backports"),
         ("7.2.11+deb13", "7.2.11+deb13-amd64", "trixie-backports"),
         ("7.2.11+deb13-rt", "7.2.11+deb13-rt-amd64", "trixie-backports"),
