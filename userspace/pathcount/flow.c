@@ -518,7 +518,8 @@ static void leave(uint64_t pc)
  */
 static void drop_dead_calls(uint64_t slot)
 {
-	while (top()->node->kind == NODE_CALL && top()->slot < slot &&
+	while (arch->stacked && top()->node->kind == NODE_CALL &&
+	       top()->slot < slot &&
 	       slot - top()->slot < STACK_SIZE)
 		now.stack->nr--;
 }

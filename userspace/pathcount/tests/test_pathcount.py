@@ -442,10 +442,11 @@ def check_end(output: Output, **counts: int) -> list[str]:
     return faults + differs("errors", len(output.end["errors"]), len(counts))
 
 
-def check_decoder(work: Path) -> list[str]:
+def check_decoder(work: Path, cases: str, decoder: str) -> list[str]:
     """The kinds of instructions, as the assembler encodes them."""
-    sources = [HERE / "decode.c", HERE.parent / "x86.c"]
-    build(["gcc", "-O2", "-Wall", "-Werror", f"-I{HERE.parent}", "-o", work / "decode", *sources])
+    sources = [HERE / cases, HERE.parent / decoder]
+    includes = [f"-I{HERE.parent}", f"-I{HERE.parents[2]}/kernel/include"]
+    build(["gcc", "-O2", "-Wall", "-Werror", *includes, "-o", work / "decode", *sources])
     done = subprocess.run([work / "decode"], text=True, stdout=subprocess.PIPE, check=False)
     return done.stdout.splitlines() or differs("status", done.returncode, 0)
 
@@ -604,7 +605,10 @@ def main() -> int:
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="pathcount-") as name:
         work = Path(name)
-        tap.check(check_decoder(work), "instructions are decoded")
+        x86 = check_decoder(work, "decode.c", "x86.c")
+        tap.check(x86, "instructions of x86-64 are decoded")
+        arm64 = check_decoder(work, "decode_arm64.c", "arm64.c")
+        tap.check(arm64, "instructions of arm64 are decoded")
         symbols = build_initrd(work)
         plugin = args.plugin
         if not plugin:
