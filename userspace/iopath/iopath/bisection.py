@@ -16,7 +16,7 @@ from iopath.apt import UNRELEASED
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.gitrepo import Repository, git
-from iopath.kernels import DebianKernel, select
+from iopath.kernels import DebianKernel, arch_of, select
 from iopath.measure import Session
 from iopath.plan import Settings
 from iopath.result import Result
@@ -30,6 +30,8 @@ def between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[Debian
     Only those of the same flavour, and of the same build for a suite ("+deb13") where both ends are
     of one: what differs should be the kernel, not its compiler.
     """
+    if arch_of(good) != arch_of(bad):
+        raise UsageError(f"{good} and {bad} are of different architectures")
     first, _ = select(good, kernels)
     last, _ = select(bad, kernels)
     if first.release == last.release:

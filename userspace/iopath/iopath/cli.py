@@ -41,10 +41,12 @@ from iopath import (
     terminal,
     trackcommand,
 )
+from iopath.arch import ARCHES
 from iopath.build import image_inputs
 from iopath.cache import Cache, cache_root
 from iopath.comparison import Comparison
 from iopath.errors import IopathError, Regressed, UsageError
+from iopath.kernels import arch_of
 from iopath.layers import Layers
 from iopath.machine import Machine
 from iopath.measure import Session
@@ -58,7 +60,8 @@ CANNOT_TELL = 125  # exit status: git bisect run skips the commit
 
 
 def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
-    kernels = session.debian_kernels(update=args.update)
+    arch = next(arch for arch in ARCHES if arch.debian == args.arch)
+    kernels = session.debian_kernels(arch, update=args.update)
     cached = {k.release for k in kernels if session.cache.path("image", image_inputs(k)).exists()}
     shown = [k for k in kernels if args.all or not k.missing]
     if args.json:
@@ -233,8 +236,9 @@ def _bisect(session: Session, args: argparse.Namespace, out: Console) -> None:
         ends = bisection.commits(search, repository, good, bad, session.cache, say)
     else:
         specs = [_debian_spec(name) for name in (args.good, args.bad)]
-        kernels = bisection.between(*specs, session.debian_kernels())
-        say(bisection.describe(kernels, session.debian_kernels()))
+        known = session.debian_kernels(arch_of(specs[0]))
+        kernels = bisection.between(*specs, known)
+        say(bisection.describe(kernels, known))
         ends = bisection.packages(search, kernels, say)
     whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
     comparison = compare.compare(whole, layers)

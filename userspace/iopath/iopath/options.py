@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from iopath import __version__, apt, host, kernelbuild, noise, prune
-from iopath.arch import X86_64
+from iopath.arch import ARCHES, X86_64
 from iopath.errors import did_you_mean
 from iopath.machine import Machine
 from iopath.rung import OPS
@@ -156,6 +156,8 @@ def parser() -> argparse.ArgumentParser:
     listing.add_argument(
         "--all", action="store_true", help="also list kernels that are incomplete on the mirror"
     )
+    names = [arch.debian for arch in ARCHES]
+    listing.add_argument("--arch", choices=names, default=names[0], help="default: %(default)s")
     listing.add_argument("--update", action="store_true", help="refresh the package lists")
     listing.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
 

@@ -60,10 +60,11 @@ def _read(folder: Path) -> list[Package]:
     return found
 
 
-def write_index(cache: Path, packages: Sequence[Package]) -> None:
+def write_index(cache: Path, packages: Sequence[Package], folder: str = "apt") -> None:
     """Make *packages* the package lists that a cache knows; they are fresh."""
-    (cache / "apt").mkdir(parents=True, exist_ok=True)
-    (cache / "apt/index.json").write_text(json.dumps([asdict(package) for package in packages]))
+    index = cache / folder / "index.json"
+    index.parent.mkdir(parents=True, exist_ok=True)
+    index.write_text(json.dumps([asdict(package) for package in packages]))
 
 
 class Command:
@@ -165,9 +166,10 @@ def empty(make_command: Callable[[Path], Command], tmp_path: Path) -> Command:
 
 
 @pytest.fixture
-def listed(empty: Command, recorded: list[Package]) -> Command:
+def listed(empty: Command, recorded: list[Package], recorded_arm64: list[Package]) -> Command:
     """iopath with the recorded lists, nothing else cached and no network."""
     write_index(empty.cache, recorded)
+    write_index(empty.cache, recorded_arm64, "apt-arm64")
     return empty
 
 
@@ -190,7 +192,11 @@ def build_into(session: Session, name: str, root: Path) -> None:
     built = build(session.find(name), session.cache, session.apt, lambda what, part: None)
     for entry in (built.vmlinuz.parent, built.modules["blknull"].parent):
         shutil.copytree(entry, root / entry.relative_to(session.cache.root), symlinks=True)
-    write_index(root, session.apt.packages())
+    for folder in ("apt", "apt-arm64"):
+        index = session.cache.root / folder / "index.json"
+        if index.exists():
+            (root / folder).mkdir(exist_ok=True)
+            shutil.copyfile(index, root / folder / "index.json")
 
 
 @pytest.fixture(scope="session")

@@ -517,6 +517,14 @@ def test_every_option_is_a_label() -> None:
     ) == ["options: PREEMPT_RT y/n", "other options: SLAB_FREELIST_HARDENED y/n"]
 
 
+def test_architectures_are_a_label() -> None:
+    rest: Any = dict.fromkeys(("release", "banner", "compiler", "cmdline", "clocksource"), "x")
+    rest |= {"modules": {}, "config": {}}
+    kernels = [Kernel(name="k0", **rest), Kernel(name="k1", arch="aarch64", **rest)]
+    assert list(labels(kernels)) == ["architecture: k0 x86_64; k1 aarch64"]
+    assert list(labels([kernels[1], kernels[1]])) == []
+
+
 def test_options_that_a_kernel_does_not_have() -> None:
     assert configured("CONFIG_NEW=y\n", "# CONFIG_OLD is not set\n") == [
         "options that some kernels lack: NEW y/-"

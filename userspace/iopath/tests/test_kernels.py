@@ -57,6 +57,11 @@ def test_select_arm64(recorded_arm64: list[Package], spec: str, release: str) ->
     assert "gcc-1" in kernel.depends
 
 
+def test_ends_of_a_search_are_of_one_architecture(kernels: list[DebianKernel]) -> None:
+    with pytest.raises(UsageError, match="are of different architectures"):
+        bisection.between("6.1", "7.2-arm64", kernels)
+
+
 def test_architecture_of_a_name() -> None:
     """Without one, it is this machine's."""
     for spec in ("6.1", "7.2-rt", "7.2.12+deb13-amd64", "6.1.0-0.deb11.52", "9.9"):
