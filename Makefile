@@ -21,7 +21,7 @@ help:
 	@echo 'What one I/O costs in the Linux kernel above the driver.'
 	@echo
 	@echo '  make measure    boot kernels and count instructions per I/O'
-	@echo '                    KERNELS="debian:6.1 debian:7.2"  which'
+	@echo '                    KERNELS="debian:6.1 debian:7.2-arm64"  which'
 	@echo '                    ARGS="--bs 64k --json out.json"  options of iopath measure'
 	@echo '  make check      run the tests that are quick'
 	@echo '                    T=biogen_io KERNEL=debian:6.12  one of them, on one kernel'
@@ -37,7 +37,7 @@ help:
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
-measure: setup-measure userspace
+measure: setup-$(if $(findstring arm64,$(KERNELS)),arm64,measure) userspace
 	@$(BUILD)/bin/iopath measure $(KERNELS) $(ARGS)
 
 .PHONY: modules
@@ -45,7 +45,9 @@ modules:
 	@test -d '$(KDIR)' || { echo 'KDIR=$(KDIR): no such kernel build tree; install its headers or set KDIR' >&2; exit 2; }
 	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' modules
 
-# Programs. The guest's have no C library to lean on, so they are static.
+# Programs. The guest's have no C library to lean on, so they are static. Those for guests of arm64
+# are built if there is a compiler.
+ARM64 := aarch64-linux-gnu
 
 .PHONY: userspace
 userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
@@ -56,6 +58,9 @@ guest-programs: setup-userspace
 	@$(MAKE) -s -C userspace/guest O='$(BUILD)/guest'
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
 	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
+	@! command -v $(ARM64)-gcc >/dev/null || { \
+		$(MAKE) -s -C userspace/guest O='$(BUILD)/guest/aarch64' CC=$(ARM64)-gcc && \
+		$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest/aarch64' STATIC=1 VERSION='$(VERSION)' CC=$(ARM64)-gcc; }
 
 # The Python part lives in an environment of its own.
 $(BUILD)/bin/iopath: $(VENV)/.complete
@@ -70,8 +75,8 @@ $(VENV)/.complete: userspace/iopath/pyproject.toml | setup-measure
 		--editable 'userspace/iopath[test]'
 	@touch $@
 
-.PHONY: setup-userspace setup-measure setup-check setup-deb
-setup-userspace setup-measure setup-check setup-deb: setup-%:
+.PHONY: setup-userspace setup-measure setup-arm64 setup-check setup-deb
+setup-userspace setup-measure setup-arm64 setup-check setup-deb: setup-%:
 	@userspace/setup.sh $*
 
 .PHONY: check check-debug check-faults
@@ -125,6 +130,8 @@ install: guest-programs install-programs
 	done
 	install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/init $(BUILD)/guest/ioloop
 	install -m 644 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/pathcount.so
+	! test -d $(BUILD)/guest/aarch64 || install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest/aarch64' \
+		$(BUILD)/guest/aarch64/init $(BUILD)/guest/aarch64/ioloop
 	ln -sf ../lib/iopath/launch '$(DESTDIR)$(PREFIX)/bin/iopath'
 
 .PHONY: install-dkms

@@ -3,13 +3,14 @@
 # Make sure that the distribution's packages are there which a job needs: as
 # root install what is missing, otherwise print the command that does.
 #
-#	setup.sh userspace | measure | check | deb | package
+#	setup.sh userspace | measure | arm64 | check | deb | package
 set -eu
 
 build="gcc libc6-dev make"
 measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
-check="$measure bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
+arm64="$measure qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+check="$arm64 bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
 	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace systemd
 	valgrind"
 deb="$build debhelper dh-dkms dpkg-dev python3"
@@ -17,11 +18,12 @@ deb="$build debhelper dh-dkms dpkg-dev python3"
 case ${1-} in
 userspace) wanted=$build ;;
 measure) wanted=$measure ;;
+arm64) wanted=$arm64 ;;
 check) wanted=$check ;;
 deb) wanted=$deb ;;
 package) wanted="$deb e2fsprogs lintian mmdebstrap qemu-system-x86" ;;
 *)
-	echo "usage: setup.sh userspace | measure | check | deb | package" >&2
+	echo "usage: setup.sh userspace | measure | arm64 | check | deb | package" >&2
 	exit 2
 	;;
 esac

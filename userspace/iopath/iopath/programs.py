@@ -33,6 +33,8 @@ def _programs(arch: Arch) -> Path:
     root = source_root()
     parts = ("guest", "ioloop", "pathcount") if arch == X86_64 else ("guest", "ioloop")
     folders = [root / "userspace" / part for part in parts]
+    if not folders[0].is_dir():
+        raise IopathError(f"this iopath was built without the programs for guests of {arch.name}")
     sources = [
         path
         for folder in (*folders, root / "kernel" / "include")
