@@ -50,7 +50,8 @@ def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[
         for part in (libraries, str(Path(arch.loader).parent), "bin"):
             (folder / "files" / part).mkdir(parents=True, exist_ok=True)
         loader = root / libraries / Path(arch.loader).name
-        shutil.copyfile(loader, folder / "files" / arch.loader)
+        if loader.is_file():  # programs may be static
+            shutil.copyfile(loader, folder / "files" / arch.loader)
         for program in programs:
             places = [root / "usr" / part / program for part in ("bin", "sbin")]
             found = next((place for place in places if place.exists()), None)
