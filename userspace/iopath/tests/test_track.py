@@ -645,6 +645,28 @@ kernels = ["debian:6.1", "debian:7.2"]
 
 
 @pytest.mark.guest
+def test_commits_that_do_not_build(session: Session, history: Path, tmp_path: Path) -> None:
+    """Each is kept with the reason and passed over; it is tried again when that is asked for."""
+    start = git(history, "rev-list", "--max-parents=0", "HEAD")
+    text = FILE.replace("linux@v6.12..for-next", f"{history}@{start}..HEAD") + "every = 3\n"
+
+    def failed(*, again: bool = False) -> list[Point]:
+        tracker = a_tracker(session, tmp_path, text)
+        return tracker.run(again=again).failed
+
+    found = failed()
+    assert [point.detail for point in found] == ["commit 6", "commit 3", "commit 0"]
+    assert all("cannot be configured" in point.error for point in found)
+    assert [read_error(tmp_path / "site", point) for point in found] == [p.error for p in found]
+    assert failed() == []
+    assert failed(again=True) == found
+
+
+def read_error(folder: Path, point: Point) -> str:
+    return trackstore.read(folder / point.path)[0].error
+
+
+@pytest.mark.guest
 def test_two_kernels(session: Session, tmp_path: Path, make_command: Any) -> None:  # noqa: ANN401
     """Two kernels are measured and compared; a run that is killed goes on; a second run starts
     nothing and says nothing."""
