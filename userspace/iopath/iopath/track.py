@@ -6,6 +6,7 @@ on where it was. What is shown is made from these files alone (trackindex.py, tr
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,7 +123,7 @@ class Tracker:
                     point = one.point
                     if isinstance(measured, IopathError):
                         text = str(measured).removeprefix(f"{one.name}: ")
-                        point = replace(point, error=text.partition(" (log: ")[0])
+                        point = replace(point, error=re.split(r" \(log: | \[IP: ", text)[0])
                         self._session.reporter.warn(f"{point.title}: {point.error}")
                         before = known.get(point.path)
                         if before and not before.error:
