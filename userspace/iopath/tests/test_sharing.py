@@ -391,15 +391,11 @@ def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, coun
 
 @guest
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "rungs", ["null", "syscall", "gen.*", "raw.*", "dio.*", "mq.*", "remote.*"]
-)
-@pytest.mark.parametrize(
-    "kernel", [f"debian:{name}" for name in ("5.10", "6.1", "6.12", "7.2", "7.3")]
-)
+@pytest.mark.parametrize("rungs", ["syscall", "gen.*", "raw.*", "dio.*"])
+@pytest.mark.parametrize("kernel", ["5.10", "6.1", "6.12", "7.2", "7.3"])
 def test_seeds(iopath: Command, tmp_path: Path, kernel: str, rungs: str) -> None:
     """Guests with other seeds share the same lines, as often."""
-    words = (kernel, f"--rung={rungs}", "--op=write", "--boots=2", "--seed")
+    words = (f"debian:{kernel}", f"--rung={rungs}", "--op=write", "--boots=2", "--seed")
     one, other = (measured(iopath, tmp_path / f"{seed}.json", *words, seed) for seed in ("1", "11"))
     for before, after in zip(one.results, other.results, strict=True):
         differ = list(sharing_changes.differing(before.sharing, after.sharing))
