@@ -61,6 +61,7 @@ selftests() {
 parts() {
 	selftests
 	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,states,host,rungs,jobs,sharing}.py "${pick[@]}"
+	part arm64 "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_arm64.py "${pick[@]}"
 	part stacked "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_stacked.py "${pick[@]}"
 	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{planted,git,cluster,track}.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
