@@ -23,7 +23,8 @@ from cases import cases
 from linux_source import LinuxSource, compiler
 from two_cpus import START, TwoCpus
 
-from iopath import process
+from iopath import packages, process
+from iopath.arch import X86_64, Arch
 from iopath.build import build
 from iopath.cache import Cache, digest_file
 from iopath.guest import GuestError, Image, Record, Start
@@ -31,6 +32,7 @@ from iopath.kernels import Tree
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.modules import uncompressed
+from iopath.programs import cross_compiler
 from iopath.sources import source_digest, source_root
 from iopath.states import States
 
@@ -119,6 +121,7 @@ class Kernel:
     own: dict[str, Path]
     tree: Path | None = None  # where it was built, if it is one that looks for faults
     instrumented: Path | None = None  # where the modules were built, with gcov's notes
+    arch: Arch = X86_64
 
     @property
     def finds_leaks(self) -> bool:
@@ -156,12 +159,14 @@ def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource
         session.find(f"debian:{name}"), session.cache, session.apt, lambda what, part: None
     )
     own = find_modules(built.own_modules) if built.own_modules else {}
-    return Kernel(name, source.unpacked(built.vmlinuz), built.modules, own)
+    vmlinuz = source.unpacked(built.vmlinuz) if built.arch == X86_64 else built.vmlinuz
+    return Kernel(name, vmlinuz, built.modules, own, arch=built.arch)
 
 
 @pytest.fixture(scope="module")
-def programs(source: LinuxSource, session: Session) -> dict[str, bytes]:
+def programs(source: LinuxSource, session: Session, kernel: Kernel) -> dict[str, bytes]:
     """Every program of the selftests, by name."""
+    cross = cross_compiler(kernel.arch)
     files = [
         path
         for pattern in ("selftests/*/*.[ch]", "selftests/*/Makefile", "kernel/include/**/*.h")
@@ -172,6 +177,7 @@ def programs(source: LinuxSource, session: Session) -> dict[str, bytes]:
         "files": {str(path.relative_to(source_root())): digest_file(path) for path in files},
         "kselftest": str(kselftest),
         "compiler": compiler(),
+        "for": kernel.arch.name,
     }
 
     def make(folder: Path) -> None:
@@ -179,13 +185,17 @@ def programs(source: LinuxSource, session: Session) -> dict[str, bytes]:
         for makefile in sorted(SELFTESTS.glob("*/Makefile")):
             done = subprocess.run(
                 [process.need("make", "make"), "-s", "-C", makefile.parent,
-                 f"KSELFTEST={kselftest}", f"OUTPUT={folder}/bin"],
+                 f"KSELFTEST={kselftest}", f"OUTPUT={folder}/bin", f"CC={cross}"],
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
     built = session.cache.entry("selftests", inputs, make) / "bin"
-    shell = Path(process.need("busybox", "busybox-static"))
+    if kernel.arch == X86_64:
+        shell = Path(process.need("busybox", "busybox-static"))
+    else:
+        apt = session.apt.of(kernel.arch)
+        shell = packages.files(session.cache, apt, "busybox-static", "busybox")[1]["bin/busybox"]
     paths = [*built.iterdir(), *SELFTESTS.glob("*/*.sh")]
     return {path.name: path.read_bytes() for path in paths} | {"sh": shell.read_bytes()}
 
@@ -289,7 +299,7 @@ def boot(
     for _ in range(3):
         faults = []
         try:
-            records, _ = states.run(Qemu.find(), machine, image, log)
+            records, _ = states.run(Qemu.find(machine.arch), machine, image, log)
         except GuestError as error:
             records = error.records
             faults.append(str(error))
@@ -341,8 +351,8 @@ def run(
         # A CPU that goes offline frees what KASAN keeps of it, with a stack trace of each object
         # and within RCU. In emulation that takes longer than the usual limit of 21 s.
         words.append("rcupdate.rcu_cpu_stall_timeout=300")
-    machine = TwoCpus(cmdline=" ".join(words), time_limit=time_limit)
-    image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
+    machine = TwoCpus(cmdline=" ".join(words), time_limit=time_limit).on(kernel.arch)
+    image = Image(Start(kernel.vmlinuz, (START,), arch=kernel.arch), plan, files)
     records, console, faults = boot(states, kernel, machine, image, log)
     faults += verdict(kernel, name, records, console)
     if coverage and not faults:

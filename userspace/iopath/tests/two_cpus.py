@@ -8,8 +8,9 @@ kernel crashes or, with kprobes, repeats it for ever. A kernel changes most of i
 starts. So it starts with one CPU, and START puts the other CPU online.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from iopath.arch import X86_64, Arch
 from iopath.machine import Machine
 
 START = "write /sys/devices/system/cpu/cpu1/online 1"
@@ -27,6 +28,13 @@ class TwoCpus(Machine):
     # Freed pages are poisoned, so a program that reads one sees no zeroes.
     cmdline: str = "mitigations=off oops=panic page_poison=1 maxcpus=1 tsc=unstable"
     time_limit: int = 3600
+
+    def on(self, arch: Arch) -> "TwoCpus":
+        """The same for a kernel of an architecture, with a CPU that it has."""
+        if arch == X86_64:
+            return self
+        cmdline = self.cmdline.replace(" tsc=unstable", "")
+        return replace(self, arch=arch, cpu="", cmdline=cmdline)
 
     def processors(self) -> list[str]:
         return ["-accel", "tcg,thread=multi", "-smp", "2,sockets=2"]
