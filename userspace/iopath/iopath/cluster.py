@@ -13,6 +13,7 @@ import json
 import logging
 import statistics
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
@@ -76,6 +77,8 @@ class Cluster(Executor):
             self._client.close()
             raise IopathError(f"--scheduler {address}: it has no worker") from error
         self._threads = ThreadPoolExecutor(_THREADS)
+        self._lock = threading.Lock()
+        self._images: dict[str, Any] = {}  # what workers were sent, by the kernel's digest
 
     def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
         """Have a worker run a job. Nothing but jobs.run is known there."""
@@ -106,26 +109,36 @@ class Cluster(Executor):
         self, job: Job, inputs: dict[str, Any], workers: Sequence[str] | None = None
     ) -> tuple[str, Recorded]:
         """Have any of *workers* run the job: its address, and what it recorded."""
-        image = job.image.start.vmlinuz.read_bytes()
         for _ in range(_TRIES):
-            future = None
+            future = data = None
             try:
-                data = self._client.scatter(image, hash=True)
+                data = self._image(inputs["vmlinuz"], job)
                 future = self._client.submit(
                     run_sealed, job, inputs, data, pure=False, retries=0, workers=workers
                 )
-                while True:
-                    try:
-                        return future.result(timeout=_POLL)
-                    except TimeoutError:
-                        self._check(job)
+                ended = threading.Event()
+                future.add_done_callback(lambda _, ended=ended: ended.set())
+                while not ended.wait(_POLL):
+                    self._check(job)
+                return future.result()
             except (CancelledError, self._killed, OSError):
                 # The worker is lost, or what only it had; or the scheduler.
                 self._check(job)
+                with self._lock:
+                    if self._images.get(inputs["vmlinuz"]) is data:
+                        del self._images[inputs["vmlinuz"]]
             finally:
                 if future is not None:
                     future.cancel()
         raise Unreachable(f"the workers of {self._address} died {_TRIES} times with this job")
+
+    def _image(self, digest: str, job: Job) -> Any:  # noqa: ANN401
+        """The kernel of a job, which is sent once; workers pass it on to each other."""
+        with self._lock:
+            if digest not in self._images:
+                image = job.image.start.vmlinuz.read_bytes()
+                self._images[digest] = self._client.scatter(image, hash=False)
+            return self._images[digest]
 
     def _check(self, job: Job) -> None:
         """Complain if the scheduler is lost, or nobody waits for the job any more."""

@@ -21,6 +21,7 @@ from iopath.build import build
 from iopath.cache import Cache
 from iopath.cluster import Cluster, run_sealed
 from iopath.errors import IopathError, UsageError
+from iopath.guest import Image, Start
 from iopath.jobs import Job, Recorded
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
@@ -195,6 +196,71 @@ def test_who_counts(ready: Command, processes: Processes, tmp_path: Path) -> Non
     finally:
         everyone.shutdown()
         session.cache.release()
+
+
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.system-monitor.interval": "60s",
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "workers", "seconds"),
+    [(200, 10, 0.1), pytest.param(10000, 100, 1.0, marks=pytest.mark.long)],
+)
+def test_many_jobs(
+    number: int, workers: int, seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that only sleep, on workers that are threads: all arrive, in at most three times the
+    time that the workers need, and the kernel is sent once."""
+    import dask
+    import distributed
+
+    from iopath import jobs
+
+    def sleep(*_: object) -> tuple[str, Recorded]:
+        time.sleep(seconds)
+        return distributed.get_worker().address, Recorded({}, b"", b"", ())
+
+    kernel, progress = tmp_path / "vmlinuz", tmp_path / "progress"
+    kernel.write_bytes(bytes(12 << 20))
+    progress.touch()
+
+    class Sleeping(Job):
+        """A job that is told from others by its number."""
+
+        def inputs(self) -> dict[str, str]:
+            return {"number": self.options, "vmlinuz": "one"}
+
+    start = Start(kernel)
+    made = [
+        Sleeping(
+            Qemu("", "", ""), Machine(), Image(start, [], {}), kernel, str(at), "", tmp_path,
+            progress,
+        )
+        for at in range(number)
+    ]  # fmt: skip
+    monkeypatch.setattr(cluster, "run_sealed", sleep)
+    with (
+        dask.config.set(QUIET),
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=":0",
+            silence_logs=50,
+        ) as local,
+    ):  # fmt: skip
+        everyone = Cluster(local.scheduler_address)
+        try:
+            begin = time.monotonic()
+            waiting = [everyone.submit(jobs.run, job) for job in made]
+            assert all(job.result(600).texts == {} for job in waiting)
+            took = time.monotonic() - begin
+            assert len(everyone._images) == 1
+        finally:
+            everyone.shutdown()
+    ideal = number * (1 + 1 / cluster.CHECKED) * seconds / workers
+    print(f"{number} jobs took {took:.1f} s, {ideal:.1f} if nothing but the workers took time")
+    assert took < 3 * ideal + 2
 
 
 def test_bad_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
