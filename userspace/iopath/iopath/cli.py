@@ -278,7 +278,7 @@ def _features(session: Session, args: argparse.Namespace, out: Console) -> None:
     settings = Settings([], ops=args.op or (), machine=machine, boots=args.boots, profile=True)
     layers = Layers()
     with ThreadPoolExecutor(guest.cpu_count()) as executor:
-        run = features.Features(session, base, settings, executor, layers)
+        run = features.Features(session, base, settings, session.executor or executor, layers)
         costs = [cost for kernel in args.kernels for cost in run.measure(kernel, chosen, args.rung)]
     if args.json:
         output.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")

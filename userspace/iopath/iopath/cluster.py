@@ -33,7 +33,9 @@ CHECKED = 100  # one job in so many is done a second time
 _WAIT = 30  # seconds until there must be a worker
 _POLL = 0.5  # seconds between two looks at whether a job is still wanted
 _TRIES = 5  # how often a job is submitted if workers are lost
-_THREADS = 1024  # jobs that are waited for at a time
+# Jobs that the scheduler has at a time: some for each thread of a worker, so that none is idle. With
+# many more it is busy moving them from worker to worker.
+_EACH, _FEWEST = 2, 64
 
 # What is said of a worker whose digest of a part of a job is another one.
 _PARTS = {
@@ -76,7 +78,8 @@ class Cluster(Executor):
         except TimeoutError as error:
             self._client.close()
             raise IopathError(f"--scheduler {address}: it has no worker") from error
-        self._threads = ThreadPoolExecutor(_THREADS)
+        threads = sum(worker["nthreads"] for worker in self._workers().values())
+        self._threads = ThreadPoolExecutor(max(_FEWEST, _EACH * threads))
         self._lock = threading.Lock()
         self._images: dict[str, Any] = {}  # what workers were sent, by the kernel's digest
 
@@ -151,8 +154,8 @@ class Cluster(Executor):
         if not job.progress.exists():
             raise process.Stopped
 
-    def _workers(self) -> list[str]:
-        return list(self._client.scheduler_info(n_workers=-1)["workers"])
+    def _workers(self) -> dict[str, Any]:
+        return self._client.scheduler_info(n_workers=-1)["workers"]
 
 
 def run_sealed(job: Job, inputs: dict[str, Any], image: bytes) -> tuple[str, Recorded]:

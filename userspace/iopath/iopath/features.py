@@ -30,6 +30,7 @@ from iopath.symbols import plain
 SCHEMA = 1  # of the file of --json
 NOTHING = "nothing"  # the feature that changes nothing: it must cost nothing
 _SIDE_BY_SIDE = 4  # features that are prepared or read while guests run
+_ON_A_CLUSTER = 64  # the same, where the guests run on other machines
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,7 @@ class Features:
         self._base = base
         self._settings = settings
         self._executor = executor
+        self._side_by_side = _ON_A_CLUSTER if session.executor else _SIDE_BY_SIDE
         self._layers = layers
 
     def measure(self, kernel: str, features: Sequence[Feature], rungs: Sequence[str]) -> list[Cost]:
@@ -281,7 +283,7 @@ class Features:
         needed = dict.fromkeys((pair, feature.ios) for feature, pair in jobs)
         with (
             self._reporter.running(len(needed) + len(jobs)),
-            ThreadPoolExecutor(_SIDE_BY_SIDE) as pool,
+            ThreadPoolExecutor(self._side_by_side) as pool,
         ):
             try:
                 running = {

@@ -228,9 +228,8 @@ def parser() -> argparse.ArgumentParser:
 
     tracking = commands.add_parser("track", help="measure new kernels and commits, as a web site")
     _add_track(tracking)
-    _add_features(
-        commands.add_parser("features", help="what each feature of a kernel costs an I/O")
-    )
+    pricing = commands.add_parser("features", help="what each feature of a kernel costs an I/O")
+    _add_features(pricing)
 
     running = commands.add_parser("run", help="run rungs on this machine, with ioloop's report")
     tracing = commands.add_parser("trace", help="show the path of one I/O on this machine")
@@ -255,7 +254,7 @@ def parser() -> argparse.ArgumentParser:
         _add_recipe(command)
     for command in (measuring, profiling, comparing, following):
         _add_range(command)
-    for command in (measuring, profiling, comparing, bisecting, following, tracking):
+    for command in (measuring, profiling, comparing, bisecting, following, tracking, pricing):
         _add_scheduler(command)
     for name in ("json", "markdown"):
         following.add_argument(f"--{name}", metavar="FILE", type=Path, help=FILES[name])

@@ -131,6 +131,19 @@ def test_a_worker_dies(ready: Command, processes: Processes, tmp_path: Path, boo
 
 
 @guest
+@pytest.mark.long
+def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
+    """What a feature costs is the same."""
+    words = ["features", KERNEL, "--feature", "rotational", "--feature", "iostats", "--boots", "1"]
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    assert ready.run(*words, "--json", here).returncode == 0
+    shutil.rmtree(ready.cache / "result")
+    done = ready.run(*words, "--json", there, "--scheduler", processes.address())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(here.read_text()) == json.loads(there.read_text())
+
+
+@guest
 def test_the_scheduler_dies(ready: Command, processes: Processes, tmp_path: Path) -> None:
     """One line says so. What has arrived is kept."""
     command = measure(
