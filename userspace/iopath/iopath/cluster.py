@@ -33,8 +33,7 @@ CHECKED = 100  # one job in so many is done a second time
 _WAIT = 30  # seconds until there must be a worker
 _POLL = 0.5  # seconds between two looks at whether a job is still wanted
 _TRIES = 5  # how often a job is submitted if workers are lost
-# Jobs that the scheduler has at a time: some for each thread of a worker, so that none is idle. More
-# would have to be moved from worker to worker.
+# Jobs that the scheduler has at a time: some for each thread of a worker, so that none is idle.
 _EACH, _FEWEST = 2, 64
 
 # What is said of a worker whose digest of a part of a job is another one.
