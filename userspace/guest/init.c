@@ -68,6 +68,11 @@
 #include "steps.h"
 
 #define IVSHMEM_ID	"0x1af41110"	/* PCI vendor and device */
+#ifdef __aarch64__
+#define CHANNEL_BAR	"resource2_wc"	/* takes accesses of any alignment */
+#else
+#define CHANNEL_BAR	"resource2"	/* the other needs CONFIG_X86_PAT */
+#endif
 #define PVPANIC_ID	"0x1b360011"
 #define PVPANIC_STOP	1
 #define OUTPUT		"/output"	/* a running program's stdout */
@@ -244,8 +249,7 @@ static void *map_device(const char *id, const char *resource, size_t *size)
 
 static void open_channel(void)
 {
-	/* On arm64, only this mapping takes accesses of any alignment. */
-	channel = map_device(IVSHMEM_ID, "resource2_wc", &channel_size);
+	channel = map_device(IVSHMEM_ID, CHANNEL_BAR, &channel_size);
 	/* A fork would copy thousands of page table entries. */
 	if (madvise(channel, channel_size, MADV_DONTFORK))
 		die("the channel");

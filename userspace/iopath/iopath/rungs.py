@@ -186,7 +186,8 @@ _LADDER = (
 _REQUESTS = tuple(
     Rung(
         f"{family}.{name}", f"{about}, {driver}", options, batch, target, modules=modules,
-        round_ios=None if batch == 100 else 2 * _WORD, alone=family.startswith("remote"),
+        round_ios=None if batch == 100 else 2 * _WORD,
+        alone=batch == 100 or family.startswith("remote"),
     )
     for family, driver, target, modules in (
         ("mq", "blknull in mode mq", _MQ_DEVICE, (_BLKNULL,)),

@@ -21,6 +21,7 @@ from linux_source import BUILD, LinuxSource
 from test_charts import a_record, a_result
 
 from iopath import bisection, compare, comparison, kernels, process, result, rungs, sharing
+from iopath.arch import X86_64
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.layers import Layers
@@ -338,7 +339,7 @@ def test_damaged_tree(
 
 def make_tree(folder: Path) -> Path:
     """What a built tree is recognised by."""
-    options = [f"CONFIG_{name}=y" for name in kernels.NEEDED]
+    options = [f"CONFIG_{name}=y" for name in (X86_64.option, *X86_64.options, *kernels.NEEDED)]
     for name, text in {
         IMAGE: "",
         "include/config/kernel.release": "6.12.0\n",

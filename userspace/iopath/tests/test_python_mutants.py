@@ -115,7 +115,7 @@ MUTANTS = [
     ),
     Mutant(
         "rounds with an interrupt do not count", "figures.py",
-        'if part["interrupts"] == 0]', 'if part["interrupts"] != 7]',
+        'part["interrupts"] == 0) for', 'part["interrupts"] != 7) for',
         "test_result.py::test_median_of_calm_rounds",
     ),
     Mutant(
@@ -130,7 +130,7 @@ MUTANTS = [
     ),
     Mutant(
         "timer ticks are subtracted", "longrun.py",
-        "_add(later, self._tick, -self._ticks(region))", "pass",
+        "ios - self._ticks(region))", "ios)",
         "test_longrun.py::test_ticks_and_sleeps_of_an_idle_guest_are_subtracted",
     ),
     Mutant(
