@@ -33,6 +33,11 @@ pytestmark = pytest.mark.guest
 
 KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
 
+# Up to 6.1 this one sleeps until kblockd has written. Then the scheduler brings its load averages
+# up to date when 1,024 ns have passed, so that the figure depends on when the round begins.
+SLEEPING = {("6.1", "mq.pread write"), ("5.10", "mq.pread write")}
+SLEEPING_NOISE = 0.1  # instructions per I/O
+
 
 @pytest.fixture(scope="module")
 def built(request: pytest.FixtureRequest, session: Session) -> Built:
@@ -63,6 +68,21 @@ def figures_of(texts: dict[str, str], runs: Sequence[Run]) -> dict[str, float]:
     return found
 
 
+def sleeps(built: Built, title: str) -> bool:
+    return (".".join(built.release.split(".")[:2]), title) in SLEEPING
+
+
+def different(
+    built: Built, wanted: dict[str, float], found: dict[str, float], noise: float = 0
+) -> dict[str, tuple[float, float]]:
+    """The figures that differ by more than *noise*; those of a rung that sleeps may a little."""
+    return {
+        title: (wanted[title], count)
+        for title, count in found.items()
+        if abs(count - wanted[title]) > (SLEEPING_NOISE if sleeps(built, title) else noise)
+    }
+
+
 @pytest.mark.parametrize("built", cases(KERNELS, quick=[KERNEL]), indirect=True, scope="module")
 def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None:
     """Every figure and every profile of a resumed guest is the same, to the last digit, as of one
@@ -84,9 +104,10 @@ def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None
         profiles.append({run.title: found.region(run.region, run.ios) for run in runs})
     texts.append(texts_of(guest.run(qemu, settings.machine, image, log, state=state)[0]))
     booted, resumed, without = (figures_of(one, runs) for one in texts)
-    assert booted == resumed == without
+    assert different(built, booted, resumed) == different(built, booted, without) == {}
     booted, resumed = profiles
-    assert {title for title in booted if booted[title] != resumed[title]} == set()
+    differ = {title for title in booted if booted[title] != resumed[title]}
+    assert {title for title in differ if not sleeps(built, title)} == set()
     assert all(profile["kernel"] > 0 for title, profile in booted.items() if title != "null")
 
 
@@ -150,13 +171,7 @@ def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> 
     )
     others += [figures(states, built, replace(ladder, rungs=[rung]), log) for rung in single]
     assert others[0].keys() == wanted.keys()
-    differ = {
-        title: (wanted[title], count)
-        for found in others
-        for title, count in found.items()
-        if abs(count - wanted[title]) > 0.01
-    }
-    assert differ == {}
+    assert [different(built, wanted, found, noise=0.01) for found in others] == [{}] * len(others)
 
 
 SHORT = ("--rung", "syscall", "--cmdline", FAST_START)
