@@ -30,8 +30,8 @@ _TOOLS = (
 # The parts of a kernel's own modules that a guest may need: folders, or modules that lie beside
 # others. A list of those that are built in lies beside the modules.
 _MODULES = (
-    "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs", "fs/configfs", "fs/ext4",
-    "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
+    "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs", "fs/configfs", "fs/exportfs",
+    "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
 )  # fmt: skip
 BUILT_IN = "modules.builtin"
 

@@ -59,7 +59,9 @@ class SharedLine:
 
 @dataclass(kw_only=True)
 class Sharing:
-    """A rung on several CPUs at the same time."""
+    """A rung on several CPUs at the same time, and the lines that they share: in all boots, or in
+    some, as the layout of memory puts them together."""
 
     arrangements: list[Arrangement]
     lines: list[SharedLine]
+    in_some_boots: list[SharedLine] | None = None

@@ -225,22 +225,20 @@ def found(
 
 
 def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str, Any]:
-    """What a record has of a run: its arrangements, and the lines that are shared in each. Of
-    several boots, the lines are those that all have: the layout of memory may put others
-    together."""
+    """What a record has of a run: its arrangements, and the lines that are shared in each, in all
+    boots or, since the layout of memory put them together, in some."""
     regions = [region for region in _regions_of(run) if region in boots[0]]
     regions = [region for region in regions if not any("failed" in boot[region] for boot in boots)]
-    names = [
-        {_name(line) for region in regions for line in boot[region]["lines"]} for boot in boots
+    named = [
+        {_name(line): line for region in regions for line in boot[region]["lines"]}
+        for boot in boots
     ]
+    every = {name: line for found in named[::-1] for name, line in found.items()}
+    in_all = [name for name in named[0] if all(name in found for found in named)]
     return {
         "arrangements": [boots[0][region]["arrangement"] for region in regions],
-        "lines": [
-            line
-            for region in regions
-            for line in boots[0][region]["lines"]
-            if all(_name(line) in found for found in names)
-        ],
+        "lines": [every.pop(name) for name in in_all],
+        "in_some_boots": list(every.values()),
     }
 
 

@@ -68,7 +68,8 @@ def differing(
     before: Sharing, after: Sharing
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
     """The lines that differ, each as it is before and after, in the arrangements that both have.
-    Whether small objects of different CPUs lie in one line is a matter of the layout of memory."""
+    Whether small objects of different CPUs lie in one line is a matter of the layout of memory, as
+    is whether a line that the other side has in some boots is shared."""
     names = [{part.name for part in side.arrangements} for side in (before, after)]
     sides = [
         {
@@ -78,6 +79,11 @@ def differing(
         }
         for side in (before, after)
     ]
+    for side, other in zip(sides, (after, before), strict=True):
+        for line in other.in_some_boots or ():
+            key = line.arrangement, line.where
+            if key in side and side[key].kind == line.kind:
+                del side[key]
     renamed = _renamed(*sides)
     for key in {**sides[0], **sides[1]}:
         if key in renamed.values():

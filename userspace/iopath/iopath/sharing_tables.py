@@ -29,6 +29,8 @@ def show(result: Result, console: Console) -> None:
         parts = [heading, _arrangements(record, record.sharing)]
         if record.sharing.lines:
             parts += [Text(), _lines(("", line) for line in record.sharing.lines)]
+        if few := len(record.sharing.in_some_boots or ()):
+            parts.append(Text(f"\nin some boots only, by the layout of memory: {few} more"))
         console.print(Group(*parts), crop=False, overflow="ignore")
 
 

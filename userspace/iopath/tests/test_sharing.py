@@ -309,6 +309,16 @@ def test_lines_of_neighbours() -> None:
         assert sharing_changes.changes(compared(before, after)) == []
 
 
+def test_lines_that_the_other_kernel_has_in_some_boots() -> None:
+    """They are no difference, unless they are of another kind."""
+    whole = compared([a_line("a"), a_line("b")], [a_line("a")])
+    assert [change.what for change in sharing_changes.changes(whole)] == ["gone"]
+    _, after = whole.results
+    for kind, expected in (("false", ["gone"]), ("true", [])):
+        after.sharing.in_some_boots = [replace(whole.results[0].sharing.lines[1], kind=kind)]
+        assert [change.what for change in sharing_changes.changes(whole)] == expected
+
+
 @pytest.mark.parametrize(
     ("places", "neighbours"),
     [
@@ -329,13 +339,15 @@ def test_neighbours(places: list[tuple[int, int, str, int]], neighbours: bool) -
 
 
 def test_lines_that_one_boot_has() -> None:
-    """They are left out: the layout of memory put them together."""
+    """The layout of memory put them together: they are told apart."""
     part = {"arrangement": {"name": "files"}, "lines": [a_line("a"), a_line("b")]}
-    other = {"arrangement": {"name": "files"}, "lines": [a_line("b")]}
+    other = {"arrangement": {"name": "files"}, "lines": [a_line("b"), a_line("c")]}
     run = runs("dio.pread")[1].run
     region = str(runs("dio.pread")[1].region)
     boots = [{region: part}, {region: other}]
-    assert [line["where"] for line in sharing.merged(boots, run)["lines"]] == ["b"]
+    found = sharing.merged(boots, run)
+    assert [line["where"] for line in found["lines"]] == ["b"]
+    assert sorted(line["where"] for line in found["in_some_boots"]) == ["a", "c"]
     assert sharing.failures(boots, run) == []
 
 
@@ -348,7 +360,8 @@ def test_arrangements_without_figures() -> None:
     other = one | {threads: {"failed": "CPU 1 waited"}}
     for boots in ([one, other], [other, one], [other, other]):
         found = sharing.merged(boots, run)
-        assert found == {"arrangements": [{"name": "files"}], "lines": parts[0]["lines"]}
+        assert found["arrangements"] == [{"name": "files"}]
+        assert (found["lines"], found["in_some_boots"]) == (parts[0]["lines"], [])
         assert sharing.failures(boots, run) == ["CPU 1 waited"]
 
 
