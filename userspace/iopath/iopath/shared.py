@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The types of what CPUs share."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 NEIGHBOURS = "neighbours"  # the place of a line that has objects of different CPUs
+
+
+def most(accesses: Iterable[tuple[int, float]]) -> float:
+    """The sum of the accesses of a CPU, of the one that has most."""
+    counts: dict[int, float] = {}
+    for cpu, times in accesses:
+        counts[cpu] = counts.get(cpu, 0) + times
+    return max(counts.values(), default=0)
 
 
 @dataclass(kw_only=True)
@@ -34,7 +43,8 @@ class LineAccess:
 
 @dataclass(kw_only=True)
 class SharedLine:
-    """A cache line that a CPU writes and another touches."""
+    """A cache line that a CPU writes and another touches. Its reads or writes per I/O differ by
+    *spread* between boots."""
 
     arrangement: str
     where: str
@@ -43,13 +53,11 @@ class SharedLine:
     lines: int
     reads: list[LineAccess]
     writes: list[LineAccess]
+    spread: float | None = None
 
     def per_io(self, accesses: list[LineAccess]) -> float:
         """How often *accesses* happen per I/O, on the CPU that has most of them."""
-        counts: dict[int, float] = {}
-        for access in accesses:
-            counts[access.cpu] = counts.get(access.cpu, 0) + access.per_io
-        return max(counts.values(), default=0)
+        return most((access.cpu, access.per_io) for access in accesses)
 
     @property
     def locked(self) -> list[LineAccess]:

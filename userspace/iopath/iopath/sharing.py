@@ -24,7 +24,7 @@ from iopath.guest import KALLSYMS, QUIET, Image, Start
 from iopath.memory import Memory, Place
 from iopath.plan import FACTS, Run, Settings, prepared
 from iopath.rungs import on_each
-from iopath.shared import NEIGHBOURS
+from iopath.shared import NEIGHBOURS, most
 from iopath.symbols import KERNEL, Symbols
 
 # What the CPUs share: nothing but the kernel; the device; the open file of it and the process.
@@ -235,11 +235,22 @@ def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str,
     ]
     every = {name: line for found in named[::-1] for name, line in found.items()}
     in_all = [name for name in named[0] if all(name in found for found in named)]
+    for name in in_all:
+        every[name]["spread"] = _spread([found[name] for found in named])
     return {
         "arrangements": [boots[0][region]["arrangement"] for region in regions],
         "lines": [every.pop(name) for name in in_all],
         "in_some_boots": list(every.values()),
     }
+
+
+def _spread(lines: Sequence[dict[str, Any]]) -> float:
+    """How much the reads or writes per I/O of a line differ between boots."""
+    counts = [
+        [most((row["cpu"], row["per_io"]) for row in line[name]) for line in lines]
+        for name in ("reads", "writes")
+    ]
+    return round(max(max(found) - min(found) for found in counts), 4)
 
 
 def failures(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> list[str]:

@@ -14,6 +14,7 @@ from iopath.shared import NEIGHBOURS, SharedLine, Sharing
 
 _LEAST = 0.05  # accesses per I/O
 _EACH = 1.0  # accesses per I/O of a line that each I/O touches
+_NOISE = 3  # times as much as boots of a kernel differ, kernels must
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def differing(
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
     """The lines that differ, each as it is before and after, in the arrangements that both have.
     Whether small objects of different CPUs lie in one line is a matter of the layout of memory, as
-    is whether a line that the other side has in some boots is shared."""
+    is whether a line that the other side has in some boots is shared. Where counts depend on the
+    turns of the CPUs, the boots of a side differ. There, lines that few I/Os touch are left out."""
     names = [{part.name for part in side.arrangements} for side in (before, after)]
     sides = [
         {
@@ -84,17 +86,37 @@ def differing(
             key = line.arrangement, line.where
             if key in side and side[key].kind == line.kind:
                 del side[key]
+    noise = _noise(*sides)
+    for side in sides:
+        for key, line in list(side.items()):
+            if noise[line.arrangement] and _total(line) < _EACH:
+                del side[key]
     renamed = _renamed(*sides)
     for key in {**sides[0], **sides[1]}:
         if key in renamed.values():
             continue
         one, other = sides[0].get(key), sides[1].get(renamed.get(key, key))
-        same = one and other and one.kind == other.kind and _counts(one, other)
+        same = one and other and one.kind == other.kind and _counts(one, other, noise[key[0]])
         if not same or key in renamed:
             yield one, other
 
 
 _Lines = dict[tuple[str, str], SharedLine]
+
+
+def _noise(*sides: _Lines) -> dict[str, float]:
+    """By arrangement, what part of a line's counts kernels must differ by: more than the boots of
+    a kernel do on any line that each I/O touches."""
+    found: dict[str, float] = defaultdict(float)
+    for line in (line for side in sides for line in side.values()):
+        if _total(line) >= _EACH and (line.spread or 0) >= _LEAST:
+            part = _NOISE * (line.spread or 0) / _total(line)
+            found[line.arrangement] = max(found[line.arrangement], part)
+    return found
+
+
+def _total(line: SharedLine) -> float:
+    return max(line.per_io(line.reads), line.per_io(line.writes))
 
 
 def _renamed(before: _Lines, after: _Lines) -> dict[tuple[str, str], tuple[str, str]]:
@@ -122,10 +144,11 @@ def _by_structure(lines: _Lines) -> dict[tuple[str, str], list[tuple[str, str]]]
     return found
 
 
-def _counts(one: SharedLine, other: SharedLine) -> bool:
-    """Whether two lines are touched equally often."""
+def _counts(one: SharedLine, other: SharedLine, noise: float) -> bool:
+    """Whether two lines are touched equally often, but for *noise*, a part of either."""
+    limit = max(_LEAST, noise * max(_total(one), _total(other)))
     pairs = [(one.reads, other.reads), (one.writes, other.writes), (one.locked, other.locked)]
-    return all(abs(one.per_io(a) - other.per_io(b)) < _LEAST for a, b in pairs)
+    return all(abs(one.per_io(a) - other.per_io(b)) < limit for a, b in pairs)
 
 
 def regressions(whole: Result, limits: Sequence[Limit], fail_above: float | None) -> list[str]:

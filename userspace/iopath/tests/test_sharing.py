@@ -319,6 +319,20 @@ def test_lines_that_the_other_kernel_has_in_some_boots() -> None:
         assert [change.what for change in sharing_changes.changes(whole)] == expected
 
 
+def test_counts_that_depend_on_the_turns_of_cpus() -> None:
+    """Where the boots of a kernel differ, kernels have to differ by more; and a line that few I/Os
+    touch says nothing."""
+    noisy = a_line("n", 10.0) | {"spread": 0.5}
+    before = [noisy, a_line("a", 20.0), a_line("b", 0.3)]
+    whole = compared(before, [noisy, a_line("a", 22.9)])
+    assert sharing_changes.changes(whole) == []
+    whole = compared(before, [noisy, a_line("a", 23.6), a_line("c", 1.2)])
+    assert [change.where for change in sharing_changes.changes(whole)] == ["a", "c"]
+    calm = [noisy | {"spread": 0.01}, *before[1:]]
+    whole = compared(calm, [calm[0], a_line("a", 20.1)])
+    assert [change.where for change in sharing_changes.changes(whole)] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("places", "neighbours"),
     [
@@ -348,6 +362,8 @@ def test_lines_that_one_boot_has() -> None:
     found = sharing.merged(boots, run)
     assert [line["where"] for line in found["lines"]] == ["b"]
     assert sorted(line["where"] for line in found["in_some_boots"]) == ["a", "c"]
+    boots = [{region: part | {"lines": [a_line("b", count)]}} for count in (2.5, 2.0, 2.25)]
+    assert [line["spread"] for line in sharing.merged(boots, run)["lines"]] == [0.5]
     assert sharing.failures(boots, run) == []
 
 
