@@ -46,8 +46,8 @@ BOOTS = {
 _RARE = 2.0
 
 # A mean, which is of the program's task alone, is below the median if interrupts or other tasks do
-# a part of each I/O. What they execute is among the deferred work, nearly all of it.
-_OTHERS = 0.9
+# a part of each I/O. Then what the mean lacks is the deferred work, within this part of it.
+_OTHERS = 0.1
 
 # The spread of rounds rose if it is more than _JUMP_TIMES the old one and _JUMP.
 _JUMP, _JUMP_TIMES = 5.0, 3
@@ -103,7 +103,7 @@ def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str
     later = (record.with_deferred or record.mean) - record.mean
     if abs(above) <= max(_RARE, _spread(record.mean_boots)):
         pass
-    elif above < 0 and later >= -_OTHERS * above:
+    elif above < 0 and abs(above + later) <= -_OTHERS * above:
         found.append(
             f"interrupts and other tasks execute {-above:,.2f} of the"
             f" {record.instructions_per_io:,.2f} instructions per I/O"
