@@ -27,6 +27,11 @@ class Arrangement:
     rounds_left_out: list[int]
     command: list[str]
 
+    @property
+    def calls_cpus(self) -> bool:
+        """Whether I/Os end by a call of another CPU."""
+        return any(self.called_per_io or ())
+
 
 @dataclass(kw_only=True)
 class LineAccess:

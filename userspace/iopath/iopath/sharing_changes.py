@@ -14,7 +14,10 @@ from iopath.shared import NEIGHBOURS, SharedLine, Sharing
 
 _LEAST = 0.05  # accesses per I/O
 _EACH = 1.0  # accesses per I/O of a line that each I/O touches
-_NOISE = 3  # times as much as boots of a kernel differ, kernels must
+
+# Where CPUs call each other, kernels must differ by this part of a line's counts, and by so many
+# times the part by which boots of a kernel differ.
+_CALLED_SHARE, _NOISE = 0.1, 3
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ def differing(
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
     """The lines that differ, each as it is before and after, in the arrangements that both have.
     Whether small objects of different CPUs lie in one line is a matter of the layout of memory, as
-    is whether a line that the other side has in some boots is shared. Where counts depend on the
-    turns of the CPUs, the boots of a side differ. There, lines that few I/Os touch are left out."""
+    is whether a line that the other side has in some boots is shared. Where CPUs call each other,
+    their turns decide which lines of a structure they share, how, and how often."""
     names = [{part.name for part in side.arrangements} for side in (before, after)]
     sides = [
         {
@@ -86,17 +89,17 @@ def differing(
             key = line.arrangement, line.where
             if key in side and side[key].kind == line.kind:
                 del side[key]
-    noise = _noise(*sides)
-    for side in sides:
-        for key, line in list(side.items()):
-            if noise[line.arrangement] and _total(line) < _EACH:
-                del side[key]
+    calls = any(part.calls_cpus for side in (before, after) for part in side.arrangements)
+    noise = _noise(*sides) if calls else 0.0
     renamed = _renamed(*sides)
     for key in {**sides[0], **sides[1]}:
         if key in renamed.values():
             continue
         one, other = sides[0].get(key), sides[1].get(renamed.get(key, key))
-        same = one and other and one.kind == other.kind and _counts(one, other, noise[key[0]])
+        if one and other:
+            same = (calls or one.kind == other.kind) and _counts(one, other, noise)
+        else:
+            same = calls and not _is_new(one or other, before if other else after)
         if not same or key in renamed:
             yield one, other
 
@@ -104,15 +107,26 @@ def differing(
 _Lines = dict[tuple[str, str], SharedLine]
 
 
-def _noise(*sides: _Lines) -> dict[str, float]:
-    """By arrangement, what part of a line's counts kernels must differ by: more than the boots of
-    a kernel do on any line that each I/O touches."""
-    found: dict[str, float] = defaultdict(float)
-    for line in (line for side in sides for line in side.values()):
-        if _total(line) >= _EACH and (line.spread or 0) >= _LEAST:
-            part = _NOISE * (line.spread or 0) / _total(line)
-            found[line.arrangement] = max(found[line.arrangement], part)
-    return found
+def _noise(*sides: _Lines) -> float:
+    """Where CPUs call each other, what part of a line's counts kernels must differ by: more than
+    the boots of a kernel do on any line that each I/O touches."""
+    lines = [line for side in sides for line in side.values() if _total(line) >= _EACH]
+    parts = [(line.spread or 0) / _total(line) for line in lines]
+    return max(_CALLED_SHARE, _NOISE * max(parts, default=0))
+
+
+def _is_new(line: SharedLine, other: Sharing) -> bool:
+    """Whether each I/O touches a line, and the other side shares no line of its structures."""
+    known = {
+        name for one in (*other.lines, *(other.in_some_boots or ())) for name in _structures(one)
+    }
+    return _total(line) >= _EACH and not known & _structures(line)
+
+
+def _structures(line: SharedLine) -> set[str]:
+    """The structures that a line belongs to: "runqueues" of "runqueues of CPU 1{nr_running}"."""
+    parts = re.sub(r"{[^}]*}", "", line.where).split(", ")
+    return {re.split(r" of CPU |[.+\[]", part)[0] for part in parts}
 
 
 def _total(line: SharedLine) -> float:
@@ -145,8 +159,12 @@ def _by_structure(lines: _Lines) -> dict[tuple[str, str], list[tuple[str, str]]]
 
 
 def _counts(one: SharedLine, other: SharedLine, noise: float) -> bool:
-    """Whether two lines are touched equally often, but for *noise*, a part of either."""
-    limit = max(_LEAST, noise * max(_total(one), _total(other)))
+    """Whether two lines are touched equally often, but for *noise*, a part of either. Where there
+    is noise, lines that few I/Os touch say nothing."""
+    most = max(_total(one), _total(other))
+    if noise and most < _EACH:
+        return True
+    limit = max(_LEAST, noise * most)
     pairs = [(one.reads, other.reads), (one.writes, other.writes), (one.locked, other.locked)]
     return all(abs(one.per_io(a) - other.per_io(b)) < limit for a, b in pairs)
 

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Command
@@ -319,18 +320,24 @@ def test_lines_that_the_other_kernel_has_in_some_boots() -> None:
         assert [change.what for change in sharing_changes.changes(whole)] == expected
 
 
-def test_counts_that_depend_on_the_turns_of_cpus() -> None:
-    """Where the boots of a kernel differ, kernels have to differ by more; and a line that few I/Os
-    touch says nothing."""
+def test_calls_of_cpus() -> None:
+    """Where CPUs call each other, their turns decide what is shared: kernels differ if they do by
+    more than boots, and a line is new if it is of another structure that each I/O touches."""
+
+    def changes(before: list[Any], after: list[Any], called: float) -> list[str]:
+        whole = compared(before, after)
+        for record in whole.results:
+            record.sharing.arrangements[0].called_per_io = [called, called]
+        return [change.where for change in sharing_changes.changes(whole)]
+
     noisy = a_line("n", 10.0) | {"spread": 0.5}
-    before = [noisy, a_line("a", 20.0), a_line("b", 0.3)]
-    whole = compared(before, [noisy, a_line("a", 22.9)])
-    assert sharing_changes.changes(whole) == []
-    whole = compared(before, [noisy, a_line("a", 23.6), a_line("c", 1.2)])
-    assert [change.where for change in sharing_changes.changes(whole)] == ["a", "c"]
-    calm = [noisy | {"spread": 0.01}, *before[1:]]
-    whole = compared(calm, [calm[0], a_line("a", 20.1)])
-    assert [change.where for change in sharing_changes.changes(whole)] == ["a", "b"]
+    before = [noisy, a_line("a.x", 20.0), a_line("b", 0.3), a_line("r of CPU 0{x, y}", 2.0)]
+    false = a_line("a.x", 22.9, kind="false")
+    after = [noisy, false, a_line("a.y, z", 3.0), a_line("r of CPU 1.x", 2.0)]
+    assert changes(before, after, 300.0) == []
+    assert "a.x" in changes(before, after, 0.0)
+    after = [noisy, a_line("a.x", 23.6), a_line("c", 1.2), a_line("d", 0.9), before[3]]
+    assert changes(before, after, 300.0) == ["a.x", "c"]
 
 
 @pytest.mark.parametrize(
