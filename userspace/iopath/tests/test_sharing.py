@@ -427,7 +427,9 @@ def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, coun
 
 @guest
 @pytest.mark.long
-@pytest.mark.parametrize("rungs", ["syscall", "gen.*", "raw.*", "dio.*"])
+@pytest.mark.parametrize(
+    "rungs", ["syscall", "gen.*", "raw.*", "dio.*", "buf.pread", "mq.*", "remote.*"]
+)
 @pytest.mark.parametrize("kernel", ["5.10", "6.1", "6.12", "7.2", "7.3"])
 def test_seeds(iopath: Command, tmp_path: Path, kernel: str, rungs: str) -> None:
     """Guests with other seeds share the same lines, as often."""
