@@ -4,6 +4,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_CALLED = 100  # instructions per I/O of a CPU that is called for I/Os
+
 NEIGHBOURS = "neighbours"  # the place of a line that has objects of different CPUs
 
 
@@ -29,8 +31,8 @@ class Arrangement:
 
     @property
     def calls_cpus(self) -> bool:
-        """Whether I/Os end by a call of another CPU."""
-        return any(self.called_per_io or ())
+        """Whether I/Os end by a call of another CPU, and not only tasks are woken now and then."""
+        return any(called >= _CALLED for called in self.called_per_io or ())
 
 
 @dataclass(kw_only=True)
