@@ -37,6 +37,8 @@ _ROUNDS = 12
 _REGION = 12  # bits of a run's number; the number of its arrangement is above
 _STACK = 14  # bits of an address within a stack
 _OWN = 0.9  # of the accesses to a stack are at least those of the CPU whose stack it is
+_NOBODY = -1
+_FRAMES = 50  # instructions that access a stack, at least
 _TASK = 0  # the plugin's context of the task that does the I/O
 
 
@@ -282,6 +284,8 @@ def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory
         kind = kind_of(accesses)
         if kind:
             owner = owners.get(accesses[0].at >> _STACK)
+            if owner == _NOBODY:
+                continue
             if owner is None:
                 line = _line(kind, accesses, region, ios, symbols, ram)
             else:
@@ -315,17 +319,23 @@ def _times(line: dict[str, Any]) -> float:
 
 
 def _stacks(region: _Region, ram: Memory) -> dict[int, int]:
-    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs."""
+    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. Nobody
+    owns one that tasks of several CPUs had one after the other: they all do the same there."""
     times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    code: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for accesses in region.accesses.values():
         if ram.place(accesses[0].at, accesses[0].physical).kind == "vmalloc":
             for access in accesses:
                 times[access.at >> _STACK][access.cpu] += access.times
+                code[access.at >> _STACK][access.cpu].add(access.pc)
     found = {}
     for at, by_cpu in times.items():
         owner = max(by_cpu, key=by_cpu.__getitem__)
+        same = set.intersection(*code[at].values())
         if by_cpu[owner] >= _OWN * sum(by_cpu.values()):
             found[at] = owner
+        elif len(same) >= max(_FRAMES, _OWN * len(set.union(*code[at].values()))):
+            found[at] = _NOBODY
     return found
 
 

@@ -359,6 +359,31 @@ def test_neighbours(places: list[tuple[int, int, str, int]], neighbours: bool) -
     assert sharing.are_neighbours(found) == neighbours
 
 
+class Vmalloc:
+    """The memory of a guest that has nothing but stacks."""
+
+    def place(self, _at: int, _physical: int) -> Place:
+        return Place("vmalloc", "stack or vmalloc", 0)
+
+
+def test_owners_of_stacks() -> None:
+    """A stack is that of the CPU with nearly all accesses. Nobody owns it if tasks of both CPUs had
+    it one after the other, which the same code shows."""
+
+    def owners(*times: int, code: int) -> dict[int, int]:
+        accesses = [
+            replace(access(cpu, 1, store=True), pc=KERNEL + pc, times=count, at=0)
+            for cpu, count in enumerate(times)
+            for pc in range(code if cpu else 60)
+        ]
+        return sharing._stacks(sharing._Region({}, {}, {}, {0: accesses}), Vmalloc())
+
+    assert owners(100, 5, code=60) == {0: 0}
+    assert owners(5, 100, code=60) == {0: 1}
+    assert owners(100, 90, code=60) == {0: sharing._NOBODY}
+    assert owners(100, 90, code=40) == {}
+
+
 def test_lines_that_one_boot_has() -> None:
     """The layout of memory put them together: they are told apart."""
     part = {"arrangement": {"name": "files"}, "lines": [a_line("a"), a_line("b")]}
