@@ -20,6 +20,7 @@ from iopath.programs import cross_compiler
 from iopath.sources import copy_sources, source_digest
 
 Step = Callable[[str, float], None]  # what is being done, and how much of it is (0 to 1)
+Entry = tuple[str, dict[str, object]]  # the kind of a cache entry, and the inputs it is known by
 
 # What a kernel's build system runs, besides the compiler that the headers depend on.
 _TOOLS = (
@@ -78,10 +79,16 @@ def build(kernel: DebianKernel | Tree, cache: Cache, apt: Apt, step: Step) -> Bu
 # Kernels from Debian's packages.
 
 
-def image_inputs(kernel: DebianKernel) -> dict[str, object]:
-    """What the cache knows the image of *kernel* by."""
+def image_entry(kernel: DebianKernel) -> Entry:
+    """The cache entry of the image of *kernel*."""
     parts = module_parts(kernel.arch)
-    return {"packages": kernel.image, "modules": parts, "recipe": _RECIPE}
+    return "image", {"packages": kernel.image, "modules": parts, "recipe": _RECIPE}
+
+
+def entries(kernel: DebianKernel) -> tuple[Entry, Entry]:
+    """The cache entries that a prepared kernel consists of: its image, and our modules."""
+    built_for = {"release": kernel.release, "headers": kernel.headers, "suite": kernel.suite}
+    return image_entry(kernel), modules_entry(built_for)
 
 
 def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Built:
@@ -101,12 +108,12 @@ def _build_debian(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> B
             unpack(deb, unpacked, only=patterns)
         _keep_image(kernel.release, unpacked, folder)
 
-    image = cache.entry("image", image_inputs(kernel), make_image)
-    modules = modules_entry(
-        cache,
-        {"release": kernel.release, "headers": kernel.headers, "suite": kernel.suite},
-        lambda folder: _build_in_root(folder, kernel, cache, apt, step),
-    )
+    def make_modules(folder: Path) -> None:
+        _build_in_root(folder, kernel, cache, apt, step)
+
+    for_image, for_modules = entries(kernel)
+    image = cache.entry(*for_image, make_image)
+    modules = cache.entry(*for_modules, make_modules)
     return built(
         kernel.release, kernel.version, f"Debian {kernel.suite}", image, modules,
         modules / "config", kernel.arch,
@@ -328,7 +335,7 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
         if _tree_inputs(tree) != inputs:
             raise IopathError(f"tree:{tree.path} has changed meanwhile: wait until it is built")
 
-    modules = modules_entry(cache, {"tree": inputs}, make)
+    modules = cache.entry(*modules_entry({"tree": inputs}), make)
     return built(release, "", f"tree {tree.path}", modules, modules, arch=tree.arch)
 
 
@@ -388,21 +395,16 @@ def _headers_digest(tree: Tree) -> str:
 # The modules of this project.
 
 
-def modules_entry(cache: Cache, inputs: dict[str, object], make: Callable[[Path], None]) -> Path:
-    """The entry for the modules, which *make* builds in a folder with their sources in src."""
-
-    def make_all(folder: Path) -> None:
-        copy_sources(folder / "src")
-        make(folder)
-
-    return cache.entry(
-        "modules", {**inputs, "source": source_digest(), "recipe": _RECIPE}, make_all
-    )
+def modules_entry(inputs: dict[str, object]) -> Entry:
+    """The cache entry of the modules that are built for *inputs*."""
+    return "modules", {**inputs, "source": source_digest(), "recipe": _RECIPE}
 
 
 def make_modules(folder: Path, command: Sequence[str | Path], source: str, release: str) -> None:
-    """Build folder/src with *command* (make of a kernel, perhaps in a sandbox); keep the modules
-    and the log. *source* is where folder/src is for that command."""
+    """Copy the modules' sources to folder/src and build them with *command* (make of a kernel,
+    perhaps in a sandbox); keep the modules and the log. *source* is where folder/src is for that
+    command."""
+    copy_sources(folder / "src")
     log = folder / "build.log"
     jobs = f"-j{os.cpu_count() or 1}"
     if process.run([*command, jobs, f"M={source}", "W=1", "modules"], output=log):

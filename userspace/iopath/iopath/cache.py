@@ -58,6 +58,11 @@ def digest_of(inputs: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
+def entry_name(inputs: Mapping[str, Any]) -> str:
+    """The name of the folder of the entry for *inputs*."""
+    return digest_of(inputs)[:32]
+
+
 @contextmanager
 def out_of_space(what: str) -> Iterator[None]:
     """Turn the errors of a full, read-only or unwritable disk into one line that names *what*."""
@@ -118,7 +123,7 @@ class Cache:
 
     def path(self, kind: str, inputs: Mapping[str, Any]) -> Path:
         """Where the entry for *inputs* is, or would be."""
-        return self.root / kind / digest_of(inputs)[:32]
+        return self.root / kind / entry_name(inputs)
 
     def _find(self, kind: str, inputs: Mapping[str, Any], *, warn: bool) -> Path | None:
         """The whole and undamaged entry for *inputs*, if there is one."""

@@ -42,7 +42,7 @@ from iopath import (
     trackcommand,
 )
 from iopath.arch import ARCHES
-from iopath.build import image_inputs
+from iopath.build import image_entry
 from iopath.cache import Cache, cache_root
 from iopath.comparison import Comparison
 from iopath.errors import IopathError, Regressed, UsageError
@@ -62,7 +62,7 @@ CANNOT_TELL = 125  # exit status: git bisect run skips the commit
 def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
     arch = next(arch for arch in ARCHES if arch.debian == args.arch)
     kernels = session.debian_kernels(arch, update=args.update)
-    cached = {k.release for k in kernels if session.cache.path("image", image_inputs(k)).exists()}
+    cached = {k.release for k in kernels if session.cache.path(*image_entry(k)).exists()}
     shown = [k for k in kernels if args.all or not k.missing]
     if args.json:
         listed = [vars(k) | {"cached": k.release in cached} for k in shown]

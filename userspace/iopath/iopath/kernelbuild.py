@@ -20,8 +20,8 @@ from typing import ClassVar
 from iopath import build, gitrepo, process
 from iopath.apt import Apt
 from iopath.arch import X86_64, Arch
-from iopath.build import Built, Step
-from iopath.cache import Cache, digest_file
+from iopath.build import Built, Entry, Step
+from iopath.cache import Cache, digest_file, entry_name
 from iopath.errors import IopathError, UsageError
 from iopath.gitrepo import Repository
 from iopath.kernels import NEEDED
@@ -132,20 +132,32 @@ def _essential(needed: Sequence[str]) -> str:
     )  # fmt: skip
 
 
-def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built:
-    """The kernel, with the project's modules. Raises IopathError if it does not build."""
-    recipe = kernel.recipe
+def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
+    """The root file system in which *kernel* is built."""
     step("preparing the compiler", 0.0)
-    at = build.root("compiler", _TOOLS, {"for": _TOOLS}, recipe.suite, cache, apt, step)
+    return build.root("compiler", _TOOLS, {"for": _TOOLS}, kernel.recipe.suite, cache, apt, step)
+
+
+def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
+    """The cache entries that a prepared kernel consists of, if it is built in the root file system
+    *at*: its image, and our modules."""
     inputs: dict[str, object] = {
         "tree": kernel.repository.git("rev-parse", f"{kernel.commit}^{{tree}}"),
-        "base": recipe.base,
-        "fragment": recipe.fragment,
+        "base": kernel.recipe.base,
+        "fragment": kernel.recipe.fragment,
         "packages": digest_file(at / "packages"),
         "variables": _VARIABLES,
         "modules": build.module_parts(X86_64),
         "recipe": _RECIPE,
     }
+    return ("kernel", inputs), build.modules_entry({"kernel": entry_name(inputs)})
+
+
+def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built:
+    """The kernel, with the project's modules. Raises IopathError if it does not build."""
+    recipe = kernel.recipe
+    at = compiler(kernel, cache, apt, step)
+    for_image, for_modules = entries(kernel, at)
     workspace = {
         "repository": gitrepo.key(kernel.repository),
         "suite": recipe.suite,
@@ -160,13 +172,13 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
         ):
             place = _Workspace(folder, at, ccache, kernel)
             step(f"building {kernel.short}", 0.1)
-            place.build(str(inputs["packages"]))
+            place.build(digest_file(at / "packages"))
             use(place)
 
     def make_image(folder: Path) -> None:
         compile_in(lambda place: place.keep(folder))
 
-    image = cache.entry("kernel", inputs, make_image)
+    image = cache.entry(*for_image, make_image)
     release = (image / "release").read_text()
 
     def make_modules(folder: Path) -> None:
@@ -181,7 +193,7 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
 
         compile_in(use)
 
-    modules = build.modules_entry(cache, {"kernel": image.name}, make_modules)
+    modules = cache.entry(*for_modules, make_modules)
     origin = f"git {kernel.short} {kernel.repository.subject(kernel.commit)}"
     return build.built(release, "", origin, image, modules)
 

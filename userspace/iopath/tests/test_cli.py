@@ -16,7 +16,7 @@ from test_charts import a_record, a_result
 
 from iopath import charts, compare, files, options, rungs
 from iopath.apt import Package
-from iopath.build import image_inputs
+from iopath.build import image_entry
 from iopath.cache import Cache
 from iopath.kernels import list_debian, select
 from iopath.result import parse
@@ -288,7 +288,7 @@ def test_interrupted_while_it_starts(listed: Command) -> None:
 def test_interrupted_while_another_has_the_lock(listed: Command, recorded: list[Package]) -> None:
     kernel, _ = select("6.1", list_debian(recorded))
     cache = Cache(listed.cache)
-    name = f"image-{cache.path('image', image_inputs(kernel)).name}"
+    name = f"image-{cache.path(*image_entry(kernel)).name}"
     with cache.lock(name):
         process = listed.start("measure", "debian:6.1", "--quiet")
         fds = Path(f"/proc/{process.pid}/fd")
