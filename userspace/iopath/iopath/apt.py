@@ -54,13 +54,15 @@ Progress = Callable[[float], None]
 @dataclass(frozen=True)
 class Package:
     """One version of a binary package in one suite. *depends* is as in the package's control file,
-    *size* is that of the .deb in bytes."""
+    *size* is that of the .deb in bytes, *sha256* its digest, which lists of older versions of
+    iopath lack."""
 
     name: str
     version: str
     suite: str
     depends: str
     size: int
+    sha256: str = ""
 
 
 def read_index(lines: Iterable[str], suite: str) -> Iterator[Package]:
@@ -81,6 +83,7 @@ def read_index(lines: Iterable[str], suite: str) -> Iterator[Package]:
             suite,
             entry.get("Depends", ""),
             int(entry["Size"]),
+            entry.get("SHA256", ""),
         )
 
 
@@ -180,6 +183,11 @@ class Apt:
         if failed:
             self._warn(f"left out, their lists could not be fetched: {', '.join(failed)}")
         return found, not failed and not reasons
+
+    def digests(self, packages: Sequence[str]) -> dict[str, str]:
+        """The digests of those of kernel *packages* ("name=version") that the lists have."""
+        known = {f"{one.name}={one.version}": one.sha256 for one in self.packages()}
+        return {name: known[name] for name in packages if name in known}
 
     # Packages.
 

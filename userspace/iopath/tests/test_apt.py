@@ -2,12 +2,14 @@
 """Where packages come from, and that nothing is taken which Debian has not signed."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -89,6 +91,16 @@ def test_no_mirror_of_debians(configure: Callable[[list[str]], None], tmp_path: 
     configure([repository(tmp_path, "stable", "Somebody", "Debian")])
     with pytest.raises(IopathError, match=r"no Debian mirror .*: run apt-get update"):
         find_mirrors()
+
+
+def test_digests(tmp_path: Path) -> None:
+    """The lists say what a package's digest is."""
+    lines = INDEX.decode().replace("Package: x", "Package: linux-image-x").splitlines(keepends=True)
+    (tmp_path / "apt").mkdir()
+    index = json.dumps([asdict(package) for package in read_index(lines, SUITE)])
+    (tmp_path / "apt/index.json").write_text(index)
+    found = Apt(Cache(tmp_path), print).digests(["linux-image-x=1", "linux-image-x=2"])
+    assert found == {"linux-image-x=1": hashlib.sha256(b"").hexdigest()}
 
 
 # What was tampered with.
