@@ -406,10 +406,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         session = Session(Cache(cache_root(), reporter.warn), reporter)
         try:
-            if hasattr(args, "config"):
-                session.recipe = _recipe(session, args.suite, args.config, args.kconfig)
             if getattr(args, "scheduler", None):
                 session.executor = cluster.Cluster(args.scheduler)
+            if hasattr(args, "config"):
+                session.recipe = _recipe(session, args.suite, args.config, args.kconfig)
             _COMMANDS[args.command](session, args, out)
         finally:
             if session.executor:

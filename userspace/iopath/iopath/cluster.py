@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run jobs on the workers of a dask.distributed cluster (Documentation/cluster.rst).
 
-A worker has an iopath, a QEMU and a cache of its own. It is sent a job and the kernel's image,
-which it keeps. It computes the digest of all that the job depends on, its own programs among them,
-and refuses the job if that is another one. So a result does not depend on who computed it.
+A worker has an iopath, a QEMU and a cache of its own. It is sent a job: a kernel to prepare, or a
+guest to run and the kernel's image, which it keeps. It computes the digest of all that the job
+depends on, its own programs among them, and refuses the job if that is another one. So a result
+does not depend on who computed it.
 
 A worker that dies has its jobs done by others. One job in a hundred is done a second time by
-another worker, and the figures must be equal.
+another worker, and the figures or the digests must be equal.
 """
 
+import contextlib
 import json
 import logging
 import statistics
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from iopath import jobs, process
+from iopath import jobs, prepare, process, prune
+from iopath.apt import Apt
 from iopath.cache import Cache, cache_root, digest_of
 from iopath.errors import IopathError, Unreachable, UsageError
 from iopath.jobs import Job, Recorded
 from iopath.machine import Qemu
+from iopath.prepare import Preparation, Prepared, Unprepared
 from iopath.programs import guest_program
+from iopath.sources import source_digest
 
 CHECKED = 100  # one job in so many is done a second time
 
@@ -43,11 +48,13 @@ _PARTS = {
     "start": "its iopath differs (init)",
     "plugin": "its iopath differs (pathcount)",
     "read_by": "its iopath differs",
+    "modules.source": "its iopath differs (the modules' source)",
+    "digests": "its mirror has other packages of the same versions",
 }
 
 
 class Cluster(Executor):
-    """Runs jobs.run on the workers of the scheduler at *address*."""
+    """Runs jobs.run and prepare.run on the workers of the scheduler at *address*."""
 
     def __init__(self, address: str, checked: int = CHECKED) -> None:
         try:
@@ -81,11 +88,12 @@ class Cluster(Executor):
         self._threads = ThreadPoolExecutor(max(_FEWEST, _EACH * threads))
         self._lock = threading.Lock()
         self._images: dict[str, Any] = {}  # what workers were sent, by the kernel's digest
+        self._builders: set[str] = set()  # workers that prepare a kernel now
 
     def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
-        """Have a worker run a job. Nothing but jobs.run is known there."""
+        """Have a worker run a job. Nothing but jobs.run and prepare.run is known there."""
         (job,) = args
-        if function is not jobs.run or kwargs:
+        if function not in (jobs.run, prepare.run) or kwargs:
             raise TypeError("a cluster runs jobs")
         return self._threads.submit(self._run, job)
 
@@ -93,31 +101,58 @@ class Cluster(Executor):
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
         self._client.close()
 
-    def _run(self, job: Job) -> Recorded:
+    def _run(self, job: Job | Preparation) -> Recorded | Prepared:
         inputs = job.inputs()
-        first, recorded = self._on_any(job, inputs)
+        with self._preferred(job) as workers:
+            first, found = self._on_any(job, inputs, workers)
         if int(digest_of(inputs)[:8], 16) % self._checked == 0:
             others = [worker for worker in self._workers() if worker != first]
             if others:
                 second, again = self._on_any(job, inputs, others)
-                if figures(recorded) != figures(again):
+                if _compared(found) != _compared(again):
+                    what = "count" if isinstance(job, Job) else "build"
                     raise Unreachable(
-                        f"the workers {first} and {second} do not count the same for {job.release}:"
-                        " check both machines"
+                        f"the workers {first} and {second} do not {what} the same for"
+                        f" {job.release}: check both machines"
                     )
-        return recorded
+        return found
+
+    @contextlib.contextmanager
+    def _preferred(self, job: Job | Preparation) -> Iterator[Sequence[str] | None]:
+        """The worker that should do the job, if it matters: kernels of a repository, as long as
+        they are prepared one after the other, by one worker, which builds what changed."""
+        if isinstance(job, Job):
+            yield None
+            return
+        with self._lock:
+            idle = sorted(
+                set(self._workers()) - self._builders,
+                key=lambda worker: digest_of({"worker": worker, "place": job.place}),
+            )
+            chosen = set(idle[:1])
+            self._builders |= chosen
+        try:
+            yield list(chosen) or None
+        finally:
+            with self._lock:
+                self._builders -= chosen
 
     def _on_any(
-        self, job: Job, inputs: dict[str, Any], workers: Sequence[str] | None = None
-    ) -> tuple[str, Recorded]:
-        """Have any of *workers* run the job: its address, and what it recorded."""
+        self,
+        job: Job | Preparation,
+        inputs: dict[str, Any],
+        workers: Sequence[str] | None = None,
+    ) -> tuple[str, Recorded | Prepared]:
+        """Have one of *workers* do the job, or any if these are lost: its address, and what it
+        gave."""
         for _ in range(_TRIES):
             future = data = None
             try:
-                data = self._image(inputs["vmlinuz"], job)
+                data = self._image(inputs["vmlinuz"], job) if isinstance(job, Job) else None
                 future = self._client.submit(
-                    run_sealed, job, inputs, data, pure=False, retries=0, workers=workers
-                )
+                    run_sealed, job, inputs, data, pure=False, retries=0, workers=workers,
+                    allow_other_workers=workers is not None,
+                )  # fmt: skip
                 ended = threading.Event()
                 future.add_done_callback(lambda _, ended=ended: ended.set())
                 while not ended.wait(_POLL):
@@ -127,7 +162,7 @@ class Cluster(Executor):
                 # The worker is lost, or what only it had; or the scheduler.
                 self._check(job)
                 with self._lock:
-                    if self._images.get(inputs["vmlinuz"]) is data:
+                    if data is not None and self._images.get(inputs["vmlinuz"]) is data:
                         del self._images[inputs["vmlinuz"]]
             finally:
                 if future is not None:
@@ -142,7 +177,7 @@ class Cluster(Executor):
                 self._images[digest] = self._client.scatter(image, hash=False)
             return self._images[digest]
 
-    def _check(self, job: Job) -> None:
+    def _check(self, job: Job | Preparation) -> None:
         """Complain if the scheduler is lost, or nobody waits for the job any more."""
         process.check_stopped()
         if self._client.status != "running":
@@ -150,21 +185,47 @@ class Cluster(Executor):
                 f"the scheduler {self._address} is gone: finished jobs are kept, so run the command"
                 " again"
             )
-        if not job.progress.exists():
+        if isinstance(job, Job) and not job.progress.exists():
             raise process.Stopped
 
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]
 
 
-def run_sealed(job: Job, inputs: dict[str, Any], image: bytes) -> tuple[str, Recorded]:
+def run_sealed(
+    job: Job | Preparation, inputs: dict[str, Any], image: bytes | None
+) -> tuple[str, Recorded | Prepared]:
     """On a worker: carry out a job with this machine's programs and cache. Raises IopathError if
     they are not those that *inputs* were computed from."""
     import distributed
 
     address = distributed.get_worker().address
     cache = Cache(cache_root())
+    try:
+        if isinstance(job, Preparation):
+            return address, _prepare(job, inputs, cache, address)
+        assert image is not None
+        return address, _count(job, inputs, image, cache, address)
+    finally:
+        cache.release()
+        if isinstance(job, Preparation):
+            prune.keep_in_bounds(cache.root)
 
+
+def _prepare(job: Preparation, inputs: dict[str, Any], cache: Cache, address: str) -> Prepared:
+    _check_equal({"modules.source": source_digest()}, inputs, address)
+    try:
+        local = job.here(cache, Apt(cache, lambda text: None))
+    except IopathError as error:
+        raise Unprepared(f"worker {address}: {error}") from error
+    _check_equal(local.inputs(), inputs, address)
+    try:
+        return prepare.run(local)
+    except IopathError as error:
+        raise Unprepared(f"worker {address}: {error}") from error
+
+
+def _count(job: Job, inputs: dict[str, Any], image: bytes, cache: Cache, address: str) -> Recorded:
     def keep(folder: Path) -> None:
         (folder / "vmlinuz").write_bytes(image)
 
@@ -178,15 +239,21 @@ def run_sealed(job: Job, inputs: dict[str, Any], image: bytes) -> tuple[str, Rec
             cache=cache.root,
             progress=Path(progress.name),
         )
-        found = local.inputs()
-        for part, value in found.items():
-            if value != inputs.get(part):
-                why = _PARTS.get(part, f"its {part} differs")
-                raise Unreachable(f"worker {address} is refused: {why}")
-        try:
-            return address, jobs.run(local)
-        finally:
-            cache.release()
+        _check_equal(local.inputs(), inputs, address)
+        return jobs.run(local)
+
+
+def _check_equal(found: dict[str, Any], inputs: dict[str, Any], address: str) -> None:
+    """Complain if a part of what a worker *found* differs from the sender's *inputs*."""
+    for part, value in found.items():
+        if value != inputs.get(part):
+            why = _PARTS.get(part, f"its {part} differs")
+            raise Unreachable(f"worker {address} is refused: {why}")
+
+
+def _compared(found: Recorded | Prepared) -> object:
+    """What must be the same from two workers."""
+    return found.compared() if isinstance(found, Prepared) else figures(found)
 
 
 def figures(recorded: Recorded) -> dict[str, float]:

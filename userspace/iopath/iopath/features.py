@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import __version__, compare, process, tomlfile
-from iopath.build import Built, build
+from iopath.build import Built
 from iopath.comparison import ExactChange
 from iopath.errors import IopathError, UsageError, did_you_mean
 from iopath.layers import Layers
@@ -261,6 +261,7 @@ class Features:
         # The guests of one feature are not the whole; what is wrong with one is in its cost.
         self._session = Session(session.cache, Reporter(session.reporter.console, silent=True))
         self._session.apt = session.apt
+        self._build = session.build
         self._reporter = session.reporter
         self._base = base
         self._settings = settings
@@ -271,8 +272,7 @@ class Features:
     def measure(self, kernel: str, features: Sequence[Feature], rungs: Sequence[str]) -> list[Cost]:
         """What *features* cost on a kernel; on *rungs*, or on those that each names."""
         with self._reporter.task(kernel) as step:
-            found = self._session.find(kernel)
-            built = build(found, self._session.cache, self._session.apt, step)
+            built = self._build(self._session.find(kernel), step)
         wanted = {}
         for feature in features:
             chosen = self._rungs(feature, rungs)

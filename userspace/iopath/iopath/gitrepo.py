@@ -38,6 +38,11 @@ class Repository:
     path: Path
     name: str
 
+    @property
+    def place(self) -> str:
+        """Its address, or its path, wherever the name starts."""
+        return self.name if _URL.match(self.name) else str(self.path)
+
     def git(self, *words: str) -> str:
         """The output of a command that only reads."""
         return git(self.path, *words)

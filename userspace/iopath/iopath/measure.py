@@ -22,6 +22,7 @@ from iopath import (
     kvm,
     noise,
     packages,
+    prepare,
     process,
     result,
     sharing,
@@ -31,13 +32,13 @@ from iopath import (
 from iopath.apt import Apt
 from iopath.arch import AARCH64, X86_64, Arch
 from iopath.assemble import Counted
-from iopath.build import Built, Step, build, debug_info
+from iopath.build import Built, Step, debug_info
 from iopath.cache import Cache, digest_file, digest_of
 from iopath.errors import IopathError, Unreachable, UsageError, did_you_mean
 from iopath.gitrepo import Repository, open_repository
 from iopath.jobs import Job, Recorded
-from iopath.kernelbuild import GitKernel, Recipe, build_kernel
-from iopath.kernels import DebianKernel, Tree, arch_of, list_debian, parse_tree, select
+from iopath.kernelbuild import GitKernel, Recipe
+from iopath.kernels import DebianKernel, arch_of, list_debian, parse_tree, select
 from iopath.layers import Layers
 from iopath.machine import Qemu
 from iopath.plan import (
@@ -49,6 +50,7 @@ from iopath.plan import (
     plugin_options,
     unmet,
 )
+from iopath.prepare import Kernel
 from iopath.programs import guest_program
 from iopath.progress import Reporter
 from iopath.result import Result
@@ -57,7 +59,6 @@ from iopath.sources import source_digest
 _SHARING_BOOTS = 2  # guests with several CPUs, if there are as many boots
 _POLL = 0.25  # seconds between two looks at a job's progress
 
-Kernel = DebianKernel | Tree | GitKernel
 _Measured = tuple[dict[str, Any], list[dict[str, Any]]]  # a kernel's description, and its records
 
 
@@ -69,7 +70,9 @@ class Session:
         self.reporter = reporter
         self.apt = Apt(cache, reporter.warn)
         self.recipe = Recipe.default()
-        self.executor: Executor | None = None  # runs jobs; if there is none, threads
+        # Runs jobs and prepares kernels. Without one, threads run jobs, and build() builds.
+        self.executor: Executor | None = None
+        self._asked = prepare.Asked(cache, self.apt)
         self._kernels: dict[Arch, list[DebianKernel]] = {}
         self._repositories: dict[str, Repository] = {}
 
@@ -104,10 +107,15 @@ class Session:
         return found
 
     def build(self, kernel: Kernel, step: Step) -> Built:
-        """Get or build a kernel, and build the project's modules for it."""
-        if isinstance(kernel, GitKernel):
-            return build_kernel(kernel, self.cache, self.apt, step)
-        return build(kernel, self.cache, self.apt, step)
+        """Prepare a kernel: on a worker if there is one that can, or here."""
+        if self.executor:
+            self._asked.fetch(self.executor, kernel, step, self.reporter.note)
+        return prepare.build(kernel, self.cache, self.apt, step)
+
+    def build_ahead(self, names: Sequence[str]) -> None:
+        """Have workers prepare kernels that are built later, if there are any."""
+        for name in names if self.executor else ():
+            self._asked.ask(self.executor, self.find(name), lambda what, part: None)
 
     def debug_info(self, kernel: Kernel, built: Built, step: Step) -> Path:
         """The kernel that was *built* as an ELF file with its debug information."""

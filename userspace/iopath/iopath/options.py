@@ -310,7 +310,8 @@ def parser() -> argparse.ArgumentParser:
 def _add_scheduler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler", metavar="ADDRESS",
-        help="run the guests on the workers of this dask scheduler, e.g. tcp://host:8786",
+        help="prepare kernels and run guests on the workers of this dask scheduler, e.g."
+        " tcp://host:8786",
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from iopath.plan import Settings
 from iopath.result import ExactResult
 
 _FUNCTIONS = 3  # named in a row
+_AHEAD = 8  # commits that workers build at a time
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def measure(
         commit, subject = kernel.short, kernel.repository.subject(kernel.commit)
         say(f"{number + 1} of {len(names)}: {commit} {subject}")
         try:
+            session.build_ahead(names[number : number + _AHEAD])
             found = session.measure([name], settings)
         except UsageError:
             raise

@@ -2,6 +2,8 @@
 """Jobs on a cluster: a scheduler and two workers, each a process with a cache of its own, on this
 machine. The figures are those of a local run, whatever dies meanwhile."""
 
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -10,31 +12,41 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import FAST_START, KERNEL, Command
+from conftest import FAST_START, KERNEL, Command, write_index
 from rich.console import Console
+from test_planted import git, history
 
-from iopath import cluster
-from iopath.build import build
+from iopath import cluster, gitrepo, kernelbuild, prepare
+from iopath.apt import Package
+from iopath.build import build, headers_root
 from iopath.cache import Cache
 from iopath.cluster import Cluster, run_sealed
-from iopath.errors import IopathError, UsageError
+from iopath.errors import IopathError, Unreachable, UsageError
 from iopath.guest import Image, Start
 from iopath.jobs import Job, Recorded
+from iopath.kernelbuild import GitKernel
+from iopath.kernels import list_debian
+from iopath.kernels import select as select_kernel
 from iopath.machine import Machine, Qemu
 from iopath.measure import Session
 from iopath.plan import FLAT, Settings, make_image, make_runs
+from iopath.prepare import Preparation, Prepared, Unprepared
 from iopath.programs import guest_program
 from iopath.progress import Reporter
 from iopath.rungs import select
+
+__all__ = ["history"]
 
 guest = pytest.mark.guest
 
 DASK = Path(sys.executable).with_name("dask")
 WORKERS = ("one", "two")
 FEW, MANY = 3, 20  # boots, each of which is a job
+NOWHERE = "http://127.0.0.1:9/"
 
 
 class Processes:
@@ -86,6 +98,41 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
         found.stop()
 
 
+@pytest.fixture
+def builders(processes: Processes, session: Session, tmp_path: Path) -> Processes:
+    """The same with the compiler for KERNEL and the lists of packages in the workers' caches. Their
+    files are links to those of the user's cache."""
+    roots = session.cache.root
+    compiler = headers_root(session.find(KERNEL), session.cache, session.apt, silent)
+    for name in WORKERS:
+        for path in (compiler, roots / "apt/lists"):
+            to = tmp_path / name / path.relative_to(roots)
+            shutil.copytree(path, to, symlinks=True, copy_function=link)
+        shutil.copyfile(roots / "apt/index.json", tmp_path / name / "apt/index.json")
+    return processes
+
+
+def link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
+
+
+def silent(what: str, part: float) -> None:
+    pass
+
+
+def kernels(cache: Path) -> dict[str, bytes]:
+    """The files of prepared kernels by their paths, but those that say when they were made."""
+    return {
+        str(path.relative_to(cache)): path.read_bytes()
+        for kind in ("image", "modules")
+        for path in sorted((cache / kind).rglob("*"))
+        if path.is_file() and path.name not in ("manifest.json", "size", "build.log")
+    }
+
+
 def measure(command: Command, boots: int, out: Path, *more: str) -> subprocess.Popen:
     return command.start(
         "measure", KERNEL, "--rung=dio.pread", "--op=read", "--boots", str(boots), "--json", out,
@@ -113,21 +160,59 @@ def wait_for(command: Command, number: int) -> None:
 
 @guest
 @pytest.mark.parametrize("boots", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
-def test_a_worker_dies(ready: Command, processes: Processes, tmp_path: Path, boots: int) -> None:
-    """All jobs arrive, with the figures of a local run."""
+def test_a_worker_dies(ready: Command, builders: Processes, tmp_path: Path, boots: int) -> None:
+    """All jobs arrive, with the figures of a local run; so does the kernel, which only workers can
+    download."""
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     local = measure(ready, boots, here)
     assert local.wait(900) == 0, local.stderr.read()
     assert len(results(ready)) == boots
-    shutil.rmtree(ready.cache / "result")
-    remote = measure(ready, boots, there, "--scheduler", processes.address())
+    built = kernels(ready.cache)
+    for kind in ("result", "image", "modules"):
+        shutil.rmtree(ready.cache / kind)
+    ready.env |= {"IOPATH_MIRROR": NOWHERE, "IOPATH_SECURITY_MIRROR": NOWHERE}
+    remote = measure(ready, boots, there, "--scheduler", builders.address())
     wait_for(ready, 1)
-    processes.kill(WORKERS[0])
+    assert kernels(ready.cache) == built
+    builders.kill(WORKERS[0])
     assert remote.wait(900) == 0, remote.stderr.read()
     assert figures_of(there) == figures_of(here)
     assert len(results(ready)) == boots
     states = [list((tmp_path / name / "state").glob("*/state.zst")) for name in WORKERS]
     assert any(states), "no worker has run a guest"
+
+
+@guest
+def test_a_builder_dies(
+    builders: Processes, prepared: Path, session: Session, tmp_path: Path
+) -> None:
+    """The kernel is prepared by another worker, and is that of a local build."""
+    kernel = session.find(KERNEL)
+    job = Preparation.of(kernel, session.cache, session.apt, silent)
+    everyone = Cluster(builders.address())
+    try:
+        waiting = everyone.submit(prepare.run, job)
+        dead = builder(tmp_path)
+        builders.kill(dead)
+        arrived = waiting.result(600)
+    finally:
+        everyone.shutdown()
+    (other,) = set(WORKERS) - {dead}
+    cache = Cache(tmp_path / "cache")
+    job.keep(arrived, cache)
+    assert kernels(cache.root) == kernels(prepared)
+    assert all(Cache(tmp_path / other).path(*entry).exists() for entry in job.entries)
+    assert not any((tmp_path / other).glob("apt/archives/*.deb"))
+
+
+def builder(folder: Path) -> str:
+    """The worker that builds modules, once there is one."""
+    for _ in range(3000):
+        for name in WORKERS:
+            if list((folder / name / "modules").glob("*.part/src")):
+                return name
+        time.sleep(0.1)
+    raise AssertionError("no worker builds modules")
 
 
 @guest
@@ -274,6 +359,110 @@ def test_many_jobs(
     ideal = number * (1 + 1 / cluster.CHECKED) * seconds / workers
     print(f"{number} jobs took {took:.1f} s, {ideal:.1f} if nothing but the workers took time")
     assert took < 1.5 * ideal + 10
+
+
+@pytest.fixture
+def threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster whose only worker is a thread, with a cache of its own and without a network."""
+    import dask
+    import distributed
+
+    settings = tmp_path / "apt.conf"
+    settings.write_text('Acquire::Retries::Delay "false";\n')
+    monkeypatch.setenv("APT_CONFIG", str(settings))
+    for name in ("IOPATH_MIRROR", "IOPATH_SECURITY_MIRROR"):
+        monkeypatch.setenv(name, NOWHERE)
+    monkeypatch.setenv("IOPATH_CACHE", str(tmp_path / "worker"))
+    with (
+        dask.config.set(QUIET),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
+            silence_logs=50,
+        ) as local,
+    ):  # fmt: skip
+        found = Cluster(local.scheduler_address)
+        try:
+            yield found
+        finally:
+            found.shutdown()
+
+
+def test_who_prepares(
+    threads: Cluster, recorded: list[Package], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker with other sources is refused, and one whose mirror has another package of the same
+    version. One that lacks the package looks for newer lists."""
+    for name in ("sender", "worker"):
+        write_index(tmp_path / name, [replace(one, sha256="1") for one in recorded])
+    session = Session(Cache(tmp_path / "sender"), Reporter(Console(stderr=True), quiet=True))
+    kernel = session.find(KERNEL)
+    job = Preparation.of(kernel, session.cache, session.apt, silent)
+    assert set(job.packages) == {*kernel.image, kernel.headers}
+
+    write_index(tmp_path / "worker", [replace(one, sha256="2") for one in recorded])
+    wrong = r"^worker \S+ is refused: its mirror has other packages of the same versions$"
+    with pytest.raises(Unreachable, match=wrong):
+        threads.submit(prepare.run, job).result(60)
+    write_index(tmp_path / "worker", [one for one in recorded if one.name not in kernel.headers])
+    with pytest.raises(Unprepared, match=r"^worker \S+: cannot fetch the lists of kernel packages"):
+        threads.submit(prepare.run, job).result(60)
+    monkeypatch.setattr(cluster, "source_digest", lambda: "another")
+    wrong = r"^worker \S+ is refused: its iopath differs \(the modules' source\)$"
+    with pytest.raises(Unreachable, match=wrong):
+        threads.submit(prepare.run, job).result(60)
+
+
+def test_prepared_here(threads: Cluster, recorded: list[Package], tmp_path: Path) -> None:
+    """What no worker can prepare is prepared by the command, which says so in a line."""
+    for name in ("sender", "worker"):
+        write_index(tmp_path / name, recorded)
+    said = io.StringIO()
+    session = Session(Cache(tmp_path / "sender"), Reporter(Console(file=said, width=300)))
+    session.executor = threads
+    kernel = session.find(KERNEL)
+    with pytest.raises(IopathError, match=r"^cannot download linux-image-"):
+        session.build(kernel, silent)
+    assert not list((tmp_path / "worker" / "image").glob("*"))
+    (line,) = said.getvalue().splitlines()
+    assert line.startswith(f"{kernel.release} is prepared here: worker inproc://")
+    assert ": cannot download linux-image-" in line
+
+
+def test_a_repository_elsewhere(threads: Cluster, history: Path, tmp_path: Path) -> None:
+    """A worker that does not have the folder of a repository, or not the commit, says so."""
+    repository = gitrepo.open_repository(str(history), Cache(tmp_path / "sender"))
+    commit_ = repository.commit("HEAD")
+    kernel = GitKernel(repository, commit_, kernelbuild.Recipe.default())
+    (tmp_path / "packages").write_text("")
+    job = Preparation(kernel, kernelbuild.entries(kernel, tmp_path), {})
+    git(history, "reset", "--quiet", "--hard", "HEAD~1")
+    git(history, "reflog", "expire", "--expire=now", "--all")
+    git(history, "gc", "--quiet", "--prune=now")
+    with pytest.raises(Unprepared, match=f": {commit_}: .* has no such commit$"):
+        threads.submit(prepare.run, job).result(60)
+    history.rename(tmp_path / "elsewhere")
+    with pytest.raises(Unprepared, match=r": git:.*: there is no such folder$"):
+        threads.submit(prepare.run, job).result(60)
+
+
+def test_what_arrives(recorded: list[Package], tmp_path: Path) -> None:
+    """Files whose digests are not those that the worker named are not kept."""
+    kernel, _ = select_kernel("6.1", list_debian(recorded))
+    job = Preparation(kernel, (("image", {"a": 1}), ("modules", {"a": 2})), {})
+    cache = Cache(tmp_path / "cache")
+    digest = hashlib.sha256(b"kernel").hexdigest()
+    named = ({"vmlinuz": digest}, {})
+    job.keep(Prepared(({"vmlinuz": b"kernel"}, {}), named), cache)
+    assert (cache.path("image", {"a": 1}) / "vmlinuz").read_bytes() == b"kernel"
+    wrong = "arrived with another digest: run the command again"
+    for files in ({"vmlinuz": b"other"}, {}, {"vmlinuz": b"kernel", "more": b""}):
+        with pytest.raises(IopathError, match=wrong):
+            job.keep(Prepared((files, {}), named), cache)
+    outside = {"../vmlinuz": b"kernel"}
+    job = replace(job, entries=(("image", {"a": 3}), ("modules", {"a": 4})))
+    with pytest.raises(IopathError, match=r"with the invalid name '\.\./vmlinuz'"):
+        job.keep(Prepared((outside, {}), ({"../vmlinuz": digest}, {})), cache)
+    assert not job.is_kept(cache)
 
 
 def test_bad_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
