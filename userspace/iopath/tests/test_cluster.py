@@ -11,13 +11,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import FAST_START, KERNEL, Command, write_index
 from rich.console import Console
+from test_git import linux
 from test_planted import git, history
 
 from iopath import cluster, gitrepo, kernelbuild, prepare
@@ -39,7 +40,7 @@ from iopath.programs import guest_program
 from iopath.progress import Reporter
 from iopath.rungs import select
 
-__all__ = ["history"]
+__all__ = ["history", "linux"]
 
 guest = pytest.mark.guest
 
@@ -127,7 +128,7 @@ def kernels(cache: Path) -> dict[str, bytes]:
     """The files of prepared kernels by their paths, but those that say when they were made."""
     return {
         str(path.relative_to(cache)): path.read_bytes()
-        for kind in ("image", "modules")
+        for kind in ("image", "kernel", "modules")
         for path in sorted((cache / kind).rglob("*"))
         if path.is_file() and path.name not in ("manifest.json", "size", "build.log")
     }
@@ -203,6 +204,40 @@ def test_a_builder_dies(
     assert kernels(cache.root) == kernels(prepared)
     assert all(Cache(tmp_path / other).path(*entry).exists() for entry in job.entries)
     assert not any((tmp_path / other).glob("apt/archives/*.deb"))
+
+
+@guest
+@pytest.mark.long
+def test_commits(
+    processes: Processes,
+    make_command: Callable[[Path], Command],
+    session: Session,
+    linux: Path,
+    tmp_path: Path,
+) -> None:
+    """Two workers build two commits, and what arrives is what is built here."""
+    names = [f"git:{linux}@{name}" for name in ("HEAD~2", "HEAD~1")]
+    for name in names:
+        session.build(session.find(name), silent)
+    compiler = kernelbuild.compiler(session.find(names[0]), session.cache, session.apt, silent)
+    compiled = session.cache.path("ccache", {"size": "5G"})
+    for name in (*WORKERS, "cache"):
+        for path in (compiler, compiled):
+            to = tmp_path / name / path.relative_to(session.cache.root)
+            how = link if path == compiler else shutil.copy2
+            shutil.copytree(path, to, symlinks=True, copy_function=how)
+    command = make_command(tmp_path / "cache")
+    done = command.run(
+        "compare", *names, "--rung", "null", "--boots", "1", "--scheduler", processes.address(),
+        timeout=1500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert " is prepared here: " not in done.stderr
+    assert not (command.cache / "workspace").exists()
+    assert all((tmp_path / name / "workspace").exists() for name in WORKERS)
+    found = kernels(command.cache)
+    assert len([name for name in found if name.endswith("/vmlinuz")]) == len(names)
+    assert {name: (session.cache.root / name).read_bytes() for name in found} == found
 
 
 def builder(folder: Path) -> str:
