@@ -166,7 +166,7 @@ def test_a_worker_dies(ready: Command, builders: Processes, tmp_path: Path, boot
     download."""
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     local = measure(ready, boots, here)
-    assert local.wait(900) == 0, local.stderr.read()
+    assert local.wait(1800) == 0, local.stderr.read()
     assert len(results(ready)) == boots
     built = kernels(ready.cache)
     for kind in ("result", "image", "modules"):
@@ -176,7 +176,7 @@ def test_a_worker_dies(ready: Command, builders: Processes, tmp_path: Path, boot
     wait_for(ready, 1)
     assert kernels(ready.cache) == built
     builders.kill(WORKERS[0])
-    assert remote.wait(900) == 0, remote.stderr.read()
+    assert remote.wait(1800) == 0, remote.stderr.read()
     assert figures_of(there) == figures_of(here)
     assert len(results(ready)) == boots
     states = [list((tmp_path / name / "state").glob("*/state.zst")) for name in WORKERS]
