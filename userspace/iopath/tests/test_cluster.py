@@ -184,6 +184,7 @@ def test_a_worker_dies(ready: Command, builders: Processes, tmp_path: Path, boot
 
 
 @guest
+@pytest.mark.long
 def test_a_builder_dies(
     builders: Processes, prepared: Path, session: Session, tmp_path: Path
 ) -> None:
