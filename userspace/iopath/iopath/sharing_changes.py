@@ -91,7 +91,7 @@ def differing(
                 del side[key]
     calls = any(part.calls_cpus for side in (before, after) for part in side.arrangements)
     noise = _noise(*sides) if calls else 0.0
-    renamed = _renamed(*sides)
+    renamed = {} if calls else _renamed(*sides)
     for key in {**sides[0], **sides[1]}:
         if key in renamed.values():
             continue

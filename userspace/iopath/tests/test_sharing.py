@@ -334,7 +334,8 @@ def test_calls_of_cpus() -> None:
     before = [noisy, a_line("a.x", 20.0), a_line("b", 0.3), a_line("r of CPU 0{x, y}", 2.0)]
     false = a_line("a.x", 22.9, kind="false")
     after = [noisy, false, a_line("a.y, z", 3.0), a_line("r of CPU 1.x", 2.0)]
-    assert changes(before, after, 300.0) == []
+    fields = a_line("q{x}", 3.0), a_line("q{x, y}", 3.0)
+    assert changes([*before, fields[0]], [*after, fields[1]], 300.0) == []
     assert "a.x" in changes(before, after, 2.5)
     after = [noisy, a_line("a.x", 23.6), a_line("c", 1.2), a_line("d", 0.9), before[3]]
     assert changes(before, after, 300.0) == ["a.x", "c"]
