@@ -116,11 +116,13 @@ def _noise(*sides: _Lines) -> float:
 
 
 def _is_new(line: SharedLine, other: Sharing) -> bool:
-    """Whether each I/O touches a line, and the other side shares no line of its structures."""
+    """Whether each I/O touches a line, which I/Os write, and the other side shares no line of its
+    structures."""
     known = {
         name for one in (*other.lines, *(other.in_some_boots or ())) for name in _structures(one)
     }
-    return _total(line) >= _EACH and not known & _structures(line)
+    touched = _total(line) >= _EACH and line.per_io(line.writes) >= _LEAST
+    return touched and not known & _structures(line)
 
 
 def _structures(line: SharedLine) -> set[str]:

@@ -337,7 +337,8 @@ def test_calls_of_cpus() -> None:
     fields = a_line("q{x}", 3.0), a_line("q{x, y}", 3.0)
     assert changes([*before, fields[0]], [*after, fields[1]], 300.0) == []
     assert "a.x" in changes(before, after, 2.5)
-    after = [noisy, a_line("a.x", 23.6), a_line("c", 1.2), a_line("d", 0.9), before[3]]
+    read = a_line("e", 0.01) | {"reads": a_line("e", 2.0)["writes"]}
+    after = [noisy, a_line("a.x", 23.6), a_line("c", 1.2), a_line("d", 0.9), read, before[3]]
     assert changes(before, after, 300.0) == ["a.x", "c"]
 
 
