@@ -64,7 +64,8 @@ def measure(
         commit, subject = kernel.short, kernel.repository.subject(kernel.commit)
         say(f"{number + 1} of {len(names)}: {commit} {subject}")
         try:
-            session.build_ahead(names[number : number + _AHEAD])
+            ahead = number + _AHEAD
+            session.build_ahead(names[ahead - 1 if number else 0 : ahead])
             found = session.measure([name], settings)
         except UsageError:
             raise
