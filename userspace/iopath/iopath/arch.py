@@ -30,6 +30,7 @@ class Arch:
     target: str  # the make target that builds it
     option: str  # the configuration option that says that a kernel is of it
     options: tuple[str, ...]  # other options that must be built in
+    console: tuple[str, ...]  # the option of the console's driver, and that of its console
     syscall_prefix: str  # what the functions of system calls begin with
     exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with; none
     # if a table of vectors is entered
@@ -66,6 +67,7 @@ X86_64 = Arch(
     target="bzImage",
     option="X86_64",
     options=("SERIAL_8250_CONSOLE",),
+    console=("SERIAL_8250", "SERIAL_8250_CONSOLE"),
     syscall_prefix="__x64_sys_",
     exceptions=("asm_exc_", "exc_"),
     calls=("asm_sysvec_call_function",),
@@ -91,6 +93,7 @@ AARCH64 = Arch(
     target="Image",
     option="ARM64",
     options=("SERIAL_AMBA_PL011_CONSOLE", "PCI_HOST_GENERIC"),
+    console=("SERIAL_AMBA_PL011", "SERIAL_AMBA_PL011_CONSOLE"),
     syscall_prefix="__arm64_sys_",
     exceptions=(),
     calls=(),
@@ -101,6 +104,7 @@ AARCH64 = Arch(
 )
 
 ARCHES = (X86_64, AARCH64)
+BY_DEBIAN = {arch.debian: arch for arch in ARCHES}
 
 
 def named(name: str) -> Arch:

@@ -326,7 +326,7 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
     def make(folder: Path) -> None:
         step("building modules", 0.5)
         source = str(folder / "src")
-        command = [process.need("make", "make"), *_make_words(tree), "-C", tree.path]
+        command = [process.need("make", "make"), *make_words(tree.arch), "-C", tree.path]
         make_modules(folder, command, source, release)
         # What is measured is what lies here, whatever becomes of the tree.
         for name, kept in _kept(tree).items():
@@ -339,12 +339,12 @@ def _build_tree(tree: Tree, cache: Cache, step: Step) -> Built:
     return built(release, "", f"tree {tree.path}", modules, modules, arch=tree.arch)
 
 
-def _make_words(tree: Tree) -> list[str]:
-    """What make is told where a tree is not of this machine's architecture."""
-    if tree.arch == X86_64:
+def make_words(arch: Arch) -> list[str]:
+    """What make of a kernel is told where that is not of this machine's architecture."""
+    if arch == X86_64:
         return []
-    cross_compiler(tree.arch)
-    return [f"ARCH={tree.arch.source}", f"CROSS_COMPILE={tree.arch.triplet}-"]
+    cross_compiler(arch)
+    return [f"ARCH={arch.source}", f"CROSS_COMPILE={arch.triplet}-"]
 
 
 def own_modules(tree: Path, arch: Arch) -> list[Path]:

@@ -41,7 +41,7 @@ from iopath import (
     terminal,
     trackcommand,
 )
-from iopath.arch import ARCHES
+from iopath.arch import BY_DEBIAN, X86_64
 from iopath.build import image_entry
 from iopath.cache import Cache, cache_root
 from iopath.comparison import Comparison
@@ -60,8 +60,7 @@ CANNOT_TELL = 125  # exit status: git bisect run skips the commit
 
 
 def _kernels(session: Session, args: argparse.Namespace, out: Console) -> None:
-    arch = next(arch for arch in ARCHES if arch.debian == args.arch)
-    kernels = session.debian_kernels(arch, update=args.update)
+    kernels = session.debian_kernels(BY_DEBIAN[args.arch], update=args.update)
     cached = {k.release for k in kernels if session.cache.path(*image_entry(k)).exists()}
     shown = [k for k in kernels if args.all or not k.missing]
     if args.json:
@@ -328,7 +327,7 @@ def _track(session: Session, args: argparse.Namespace, out: Console) -> None:
 
 
 def _recipe(
-    session: Session, suite: str, config: str, options: Sequence[str]
+    session: Session, suite: str, config: str, options: Sequence[str], arch: str
 ) -> kernelbuild.Recipe:
     """How kernels of a git repository are built."""
     if config == kernelbuild.MINIMAL:
@@ -343,7 +342,18 @@ def _recipe(
             base = Path(config).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read --config {config}: {error}") from error
-    return kernelbuild.recipe(suite, base, options)
+    return kernelbuild.recipe(suite, base, options, BY_DEBIAN[arch])
+
+
+def _recipe_of(session: Session, args: argparse.Namespace) -> kernelbuild.Recipe:
+    """How the kernels of a git repository that a command names are built."""
+    named = getattr(args, "kernels", [getattr(args, "good", "git:")])
+    if args.arch != X86_64.debian and not any(name.startswith("git:") for name in named):
+        raise UsageError(
+            f"--arch {args.arch}: only kernels of a git repository are built for it; Debian's have"
+            f" it in their name, like debian:6.12-{args.arch}"
+        )
+    return _recipe(session, args.suite, args.config, args.kconfig, args.arch)
 
 
 def _debian_spec(name: str) -> str:
@@ -409,7 +419,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if getattr(args, "scheduler", None):
                 session.executor = cluster.Cluster(args.scheduler)
             if hasattr(args, "config"):
-                session.recipe = _recipe(session, args.suite, args.config, args.kconfig)
+                session.recipe = _recipe_of(session, args)
             _COMMANDS[args.command](session, args, out)
         finally:
             if session.executor:

@@ -15,11 +15,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 from iopath import build, gitrepo, process
 from iopath.apt import Apt
-from iopath.arch import X86_64, Arch
+from iopath.arch import ARCHES, X86_64, Arch
 from iopath.build import Built, Entry, Step
 from iopath.cache import Cache, digest_file, entry_name
 from iopath.errors import IopathError, UsageError
@@ -28,6 +28,7 @@ from iopath.kernels import NEEDED
 
 SUITE = "trixie"  # the default
 MINIMAL = "minimal"  # the default configuration
+MINIMAL_CONFIG = Path(__file__).with_name("minimal.config")
 
 # What a kernel is built with, besides build's tools.
 _TOOLS = (
@@ -35,12 +36,6 @@ _TOOLS = (
     "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
 )  # fmt: skip
 
-# The same inputs make the same kernel to the last bit.
-_VARIABLES = (
-    "ARCH=" + X86_64.source, "CC=ccache gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
-    "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath", "KBUILD_BUILD_USER=iopath",
-    "KBUILD_BUILD_VERSION=1",
-)  # fmt: skip
 _CCACHE_SIZE = "5G"
 
 # What of a tree a configuration is made from: Kconfig runs scripts that try the compiler.
@@ -64,6 +59,11 @@ class Recipe:
     base: str | None
     fragment: str
     options: tuple[str, ...]
+    arch: Arch = X86_64
+
+    def inputs(self) -> dict[str, Any]:
+        """What it is known by: the fragment tells the architectures apart."""
+        return {name: value for name, value in vars(self).items() if name != "arch"}
 
     @classmethod
     def default(cls) -> "Recipe":
@@ -78,17 +78,24 @@ class GitKernel:
     commit: str
     recipe: Recipe
 
-    arch: ClassVar[Arch] = X86_64
+    @property
+    def arch(self) -> Arch:
+        return self.recipe.arch
 
     @property
     def short(self) -> str:
         return self.commit[:12]
 
 
-def recipe(suite: str, base: str | None, options: Sequence[str]) -> Recipe:
+def recipe(suite: str, base: str | None, options: Sequence[str], arch: Arch = X86_64) -> Recipe:
     """The recipe for *base* (the text of a configuration, or None for the minimal one) with
     *options* ("FOO=y")."""
-    needed = [f"CONFIG_{name}=y" for name in (X86_64.option, *X86_64.options, *NEEDED)]
+    for other in ARCHES:
+        if base and other != arch and f"CONFIG_{other.option}=y" in base.splitlines():
+            raise UsageError(
+                f"the configuration is one of {other.debian}: it must be one of {arch.debian}"
+            )
+    needed = [f"CONFIG_{name}=y" for name in (arch.option, *arch.options, *NEEDED)]
     lines = []
     for option in options:
         match = _OPTION.fullmatch(option)
@@ -96,8 +103,8 @@ def recipe(suite: str, base: str | None, options: Sequence[str]) -> Recipe:
             raise UsageError(f"invalid option '{option}': must be like FOO=y or FOO=n")
         name, value = match.groups()
         lines.append(f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}")
-    fragment = _minimal() if base is None else _essential(needed)
-    return Recipe(suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines))
+    fragment = _minimal(arch) if base is None else _essential(needed, arch)
+    return Recipe(suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines), arch)
 
 
 _LEFT_OUT = re.compile(r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)")
@@ -116,26 +123,45 @@ def cut_down(config: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-def _minimal() -> str:
-    return (Path(__file__).parent / "minimal.config").read_text()
+def minimal_configs(arch: Arch) -> list[Path]:
+    """The files with the minimal configuration, of which the later ones count."""
+    own = MINIMAL_CONFIG.with_name(f"minimal-{arch.debian}.config")
+    return [MINIMAL_CONFIG, *([own] if own.is_file() else [])]
 
 
-def _essential(needed: Sequence[str]) -> str:
+def _minimal(arch: Arch) -> str:
+    return "".join(path.read_text() for path in minimal_configs(arch))
+
+
+def _essential(needed: Sequence[str], arch: Arch) -> str:
     """What a configuration that is not ours must have for a guest and the project's modules."""
     return "\n".join(
         [
             *needed, "CONFIG_BLK_DEV=y", "CONFIG_AIO=y", "CONFIG_IO_URING=y",
             "CONFIG_CONFIGFS_FS=y", "CONFIG_MODULE_UNLOAD=y", "CONFIG_KALLSYMS_ALL=y",
-            "CONFIG_SERIAL_8250=y", "CONFIG_SERIAL_8250_CONSOLE=y", "CONFIG_DEBUG_INFO_NONE=y",
+            *(f"CONFIG_{name}=y" for name in arch.console), "CONFIG_DEBUG_INFO_NONE=y",
             "# CONFIG_MODULE_SIG is not set", "# CONFIG_GCC_PLUGINS is not set",
         ]
+    )  # fmt: skip
+
+
+def _variables(arch: Arch) -> tuple[str, ...]:
+    """What make is told: the same inputs make the same kernel to the last bit."""
+    prefix = "" if arch == X86_64 else f"{arch.triplet}-"
+    return (
+        f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
+        "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath",
+        "KBUILD_BUILD_USER=iopath", "KBUILD_BUILD_VERSION=1",
+        *([f"CROSS_COMPILE={prefix}"] if prefix else []),
     )  # fmt: skip
 
 
 def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
     """The root file system in which *kernel* is built."""
     step("preparing the compiler", 0.0)
-    return build.root("compiler", _TOOLS, {"for": _TOOLS}, kernel.recipe.suite, cache, apt, step)
+    arch = kernel.arch
+    tools = (*_TOOLS, *(() if arch == X86_64 else (f"gcc-{arch.triplet}",)))
+    return build.root("compiler", tools, {"for": tools}, kernel.recipe.suite, cache, apt, step)
 
 
 def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
@@ -146,8 +172,8 @@ def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
         "base": kernel.recipe.base,
         "fragment": kernel.recipe.fragment,
         "packages": digest_file(at / "packages"),
-        "variables": _VARIABLES,
-        "modules": build.module_parts(X86_64),
+        "variables": _variables(kernel.arch),
+        "modules": build.module_parts(kernel.arch),
         "recipe": _RECIPE,
     }
     return ("kernel", inputs), build.modules_entry({"kernel": entry_name(inputs)})
@@ -183,7 +209,8 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
 
     def make_modules(folder: Path) -> None:
         def use(place: _Workspace) -> None:
-            if digest_file(place.build_folder / X86_64.image) != digest_file(image / "vmlinuz"):
+            made = place.build_folder / kernel.arch.image
+            if digest_file(made) != digest_file(image / "vmlinuz"):
                 raise IopathError(
                     f"{kernel.short}: built twice, the kernel is not the same: {image} differs from"
                     f" {place.build_folder}"
@@ -195,7 +222,7 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
 
     modules = cache.entry(*for_modules, make_modules)
     origin = f"git {kernel.short} {kernel.repository.subject(kernel.commit)}"
-    return build.built(release, "", origin, image, modules)
+    return build.built(release, "", origin, image, modules, arch=kernel.arch)
 
 
 def keeps_configuration(repository: Repository, before: str, after: str) -> bool:
@@ -237,7 +264,7 @@ class _Workspace:
                 self._configure()
             configured = True
             jobs = f"-j{os.cpu_count() or 1}"
-            self._run([*self.make(), jobs, X86_64.target, "modules"], "does not build")
+            self._run([*self.make(), jobs, self._kernel.arch.target, "modules"], "does not build")
             built = True
         except IopathError:
             note.write_text(json.dumps({**now, "configured": configured, "built": built}))
@@ -258,7 +285,8 @@ class _Workspace:
     def make(self, *words: str) -> list[str | Path]:
         """The beginning of a command that runs make in the root file system; *words* are options of
         bwrap."""
-        return [*self._inside(*words), "make", "-s", "-C", "/src", "O=/build", *_VARIABLES]
+        variables = _variables(self._kernel.arch)
+        return [*self._inside(*words), "make", "-s", "-C", "/src", "O=/build", *variables]
 
     def _inside(self, *words: str) -> list[str | Path]:
         """The beginning of a command that runs in the root file system."""
@@ -276,11 +304,12 @@ class _Workspace:
 
     def keep(self, folder: Path) -> None:
         """Copy what a guest needs of the kernel to *folder*."""
-        shutil.copyfile(self.build_folder / X86_64.image, folder / "vmlinuz")
+        arch = self._kernel.arch
+        shutil.copyfile(self.build_folder / arch.image, folder / "vmlinuz")
         shutil.copyfile(self.build_folder / ".config", folder / "config")
         release = (self.build_folder / "include/config/kernel.release").read_text().strip()
         (folder / "release").write_text(release)
-        build.keep_own_modules(self.build_folder, folder, X86_64)
+        build.keep_own_modules(self.build_folder, folder, arch)
 
     def _check_out(self) -> None:
         git = self._folder / "git"

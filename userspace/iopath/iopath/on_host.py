@@ -22,6 +22,7 @@ from iopath import (
     survey,
     terminal,
 )
+from iopath.arch import X86_64
 from iopath.errors import IopathError, UsageError
 from iopath.layers import Layers
 from iopath.machine import Machine
@@ -37,6 +38,7 @@ def is_wanted(args: argparse.Namespace) -> bool:
     if len(args.kernels) > 1:
         raise UsageError("host: must be measured alone; compare takes its result file")
     guests = vars(Machine()) | {
+        "arch": X86_64.debian,
         "no_fill": False,
         "incoherent": False,
         "boots": 1,

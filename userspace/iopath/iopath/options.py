@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from iopath import __version__, apt, host, kernelbuild, noise, prune
-from iopath.arch import ARCHES, X86_64
+from iopath.arch import BY_DEBIAN, X86_64
 from iopath.errors import did_you_mean
 from iopath.machine import Machine
 from iopath.rung import OPS
@@ -64,10 +64,7 @@ _seconds = _unit({"m": 60, "h": 3600, "d": 86400}, "12h or 30d")
 
 # The examples that the help of each command begins with.
 _EXAMPLES = {
-    "": (
-        "iopath compare debian:6.1 debian:7.2",
-        "iopath measure debian:7.2 --rung 'dio.*'",
-    ),
+    "": ("iopath compare debian:6.1 debian:7.2", "iopath measure debian:7.2 --rung 'dio.*'"),
     "kernels": ("iopath kernels", "iopath kernels --update --json kernels.json"),
     "rungs": ("iopath rungs", "iopath rungs --json rungs.json"),
     "cache": ("iopath cache", "iopath cache --prune --size 10G"),
@@ -153,11 +150,8 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     listing = commands.add_parser("kernels", help="list the kernels that can be measured")
-    listing.add_argument(
-        "--all", action="store_true", help="also list kernels that are incomplete on the mirror"
-    )
-    names = [arch.debian for arch in ARCHES]
-    listing.add_argument("--arch", choices=names, default=names[0], help="default: %(default)s")
+    listing.add_argument("--all", action="store_true", help="also those with parts missing there")
+    _add_arch(listing, "their architecture")
     listing.add_argument("--update", action="store_true", help="refresh the package lists")
     listing.add_argument("--json", metavar="FILE", type=Path, help="write the list to FILE")
 
@@ -251,6 +245,7 @@ def parser() -> argparse.ArgumentParser:
         _add_scenario(command)
     for command in (measuring, profiling, comparing, bisecting, following):
         _add_machine(command)
+    for command in (measuring, profiling, comparing, bisecting, following, pricing):
         _add_recipe(command)
     for command in (measuring, profiling, comparing, following):
         _add_range(command)
@@ -315,8 +310,15 @@ def _add_scheduler(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _add_arch(parser: argparse._ActionsContainer, what: str) -> None:
+    parser.add_argument(
+        "--arch", choices=list(BY_DEBIAN), default=X86_64.debian, help=f"{what} (default: amd64)"
+    )
+
+
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     building = parser.add_argument_group("kernels of a git repository")
+    _add_arch(building, "architecture to build them for")
     building.add_argument(
         "--suite", choices=list(apt.SUITES), default=kernelbuild.SUITE, metavar="SUITE",
         help="suite of Debian whose compiler builds them (default: %(default)s)",
@@ -430,11 +432,9 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         help="kernel command line (default: '%(default)s')",
     )  # fmt: skip
     guest.add_argument(
-        "--cpu",
-        default=default.cpu,
-        metavar="MODEL",
+        "--cpu", default=default.cpu, metavar="MODEL",
         help="CPU as QEMU names it (default: max; of arm64, neoverse-n1)",
-    )
+    )  # fmt: skip
     guest.add_argument(
         "--accel", choices=("tcg", "kvm"), default=default.accel,
         help="tcg: emulation, which counts instructions (default); kvm: time instead",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import apt, files, kernels, tracksite, trackstore
-from iopath.arch import X86_64
+from iopath.arch import BY_DEBIAN, X86_64
 from iopath.cache import digest_of, out_of_space
 from iopath.errors import IopathError, Unreachable, UsageError
 from iopath.kernelbuild import Recipe
@@ -29,7 +29,8 @@ from iopath.trackstore import Point
 _TOGETHER = 4  # kernels that are prepared at a time
 _TOLD = "steps.json"  # the steps that were told before
 
-MakeRecipe = Callable[[str, str, Sequence[str]], Recipe]  # of a suite, a configuration and options
+# Of a suite, a configuration, options, and Debian's name of an architecture.
+MakeRecipe = Callable[[str, str, Sequence[str], str], Recipe]
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Tracker:
         for watch in self._config.watches:
             recipe = None
             if watch.is_git:
-                recipe = self._make_recipe(watch.suite, watch.config, watch.kconfig)
+                recipe = self._make_recipe(watch.suite, watch.config, watch.kconfig, watch.arch)
                 self._session.recipe = recipe
             missing = []
             for one in self._wanted(watch, recipe):
@@ -169,7 +170,7 @@ class Tracker:
             "ops": list(self._config.ops),
             "block_sizes": list(self._config.block_sizes),
             "boots": self._config.boots,
-            "build": digest_of(vars(recipe))[:16] if recipe else "",
+            "build": digest_of(recipe.inputs())[:16] if recipe else "",
             "missing": "",
         }
         found = self._commits(watch, asked) if recipe else self._releases(watch, asked)
@@ -188,7 +189,7 @@ class Tracker:
         for number, commit in numbered[:: watch.every]:
             point = Point(
                 watch.name, watch.name, commit.name[:12], str(number), commit.subject, asked,
-                date=commit.date, commit=commit.name,
+                date=commit.date, commit=commit.name, arch=BY_DEBIAN[watch.arch].name,
             )  # fmt: skip
             yield Wanted(point, f"git:{watch.place}@{commit.name}")
 

@@ -3,13 +3,14 @@
 (Documentation/track.rst)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iopath import gitrepo, kernelbuild, noise, rungs, tomlfile
 from iopath.apt import SUITES
+from iopath.arch import BY_DEBIAN, X86_64
 from iopath.errors import UsageError
 from iopath.rung import OPS, Rung
 
@@ -28,6 +29,7 @@ class Watch:
     suite: str = kernelbuild.SUITE
     config: str = kernelbuild.MINIMAL
     kconfig: tuple[str, ...] = ()
+    arch: str = X86_64.debian
 
     @property
     def is_git(self) -> bool:
@@ -59,16 +61,13 @@ class Config:
     boots: int = noise.FEWEST
 
 
-def _releases(value: object) -> str:
-    if value not in (ALL, NEWEST):
-        raise ValueError
-    return str(value)
+def _among(names: Collection[str]) -> tomlfile.Parse:
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise ValueError
+        return value
 
-
-def _suite(value: object) -> str:
-    if value not in SUITES:
-        raise ValueError
-    return str(value)
+    return parse
 
 
 def _matching(pattern: str) -> tomlfile.Parse:
@@ -107,14 +106,15 @@ _TOP: tomlfile.Fields = {
 _WATCH: tomlfile.Fields = {
     "name": ("name", "a string", tomlfile.is_(str)),
     "kernels": ("kernels", "a list of kernels, each once", _some),
-    "releases": ("releases", f"'{ALL}' or '{NEWEST}'", _releases),
+    "releases": ("releases", f"'{ALL}' or '{NEWEST}'", _among((ALL, NEWEST))),
     "every": ("every", "a number from 1 on", tomlfile.positive),
     "merges": ("merges", "true or false", tomlfile.is_(bool)),
-    "suite": ("suite", f"one of {', '.join(SUITES)}", _suite),
+    "suite": ("suite", f"one of {', '.join(SUITES)}", _among(SUITES)),
     "config": ("config", "'minimal', 'debian:SERIES' or a file", tomlfile.is_(str)),
     "kconfig": ("kconfig", "a list of options like 'FOO=y'", tomlfile.words),
+    "arch": ("arch", f"one of {', '.join(BY_DEBIAN)}", _among(BY_DEBIAN)),
 }
-_OF_GIT = ("every", "merges", "suite", "config", "kconfig")
+_OF_GIT = ("every", "merges", "suite", "config", "kconfig", "arch")
 
 
 def load(path: Path) -> Config:

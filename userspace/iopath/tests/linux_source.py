@@ -6,39 +6,55 @@ from pathlib import Path
 
 from debian.debian_support import Version
 
-import iopath
 from iopath import process
 from iopath.apt import UNRELEASED
+from iopath.arch import X86_64, Arch
+from iopath.build import make_words
 from iopath.cache import digest_file
 from iopath.errors import IopathError
+from iopath.kernelbuild import MINIMAL_CONFIG, minimal_configs
+from iopath.kernels import Tree
 from iopath.measure import Session
+from iopath.programs import cross_compiler
 from iopath.sources import copy_sources, source_digest, source_root
 
 FRAGMENTS = source_root() / "selftests/config"
-MINIMAL = Path(iopath.__file__).parent / "minimal.config"
+MINIMAL = MINIMAL_CONFIG.name
 
-# Most of a kernel's source is not for a guest.
-LEFT_OUT = (
-    "*/Documentation/*/*", "*/arch/[!x]*/*.[chS]", "*/boot/dts/*", "*/sound/*.[ch]",
-    "*/tools/perf/*", "*/tools/testing/*",
-    *(f"*/drivers/{name}/*.[ch]" for name in (
-        "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "nvme",
-        "pinctrl", "power", "scsi", "soc", "staging", "usb", "video/fbdev",
-    )),
-)  # fmt: skip
 
-# The same inputs make the same kernel to the last bit.
-BUILD = (
-    "make -s -j$(nproc) LOCALVERSION= KBUILD_BUILD_TIMESTAMP=2026-01-01 KBUILD_BUILD_HOST=iopath"
-    " KBUILD_BUILD_USER=iopath KBUILD_BUILD_VERSION=1 bzImage modules"
-)
+def left_out(arch: Arch = X86_64) -> tuple[str, ...]:
+    """Most of a kernel's source is not for a guest: the files that are not unpacked."""
+    return (
+        "*/Documentation/*/*", f"*/arch/[!{arch.source[0]}]*/*.[chS]", "*/boot/dts/*",
+        "*/sound/*.[ch]", "*/tools/perf/*", "*/tools/testing/*",
+        *(f"*/drivers/{name}/*.[ch]" for name in (
+            "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "nvme",
+            "pinctrl", "power", "scsi", "soc", "staging", "usb", "video/fbdev",
+        )),
+    )  # fmt: skip
+
+
+def make_command(arch: Arch) -> str:
+    """The beginning of a command that runs make of a kernel."""
+    return " ".join(["make", "-s", *make_words(arch)])
+
+
+def build_command(arch: Arch = X86_64) -> str:
+    """The command that builds a kernel: the same inputs make the same kernel to the last bit."""
+    return (
+        f"{make_command(arch)} -j$(nproc) LOCALVERSION= KBUILD_BUILD_TIMESTAMP=2026-01-01"
+        " KBUILD_BUILD_HOST=iopath KBUILD_BUILD_USER=iopath KBUILD_BUILD_VERSION=1"
+        f" {arch.target} modules"
+    )
+
 
 INSTRUMENTED = ("GCOV_PROFILE=y", "KCOV_INSTRUMENT=y")
 
 
-def compiler() -> str:
+def compiler(arch: Arch = X86_64) -> str:
     """Its name and version."""
-    return subprocess.check_output(["gcc", "--version"], text=True).splitlines()[0]
+    command = [cross_compiler(arch).name, "--version"]
+    return subprocess.check_output(command, text=True).splitlines()[0]
 
 
 class LinuxSource:
@@ -112,27 +128,31 @@ class LinuxSource:
             self._session.cache.entry("unpacked", {"image": digest_file(image)}, make) / "vmlinux"
         )
 
-    def tree(self, *fragments: str) -> Path:
+    def tree(self, *fragments: str, arch: Arch = X86_64) -> Path:
         """A kernel, built with the *fragments* merged over tinyconfig: iopath's minimal.config, and
         files of selftests/config."""
         paths = [
-            MINIMAL if fragment == MINIMAL.name else FRAGMENTS / fragment for fragment in fragments
+            path
+            for fragment in fragments
+            for path in (minimal_configs(arch) if fragment == MINIMAL else [FRAGMENTS / fragment])
         ]
+        excluded, make_it = left_out(arch), build_command(arch)
         inputs = {
             "package": self.wanted,
-            "left_out": LEFT_OUT,
+            "left_out": excluded,
             "fragments": [digest_file(path) for path in paths],
-            "compiler": compiler(),
-            "build": BUILD,
+            "compiler": compiler(arch),
+            "build": make_it,
         }
 
         def make(folder: Path) -> None:
             linux, log = folder / "linux", folder / "log"
             linux.mkdir()
-            self.unpack(linux, *(f"--exclude={pattern}" for pattern in LEFT_OUT))
+            self.unpack(linux, *(f"--exclude={pattern}" for pattern in excluded))
+            make_ = make_command(arch)
             command = (
-                "make -s tinyconfig && scripts/kconfig/merge_config.sh -m .config"
-                f" {' '.join(map(str, paths))} && make -s olddefconfig && {BUILD}"
+                f"{make_} tinyconfig && scripts/kconfig/merge_config.sh -m .config"
+                f" {' '.join(map(str, paths))} && {make_} olddefconfig && {make_it}"
             )
             if process.run(["sh", "-ec", command], output=log, cwd=linux):
                 raise IopathError(f"no kernel: {log.read_text(errors='replace')[-2000:]}")
@@ -143,14 +163,15 @@ class LinuxSource:
         """The project's modules for *tree*, built so that gcov and KCOV, where the kernel has
         them, see which of their code is reached. The folder also holds what gcov needs."""
         inputs = {
-            "tree": digest_file(tree / "arch/x86/boot/bzImage"),
+            "tree": digest_file(Tree(tree).image),
             "source": source_digest(),
             "variables": INSTRUMENTED,
         }
 
         def make(folder: Path) -> None:
             copy_sources(folder / "src")
-            command = ["make", "-j2", "-C", tree, f"M={folder}/src", *INSTRUMENTED, "modules"]
+            words = [*make_words(Tree(tree).arch), f"M={folder}/src", *INSTRUMENTED]
+            command = ["make", "-j2", "-C", tree, *words, "modules"]
             log = folder / "log"
             if process.run(command, output=log):
                 raise IopathError(f"no modules: {log.read_text(errors='replace')[-2000:]}")

@@ -85,6 +85,8 @@ def test_measure(listed: Command, args: list[str], complaint: str) -> None:
         (["measure", "debian:6.1", "--memory", "-1"], "invalid number of MiB '-1'"),
         (["measure", "debian:6.1", "--seed", "x"], "invalid number of seeds 'x'"),
         (["measure", "debian:6.1", "--time-limit", "0"], "invalid number of seconds '0'"),
+        (["measure", "debian:6.1", "--arch", "arm64"], "like debian:6.12-arm64"),
+        (["bisect", "debian:6.1", "debian:6.12", "--arch", "arm64"], "like debian:6.12-arm64"),
         (["measure", "debian:6.1", "--fast"], "unknown argument '--fast'"),
         (
             ["compare", "a.json", "b.json", "--fial-above=1"],

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Command
-from linux_source import BUILD, LEFT_OUT, LinuxSource
+from linux_source import LinuxSource, build_command, left_out
 from rich.console import Console
 from test_charts import a_record, a_result
 from test_planted import NOPS, commit, found, git, history, plant, search
 
 from iopath import bisection, compare, gitrepo, kernelbuild, result, series
+from iopath.arch import AARCH64, X86_64
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.gitrepo import open_repository
@@ -155,6 +156,23 @@ def test_recipe() -> None:
         kernelbuild.recipe("trixie", None, ["FOO"])
 
 
+def test_recipe_of_another_architecture() -> None:
+    """It has its own options in place of this machine's, and takes no other's configuration."""
+    lines = [
+        set(kernelbuild.recipe("trixie", base, [], arch).fragment.splitlines())
+        for arch in (X86_64, AARCH64)
+        for base in (None, "")
+    ]
+    assert ["CONFIG_SERIAL_AMBA_PL011=y" in one for one in lines] == [False] * 2 + [True] * 2
+    assert ["CONFIG_X86_64=y" in one for one in lines] == [False, True, False, False]
+    assert ["# CONFIG_EFI is not set" in one for one in lines] == [False] * 2 + [
+        True,
+        False,
+    ]
+    with pytest.raises(UsageError, match="the configuration is one of amd64: it must be one of ar"):
+        kernelbuild.recipe("trixie", "CONFIG_X86_64=y\n", [], AARCH64)
+
+
 def test_cut_down() -> None:
     config = "CONFIG_A=y\nCONFIG_B=m\nCONFIG_DEBUG_INFO_BTF=y\n# CONFIG_C is not set\n"
     assert kernelbuild.cut_down(config).splitlines() == [
@@ -257,7 +275,7 @@ def linux(session: Session) -> Path:
     def make(folder: Path) -> None:
         tree = folder / "linux"
         tree.mkdir()
-        LinuxSource(session).unpack(tree, *(f"--exclude={pattern}" for pattern in LEFT_OUT))
+        LinuxSource(session).unpack(tree, *(f"--exclude={pattern}" for pattern in left_out()))
         git(tree, "init", "--quiet")
         git(tree, "add", "--all", "--force")
         git(tree, "commit", "--quiet", "--message", "the source")
@@ -270,7 +288,7 @@ def linux(session: Session) -> Path:
             file.write("int broken(\n")
         commit(tree, "block/bdev.c", "a syntax error")
 
-    inputs = {"of": LinuxSource(session).wanted, "left_out": LEFT_OUT, "recipe": 1}
+    inputs = {"of": LinuxSource(session).wanted, "left_out": left_out(), "recipe": 1}
     return session.cache.entry("history", inputs, make) / "linux"
 
 
@@ -325,7 +343,7 @@ def test_tree_with_a_build_folder(linux: Path, session: Session, tmp_path: Path)
     command = (
         f"make -s O={folder} tinyconfig && cd {folder} &&"
         f" {source}/scripts/kconfig/merge_config.sh -m .config {config} &&"
-        f" make -s olddefconfig && {BUILD}"
+        f" make -s olddefconfig && {build_command()}"
     )
     subprocess.run(["sh", "-ec", command], cwd=source, check=True, capture_output=True)
     done = Command(session.cache.root, tmp_path).run(

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import IOPATH, Command
-from linux_source import BUILD, LinuxSource
+from linux_source import LinuxSource, build_command
 from test_charts import a_record, a_result
 
 from iopath import bisection, compare, comparison, kernels, process, result, rungs, sharing
@@ -117,7 +117,7 @@ class Trees:
     def copy(self, name: str, what: str = "", functions: str = "") -> Path:
         """The same, with *what* planted and built by *name*, so that no two are one file."""
         plain = self.plain()
-        build = BUILD.replace("BUILD_USER=iopath", f"BUILD_USER={name}")
+        build = build_command().replace("BUILD_USER=iopath", f"BUILD_USER={name}")
 
         def make(folder: Path) -> None:
             shutil.copytree(plain, folder / "linux", symlinks=True)
@@ -427,7 +427,7 @@ def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
     git(tree, "checkout", "--quiet", "work")
     out = tmp_path / "out.json"
     done = iopath.run(
-        "bisect", "--tree", tree, good, "HEAD", "--build", BUILD, "--rung", "dio.pread",
+        "bisect", "--tree", tree, good, "HEAD", "--build", build_command(), "--rung", "dio.pread",
         "--op", "read", "--json", out, timeout=1200,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout

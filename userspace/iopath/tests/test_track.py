@@ -85,6 +85,7 @@ def config(folder: Path, text: str = FILE) -> Config:
         (('name = "block"', 'name = "block"\nsuite = "woody"'), "suite must be one of bullseye"),
         (('name = "block"', 'name = "block"\nreleases = "all"'), "releases is for kernels of Deb"),
         (('name = "block"', 'name = "block"\nkconfig = ["x"]'), "invalid option 'x': must be like"),
+        (('name = "block"', 'name = "block"\narch = "arm"'), "arch must be one of amd64, arm64"),
         (("v6.12..for-next", "v6.12"), "it must be git:PATH@START..BRANCH"),
         (("v6.12..for-next", "v6.12...x"), "it must be git:PATH@START..BRANCH"),
         (("git:linux@v6.12..for-next", "tree:linux"), "cannot be watched: it must be debian:SER"),
@@ -338,6 +339,8 @@ def test_commits_of_a_branch(history: Path, tmp_path: Path) -> None:
 
     assert subjects() == [f"commit {number}" for number in range(7)]
     assert subjects("every = 4") == ["commit 0", "commit 4"]
+    other = wanted(a_tracker(session, tmp_path, text + 'arch = "arm64"'))
+    assert {one.arch for one in other} == {"aarch64"}
     git(history, "checkout", "--quiet", "-b", "topic", "HEAD~2")
     (history / "other").write_text("x")
     commit(history, "other", "on the branch")
