@@ -50,7 +50,7 @@ selftests() {
 		part selftests "${command[@]}" -m guest "${pick[@]}"
 		return
 	fi
-	for kernel in ${KERNEL:-debug 7.2 6.1 6.12 5.10 7.3}; do
+	for kernel in ${KERNEL:-debug 7.2 6.1 6.12 5.10 7.3 6.12-arm64}; do
 		part "selftests-${kernel#debian:}" env KERNEL="$kernel" "${command[@]}" -m "guest$short"
 	done
 	[[ -n $short ]] ||

@@ -24,8 +24,8 @@ from linux_source import LinuxSource, compiler
 from two_cpus import START, TwoCpus
 
 from iopath import packages, process
-from iopath.arch import X86_64, Arch
-from iopath.build import build
+from iopath.arch import AARCH64, X86_64, Arch
+from iopath.build import build, make_words
 from iopath.cache import Cache, digest_file
 from iopath.guest import GuestError, Image, Record, Start
 from iopath.kernels import Tree
@@ -38,14 +38,16 @@ from iopath.states import States
 
 SELFTESTS = source_root() / "selftests"
 
-# Kernels that look for faults: the series of their source, and the last of the fragments of
-# their configuration in selftests/config.
+# Kernels that look for faults: the series of their source, the last of the fragments of
+# their configuration in selftests/config, and their architecture.
 DEBUG = {
-    "debug": ("6.12", "debug.config"),
-    "debug-7.2": ("7.2", "debug.config"),
-    "kcsan": ("6.12", "kcsan.config"),
+    "debug": ("6.12", "debug.config", X86_64),
+    "debug-7.2": ("7.2", "debug.config", X86_64),
+    "debug-arm64": ("6.12", "debug.config", AARCH64),
+    "kcsan": ("6.12", "kcsan.config", X86_64),
 }
-KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3 debug").replace("debian:", "").split()
+ALL = "5.10 6.1 6.12 6.12-arm64 7.2 7.3 debug"
+KERNELS = os.environ.get("KERNEL", ALL).replace("debian:", "").split()
 
 # What the tests let be chosen, given to the guest's programs in their environment.
 VARIABLES = [f"env {name} {os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
@@ -103,7 +105,8 @@ NO_CACHE = re.compile(
 
 # What a kernel without a fault never says. A line that begins with "# " is a program's.
 TROUBLE = re.compile(
-    r"^(?!# ).*(?:\bBUG:|WARNING:|Oops:|KASAN:|UBSAN:|KFENCE:|INFO: |Kernel panic|Call Trace:"
+    r"^(?!# ).*(?:\bBUG:|WARNING:|Oops:|KASAN:|UBSAN:|KFENCE:|INFO: |Kernel panic|Call [Tt]race:"
+    r"|Unable to handle kernel|Internal error:|SError"
     r"|ODEBUG: (?!selftest)|kmemleak: [1-9]|unreferenced object|general protection"
     r"|(?:list_(?:add|del)|slab) corruption|[Oo]bjects remaining|refcount_t: |lockdep is turned off"
     r"|blocked for more than|lockup|bad page|Bad page).*$",
@@ -147,14 +150,14 @@ def source(session: Session) -> LinuxSource:
 def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource) -> Kernel:
     name = request.param
     if name in DEBUG:
-        series, faults = DEBUG[name]
+        series, faults, arch = DEBUG[name]
         linux = LinuxSource(session, series)
-        tree = linux.tree("minimal.config", "distribution.config", faults)
+        tree = linux.tree("minimal.config", "distribution.config", faults, arch=arch)
         built = linux.modules(tree)
         modules = {path.stem: path for path in built.rglob("*.ko")}
         own = find_modules(tree / "drivers/block")
         instrumented = built if name.startswith("debug") else None
-        return Kernel(name, Tree(tree).image, modules, own, tree, instrumented)
+        return Kernel(name, Tree(tree).image, modules, own, tree, instrumented, arch)
     built = build(
         session.find(f"debian:{name}"), session.cache, session.apt, lambda what, part: None
     )
@@ -176,7 +179,7 @@ def programs(source: LinuxSource, session: Session, kernel: Kernel) -> dict[str,
     inputs = {
         "files": {str(path.relative_to(source_root())): digest_file(path) for path in files},
         "kselftest": str(kselftest),
-        "compiler": compiler(),
+        "compiler": compiler(kernel.arch),
         "for": kernel.arch.name,
     }
 
@@ -243,7 +246,7 @@ SKIPS = {
     "null_blk does not poll": ("5.10",),
     "memory is aligned to blocks": ("5.10",),
     "no search for tasks that hang": ("kcsan",),
-    "no users": ("debug", "debug-7.2", "kcsan"),
+    "no users": ("debug", "debug-7.2", "debug-arm64", "kcsan"),
 }
 
 
@@ -507,9 +510,9 @@ PLANTED = [
     *(
         (kernel, fault)
         for fault in PLANTED_MODULE
-        for kernel in (("kcsan",) if fault == "race" else ("debug", "debug-7.2"))
+        for kernel in (("kcsan",) if fault == "race" else ("debug", "debug-7.2", "debug-arm64"))
     ),
-    *zip(cycle(["5.10", "6.1", "6.12", "7.2", "7.3"]), PLANTED_PROGRAM, strict=False),
+    *zip(cycle(["5.10", "6.1", "6.12", "7.2", "7.3", "6.12-arm64"]), PLANTED_PROGRAM, strict=False),
 ]
 
 
@@ -531,7 +534,8 @@ def test_planted(
     else:
         folder = tmp_path / "planted"
         shutil.copytree(SELFTESTS / "planted", folder)
-        command = ["make", "-s", "-C", kernel.tree, f"M={folder}", "modules"]
+        words = [*make_words(kernel.arch), f"M={folder}"]
+        command = ["make", "-s", "-C", kernel.tree, *words, "modules"]
         subprocess.run(command, check=True, capture_output=True)
         modules = kernel.modules | {"planted": folder / "planted.ko"}
         first = [f"insmod /modules/planted.ko fault={fault}", "rmmod planted"]
@@ -623,6 +627,9 @@ def test_planted_leak(leaks: str) -> None:
         "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
         "ODEBUG: free active (active state 0) object: work_struct",
         "Oops: general protection fault, probably for non-canonical address 0x1: 0000 [#1] SMP",
+        "Unable to handle kernel NULL pointer dereference at virtual address 0000000000000008",
+        "Internal error: Oops - Undefined instruction: 0000000002000000 [#1] SMP",
+        "Call trace:",
     ],
 )
 @pytest.mark.parametrize("time", ["", "[   12.345678] "])
