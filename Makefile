@@ -33,6 +33,7 @@ help:
 	@echo '  make install    install the programs and man pages: PREFIX=, DESTDIR='
 	@echo '  make install-dkms  install the source of the modules for DKMS: DESTDIR='
 	@echo '  make deb        build Debian packages of all that: build/deb'
+	@echo '                    DEB_HOST_ARCH=arm64  those of arm64'
 	@echo '  make htmldocs   build the documentation: build/html'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
@@ -46,8 +47,8 @@ modules:
 	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' modules
 
 # Programs. The guest's have no C library to lean on, so they are static. Those for guests of arm64
-# are built if there is a compiler.
-ARM64 := aarch64-linux-gnu
+# are built on x86-64, which guests run on, if there is a compiler.
+ARM64 = $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),aarch64-linux-gnu)
 
 .PHONY: userspace
 userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
@@ -58,7 +59,7 @@ guest-programs: setup-userspace
 	@$(MAKE) -s -C userspace/guest O='$(BUILD)/guest'
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
 	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
-	@! command -v $(ARM64)-gcc >/dev/null || { \
+	@test -z '$(ARM64)' || ! command -v $(ARM64)-gcc >/dev/null || { \
 		$(MAKE) -s -C userspace/guest O='$(BUILD)/guest/aarch64' CC=$(ARM64)-gcc && \
 		$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest/aarch64' STATIC=1 VERSION='$(VERSION)' CC=$(ARM64)-gcc; }
 
@@ -148,7 +149,7 @@ deb: setup-deb
 	tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude='*.ko' --exclude='*.o' \
 		--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' . | \
 		tar -x --no-same-owner -C '$(BUILD)/deb/iopath-$(VERSION)'
-	cd '$(BUILD)/deb/iopath-$(VERSION)' && dpkg-buildpackage -us -uc
+	cd '$(BUILD)/deb/iopath-$(VERSION)' && dpkg-buildpackage -us -uc $(if $(DEB_HOST_ARCH),-a$(DEB_HOST_ARCH))
 
 .PHONY: htmldocs
 htmldocs: $(VENV)/.complete

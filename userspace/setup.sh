@@ -13,7 +13,7 @@ arm64="$measure qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 check="$arm64 bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
 	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace systemd
 	valgrind"
-deb="$build debhelper dh-dkms dpkg-dev python3"
+deb="$build debhelper dh-dkms dpkg-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3"
 
 case ${1-} in
 userspace) wanted=$build ;;
@@ -21,7 +21,7 @@ measure) wanted=$measure ;;
 arm64) wanted=$arm64 ;;
 check) wanted=$check ;;
 deb) wanted=$deb ;;
-package) wanted="$deb e2fsprogs lintian mmdebstrap qemu-system-x86" ;;
+package) wanted="$deb e2fsprogs lintian mmdebstrap mount qemu-system-arm qemu-system-x86 qemu-user-static" ;;
 *)
 	echo "usage: setup.sh userspace | measure | arm64 | check | deb | package" >&2
 	exit 2

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Everything in the package that depends on the architecture of a guest, as a table.
+"""Everything in the package that depends on an architecture, as a table.
 
 Outside of the package, the system calls and the cycle counter are in userspace/ioloop/arch.h, the
 marker in kernel/include/iopath/marker.h and the plugin's decoders in userspace/pathcount, a file
 each.
 """
 
+import platform
 from dataclasses import dataclass
+
+from iopath.errors import IopathError
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Arch:
     exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with; none
     # if a table of vectors is entered
     calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other
+    clock: str  # the clock source that programs read without a system call
 
     # Programs and packages.
     debian: str  # Debian's name of it
@@ -71,6 +75,7 @@ X86_64 = Arch(
     syscall_prefix="__x64_sys_",
     exceptions=("asm_exc_", "exc_"),
     calls=("asm_sysvec_call_function",),
+    clock="tsc",
     debian="amd64",
     triplet="x86_64-linux-gnu",
     kbuild="x86",
@@ -97,6 +102,7 @@ AARCH64 = Arch(
     syscall_prefix="__arm64_sys_",
     exceptions=(),
     calls=(),
+    clock="arch_sys_counter",
     debian="arm64",
     triplet="aarch64-linux-gnu",
     kbuild="arm64",
@@ -110,3 +116,12 @@ BY_DEBIAN = {arch.debian: arch for arch in ARCHES}
 def named(name: str) -> Arch:
     """The architecture of that name."""
     return next(arch for arch in ARCHES if arch.name == name)
+
+
+def this_machine() -> Arch:
+    """The architecture of this machine."""
+    name = platform.machine()
+    known = [arch.name for arch in ARCHES]
+    if name not in known:
+        raise IopathError(f"this machine is {name}: must be {' or '.join(known)}")
+    return named(name)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from iopath import loop, process
-from iopath.arch import X86_64
+from iopath.arch import this_machine
 from iopath.errors import IopathError, UsageError
 from iopath.plan import Run
 
@@ -34,7 +34,7 @@ def trace(run: Run, cpu: int) -> list[str]:
         raise UsageError(
             f"{run.rung.name}: it has no system call for each I/O, so there is nothing to trace"
         )
-    call = f"{X86_64.syscall_prefix}{_CALLS[engine][run.op == 'write']}"
+    call = f"{this_machine().syscall_prefix}{_CALLS[engine][run.op == 'write']}"
     words = loop.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
     with _tracing(call) as start, tempfile.TemporaryDirectory(prefix="iopath-") as name:
         log = Path(name, "log")

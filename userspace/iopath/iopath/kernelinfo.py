@@ -41,7 +41,7 @@ def describe(
         "origin": built.origin,
         "banner": version,
         "compiler": compiler(version),
-        "cpu_model": _cpu_model(records["/proc/cpuinfo"]),
+        "cpu_model": cpu_model(records["/proc/cpuinfo"]),
         "cmdline": records["/proc/cmdline"].strip(),
         "clocksource": records[CLOCKSOURCE].strip(),
         "config": options(built.config.read_text()),
@@ -53,7 +53,7 @@ def describe(
     }
 
 
-def _cpu_model(cpuinfo: str) -> str:
+def cpu_model(cpuinfo: str) -> str:
     """The CPU as the kernel names it, by numbers on arm64."""
     facts = dict(re.findall(r"^(\w[\w ]*?)\s*: (.*)$", cpuinfo, re.MULTILINE))
     if "CPU part" in facts:

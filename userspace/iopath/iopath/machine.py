@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath import process
-from iopath.arch import X86_64, Arch
+from iopath.arch import X86_64, Arch, this_machine
 from iopath.cache import digest_file, digest_of
 from iopath.errors import IopathError
 
@@ -88,6 +88,10 @@ class Qemu:
     @classmethod
     def find(cls, arch: Arch = X86_64) -> "Qemu":
         """The emulator of an architecture."""
+        if (machine := this_machine()) != X86_64:  # so are the tools that build for guests
+            raise IopathError(
+                f"this machine is {machine.name}: guests need x86_64; host can be measured here"
+            )
         path = process.need(arch.qemu, arch.qemu_package)
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
         match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)

@@ -5,23 +5,25 @@ import functools
 from pathlib import Path
 
 from iopath import __version__, process
-from iopath.arch import X86_64, Arch
+from iopath.arch import Arch, this_machine
 from iopath.cache import Cache, cache_root, digest_file
 from iopath.errors import IopathError
 from iopath.sources import source_root
 
 
-def guest_program(name: str, arch: Arch = X86_64) -> Path:
-    """A statically linked program for a guest of an architecture, or the plugin that counts what it
-    executes: as `make userspace` or a package built it, or else built now."""
+def guest_program(name: str, arch: Arch | None = None) -> Path:
+    """A statically linked program for a guest of an architecture, by default this machine's, or the
+    plugin of this machine's emulator: as `make userspace` or a package built it, or else built
+    now."""
+    arch = arch or this_machine()
     built = source_root() / "build" / "guest"
-    path = (built if arch == X86_64 else built / arch.name) / name
+    path = (built if arch == this_machine() else built / arch.name) / name
     return path if path.is_file() else _programs(arch) / name
 
 
 def cross_compiler(arch: Arch) -> Path:
     """The compiler of this machine for an architecture."""
-    if arch == X86_64:
+    if arch == this_machine():
         return Path(process.need("gcc", "gcc"))
     name = f"{arch.triplet}-gcc"
     return Path(process.need(name, f"gcc-{arch.triplet} libc6-dev-{arch.debian}-cross"))
@@ -31,7 +33,7 @@ def cross_compiler(arch: Arch) -> Path:
 def _programs(arch: Arch) -> Path:
     """The guest's programs, built from their sources."""
     root = source_root()
-    parts = ("guest", "ioloop", "pathcount") if arch == X86_64 else ("guest", "ioloop")
+    parts = ("guest", "ioloop", "pathcount") if arch == this_machine() else ("guest", "ioloop")
     folders = [root / "userspace" / part for part in parts]
     if not folders[0].is_dir():
         raise IopathError(f"this iopath was built without the programs for guests of {arch.name}")

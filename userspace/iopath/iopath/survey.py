@@ -4,10 +4,13 @@
 import os
 import platform
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from iopath import kernelinfo
+from iopath.arch import this_machine
 from iopath.errors import UsageError
 
 NAME = "host"
@@ -45,15 +48,13 @@ def _cpu_list(text: str) -> list[int]:
 def survey(cpu: int) -> dict[str, Any]:
     """The properties of this machine that affect time, with warnings of what makes it vary."""
     base = Path(f"/sys/devices/system/cpu/cpu{cpu}")
-    info = _read("/proc/cpuinfo")
-    model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
-    flags = re.search(r"^flags\s*:\s*(.*)$", info, re.MULTILINE)
+    info = of_cpu(_read("/proc/cpuinfo"), cpu)
     microcode = re.search(r"^microcode\s*:\s*(.*)$", info, re.MULTILINE)
     governor = _read(base / "cpufreq/scaling_governor", "none")
     boost = _boost()
     siblings = [n for n in _cpu_list(_read(base / "topology/thread_siblings_list")) if n != cpu]
     vulnerabilities = sorted(Path("/sys/devices/system/cpu/vulnerabilities").glob("*"))
-    guest = bool(flags and "hypervisor" in flags.group(1).split())
+    guest = _is_guest(info)
     load = float(_read("/proc/loadavg", "0").split()[0])
     warnings = []
     if governor not in ("none", "performance"):
@@ -71,11 +72,11 @@ def survey(cpu: int) -> dict[str, Any]:
     if guest:
         warnings.append("this machine is a guest: others may take its time")
     clocksource = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    if clocksource != "tsc":
-        warnings.append(f"the clock is {clocksource or 'unknown'}, not tsc: reading it is slow")
+    if clocksource != (fast := this_machine().clock):
+        warnings.append(f"the clock is {clocksource or 'unknown'}, not {fast}: reading it is slow")
     return {
         "cpu": cpu,
-        "cpu_model": model.group(1) if model else platform.machine(),
+        "cpu_model": kernelinfo.cpu_model(info),
         "microcode": microcode.group(1) if microcode else "",
         "cpus": len(os.sched_getaffinity(0)),
         "governor": governor,
@@ -87,6 +88,22 @@ def survey(cpu: int) -> dict[str, Any]:
         "mitigations": {path.name: _read(path) for path in vulnerabilities},
         "warnings": warnings,
     }
+
+
+def of_cpu(cpuinfo: str, cpu: int) -> str:
+    """What /proc/cpuinfo says of one CPU: those of an arm64 machine may be of several models."""
+    parts = re.split(r"\n\n+", cpuinfo)
+    own = re.compile(rf"processor\s*: {cpu}$", re.MULTILINE)
+    return next((part for part in parts if own.match(part)), cpuinfo)
+
+
+def _is_guest(info: str) -> bool:
+    """Whether this machine is a guest. x86-64 CPUs say so; of others, systemd knows."""
+    flags = re.search(r"^flags\s*: (.*)$", info, re.MULTILINE)
+    if flags:
+        return "hypervisor" in flags.group(1).split()
+    detect = shutil.which("systemd-detect-virt")
+    return bool(detect) and not subprocess.run([detect, "--quiet", "--vm"], check=False).returncode
 
 
 def _boost() -> str:
@@ -123,6 +140,7 @@ def describe() -> dict[str, Any]:
     return {
         "name": NAME,
         "release": release,
+        "arch": this_machine().name,
         "banner": banner,
         "compiler": kernelinfo.compiler(banner),
         "cmdline": _read("/proc/cmdline"),
