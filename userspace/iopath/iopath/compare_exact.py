@@ -60,6 +60,9 @@ def incomparable(results: Sequence[tuple[str, ExactResult]]) -> list[str]:
     found = []
     for name, other in results[1:]:
         texts = []
+        one, two = (" ".join(_arches(whole)) for whole in (first, other))
+        if one != two:
+            texts.append(f"architecture: {one} and {two}")
         for field in _SAME:
             one, two = getattr(first, field), getattr(other, field)
             if one != two:
@@ -70,6 +73,10 @@ def incomparable(results: Sequence[tuple[str, ExactResult]]) -> list[str]:
         texts += _run_differently(first, other)
         found += [f"{text} ({first_name}, {name})" for text in texts]
     return found
+
+
+def _arches(whole: ExactResult) -> list[str]:
+    return sorted({kernel.arch for kernel in whole.kernels})
 
 
 def _run_differently(first: ExactResult, other: ExactResult) -> Iterator[str]:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Set
 from pathlib import Path
 
+from iopath.arch import ARCHES
 from iopath.errors import UsageError
 from iopath.symbols import Symbol, plain
 
@@ -48,7 +49,8 @@ class Layers:
         name. *before* and *after* are the plain names that each kernel executes.
 
         An alias is applied only if each kernel executes exactly one of its names. If a kernel
-        executes two of them, they are two functions.
+        executes two of them, they are two functions. A system call has a name of its own on each
+        architecture.
         """
         found = {}
         for names in self._aliases:
@@ -56,4 +58,17 @@ class Layers:
             if len(old) == len(new) == 1 and old != new:
                 newest = next(name for name in names if name in old | new)
                 found |= dict.fromkeys(old | new, newest)
+        calls = {call: name for name in after - before if (call := _system_call(name))}
+        for name in before - after:
+            if newer := calls.get(_system_call(name)):
+                found |= dict.fromkeys((name, newer), newer)
         return found
+
+
+def _system_call(function: str) -> str:
+    """The system call that a function is, which is named differently on each architecture; or
+    empty."""
+    for arch in ARCHES:
+        if function.startswith(arch.syscall_prefix):
+            return function.removeprefix(arch.syscall_prefix)
+    return ""

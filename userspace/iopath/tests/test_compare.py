@@ -198,8 +198,10 @@ def test_incomparable() -> None:
     one, other = (a_result([profiled(name, PLAIN)]) for name in ("old", "new"))
     other["results"][0]["batch"] = 32
     other["kernels"][0]["coherent"] = False
+    other["kernels"][0]["arch"] = "aarch64"
     other["qemu"]["version"] = "8.0"
     assert incomparable([("old.json", parse(one)), ("new.json", parse(other))]) == [
+        "architecture: x86_64 and aarch64 (old.json, new.json)",
         "qemu: version '7.2' and '8.0' (old.json, new.json)",
         "coherent (old.json, new.json)",
         "dio.pread read of 4096 bytes: batch '1' and '32' (old.json, new.json)",
@@ -385,6 +387,16 @@ def test_an_alias_joins_a_function_with_its_older_name() -> None:
         two([row("gup_fast_fallback", 367.0)], [row("internal_get_user_pages_fast", 400.0)])
     )
     assert found == {"gup_fast_fallback": (-33.0, "was internal_get_user_pages_fast", "block core")}
+
+
+def test_a_system_call_has_a_name_on_each_architecture() -> None:
+    found = functions(two([row("__arm64_sys_pread64", 46.0)], [row("__x64_sys_pread64", 42.0)]))
+    assert found == {"__arm64_sys_pread64": (4.0, "was __x64_sys_pread64", "block core")}
+    other = two([row("__arm64_sys_pread64", 46.0)], [row("__x64_sys_read", 42.0)])
+    assert {name: part[0] for name, part in functions(other).items()} == {
+        "__arm64_sys_pread64": 46.0,
+        "__x64_sys_read": -42.0,
+    }
 
 
 @pytest.mark.parametrize(
