@@ -35,7 +35,7 @@ KNOWN = {
     "sed": "test_planted.py", "systemctl": "", "tar": "linux_source.py",
 }  # fmt: skip
 # Targets of a kernel's own Makefile.
-KERNEL_TARGETS = {"tinyconfig", "olddefconfig", "bzImage", "modules", "modules_install"}
+KERNEL_TARGETS = {"tinyconfig", "olddefconfig", "bzImage", "Image", "modules", "modules_install"}
 
 
 def commands(path: Path) -> Iterator[str]:
