@@ -105,7 +105,7 @@ TEST_F_TIMEOUT(churn, load_and_unload, LONG_TIMEOUT)
 TEST_F_TIMEOUT(churn, create_and_destroy, LONG_TIMEOUT)
 {
 	static const char *const attrs[] = {
-		"", "mode=mq", "memory_backed=1", "max_sectors=8 stats=1",
+		"", "mode=mq", "memory_backed=1", "max_sectors=page stats=1",
 		"mode=mq memory_backed=1 completion=timer",
 		"mode=mq poll_queues=1 completion=softirq",
 		"faults=1 delay_every=3 delay_nsec=100000 fail_every=5",

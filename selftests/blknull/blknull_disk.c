@@ -62,7 +62,7 @@ TEST_F_TIMEOUT(disk, bad_parameters, TIMEOUT)
 	static const char *const bad[] = {
 		"nr_devices=1025", "size_mb=0",
 		"size_mb=8796093022208", "block_size=0", "block_size=511",
-		"block_size=513", "block_size=768", "block_size=8192",
+		"block_size=513", "block_size=768", "block_size=131072",
 		"max_sectors=1", "max_sectors=7", "mode=bio,mq,bio",
 		"size_mb=1,,",
 	};
@@ -116,7 +116,7 @@ TEST_F_TIMEOUT(disk, shape, TIMEOUT)
 	ASSERT_EQ(0, module_unload("blknull"));
 
 	ASSERT_EQ(0, module_load("blknull", "nr_devices=3 size_mb=7"
-				 " block_size=4096 max_sectors=16"
+				 " block_size=4096 max_sectors=128"
 				 " rotational=1 discard=1"));
 	EXPECT_EQ(0, access("/dev/blknull2", F_OK));
 	EXPECT_EQ(-1, access("/dev/blknull3", F_OK));
@@ -124,7 +124,7 @@ TEST_F_TIMEOUT(disk, shape, TIMEOUT)
 	EXPECT_EQ(4096, attribute(QUEUE "logical_block_size"));
 	EXPECT_EQ(1, attribute(QUEUE "rotational"));
 	EXPECT_LT(0, attribute(QUEUE "discard_max_bytes"));
-	EXPECT_EQ(8, attribute(QUEUE "max_hw_sectors_kb"));
+	EXPECT_EQ(64, attribute(QUEUE "max_hw_sectors_kb"));
 	fd = open(DISK, O_RDWR | O_DIRECT | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ioctl(fd, BLKGETSIZE64, &size));
@@ -152,7 +152,7 @@ TEST_F_TIMEOUT(disk, zeroes, TIMEOUT)
 
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, module_load("blknull", i ?
-					 "size_mb=8 max_sectors=64" :
+					 "size_mb=8 max_sectors=128" :
 					 "size_mb=8"));
 		fd = open(DISK, O_RDWR | O_CLOEXEC);
 		ASSERT_LE(0, fd);

@@ -32,7 +32,7 @@ FIXTURE_VARIANT_ADD(device, bio) {
 };
 
 FIXTURE_VARIANT_ADD(device, split) {
-	.mode = "mode=bio max_sectors=8 max_segments=4 virt_boundary=1",
+	.mode = "mode=bio max_sectors=page max_segments=4 virt_boundary=1",
 };
 
 FIXTURE_VARIANT_ADD(device, inline) {
@@ -537,7 +537,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 {
 	static const char *const bad[] = {
 		"mode=rq", "mode=2", "size_mb=0", "size_mb=x",
-		"size_mb=8796093022208", "block_size=513", "block_size=8192",
+		"size_mb=8796093022208", "block_size=513", "block_size=131072",
 		"max_sectors=7", "max_segments=65536", "virt_boundary=2",
 		"dma_alignment=3", "dma_alignment=2", "completion=irq",
 		"completion_nsec=0", "submit_queues=0", "poll_queues=-1",
@@ -769,8 +769,9 @@ static ssize_t transfer(int fd, bool write, void *buf, size_t len)
  */
 TEST_F_TIMEOUT(item, part_of_a_block, TIMEOUT)
 {
-	const size_t starts[] = { 512, 1024, 3584, 4096 };
-	const size_t lengths[] = { 4096, 8192, 12288, 16384 };
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t starts[] = { 512, 1024, page - 512, page };
+	const size_t lengths[] = { page, 2 * page, 3 * page, 4 * page };
 	unsigned char *p[2];
 	int direct, biogen, s, l, write;
 
@@ -779,11 +780,11 @@ TEST_F_TIMEOUT(item, part_of_a_block, TIMEOUT)
 	direct = open(item_disk("a"), O_RDWR | O_DIRECT | O_CLOEXEC);
 	ASSERT_LE(0, direct);
 	for (s = 0; s < 2; s++) {
-		p[s] = mmap(NULL, 16384, PROT_READ | PROT_WRITE,
+		p[s] = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		ASSERT_NE(MAP_FAILED, p[s]);
-		memset(p[s], 7, 12288);
-		ASSERT_EQ(0, mprotect(p[s] + 12288, 4096, PROT_NONE));
+		memset(p[s], 7, 3 * page);
+		ASSERT_EQ(0, mprotect(p[s] + 3 * page, page, PROT_NONE));
 	}
 	if (transfer(direct, true, p[0] + 512, 4096) == -EINVAL) {
 		close(direct);
@@ -797,8 +798,8 @@ TEST_F_TIMEOUT(item, part_of_a_block, TIMEOUT)
 			for (write = 1; write >= 0; write--) {
 				ssize_t want, got;
 
-				memset(p[0], write ? 7 : 9, 12288);
-				memset(p[1], write ? 7 : 9, 12288);
+				memset(p[0], write ? 7 : 9, 3 * page);
+				memset(p[1], write ? 7 : 9, 3 * page);
 				want = transfer(direct, write, p[1] + starts[s],
 						lengths[l]);
 				got = transfer(biogen, write, p[0] + starts[s],
@@ -1112,6 +1113,7 @@ static void *report_zones(void *arg)
 TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
 {
 	const unsigned int nr = 64, first = 8;
+	const size_t page = sysconf(_SC_PAGESIZE);
 	int log = log_begin(), err, slow, i;
 	struct reporter reporter;
 	pthread_t thread;
@@ -1131,13 +1133,13 @@ TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
 	ASSERT_LE(0, reporter.fd);
 	slow = open(item_disk("b"), O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, slow);
-	place = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	place = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, place);
-	ASSERT_NE(MAP_FAILED, mmap(place + 4096, 4096, PROT_READ | PROT_WRITE,
+	ASSERT_NE(MAP_FAILED, mmap(place + page, page, PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_FIXED, slow, 0));
 	/* The head and some zones are on the page before. */
-	reporter.report = (void *)(place + 4096 - first * sizeof(struct blk_zone) -
+	reporter.report = (void *)(place + page - first * sizeof(struct blk_zone) -
 				   sizeof(*reporter.report));
 	reporter.report->nr_zones = nr;
 	delayed = item_counter("b", "delayed");
@@ -1154,7 +1156,7 @@ TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
 	}
 	/* There is another one by the time that this one is closed. */
 	EXPECT_EQ(0, item_set("a", "power", "1"));
-	munmap(place, 8192);
+	munmap(place, 2 * page);
 	close(reporter.fd);
 	close(slow);
 	close(log);

@@ -119,7 +119,7 @@ FIXTURE_VARIANT_ADD(remote, bio) {
 };
 
 FIXTURE_VARIANT_ADD(remote, split) {
-	.attrs = "mode=bio max_sectors=8",
+	.attrs = "mode=bio max_sectors=page",
 };
 
 FIXTURE_VARIANT_ADD(remote, inline) {

@@ -65,19 +65,24 @@ static inline const char *item_get(const char *name, const char *attr)
 	return text;
 }
 
-/* Set attributes, "NAME=VALUE NAME=VALUE ...", in their order. */
+/*
+ * Set attributes, "NAME=VALUE NAME=VALUE ...", in their order. The value "page"
+ * stands for as many sectors as a page has.
+ */
 static inline int item_configure(const char *name, const char *attrs)
 {
-	char copy[1024], *rest = copy, *word, *value;
+	char copy[1024], sectors[32], *rest = copy, *word, *value;
 	int err;
 
+	snprintf(sectors, sizeof(sectors), "%ld", sysconf(_SC_PAGESIZE) / 512);
 	snprintf(copy, sizeof(copy), "%s", attrs);
 	while ((word = strsep(&rest, " "))) {
 		if (!*word)
 			continue;
 		value = strchr(word, '=');
 		*value++ = 0;
-		err = item_set(name, word, value);
+		err = item_set(name, word,
+			       strcmp(value, "page") ? value : sectors);
 		if (err)
 			return err;
 	}
