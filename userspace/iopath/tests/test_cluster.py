@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 from conftest import FAST_START, KERNEL, Command, write_index
 from rich.console import Console
-from test_git import linux
+from test_git import kernel_repository
 from test_planted import git, history
 
 from iopath import cluster, gitrepo, kernelbuild, prepare
 from iopath.apt import Package
+from iopath.arch import X86_64
 from iopath.build import build, headers_root
 from iopath.cache import Cache
 from iopath.cluster import Cluster, run_sealed
@@ -40,7 +41,7 @@ from iopath.programs import guest_program
 from iopath.progress import Reporter
 from iopath.rungs import select
 
-__all__ = ["history", "linux"]
+__all__ = ["history"]
 
 guest = pytest.mark.guest
 
@@ -213,10 +214,10 @@ def test_commits(
     processes: Processes,
     make_command: Callable[[Path], Command],
     session: Session,
-    linux: Path,
     tmp_path: Path,
 ) -> None:
     """Two workers build two commits, and what arrives is what is built here."""
+    linux = kernel_repository(session, X86_64)
     names = [f"git:{linux}@{name}" for name in ("HEAD~2", "HEAD~1")]
     for name in names:
         session.build(session.find(name), silent)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Command
-from linux_source import LinuxSource, build_command, left_out
+from linux_source import LinuxSource, build_command, left_out, make_command
 from rich.console import Console
 from test_charts import a_record, a_result
 from test_planted import NOPS, commit, found, git, history, plant, search
 
 from iopath import bisection, compare, gitrepo, kernelbuild, result, series
-from iopath.arch import AARCH64, X86_64
+from iopath.arch import AARCH64, X86_64, Arch
 from iopath.cache import Cache
 from iopath.errors import IopathError, UsageError
 from iopath.gitrepo import open_repository
@@ -267,15 +267,22 @@ def test_series_json() -> None:
 # Real kernels.
 
 
-@pytest.fixture(scope="module")
-def linux(session: Session) -> Path:
+@pytest.fixture(
+    params=[X86_64, pytest.param(AARCH64, marks=pytest.mark.long)], ids=lambda arch: arch.debian
+)
+def arch(request: pytest.FixtureRequest) -> Arch:
+    return request.param
+
+
+def kernel_repository(session: Session, arch: Arch) -> Path:
     """A repository with a kernel: the source, a commit that changes a comment, one that adds
     PLANTED instructions, and one that does not build. It is the same each time."""
+    excluded = left_out(arch)
 
     def make(folder: Path) -> None:
         tree = folder / "linux"
         tree.mkdir()
-        LinuxSource(session).unpack(tree, *(f"--exclude={pattern}" for pattern in left_out()))
+        LinuxSource(session).unpack(tree, *(f"--exclude={pattern}" for pattern in excluded))
         git(tree, "init", "--quiet")
         git(tree, "add", "--all", "--force")
         git(tree, "commit", "--quiet", "--message", "the source")
@@ -288,19 +295,20 @@ def linux(session: Session) -> Path:
             file.write("int broken(\n")
         commit(tree, "block/bdev.c", "a syntax error")
 
-    inputs = {"of": LinuxSource(session).wanted, "left_out": left_out(), "recipe": 1}
+    inputs = {"of": LinuxSource(session).wanted, "left_out": excluded, "recipe": 1}
     return session.cache.entry("history", inputs, make) / "linux"
 
 
 @guest
-def test_series_of_a_kernel(session: Session, linux: Path, tmp_path: Path) -> None:
+def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> None:
     """One command, from a repository to the commit and its function; nothing in it changes."""
+    linux = kernel_repository(session, arch)
     command = Command(session.cache.root, tmp_path)
     before = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
     out = tmp_path / "series.json"
     done = command.run(
         "series", f"git:{linux}@HEAD~3..", "--rung", "dio.pread", "--op", "read", "--json", out,
-        timeout=1500,
+        "--arch", arch.debian, timeout=1500,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 of 2 commits change the path; 1 could not be measured.\n")
@@ -317,16 +325,18 @@ def test_series_of_a_kernel(session: Session, linux: Path, tmp_path: Path) -> No
 
 @guest
 @pytest.mark.long
-def test_clones_give_one_kernel(session: Session, linux: Path, tmp_path: Path) -> None:
+def test_clones_give_one_kernel(session: Session, arch: Arch, tmp_path: Path) -> None:
     """The same commit, built from a clone at another place and with nothing that is kept from
     before, is the same to the last bit."""
+    linux = kernel_repository(session, arch)
     clone = tmp_path / "a clone"
     subprocess.run(["git", "clone", "--quiet", linux, clone], check=True)
     cache = Cache(tmp_path / "cache")
     shutil.copytree(session.cache.root / "apt", cache.root / "apt", symlinks=True)
-    other = Session(cache, session.reporter)
     ends = []
-    for one, folder in ((session, linux), (other, clone)):
+    for kept, folder in ((session.cache, linux), (cache, clone)):
+        one = Session(kept, session.reporter)
+        one.recipe = kernelbuild.recipe("trixie", None, (), arch)
         kernel = one.find(f"git:{folder}@HEAD~1")
         ends.append(one.build(kernel, lambda what, part: None).digests)
     assert ends[0] == ends[1]
@@ -334,16 +344,18 @@ def test_clones_give_one_kernel(session: Session, linux: Path, tmp_path: Path) -
 
 @guest
 @pytest.mark.long
-def test_tree_with_a_build_folder(linux: Path, session: Session, tmp_path: Path) -> None:
+def test_tree_with_a_build_folder(session: Session, arch: Arch, tmp_path: Path) -> None:
     """tree: takes the folder of make O=, whose source is elsewhere."""
+    linux = kernel_repository(session, arch)
     source, folder = tmp_path / "source", tmp_path / "build"
     subprocess.run(["git", "clone", "--quiet", linux, source], check=True)
     git(source, "checkout", "--quiet", "HEAD~1")
-    config = Path(kernelbuild.__file__).with_name("minimal.config")
+    configs = " ".join(map(str, kernelbuild.minimal_configs(arch)))
+    make = make_command(arch)
     command = (
-        f"make -s O={folder} tinyconfig && cd {folder} &&"
-        f" {source}/scripts/kconfig/merge_config.sh -m .config {config} &&"
-        f" make -s olddefconfig && {build_command()}"
+        f"{make} O={folder} tinyconfig && cd {folder} &&"
+        f" {source}/scripts/kconfig/merge_config.sh -m .config {configs} &&"
+        f" {make} olddefconfig && {build_command(arch)}"
     )
     subprocess.run(["sh", "-ec", command], cwd=source, check=True, capture_output=True)
     done = Command(session.cache.root, tmp_path).run(
@@ -354,8 +366,9 @@ def test_tree_with_a_build_folder(linux: Path, session: Session, tmp_path: Path)
 
 @guest
 @pytest.mark.long
-def test_other_options(session: Session, linux: Path) -> None:
+def test_other_options(session: Session) -> None:
     """An option that Kconfig drops is an error that names it."""
+    linux = kernel_repository(session, X86_64)
     session.recipe = kernelbuild.recipe("trixie", None, ["NO_SUCH_OPTION=y"])
     with pytest.raises(IopathError, match="the option CONFIG_NO_SUCH_OPTION=y did not take effect"):
         session.build(session.find(f"git:{linux}@HEAD~3"), lambda what, part: None)
