@@ -11,6 +11,7 @@ another worker, and the figures or the digests must be equal.
 """
 
 import contextlib
+import importlib.util
 import json
 import logging
 import statistics
@@ -84,6 +85,14 @@ class Cluster(Executor):
         except TimeoutError as error:
             self._client.close()
             raise IopathError(f"--scheduler {address}: it has no worker") from error
+        # What is sent must not need iopath, so it is no function of a module.
+        able = self._client.run(lambda: importlib.util.find_spec("iopath") is not None)
+        if lacking := [worker for worker, has_it in able.items() if not has_it]:
+            self._client.close()
+            raise IopathError(
+                f"worker {lacking[0]} is refused: its Python does not find iopath: install it;"
+                " where the Debian package is, set PYTHONPATH=/usr/lib/iopath"
+            )
         threads = sum(worker["nthreads"] for worker in self._workers().values())
         self._threads = ThreadPoolExecutor(max(_FEWEST, _EACH * threads))
         self._lock = threading.Lock()

@@ -44,7 +44,9 @@ class Entry:
             (name,) = self.comparison.others
             ranked = self.comparison.rungs if every else self.comparison.ranked(name)
             for rung in ranked:
-                yield rung, rung.differences[name]
+                change = rung.differences[name]
+                if every or _is_worth_a_row(change):
+                    yield rung, change
 
 
 def measure(
@@ -83,6 +85,11 @@ def measure(
     if sum(entry.result is not None for entry in entries) < 2:
         raise IopathError(f"fewer than two commits could be measured: {_reasons(entries)}")
     return entries
+
+
+def _is_worth_a_row(change: ExactChange) -> bool:
+    """Whether it changes something; of unknown noise, if more than 0.00."""
+    return change.verdict != "unknown" or bool(change.functions) or round(change.difference, 2) != 0
 
 
 def _reasons(entries: Sequence[Entry]) -> str:
@@ -128,7 +135,11 @@ def _summary(entries: Sequence[Entry]) -> str:
     changed = sum(any(True for _ in entry.changes()) for entry in compared)
     failed = sum(bool(entry.error) for entry in entries)
     text = f"{changed} of {len(compared)} commits change the path"
-    return f"{text}; {failed} could not be measured" if failed else text
+    if failed:
+        text += f"; {failed} could not be measured"
+    if any(entry.comparison.has_unknown for entry in compared if entry.comparison):
+        text += f". {texts.UNKNOWN}"
+    return text
 
 
 _HEAD = ("commit", "subject", "rung", "instructions", "%", "functions")

@@ -230,10 +230,12 @@ def test_commits(
             shutil.copytree(path, to, symlinks=True, copy_function=how)
     command = make_command(tmp_path / "cache")
     done = command.run(
-        "compare", *names, "--rung", "null", "--boots", "1", "--scheduler", processes.address(),
+        "series", f"git:{linux}@HEAD~2..HEAD~1", "--rung", "null", "--boots", "1",
+        "--scheduler", processes.address(),
         timeout=1500,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0 of 1 commits change the path.")
     assert " is prepared here: " not in done.stderr
     assert not (command.cache / "workspace").exists()
     assert all((tmp_path / name / "workspace").exists() for name in WORKERS)
@@ -284,6 +286,28 @@ def test_the_scheduler_dies(ready: Command, processes: Processes, tmp_path: Path
     again = measure(ready, FEW, tmp_path / "out.json")
     assert again.wait(600) == 0
     assert len(results(ready)) == FEW
+
+
+def test_a_worker_without_iopath(tmp_path: Path) -> None:
+    """It is refused before it is sent a job."""
+    processes = Processes(tmp_path)
+    processes.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0")
+    try:
+        address = processes.address()
+        # What is found before the package: as if there were none.
+        (tmp_path / "sitecustomize.py").write_text(
+            "import importlib.util as util\n"
+            "found = util.find_spec\n"
+            "util.find_spec = lambda name: None if name == 'iopath' else found(name)\n"
+        )
+        processes.start(
+            "one", "worker", "--nthreads", "1", "--no-nanny", "--local-directory",
+            tmp_path / "one-files", env={"PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        with pytest.raises(IopathError, match="is refused: its Python does not find iopath"):
+            Cluster(address)
+    finally:
+        processes.stop()
 
 
 @guest

@@ -210,14 +210,14 @@ def test_kept_configuration(history: Path, cache: Cache, file: str, keeps: bool)
 # A series.
 
 
-def entries() -> list[series.Entry]:
+def entries(boots: int = 4) -> list[series.Entry]:
     """Four commits: the first, one that changes nothing, one that does not build, and one that
     adds 5 instructions."""
     results = {}
     for name, more in (("one", 0), ("two", 0), ("four", 5)):
         record = a_record(name, "dio.pread", "read", 4096)
         record["instructions_per_io"] += more
-        record["boots"] = [record["instructions_per_io"]] * 4
+        record["boots"] = [record["instructions_per_io"]] * boots
         record["profile"]["functions"][0]["instructions"] += more
         results[name] = result.parse(a_result([record]))
 
@@ -243,6 +243,19 @@ def test_series_table() -> None:
     series.show(entries(), console, every=True)
     rows = [line.split()[0] for line in console.export_text().splitlines()[3:]]
     assert rows == ["one", "two", "three", "four"]
+
+
+def test_series_of_unknown_noise() -> None:
+    """A commit that changes nothing is in no row because there is one boot only."""
+    console = Console(width=200, record=True, file=io.StringIO())
+    series.show(entries(boots=1), console, every=False)
+    said = console.export_text()
+    assert said.startswith(
+        "1 of 2 commits change the path; 1 could not be measured. ? may be noise"
+    )
+    rows = [line.split() for line in said.splitlines()[3:]]
+    assert [row[0] for row in rows] == ["three", "four"]
+    assert "+5.00?" in rows[1]
 
 
 def test_series_mail() -> None:
