@@ -94,6 +94,7 @@ else
 fi
 # Making a whole Debian, and building modules in its guest, takes long: by name only.
 [[ $want != package ]] || part package "${pytest[@]}" selftests/test_package.py "${pick[@]}"
+[[ $want != container ]] || part container "${pytest[@]}" selftests/test_container.py "${pick[@]}"
 
 if [[ ${#names[@]} -eq 0 ]]; then
 	pick=(-k "$want")

@@ -27,10 +27,10 @@ KNOWN = {
     "apt-get": "test_package.py, by dpkg", "bpftrace": "", "cat": "", "cd": "",
     "cp": "test_planted.py", "dd": "",
     "dkms": "test_package.py", "echo": "test_selftests.py, in configfs",
-    "git": "test_planted.py", "loginctl": "",
+    "git": "test_planted.py", "kubectl": "", "loginctl": "",
     "mkdir": "test_selftests.py, in configfs", "modinfo": "kernelinfo.py", "mokutil": "", "mv": "",
     "perf": "test_package.py", "pipx": "test_install.py, by pip",
-    "qemu-system-x86_64": "test_pathcount.py", "rmdir": "test_selftests.py",
+    "podman": "test_container.py, by buildah", "qemu-system-x86_64": "test_pathcount.py", "rmdir": "test_selftests.py",
     "rmmod": "test_package.py", "scripts/kconfig/merge_config.sh": "linux_source.py",
     "sed": "test_planted.py", "systemctl": "", "tar": "linux_source.py",
 }  # fmt: skip

@@ -3,7 +3,7 @@
 # Make sure that the distribution's packages are there which a job needs: as
 # root install what is missing, otherwise print the command that does.
 #
-#	setup.sh userspace | measure | arm64 | check | deb | package
+#	setup.sh userspace | measure | arm64 | check | deb | package | container
 set -eu
 
 build="gcc libc6-dev make"
@@ -22,8 +22,9 @@ arm64) wanted=$arm64 ;;
 check) wanted=$check ;;
 deb) wanted=$deb ;;
 package) wanted="$deb e2fsprogs lintian mmdebstrap mount qemu-system-arm qemu-system-x86 qemu-user-static" ;;
+container) wanted="$deb buildah mmdebstrap util-linux" ;;
 *)
-	echo "usage: setup.sh userspace | measure | arm64 | check | deb | package" >&2
+	echo "usage: setup.sh userspace | measure | arm64 | check | deb | package | container" >&2
 	exit 2
 	;;
 esac
