@@ -36,17 +36,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]  # this machine's QEMU
     for words in (["userspace/setup.sh", "container"], ["make", "-s", "deb"]):
         subprocess.run(words, cwd=ROOT, check=True)
-    subprocess.run(
-        [
-            need("mmdebstrap", "mmdebstrap"),
-            "--quiet",
-            "--variant=minbase",
-            suite,
-            folder / "base.tar",
-        ],
-        check=True,
-    )
-    started: list[str] = []
+    debootstrap = [need("mmdebstrap", "mmdebstrap"), "--quiet", "--variant=minbase"]
+    subprocess.run([*debootstrap, suite, folder / "base.tar"], check=True)
 
     def buildah(*words: str | Path) -> str:
         return subprocess.run(
@@ -63,15 +54,11 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
         "bud", "--quiet", "--pull-never", "--tag", "iopath", "--build-arg", f"DEBIAN={suite}",
         "--file", EXAMPLES / "Containerfile", ROOT / "build/deb",
     )  # fmt: skip
-    started += [
-        base,
-        buildah("from", "--pull-never", "iopath"),
-        buildah("from", "--pull-never", "iopath"),
-    ]
+    names = [buildah("from", "--pull-never", "iopath") for _ in range(2)]
     try:
-        yield [Path(buildah("mount", name)) for name in started[1:]]
+        yield [Path(buildah("mount", name)) for name in names]
     finally:
-        buildah("rm", *started)
+        buildah("rm", base, *names)
 
 
 def inside(root: Path, *words: str) -> list[str | Path]:

@@ -30,7 +30,8 @@ KNOWN = {
     "git": "test_planted.py", "kubectl": "", "loginctl": "",
     "mkdir": "test_selftests.py, in configfs", "modinfo": "kernelinfo.py", "mokutil": "", "mv": "",
     "perf": "test_package.py", "pipx": "test_install.py, by pip",
-    "podman": "test_container.py, by buildah", "qemu-system-x86_64": "test_pathcount.py", "rmdir": "test_selftests.py",
+    "podman": "test_container.py, by buildah", "qemu-system-x86_64": "test_pathcount.py",
+    "rmdir": "test_selftests.py",
     "rmmod": "test_package.py", "scripts/kconfig/merge_config.sh": "linux_source.py",
     "sed": "test_planted.py", "systemctl": "", "tar": "linux_source.py",
 }  # fmt: skip

@@ -263,18 +263,19 @@ class Apt:
         ]  # fmt: skip
         if status_file:
             argv = ["sh", "-c", 'file=$1; shift; exec "$@" 9>"$file"', "sh", status_file, *argv]
-        return process.run(argv, output=self._log(), cwd=self._pool, env=self._env(), poll=poll)
+        return process.run(argv, output=self._log(), cwd=self._pool, env=self.env(), poll=poll)
 
     def _query(self, *command: str) -> str:
         return subprocess.run(
             ["apt-get", "-o", f"Dir::Etc::sourcelist={self._dir}/all.list", *command],
-            env={**os.environ, **self._env()},
+            env={**os.environ, **self.env()},
             capture_output=True,
             text=True,
             check=False,
         ).stdout
 
-    def _env(self) -> dict[str, str]:
+    def env(self) -> dict[str, str]:
+        """What apt-get of the machine uses our configuration with."""
         return {"APT_CONFIG": str(self._dir / "apt.conf"), "LC_ALL": "C.UTF-8"}
 
     def _configure(self) -> None:
