@@ -71,8 +71,10 @@ COMMANDS = {
 # half a minute to take a CPU offline.
 RUNS = {
     ("debug-7.2", "blknull_churn"): ["env RUNS 200"],
+    ("debug-arm64", "blknull_churn"): ["env RUNS 200"],
     ("debug", "blknull_remote"): ["env RUNS 1"],
     ("debug-7.2", "blknull_remote"): ["env RUNS 1"],
+    ("debug-arm64", "blknull_remote"): ["env RUNS 1"],
 }
 # With these, "make check" does without the rest.
 QUICK = {
