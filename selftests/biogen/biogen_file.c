@@ -224,11 +224,12 @@ TEST_F_TIMEOUT(file, swap, TIMEOUT)
 		uint32_t version, last_page, bad_pages;
 	} *head = (void *)self->buf;
 	int fd = open("/dev/ram0", O_RDWR | O_CLOEXEC);
+	const size_t page = sysconf(_SC_PAGESIZE);
 
 	head->version = 1;
-	head->last_page = DISK_SIZE / 4096 - 1;
-	memcpy(self->buf + 4096 - 10, "SWAPSPACE2", 10);
-	ASSERT_EQ(4096, pwrite(fd, self->buf, 4096, 0));
+	head->last_page = DISK_SIZE / page - 1;
+	memcpy(self->buf + page - 10, "SWAPSPACE2", 10);
+	ASSERT_EQ(page, pwrite(fd, self->buf, page, 0));
 	ASSERT_EQ(0, fsync(fd));
 	close(fd);
 	ASSERT_EQ(0, swapon("/dev/ram0", 0));
@@ -499,7 +500,8 @@ static bool page_dirty(const void *addr)
 	uint64_t page = 0, bits = 0;
 
 	/* One word per page: there its frame, here its flags, 4 for dirty. */
-	pread(pagemap, &page, sizeof(page), (unsigned long)addr / 4096 * 8);
+	pread(pagemap, &page, sizeof(page),
+	      (unsigned long)addr / sysconf(_SC_PAGESIZE) * 8);
 	pread(flags, &bits, sizeof(bits), (page & ((1ULL << 55) - 1)) * 8);
 	close(pagemap);
 	close(flags);

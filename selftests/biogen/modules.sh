@@ -40,12 +40,13 @@ set_to() {
 	echo "$2" >"$1"
 }
 
+# dd aligns buffers of a page or more.
 reads() {
-	dd if="$1" of=/dev/null bs=4096 count=16
+	dd if="$1" of=/dev/null bs=65536 count=2
 }
 
 writes() {
-	dd if=/dev/zero of="$1" bs=4096 count=16 conv=notrunc
+	dd if=/dev/zero of="$1" bs=65536 count=2 conv=notrunc
 }
 
 echo "TAP version 13"
