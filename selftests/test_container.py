@@ -80,7 +80,7 @@ def running(log: Path, root: Path, *words: str) -> Iterator[None]:
         try:
             yield
         finally:
-            child.terminate()
+            child.kill()  # unshare ignores SIGTERM; its child is killed with it
             child.wait()
 
 

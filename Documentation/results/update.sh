@@ -27,6 +27,12 @@ rm -f build/track/steps.json
 IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml --output build/track \
 	--svg Documentation/results/track.svg --mail Documentation/results/track.txt
 
+# Each of the commits is built: the first in some minutes.
+[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
+rm -f build/rt-site/steps.json
+$iopath track Documentation/results/rt.toml --output build/rt-site \
+	--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
+
 # show MARK COMMAND...: put what COMMAND prints between the README's marks.
 show() {
 	mark=$1
