@@ -355,8 +355,9 @@ class Features:
         if unseen:
             cost.error = f"it did not take effect: {unseen} is not executed"
             return cost
-        if not (feature.expect or feature.shows or feature == PLAIN or change.difference):
-            cost.error = "it did not take effect: the path is as long as without it"
+        differs = any(abs(one.difference) >= 0.01 for one in change.functions)
+        if not (feature.expect or feature.shows or feature == PLAIN or differs):
+            cost.error = "it did not take effect: the path is the same as without it"
             return cost
         cost.base = round(record.instructions_per_io - change.difference, 4)
         cost.instructions = record.instructions_per_io

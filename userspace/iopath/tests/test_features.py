@@ -209,7 +209,7 @@ needs = ["CONFIG_NO_SUCH"]
         "it did not take effect: no_such_function is not executed"
     )
     assert found["no.sign"]["error"] == (
-        "it did not take effect: the path is as long as without it"
+        "it did not take effect: the path is the same as without it"
     )
     assert "/no/such/file" in found["no.file"]["error"]
     assert "instead of Hurd" in found["not.so"]["error"]
