@@ -16,7 +16,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -174,20 +174,22 @@ class Cache:
             return path
 
     @contextmanager
-    def workspace(self, kind: str, inputs: Mapping[str, Any]) -> Iterator[Path]:
-        """A folder that stays and may change, which belongs to one program at a time. It is listed
-        and removed like an entry."""
+    def workspace(
+        self, kind: str, inputs: Mapping[str, Any], *, shared: bool = False
+    ) -> Iterator[Path]:
+        """A folder that stays and may change. It belongs to one thread of one program at a time,
+        unless it is *shared*. It is listed and removed like an entry."""
         path = self.path(kind, inputs)
         name = f"{kind}-{path.name}"
-        with self.lock(name):
+        with nullcontext() if shared else self.lock(name):
             while not self.use(name):
                 process.check_stopped(after=_RETRY)
             with out_of_space(f"cannot write the cache {self.root}"):
                 path.mkdir(parents=True, exist_ok=True)
-                (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
+                if not (path / MANIFEST).exists():
+                    (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
                 yield path
-                size = sum(file.lstat().st_blocks * 512 for file in _files(path))
-                (path / SIZE).write_text(str(size))
+                (path / SIZE).write_text(str(sum(map(_disk_use, _files(path)))))
 
     def entries(self, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Every entry of a kind, with the inputs it was made from."""
@@ -214,6 +216,14 @@ def _files(folder: Path) -> Iterator[Path]:
         for name in folders:
             if Path(base, name).is_symlink():
                 yield Path(base, name)
+
+
+def _disk_use(path: Path) -> int:
+    """The bytes that a file takes; 0 if another program has removed it."""
+    try:
+        return path.lstat().st_blocks * 512
+    except FileNotFoundError:
+        return 0
 
 
 def _mark(path: Path, *, hashed: bool) -> list[int | str]:

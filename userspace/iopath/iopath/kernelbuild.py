@@ -194,7 +194,7 @@ def build_kernel(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Built
     def compile_in(use: Callable[[_Workspace], None]) -> None:
         with (
             cache.workspace("workspace", workspace) as folder,
-            cache.workspace("ccache", {"size": _CCACHE_SIZE}) as ccache,
+            cache.workspace("ccache", {"size": _CCACHE_SIZE}, shared=True) as ccache,
         ):
             place = _Workspace(folder, at, ccache, kernel)
             step(f"building {kernel.short}", 0.1)

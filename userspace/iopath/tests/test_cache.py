@@ -208,3 +208,25 @@ def test_other_errors_are_not_called_lack_of_space() -> None:
 def test_manifest_names_the_inputs(cache: Cache) -> None:
     path = cache.entry("kind", INPUTS, fill)
     assert json.loads((path / "manifest.json").read_text())["inputs"] == INPUTS
+
+
+def test_workspaces(cache: Cache) -> None:
+    """One belongs to one thread at a time. Two builds share the compiler's cache: neither waits for
+    the other."""
+    entered = threading.Event()
+
+    def enter(kind: str, *, shared: bool) -> None:
+        with fresh(cache).workspace(kind, INPUTS, shared=shared) as folder:
+            (folder / "made").write_text("x")
+            entered.set()
+
+    for kind, shared in (("ccache", True), ("workspace", False)):
+        entered.clear()
+        other = threading.Thread(target=enter, args=(kind,), kwargs={"shared": shared})
+        with cache.workspace(kind, INPUTS, shared=shared) as folder:
+            other.start()
+            assert entered.wait(2.0) == shared
+        other.join(10.0)
+        assert (folder / "made").read_text() == "x"
+        assert int((folder / "size").read_text()) > 0
+        assert json.loads((folder / "manifest.json").read_text()) == {"inputs": INPUTS}
