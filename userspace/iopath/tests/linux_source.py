@@ -24,12 +24,13 @@ MINIMAL = MINIMAL_CONFIG.name
 
 def left_out(arch: Arch = X86_64) -> tuple[str, ...]:
     """Most of a kernel's source is not for a guest: the files that are not unpacked."""
+    power = ("power",) if arch == X86_64 else ()  # arm64 has supplies of power in each kernel
     return (
         "*/Documentation/*/*", f"*/arch/[!{arch.source[0]}]*/*.[chS]", "*/boot/dts/*",
         "*/sound/*.[ch]", "*/tools/perf/*", "*/tools/testing/*",
         *(f"*/drivers/{name}/*.[ch]" for name in (
             "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "nvme",
-            "pinctrl", "power", "scsi", "soc", "staging", "usb", "video/fbdev",
+            "pinctrl", *power, "scsi", "soc", "staging", "usb", "video/fbdev",
         )),
     )  # fmt: skip
 
