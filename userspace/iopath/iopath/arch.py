@@ -26,6 +26,7 @@ class Arch:
     cpu_options: str  # what every CPU model is given besides
     firmware: tuple[str, ...]  # files that QEMU loads for our guests besides its program
     cmdline: str  # what the kernel's command line begins with
+    cmdline_several: str  # and what it has besides on a machine with several CPUs
 
     # The kernel.
     source: str  # its folder below arch/ in the source tree
@@ -37,7 +38,8 @@ class Arch:
     syscall_prefix: str  # what the functions of system calls begin with
     exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with; none
     # if a table of vectors is entered
-    calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other
+    calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other; if all interrupts
+    # enter by one vector, the functions that such an interrupt executes, and no other does
     clock: str  # the clock source that programs read without a system call
 
     # Programs and packages.
@@ -66,6 +68,7 @@ X86_64 = Arch(
     firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"),
     # With a single CPU the kernel would turn locked instructions into plain ones.
     cmdline="console=ttyS0 panic=-1 noreplace-smp",
+    cmdline_several="tsc=reliable",  # the CPUs have one time stamp counter
     source="x86",
     image="arch/x86/boot/bzImage",
     target="bzImage",
@@ -93,6 +96,7 @@ AARCH64 = Arch(
     cpu_options=",cntfrq=1000000000",  # the counter ticks once per nanosecond, so per instruction
     firmware=(),
     cmdline="console=ttyAMA0 panic=-1",
+    cmdline_several="",
     source="arm64",
     image="arch/arm64/boot/Image",
     target="Image",
@@ -101,7 +105,7 @@ AARCH64 = Arch(
     console=("SERIAL_AMBA_PL011", "SERIAL_AMBA_PL011_CONSOLE"),
     syscall_prefix="__arm64_sys_",
     exceptions=(),
-    calls=(),
+    calls=("generic_smp_call_function_",),
     clock="arch_sys_counter",
     debian="arm64",
     triplet="aarch64-linux-gnu",

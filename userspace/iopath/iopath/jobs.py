@@ -96,7 +96,9 @@ def run(job: Job) -> Recorded:
         if job.shared:
             kallsyms = next(record.data for record in records if record.name == KALLSYMS)
             lines = counts.decode().splitlines()
-            shared.update(sharing.found(job.shared, lines, kallsyms.decode(), ram))
+            shared.update(
+                sharing.found(job.shared, lines, kallsyms.decode(), ram, job.machine.arch)
+            )
 
     try:
         records, counts = states.States(cache, warnings.append).run(

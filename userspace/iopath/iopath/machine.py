@@ -66,11 +66,12 @@ class Machine:
     @property
     def parameters(self) -> str:
         """The kernel's command line. The kernel boots on one CPU: while several start, it waits for
-        them by the clock, which does not advance then. All CPUs have one time stamp counter. Slab
-        caches are not merged, so a cache tells the structure of its objects."""
+        them by the clock, which does not advance then. Slab caches are not merged, so a cache tells
+        the structure of its objects."""
         if self.cpus == 1:
             return self.cmdline
-        return f"{self.cmdline} maxcpus=1 tsc=reliable slab_nomerge"
+        words = (self.cmdline, "maxcpus=1", self.arch.cmdline_several, "slab_nomerge")
+        return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True)

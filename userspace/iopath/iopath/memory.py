@@ -6,26 +6,14 @@ import mmap
 from dataclasses import dataclass
 from pathlib import Path
 
+from iopath.arch import Arch
 from iopath.btf import Btf
-from iopath.errors import IopathError
+from iopath.paging import STRUCT_PAGE, paging
 
-_PAGE = 4096
 _LINE = 64
-_STRUCT_PAGE = 64  # bytes of the structure that describes a page
-_COMPOUND_HEAD = 8  # what it has there: odd, if it is not the first page of several
+_COMPOUND_HEAD = 8  # what a page's structure has there: odd, if it is not the first of several
 _MASKS = 0xFFFFFFFF00000000
-_MAP = 0xFFFFFFFF80000000  # where the kernel's image is mapped
 _KERNEL = 1 << 63
-_LOW, _LOW_IF, _HIGH = 2 << 30, 0xB0000000, 4 << 30  # of a large memory: below 4 GiB; from
-_ADDRESS = 0x000FFFFFFFFFF000
-_LARGE = 1 << 7
-
-# Where a kernel without these symbols has its direct mapping and its struct pages, by the levels of
-# its page tables.
-_FIXED = {
-    "page_offset_base": {4: 0xFFFF888000000000, 5: 0xFF11000000000000},
-    "vmemmap_base": {4: 0xFFFFEA0000000000, 5: 0xFFD4000000000000},
-}
 
 # The structures of slab caches that are not named as these.
 _OBJECTS = {
@@ -72,9 +60,9 @@ class Place:
 class Memory:
     """The memory of a guest that has ended, in a file."""
 
-    def __init__(self, path: Path, kallsyms: str) -> None:
+    def __init__(self, path: Path, kallsyms: str, arch: Arch) -> None:
         with path.open("rb") as file:
-            self._ram = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            ram = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         self._symbols: dict[str, int] = {}
         data: list[tuple[int, str, str]] = []
         for line in kallsyms.splitlines():
@@ -87,15 +75,12 @@ class Memory:
         data.sort(key=lambda symbol: (symbol[0], len(symbol[1].lstrip("_")) - len(symbol[1])))
         self._data = data
         self._addresses = [address for address, _, _ in data]
-        self._base = self._physical_base()
-        self._levels = self._find_levels()
+        self._at = paging(arch, ram, self._symbols)
         self._cpus = [self.word(self._symbols["__per_cpu_offset"] + 8 * cpu) for cpu in range(8)]
         # Of the first chunk of memory of its own, each CPU has so many bytes: variables, then what
         # is allocated.
         unit = self._symbols.get("pcpu_unit_size")
         self._unit = int.from_bytes(self.read(unit, 4), "little") if unit else 0
-        self._direct_map = self._begin("page_offset_base")
-        self._pages = self._begin("vmemmap_base")
         self.btf = self._find_btf()
         self._caches = self._find_caches() if self.btf else {}
         self._types: dict[int, int] = {}
@@ -103,71 +88,17 @@ class Memory:
         if self.btf:
             self._find_types(self.btf)
             if "node_data" in self._symbols:
-                self._node = self._direct(self.word(self._symbols["node_data"]))
+                self._node = self._at.direct(self.word(self._symbols["node_data"]))
 
     # Reading.
 
-    def _file_offset(self, physical: int) -> int:
-        if physical >= _HIGH and len(self._ram) >= _LOW_IF:
-            return physical - _HIGH + _LOW
-        return physical
-
-    def physical(self, address: int, size: int) -> bytes:
-        """What is at a physical address."""
-        at = self._file_offset(address)
-        return self._ram[at : at + size]
-
-    def _physical_word(self, address: int) -> int:
-        data = self.physical(address, 8)
-        return int.from_bytes(data, "little") if len(data) == 8 else 0
-
-    def _physical_base(self) -> int:
-        """What is added to the address of the kernel's image where it was moved to."""
-        at = self._symbols["phys_base"] - _MAP
-        for base in range(0, len(self._ram), 2 << 20):
-            if self._physical_word(at + base) == base:
-                return base
-        raise IopathError("the kernel is not where it should be in the guest's memory")
-
-    def _find_levels(self) -> int:
-        """How many levels the page tables have."""
-        known = self._symbols["phys_base"]
-        for levels in (4, 5):
-            self._levels = levels
-            if self._translate(known) == known - _MAP + self._base:
-                return levels
-        raise IopathError("the guest's page tables cannot be read")
-
-    def _translate(self, address: int) -> int | None:
-        """The physical address of a kernel address."""
-        table = self._symbols["init_top_pgt"] - _MAP + self._base
-        for level in range(self._levels, 0, -1):
-            shift = 12 + 9 * (level - 1)
-            entry = self._physical_word(table + 8 * (address >> shift & 511))
-            if not entry & 1:
-                return None
-            if level == 1 or (level <= 3 and entry & _LARGE):
-                mask = (1 << shift) - 1
-                return entry & _ADDRESS & ~mask | address & mask
-            table = entry & _ADDRESS
-        return None
-
     def read(self, address: int, size: int) -> bytes:
         """What is at a kernel address; empty if that is not mapped."""
-        found = []
-        while size:
-            part = min(size, _PAGE - address % _PAGE)
-            at = self._translate(address)
-            if at is None:
-                return b""
-            found.append(self.physical(at, part))
-            address += part
-            size -= part
-        return b"".join(found)
+        return self._at.read(address, size)
 
     def word(self, address: int) -> int:
         """The word at a kernel address; 0 if that is not mapped."""
-        return int.from_bytes(self.read(address, 8), "little")
+        return self._at.word(address)
 
     def _string(self, address: int) -> str:
         return self.read(address, 64).split(b"\0")[0].decode(errors="replace")
@@ -203,28 +134,22 @@ class Memory:
         """The slab cache that a page belongs to, and the first page of its slab."""
         if self.btf is None:
             return None
-        page = self._pages + _STRUCT_PAGE * frame
+        page = self._at.pages + STRUCT_PAGE * frame
         head = self.word(page + _COMPOUND_HEAD)
         if head & 1:
             # Since 7.1 it may be a mask of the address instead of that of the first page.
             mask = head - 1
             page = page & mask if mask >= _MASKS else mask
         cache = self.word(page + self.btf.offset(self._slab_type(self.btf), "slab_cache"))
-        return (cache, (page - self._pages) // _STRUCT_PAGE) if cache in self._caches else None
-
-    def _begin(self, name: str) -> int:
-        """Where an area of addresses begins."""
-        if name in self._symbols:
-            return self.word(self._symbols[name])
-        return _FIXED[name][self._levels]
+        return (cache, (page - self._at.pages) // STRUCT_PAGE) if cache in self._caches else None
 
     def _object(self, physical: int) -> tuple[int, int, int] | None:
         """The slab object at a physical address: its cache, its own address, the offset."""
-        slab = self._slab(physical // _PAGE)
+        slab = self._slab(physical // self._at.page)
         if slab is None:
             return None
         cache, first = slab
-        offset = (physical - first * _PAGE) % self._caches[cache][1]
+        offset = (physical - first * self._at.page) % self._caches[cache][1]
         return cache, physical - offset, offset
 
     def _structure(self, cache: int) -> int | None:
@@ -235,11 +160,6 @@ class Memory:
         if name in _QUEUES:
             name = "request_queue"
         return self.btf.find(_OBJECTS.get(name, name))
-
-    def _direct(self, address: int) -> int | None:
-        """The physical address of an address in the direct mapping."""
-        physical = address - self._direct_map
-        return physical if 0 <= physical < max(len(self._ram), _HIGH) else None
 
     def _find_types(self, btf: Btf) -> None:
         """The structures of objects of any size, which a cache does not tell. They are those that
@@ -256,14 +176,16 @@ class Memory:
         """The physical addresses of a cache's objects."""
         oo = self.word(cache + btf.offset("kmem_cache", "oo")) & 0xFFFF  # objects in a slab
         offset = btf.offset(self._slab_type(btf), "slab_cache")
-        pages = self.read(self._pages, _STRUCT_PAGE * (len(self._ram) // _PAGE))
+        frames = self._at.frames()
+        pages = self.read(self._at.pages + STRUCT_PAGE * frames[0], STRUCT_PAGE * len(frames))
         distance = self._caches[cache][1]
         objects = []
         at = pages.find(cache.to_bytes(8, "little"))
         while at >= 0:
-            frame, where = divmod(at, _STRUCT_PAGE)
+            frame, where = divmod(at, STRUCT_PAGE)
             if where == offset:
-                objects += [frame * _PAGE + number * distance for number in range(oo)]
+                begin = frames[frame] * self._at.page
+                objects += [begin + number * distance for number in range(oo)]
             at = pages.find(cache.to_bytes(8, "little"), at + 8)
         return objects
 
@@ -271,7 +193,7 @@ class Memory:
         """The objects that the members of one point to, and their structures."""
         found = []
         for offset, to in self._pointers(btf, number):
-            physical = self._direct(self._physical_word(at + offset))
+            physical = self._at.direct(self._at.physical_word(at + offset))
             if physical is None or physical in self._types:
                 continue
             place = self._object(physical)
@@ -297,14 +219,14 @@ class Memory:
         """What is at an address, which the guest used for this physical one."""
         if address < _KERNEL:
             return Place("user", "user memory", 0)
-        if address >= _MAP:
+        if self._at.is_static(address):
             return self._static(address)
         for cpu, begin in enumerate(self._cpus):
             found = self._per_cpu(cpu, address - begin & (1 << 64) - 1)
             if found:
                 return found
-        frame, offset = divmod(address - self._pages, _STRUCT_PAGE)
-        if self.btf and 0 <= frame < len(self._ram) // _PAGE:
+        frame, offset = divmod(address - self._at.pages, STRUCT_PAGE)
+        if self.btf and frame in self._at.frames():
             page = self.btf.find("page")
             return Place("page", "struct page", offset, self.btf.field(page or 0, offset))
         thing = self._object(physical)
@@ -315,7 +237,7 @@ class Memory:
             offset = physical - self._node
             if 0 <= offset < self.btf.size(node):
                 return Place("static", "struct pglist_data", offset, self.btf.field(node, offset))
-        if self._direct(address) == physical:
+        if self._at.direct(address) == physical:
             return self._request(physical) or Place("page", "page", 0)
         return Place("vmalloc", "stack or vmalloc", 0)
 
@@ -326,7 +248,7 @@ class Memory:
         structure = self.btf.find("request") or 0
         at = physical - physical % _LINE
         for begin in range(at, at - self.btf.size(structure), -_LINE):
-            queue = self._direct(self._physical_word(begin + self.btf.offset("request", "q")))
+            queue = self._at.direct(self._at.physical_word(begin + self.btf.offset("request", "q")))
             place = self._object(queue) if queue is not None else None
             if place and place[2] == 0 and self._caches[place[0]][0] in _QUEUES:
                 offset = physical - begin

@@ -6,7 +6,6 @@ turns, so what is exact is which CPU touches which line, and how many instructio
 long a CPU waits for another is not: the plugin leaves out the rounds in which one waited.
 """
 
-import json
 import statistics
 import sys
 from collections import defaultdict
@@ -15,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from iopath import btf, memory
-from iopath.arch import X86_64, named
+from iopath import btf, memory, paging, sharing_counts
+from iopath.arch import Arch
 from iopath.build import Built
 from iopath.cache import digest_file
 from iopath.errors import IopathError
@@ -25,7 +24,8 @@ from iopath.memory import Memory, Place
 from iopath.plan import FACTS, Run, Settings, prepared
 from iopath.rungs import on_each
 from iopath.shared import NEIGHBOURS, most
-from iopath.symbols import KERNEL, Symbols
+from iopath.sharing_counts import Access, Region, regions
+from iopath.symbols import Symbols
 
 # What the CPUs share: nothing but the kernel; the device; the open file of it and the process.
 DEVICES, FILES, THREADS = "devices", "files", "threads"
@@ -39,7 +39,6 @@ _STACK = 14  # bits of an address within a stack
 _OWN = 0.9  # of the accesses to a stack are at least those of the CPU whose stack it is
 _NOBODY = -1
 _FRAMES = 50  # instructions that access a stack, at least
-_TASK = 0  # the plugin's context of the task that does the I/O
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,8 @@ def can_run(run: Run, settings: Settings) -> bool:
 
 def code() -> list[str]:
     """The digests of the code that counts and memory are read by."""
-    return [digest_file(Path(part.__file__ or "")) for part in (sys.modules[__name__], btf, memory)]
+    parts = (sys.modules[__name__], btf, memory, paging, sharing_counts)
+    return [digest_file(Path(part.__file__ or "")) for part in parts]
 
 
 def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Image:
@@ -126,80 +126,6 @@ def start(built: Built, cpus: int) -> Start:
 # What came of it.
 
 
-@dataclass(frozen=True)
-class Access:
-    """What an instruction on a CPU does to a line: *at* is the address of the first byte."""
-
-    cpu: int
-    pc: int
-    locked: bool
-    store: bool
-    bytes: int
-    times: int
-    at: int
-    physical: int
-
-
-@dataclass
-class _Region:
-    """What the plugin counted in a region."""
-
-    lengths: dict[int, list[int]]  # the task's instructions in each round, by CPU
-    left_out: dict[int, int]
-    called: dict[int, int]  # instructions in interrupts by which CPUs call each other, by CPU
-    accesses: dict[int, list[Access]]  # by line
-
-
-def _regions(lines: Sequence[str], symbols: Symbols) -> dict[int, _Region]:
-    """What the plugin counted, by region."""
-    found: dict[int, _Region] = defaultdict(lambda: _Region({}, {}, {}, defaultdict(list)))
-    own: dict[int, set[int]] = defaultdict(lambda: {_TASK})
-    arch = X86_64
-    for line in lines:
-        record = json.loads(line)
-        if record["type"] == "pathcount":
-            arch = named(record["target"])
-        region = found[record["region"]] if "region" in record else None
-        if record["type"] == "end" and record["errors"]:
-            raise IopathError(f"pathcount: {'; '.join(record['errors'])}")
-        if record["type"] == "flat" and region:
-            region.lengths[record["cpu"]] = record["lengths"]
-            region.left_out[record["cpu"]] = record["left_out"]
-            entries = {
-                context: (int(address, 16), symbols.find(int(address, 16)).name)
-                for context, address, _ in record["entries"]
-            }
-            calls = {
-                context for context, (_, name) in entries.items() if name.startswith(arch.calls)
-            }
-            region.called[record["cpu"]] = sum(
-                executed * times
-                for _, executed, context, times in record["counts"]
-                if context in calls
-            )
-            # An I/O that ends on another CPU ends in an interrupt there.
-            own[record["region"]] |= calls | {
-                context for context, entry in entries.items() if arch.is_exception(*entry)
-            }
-        if record["type"] == "access" and region and record["context"] in own[record["region"]]:
-            access = _access(record)
-            # What the program's own code touches is not the kernel's doing. What happens in few
-            # rounds is not the path: another task was scheduled, or an interrupt came.
-            often = 2 * record["rounds"] >= len(region.lengths[access.cpu])
-            if access.pc >= KERNEL and often:
-                region.accesses[int(record["line"], 16)].append(access)
-    return dict(found)
-
-
-def _access(record: dict[str, Any]) -> Access:
-    touched = int(record["bytes"], 16)
-    first = (touched & -touched).bit_length() - 1
-    return Access(
-        record["cpu"], int(record["pc"], 16), record["kind"] == "L", record["store"], touched,
-        record["times"], int(record["virt"], 16) + first, int(record["line"], 16) + first,
-    )  # fmt: skip
-
-
 def kind_of(accesses: Sequence[Access]) -> str | None:
     """How CPUs share a line: "true" if one writes bytes that another touches, "false" if they touch
     different bytes; None if they do not share it."""
@@ -216,14 +142,14 @@ def kind_of(accesses: Sequence[Access]) -> str | None:
 
 
 def found(
-    shared: Sequence[Shared], counts: Sequence[str], kallsyms: str, ram: Path
+    shared: Sequence[Shared], counts: Sequence[str], kallsyms: str, ram: Path, arch: Arch
 ) -> dict[str, dict[str, Any]]:
     """The figures and the shared lines of the runs of a guest, by region, from what the plugin
     counted and the guest's memory."""
     symbols = Symbols(kallsyms)
-    regions = _regions(counts, symbols)
-    ram_ = Memory(ram, kallsyms)
-    return {str(run.region): _found(run, regions.get(run.region), symbols, ram_) for run in shared}
+    counted = regions(counts, symbols)
+    ram_ = Memory(ram, kallsyms, arch)
+    return {str(run.region): _found(run, counted.get(run.region), symbols, ram_) for run in shared}
 
 
 def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str, Any]:
@@ -270,7 +196,7 @@ def _name(line: dict[str, Any]) -> tuple[str, ...]:
     return line["arrangement"], line["kind"], line["where"]
 
 
-def _found(shared: Shared, region: _Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:
+def _found(shared: Shared, region: Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:
     cpus = range(shared.cpus)
     if region is None:
         raise IopathError(f"no marker of {shared.name} was seen: ioloop and pathcount differ")
@@ -318,7 +244,7 @@ def _times(line: dict[str, Any]) -> float:
     return sum(access["per_io"] for name in ("reads", "writes") for access in line[name])
 
 
-def _stacks(region: _Region, ram: Memory) -> dict[int, int]:
+def _stacks(region: Region, ram: Memory) -> dict[int, int]:
     """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. Nobody
     owns one that tasks of several CPUs had one after the other: they all do the same there."""
     times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -340,7 +266,7 @@ def _stacks(region: _Region, ram: Memory) -> dict[int, int]:
 
 
 def _line(
-    kind: str, accesses: Sequence[Access], region: _Region, ios: int, symbols: Symbols,
+    kind: str, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols,
     ram: Memory,
 ) -> dict[str, Any]:  # fmt: skip
     """A shared line as results have it."""
@@ -383,7 +309,7 @@ def _where(places: Iterable[Place]) -> str:
 
 
 def _stack_line(
-    owner: int, accesses: Sequence[Access], region: _Region, ios: int, symbols: Symbols
+    owner: int, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols
 ) -> dict[str, Any]:
     """The same of a stack: what other CPUs do there. Where a variable is in a stack differs from
     system call to system call, so all lines are one."""
@@ -396,7 +322,7 @@ def _stack_line(
 
 
 def _rows(
-    places: Mapping[Access, str], region: _Region, ios: int, symbols: Symbols
+    places: Mapping[Access, str], region: Region, ios: int, symbols: Symbols
 ) -> dict[str, list[dict[str, Any]]]:
     """The reads and writes of a line, by function and CPU."""
     found: dict[str, list[dict[str, Any]]] = {"reads": [], "writes": []}

@@ -14,6 +14,7 @@ import pytest
 from conftest import Command, build_into
 from test_planted import differences
 
+from iopath import result, sharing
 from iopath.build import build, image_entry
 from iopath.cache import MANIFEST, SIZE, Cache
 from iopath.kernels import DebianKernel
@@ -158,6 +159,35 @@ def iopath(session: Session, tmp_path: Path) -> Iterator[Command]:
     command = Command(session.cache.root, tmp_path)
     yield command
     command.stop()
+
+
+def test_threads_share_a_file(iopath: Command, tmp_path: Path) -> None:
+    """Processes on two CPUs share nothing but counters of pages; threads share the reference count
+    of the file, by name, and the loop itself shares nothing."""
+    words = ("--rung=null", "--rung=dio.pread", "--op=read", "--cpus=2", "--boots=1")
+    out = tmp_path / "out.json"
+    done = iopath.run("measure", "debian:7.2-arm64", *words, "--json", out)
+    assert done.returncode == 0, done.stderr
+    null, pread = result.load(out).results
+    assert null.sharing.lines == []
+    by_name = {part.name: part for part in pread.sharing.arrangements}
+    assert list(by_name) == list(sharing.ARRANGEMENTS)
+    for part in (by_name["devices"], by_name["files"]):
+        one, other = part.instructions_per_io
+        assert one == pytest.approx(other, abs=0.05)
+        # The kernel folds its counters of pages less often on more CPUs.
+        assert 0 < pread.instructions_per_io - one < 5
+    lines = {(line.arrangement, line.kind, line.where) for line in pread.sharing.lines}
+    count = ("threads", "true", "filp: struct file.f_ref.refcnt.counter")
+    assert count in lines
+    assert {where for _, _, where in lines - {count}} == {
+        "struct pglist_data.vm_stat[NR_FOLL_PIN_ACQUIRED].counter",
+        "vm_node_stat[NR_FOLL_PIN_ACQUIRED]",
+    }
+    (line,) = (line for line in pread.sharing.lines if line.where == count[2])
+    for cpu in (0, 1):
+        locked = [row.per_io for row in line.locked if row.cpu == cpu]
+        assert sum(locked) == pytest.approx(2, abs=0.01)
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import Command
 from rich.console import Console
 from test_charts import a_record, a_result
@@ -378,7 +379,7 @@ def test_owners_of_stacks() -> None:
             for cpu, count in enumerate(times)
             for pc in range(code if cpu else 60)
         ]
-        return sharing._stacks(sharing._Region({}, {}, {}, {0: accesses}), Vmalloc())
+        return sharing._stacks(sharing.Region({}, {}, {}, {0: accesses}), Vmalloc())
 
     assert owners(100, 5, code=60) == {0: 0}
     assert owners(5, 100, code=60) == {0: 1}
@@ -457,7 +458,7 @@ def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, coun
 @pytest.mark.parametrize(
     "rungs", ["syscall", "gen.*", "raw.*", "dio.*", "buf.pread", "mq.*", "remote.*"]
 )
-@pytest.mark.parametrize("kernel", ["5.10", "6.1", "6.12", "7.2", "7.3"])
+@pytest.mark.parametrize("kernel", ["5.10", "6.1", "6.12", "7.2", "7.3", "6.12-arm64", "7.2-arm64"])
 def test_seeds(iopath: Command, tmp_path: Path, kernel: str, rungs: str) -> None:
     """Guests with other seeds share the same lines, as often."""
     words = (f"debian:{kernel}", f"--rung={rungs}", "--op=write", "--boots=2", "--seed")
@@ -508,11 +509,11 @@ def test_false_sharing_of_a_reference_count(iopath: Command, tmp_path: Path) -> 
 
 
 @guest
-@pytest.mark.parametrize("kernel", ["debian:6.1", "debian:7.2"])
+@pytest.mark.parametrize("kernel", cases(["6.1", "7.2", "6.12-arm64"], quick=["6.1", "7.2"]))
 def test_ends_elsewhere(iopath: Command, tmp_path: Path, kernel: str) -> None:
     """The interrupt in which the other CPU ends an I/O is a part of the path. What it shares has
     names: the queue of such calls, the stack that the bio is on, and the task that is woken up."""
-    words = (kernel, "--rung=remote.pread", "--boots=1")
+    words = (f"debian:{kernel}", "--rung=remote.pread", "--boots=1")
     (record,) = measured(iopath, tmp_path / "out.json", *words).results
     for part in record.sharing.arrangements:
         # On one CPU, I/O ends where it is submitted, and nothing is waited for.
