@@ -122,7 +122,7 @@ install: guest-programs install-programs
 			"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program" || exit; \
 	done
 	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/lib/systemd/user' userspace/systemd/*
-	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/iopath' userspace/iopath/iopath/minimal.config
+	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/iopath' userspace/iopath/iopath/minimal*.config
 	rm -rf '$(LIBRARY)'
 	install -D -m 755 -t '$(LIBRARY)' userspace/iopath/launch
 	tar -C userspace/iopath -c --exclude=__pycache__ iopath | tar -C '$(LIBRARY)' -x --no-same-owner
