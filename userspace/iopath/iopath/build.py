@@ -401,10 +401,11 @@ def modules_entry(inputs: dict[str, object]) -> Entry:
 
 
 def make_modules(folder: Path, command: Sequence[str | Path], source: str, release: str) -> None:
-    """Copy the modules' sources to folder/src and build them with *command* (make of a kernel,
-    perhaps in a sandbox); keep the modules and the log. *source* is where folder/src is for that
-    command."""
-    copy_sources(folder / "src")
+    """Copy the modules' sources to folder/src, unless it has others, and build them with *command*
+    (make of a kernel, perhaps in a sandbox); keep the modules and the log. *source* is where
+    folder/src is for that command."""
+    if not (folder / "src").exists():
+        copy_sources(folder / "src")
     log = folder / "build.log"
     jobs = f"-j{os.cpu_count() or 1}"
     if process.run([*command, jobs, f"M={source}", "W=1", "modules"], output=log):

@@ -46,5 +46,5 @@ def _download_source(session: Session, version: str, folder: Path, log: Path) ->
         sources.write_text(binary + binary.replace("deb [", "deb-src ["))
         options = ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Cache::pkgcache="]
         for command in (["update"], ["source", "--download-only", f"fio={version}"]):
-            if process.run(["apt-get", *options, *command], output=log, cwd=folder, env=apt._env()):
+            if process.run(["apt-get", *options, *command], output=log, cwd=folder, env=apt.env()):
                 raise IopathError(f"no source of fio: {log.read_text(errors='replace')[-2000:]}")
