@@ -17,7 +17,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from iopath import process
 from iopath.cache import Cache, cache_root
 from iopath.errors import IopathError
 from iopath.measure import Session
@@ -31,24 +30,6 @@ _IDENTITY = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", NAME), ("EMAIL", MAIL), ("DATE", DATE))
 }
-
-
-def download(session: Session, folder: Path) -> tuple[Path, Path]:
-    """The archives of Linux and of Debian's changes to it, from the machine's mirror."""
-    session.apt.closure(["linux-source-6.1"], SUITE)  # the mirror's lists are there
-    lists = (session.cache.root / f"apt/{SUITE}.list").read_text()
-    sources = folder / "sources.list"
-    sources.write_text(lists + re.sub(r"(?m)^deb ", "deb-src ", lists))
-    options = ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Cache::pkgcache="]
-    log = folder / "log"
-    for command in (["update"], ["source", "--download-only", "linux"]):
-        if process.run(
-            ["apt-get", *options, *command], output=log, cwd=folder, env=session.apt.env()
-        ):
-            raise IopathError(f"cannot download the source: {process.last_line(log)}")
-    (original,) = folder.glob("linux_*.orig.tar.xz")
-    (changes,) = folder.glob("linux_*.debian.tar.xz")
-    return original, changes
 
 
 def git(repository: Path, *words: str | Path, **variables: str) -> None:
@@ -70,16 +51,19 @@ def commit(repository: Path, patch: Path) -> None:
     )  # fmt: skip
 
 
-def make(repository: Path, original: Path, changes: Path, unpacked: Path) -> None:
+def make(repository: Path, package: Path) -> None:
+    """Make the repository from the source package in a folder."""
+    (original,) = package.glob("linux_*.orig.tar.xz")
+    (changes,) = package.glob("linux_*.debian.tar.xz")
     repository.mkdir(parents=True)
     subprocess.run(["tar", "-xf", original, "-C", repository, "--strip-components=1"], check=True)
-    subprocess.run(["tar", "-xf", changes, "-C", unpacked, "debian/patches-rt"], check=True)
+    subprocess.run(["tar", "-xf", changes, "-C", package, "debian/patches-rt"], check=True)
     git(repository, "init", "-q", "-b", "rt")
     git(repository, "config", "gc.auto", "0")
     git(repository, "add", "-A", "-f", ".")
     git(repository, "commit", "-q", "-m", f"Linux {original.name.split('_')[1].split('.orig')[0]}")
     git(repository, "tag", "base")
-    patches = unpacked / "debian/patches-rt"
+    patches = package / "debian/patches-rt"
     for line in (patches / "series").read_text().splitlines():
         if line and not line.startswith("#"):
             commit(repository, patches / line)
@@ -95,7 +79,8 @@ def main() -> int:
         reporter = Reporter(Console(stderr=True))
         session = Session(Cache(cache_root(), reporter.warn), reporter)
         with tempfile.TemporaryDirectory(prefix="iopath-rt-") as folder:
-            make(args.folder, *download(session, Path(folder)), Path(folder))
+            session.apt.download_source("linux", SUITE, Path(folder))
+            make(args.folder, Path(folder))
     except (IopathError, subprocess.CalledProcessError) as error:
         print(f"rt.py: {error}", file=sys.stderr)
         return 1

@@ -235,6 +235,21 @@ class Apt:
         if status:
             raise download_error(packages[0], output)
 
+    def download_source(self, package: str, suite: str, folder: Path) -> None:
+        """Fetch and verify the source of *package* into *folder*, as apt does it for a line
+        deb-src. What it said is in the file log there."""
+        self._configure()
+        with self._cache.lock(self._dir.name):
+            sources, log = folder / "sources.list", folder / "log"
+            binary = (self._dir / f"{suite}.list").read_text()
+            sources.write_text(binary + binary.replace("deb [", "deb-src ["))
+            options = ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Cache::pkgcache="]
+            for command in (["update"], ["source", "--download-only", package]):
+                words = ["apt-get", *options, *command]
+                if process.run(words, output=log, cwd=folder, env=self._env()):
+                    said = log.read_text(errors="replace")[-2000:]
+                    raise IopathError(f"no source of {package}: {said}")
+
     def deb(self, name: str) -> Path:
         """The downloaded package of that file name."""
         return self._pool / name
@@ -263,19 +278,18 @@ class Apt:
         ]  # fmt: skip
         if status_file:
             argv = ["sh", "-c", 'file=$1; shift; exec "$@" 9>"$file"', "sh", status_file, *argv]
-        return process.run(argv, output=self._log(), cwd=self._pool, env=self.env(), poll=poll)
+        return process.run(argv, output=self._log(), cwd=self._pool, env=self._env(), poll=poll)
 
     def _query(self, *command: str) -> str:
         return subprocess.run(
             ["apt-get", "-o", f"Dir::Etc::sourcelist={self._dir}/all.list", *command],
-            env={**os.environ, **self.env()},
+            env={**os.environ, **self._env()},
             capture_output=True,
             text=True,
             check=False,
         ).stdout
 
-    def env(self) -> dict[str, str]:
-        """What apt-get of the machine uses our configuration with."""
+    def _env(self) -> dict[str, str]:
         return {"APT_CONFIG": str(self._dir / "apt.conf"), "LC_ALL": "C.UTF-8"}
 
     def _configure(self) -> None:

@@ -22,7 +22,7 @@ def t_io_uring(session: Session, version: str) -> bytes:
 
     def make(folder: Path) -> None:
         log = folder / "log"
-        _download_source(session, version, folder, log)
+        session.apt.download_source(f"fio={version}", SUITE, folder)
         (source,) = folder.glob("fio_*.orig.tar.?z")
         command = (
             'mkdir fio && tar -xf "$1" -C fio --strip-components=1 && cd fio &&'
@@ -34,17 +34,3 @@ def t_io_uring(session: Session, version: str) -> bytes:
 
     entry = session.cache.entry("t_io_uring", {"version": version, "recipe": 1}, make)
     return (entry / "io_uring").read_bytes()
-
-
-def _download_source(session: Session, version: str, folder: Path, log: Path) -> None:
-    """Fetch and verify the source as apt does it for a line deb-src."""
-    apt = session.apt
-    apt.closure(["fio"], SUITE)  # apt is configured from here on
-    with session.cache.lock("apt"):
-        sources = folder / "sources.list"
-        binary = (session.cache.root / f"apt/{SUITE}.list").read_text()
-        sources.write_text(binary + binary.replace("deb [", "deb-src ["))
-        options = ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Cache::pkgcache="]
-        for command in (["update"], ["source", "--download-only", f"fio={version}"]):
-            if process.run(["apt-get", *options, *command], output=log, cwd=folder, env=apt.env()):
-                raise IopathError(f"no source of fio: {log.read_text(errors='replace')[-2000:]}")
