@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine.h"
 
@@ -24,19 +25,21 @@ static __thread struct job *mapping_job;
 
 /*
  * A page that cannot be read is a SIGBUS. Put an empty page in its place, so
- * that the loop gets to where it sees that it is to stop.
+ * that the loop gets to where it sees that it is to stop. The kernel's pages
+ * may be larger than PAGE.
  */
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	struct mapping *m = mapping_job->data;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t offset = (uint64_t)((char *)info->si_addr - m->start);
 
 	(void)sig;
 	(void)context;
-	offset -= offset % PAGE;
+	offset -= offset % page;
 	m->failed = true;
-	job_error(mapping_job, "page fault", offset, PAGE, -EIO);
-	mmap(m->start + offset, PAGE, PROT_READ | PROT_WRITE,
+	job_error(mapping_job, "page fault", offset, page, -EIO);
+	mmap(m->start + offset, page, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
