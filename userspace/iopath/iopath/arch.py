@@ -30,6 +30,7 @@ class Arch:
 
     # The kernel.
     source: str  # its folder below arch/ in the source tree
+    modules: tuple[str, ...]  # folders in it with modules that a guest may need
     image: str  # the file that boots, in a built tree
     target: str  # the make target that builds it
     option: str  # the configuration option that says that a kernel is of it
@@ -70,6 +71,7 @@ X86_64 = Arch(
     cmdline="console=ttyS0 panic=-1 noreplace-smp",
     cmdline_several="tsc=reliable",  # the CPUs have one time stamp counter
     source="x86",
+    modules=("crypto",),
     image="arch/x86/boot/bzImage",
     target="bzImage",
     option="X86_64",
@@ -98,6 +100,7 @@ AARCH64 = Arch(
     cmdline="console=ttyAMA0 panic=-1",
     cmdline_several="",
     source="arm64",
+    modules=("crypto", "lib"),  # btrfs of 6.1 and 6.12 needs xor-neon
     image="arch/arm64/boot/Image",
     target="Image",
     option="ARM64",

@@ -39,7 +39,7 @@ BUILT_IN = "modules.builtin"
 
 def module_parts(arch: Arch) -> tuple[str, ...]:
     """These parts of a kernel of an architecture."""
-    return (f"arch/{arch.source}/crypto", *_MODULES)
+    return (*(f"arch/{arch.source}/{folder}" for folder in arch.modules), *_MODULES)
 
 
 _ENDS = ("/*", ".ko*")  # of a part's files
