@@ -31,7 +31,7 @@ PACKAGES = (
     "python3-debian", "python3-jinja2", "python3-jsonschema", "python3-matplotlib", "python3-rich",
 )  # fmt: skip
 # What the tests of the loops need besides.
-LOOPS = ("e2fsprogs", "fio", "libc6-dbg", "libc6-dev", "mount", "strace", "valgrind")
+LOOPS = ("e2fsprogs", "fio", "gcc", "libc6-dbg", "libc6-dev", "mount", "strace", "valgrind")
 # The machine of a guest, with the ports of its console and of the results.
 MACHINES = {
     # One thread for both CPUs: with a thread each, QEMU 7.2 executes a breakpoint that is no longer

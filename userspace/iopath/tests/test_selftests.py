@@ -38,13 +38,14 @@ from iopath.states import States
 
 SELFTESTS = source_root() / "selftests"
 
-# Kernels that look for faults: the series of their source, the last of the fragments of
-# their configuration in selftests/config, and their architecture.
-DEBUG = {
+# Kernels that are built for the tests: the series of their source, the last of the fragments of
+# their configuration in selftests/config, and their architecture. All but the last look for faults.
+OURS = {
     "debug": ("6.12", "debug.config", X86_64),
     "debug-7.2": ("7.2", "debug.config", X86_64),
     "debug-arm64": ("6.12", "debug.config", AARCH64),
     "kcsan": ("6.12", "kcsan.config", X86_64),
+    "6.12-arm64-64k": ("6.12", "pages-64k.config", AARCH64),
 }
 ALL = "5.10 6.1 6.12 6.12-arm64 7.2 7.3 debug"
 KERNELS = os.environ.get("KERNEL", ALL).replace("debian:", "").split()
@@ -124,7 +125,7 @@ class Kernel:
     vmlinuz: Path
     modules: dict[str, Path]
     own: dict[str, Path]
-    tree: Path | None = None  # where it was built, if it is one that looks for faults
+    tree: Path | None = None  # where it was built, if that was for the tests
     instrumented: Path | None = None  # where the modules were built, with gcov's notes
     arch: Arch = X86_64
 
@@ -151,10 +152,10 @@ def source(session: Session) -> LinuxSource:
 @pytest.fixture(scope="module")
 def kernel(request: pytest.FixtureRequest, session: Session, source: LinuxSource) -> Kernel:
     name = request.param
-    if name in DEBUG:
-        series, faults, arch = DEBUG[name]
+    if name in OURS:
+        series, last, arch = OURS[name]
         linux = LinuxSource(session, series)
-        tree = linux.tree("minimal.config", "distribution.config", faults, arch=arch)
+        tree = linux.tree("minimal.config", "distribution.config", last, arch=arch)
         built = linux.modules(tree)
         modules = {path.stem: path for path in built.rglob("*.ko")}
         own = find_modules(tree / "drivers/block")
@@ -247,8 +248,8 @@ SKIPS = {
     "no page cache of blocks that fail": None,
     "null_blk does not poll": ("5.10",),
     "memory is aligned to blocks": ("5.10",),
-    "no search for tasks that hang": ("kcsan",),
-    "no users": ("debug", "debug-7.2", "debug-arm64", "kcsan"),
+    "no search for tasks that hang": ("kcsan", "6.12-arm64-64k"),
+    "no users": tuple(OURS),
 }
 
 
