@@ -71,7 +71,7 @@ struct arch {
 	bool (*loads_stack)(const uint8_t *bytes, size_t len);
 };
 
-extern const struct arch arch_x86_64, arch_aarch64;
+extern const struct arch arch_x86_64, arch_aarch64, arch_riscv64;
 extern const struct arch *arch;	/* of the guest */
 
 #endif /* PATHCOUNT_INSN_H */

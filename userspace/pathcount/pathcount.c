@@ -604,7 +604,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			int argc, char **argv)
 {
 	static const struct arch *const arches[] = { &arch_x86_64,
-						     &arch_aarch64 };
+						     &arch_aarch64,
+						     &arch_riscv64 };
 	const char *out = NULL;
 	int i;
 
@@ -625,7 +626,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			arch = arches[i];
 	if (!qemu->system_emulation || !arch) {
 		fprintf(stderr,
-			"pathcount: counts whole guests of x86_64 and aarch64 only: use qemu-system-x86_64 or qemu-system-aarch64, not %s emulation of %s\n",
+			"pathcount: counts whole guests of x86_64, aarch64 and riscv64 only: use qemu-system-x86_64, qemu-system-aarch64 or qemu-system-riscv64, not %s emulation of %s\n",
 			qemu->system_emulation ? "system" : "user",
 			qemu->target_name);
 		return -1;

@@ -6,7 +6,8 @@
  * A marker is an instruction without effect that carries a magic number and an
  * operation: on x86-64 an eight-byte NOP, nopl disp32(%rax,%rax,1), in whose
  * displacement they are; on arm64 a move to the zero register that no compiler
- * makes, movz xzr, #imm16, lsl #48. Real hardware and a QEMU without the plugin
+ * makes, movz xzr, #imm16, lsl #48; on riscv64 a hint that is left to us, slti
+ * zero, zero, imm12. Real hardware and a QEMU without the plugin
  * execute it as the NOP that it is: no register, no flag and no memory is
  * touched.
  *
@@ -23,9 +24,12 @@
 /* The immediate is IOPATH_MARK_MAGIC | operation. */
 #define IOPATH_MARK_MAGIC_X86_64	0x10ba5e00
 #define IOPATH_MARK_MAGIC_AARCH64	0x5e00
+#define IOPATH_MARK_MAGIC_RISCV64	0x5e0
 
 #if defined(__aarch64__)
 #define IOPATH_MARK_MAGIC	IOPATH_MARK_MAGIC_AARCH64
+#elif defined(__riscv)
+#define IOPATH_MARK_MAGIC	IOPATH_MARK_MAGIC_RISCV64
 #else
 #define IOPATH_MARK_MAGIC	IOPATH_MARK_MAGIC_X86_64
 #endif
@@ -49,6 +53,12 @@
 #define IOPATH_MARK(op)							\
 ({									\
 	asm volatile("movz xzr, %c0, lsl 48"				\
+		     : : "i" (IOPATH_MARK_MAGIC | (op)) : "memory");	\
+})
+#elif defined(__riscv)
+#define IOPATH_MARK(op)							\
+({									\
+	asm volatile("slti zero, zero, %0"				\
 		     : : "i" (IOPATH_MARK_MAGIC | (op)) : "memory");	\
 })
 #else

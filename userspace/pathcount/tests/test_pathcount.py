@@ -609,6 +609,8 @@ def main() -> int:
         tap.check(x86, "instructions of x86-64 are decoded")
         arm64 = check_decoder(work, "decode_arm64.c", "arm64.c")
         tap.check(arm64, "instructions of arm64 are decoded")
+        riscv64 = check_decoder(work, "decode_riscv64.c", "riscv64.c")
+        tap.check(riscv64, "instructions of riscv64 are decoded")
         symbols = build_initrd(work)
         plugin = args.plugin
         if not plugin:
