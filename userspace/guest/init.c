@@ -50,6 +50,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -575,6 +576,28 @@ static void carry_out_all(const char *path)
 			carry_out(line);
 }
 
+/*
+ * On riscv64, the kernel stops the counter of instructions and forbids programs
+ * to read it. An event of the CPU has it count. What the kernel then allows
+ * programs, it would not let an event have: so the event is first.
+ */
+static void start_counter(void)
+{
+#ifdef __riscv
+	const char *path = "/proc/sys/kernel/perf_user_access";
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+	};
+
+	if (syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC) < 0)
+		die("the counter of instructions");
+	if (!access(path, F_OK))	/* Linux before 6.6 allows it */
+		write_file(path, "2");
+#endif
+}
+
 int main(void)
 {
 	mkdir("/proc", 0755);
@@ -585,6 +608,7 @@ int main(void)
 	    (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) && errno != EBUSY))
 		die("mount");
 	open_channel();
+	start_counter();
 	carry_out_all("/start");
 	stop_machine();
 	take_files();

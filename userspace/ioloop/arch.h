@@ -30,8 +30,10 @@
 #include "arch_x86_64.h"
 #elif defined(__aarch64__)
 #include "arch_aarch64.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "arch_riscv64.h"
 #else
-#error "ioloop knows the system calls and the cycle counters of x86-64 and arm64"
+#error "ioloop knows the system calls and the cycle counters of x86-64, arm64 and riscv64"
 #endif
 
 #endif /* IOLOOP_ARCH_H */
