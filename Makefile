@@ -38,7 +38,7 @@ help:
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
-measure: setup-$(if $(findstring arm64,$(KERNELS)),arm64,measure) userspace
+measure: setup-$(if $(findstring riscv64,$(KERNELS)),riscv64,$(if $(findstring arm64,$(KERNELS)),arm64,measure)) userspace
 	@$(BUILD)/bin/iopath measure $(KERNELS) $(ARGS)
 
 .PHONY: modules
@@ -47,8 +47,8 @@ modules:
 	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' modules
 
 # Programs. The guest's have no C library to lean on, so they are static. Those for guests of arm64
-# are built on x86-64, which guests run on, if there is a compiler.
-ARM64 = $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),aarch64-linux-gnu)
+# and riscv64 are built on x86-64, which guests run on, if there is a compiler.
+OTHERS = $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),aarch64 riscv64)
 
 .PHONY: userspace
 userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
@@ -59,9 +59,12 @@ guest-programs: setup-userspace
 	@$(MAKE) -s -C userspace/guest O='$(BUILD)/guest'
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
 	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
-	@test -z '$(ARM64)' || ! command -v $(ARM64)-gcc >/dev/null || { \
-		$(MAKE) -s -C userspace/guest O='$(BUILD)/guest/aarch64' CC=$(ARM64)-gcc && \
-		$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest/aarch64' STATIC=1 VERSION='$(VERSION)' CC=$(ARM64)-gcc; }
+	@for arch in $(OTHERS); do \
+		command -v $$arch-linux-gnu-gcc >/dev/null || continue; \
+		$(MAKE) -s -C userspace/guest O="$(BUILD)/guest/$$arch" CC=$$arch-linux-gnu-gcc && \
+		$(MAKE) -s -C userspace/ioloop O="$(BUILD)/guest/$$arch" STATIC=1 VERSION='$(VERSION)' \
+			CC=$$arch-linux-gnu-gcc || exit; \
+	done
 
 # The Python part lives in an environment of its own.
 $(BUILD)/bin/iopath: $(VENV)/.complete
@@ -76,8 +79,8 @@ $(VENV)/.complete: userspace/iopath/pyproject.toml | setup-measure
 		--editable 'userspace/iopath[test]'
 	@touch $@
 
-.PHONY: setup-userspace setup-measure setup-arm64 setup-check setup-deb
-setup-userspace setup-measure setup-arm64 setup-check setup-deb: setup-%:
+.PHONY: setup-userspace setup-measure setup-arm64 setup-riscv64 setup-check setup-deb
+setup-userspace setup-measure setup-arm64 setup-riscv64 setup-check setup-deb: setup-%:
 	@userspace/setup.sh $*
 
 .PHONY: check check-debug check-faults
@@ -131,8 +134,11 @@ install: guest-programs install-programs
 	done
 	install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/init $(BUILD)/guest/ioloop
 	install -m 644 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/pathcount.so
-	! test -d $(BUILD)/guest/aarch64 || install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest/aarch64' \
-		$(BUILD)/guest/aarch64/init $(BUILD)/guest/aarch64/ioloop
+	for arch in aarch64 riscv64; do \
+		! test -d $(BUILD)/guest/$$arch || \
+			install -D -m 755 -t "$(LIBRARY)/iopath/source/build/guest/$$arch" \
+				$(BUILD)/guest/$$arch/init $(BUILD)/guest/$$arch/ioloop || exit; \
+	done
 	ln -sf ../lib/iopath/launch '$(DESTDIR)$(PREFIX)/bin/iopath'
 
 .PHONY: install-dkms

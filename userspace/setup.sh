@@ -3,13 +3,14 @@
 # Make sure that the distribution's packages are there which a job needs: as
 # root install what is missing, otherwise print the command that does.
 #
-#	setup.sh userspace | measure | arm64 | check | deb | package | container
+#	setup.sh userspace | measure | arm64 | riscv64 | check | deb | package | container
 set -eu
 
 build="gcc libc6-dev make"
 measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
 arm64="$measure qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+riscv64="$arm64 qemu-system-misc gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 check="$arm64 bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
 	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace systemd
 	valgrind"
@@ -19,12 +20,13 @@ case ${1-} in
 userspace) wanted=$build ;;
 measure) wanted=$measure ;;
 arm64) wanted=$arm64 ;;
+riscv64) wanted=$riscv64 ;;
 check) wanted=$check ;;
 deb) wanted=$deb ;;
 package) wanted="$deb e2fsprogs lintian mmdebstrap mount qemu-system-arm qemu-system-x86 qemu-user-static" ;;
 container) wanted="$deb buildah mmdebstrap util-linux" ;;
 *)
-	echo "usage: setup.sh userspace | measure | arm64 | check | deb | package | container" >&2
+	echo "usage: setup.sh userspace | measure | arm64 | riscv64 | check | deb | package | container" >&2
 	exit 2
 	;;
 esac

@@ -30,7 +30,7 @@ from iopath import (
     timed,
 )
 from iopath.apt import Apt
-from iopath.arch import X86_64, Arch
+from iopath.arch import RISCV64, X86_64, Arch
 from iopath.assemble import Counted
 from iopath.build import Built, Step, debug_info
 from iopath.cache import Cache, digest_file, digest_of
@@ -174,6 +174,8 @@ class Session:
         arches = dict.fromkeys(kernel.arch for kernel in kernels)
         qemus = {arch: Qemu.find(arch) for arch in arches}
         equipped = {arch: self._equipped(settings, arch) for arch in arches}
+        if settings.cpus > 1 and RISCV64 in arches:
+            raise UsageError("--cpus: kernels of riscv64 are measured on one CPU: leave it out")
         if not settings.machine.exact:
             if foreign := next((arch for arch in arches if arch != X86_64), None):
                 raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")

@@ -433,7 +433,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     guest.add_argument(
         "--cpu", default=default.cpu, metavar="MODEL",
-        help="CPU as QEMU names it (default: max; of arm64, neoverse-n1)",
+        help="CPU as QEMU names it (default: max; of arm64, neoverse-n1; of riscv64, rv64)",
     )  # fmt: skip
     guest.add_argument(
         "--accel", choices=("tcg", "kvm"), default=default.accel,

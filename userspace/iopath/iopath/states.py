@@ -41,8 +41,10 @@ class States:
         log: Path,
         progress: Callable[[int], None] = lambda records: None,
     ) -> Path | None:
-        """The saved state of a guest that has started, made if it is missing; None, with a warning,
-        if it cannot be saved."""
+        """The saved state of a guest that has started, made if it is missing; None if the emulator
+        does not save all of it, or, with a warning, if it cannot be saved."""
+        if not start.arch.resumes:
+            return None
 
         def make(folder: Path) -> None:
             guest.save(qemu, machine, start, folder, log, progress)

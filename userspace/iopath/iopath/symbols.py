@@ -40,7 +40,8 @@ class Symbols:
         named = [
             (int(fields[0], 16), fields)
             for fields in map(str.split, kallsyms.splitlines())
-            if fields[1] in "tTwW"
+            # Of modules of riscv64, labels of the assembler are listed, too.
+            if fields[1] in "tTwW" and not fields[2].startswith(".L")
         ]
         if not any(address >= KERNEL for address, _ in named):
             raise IopathError(
