@@ -92,8 +92,9 @@ if [[ $want == quick ]]; then
 else
 	parts
 fi
-# Making a whole Debian, and building modules in its guest, takes long: by name only.
+# What takes long, or is a large download, is run by name only.
 [[ $want != package ]] || part package "${pytest[@]}" selftests/test_package.py "${pick[@]}"
+[[ $want != riscv64 ]] || part riscv64 "${pytest[@]}" userspace/iopath/tests/test_riscv64.py "${pick[@]}"
 [[ $want != container ]] || part container "${pytest[@]}" selftests/test_container.py "${pick[@]}"
 
 if [[ ${#names[@]} -eq 0 ]]; then
