@@ -81,6 +81,16 @@ json() {
 	verdict $? "$name"
 }
 
+# report EXPRESSION: it holds for r, the report in $dir/out
+report() {
+	[ "$status" = 0 ] && python3 - "$dir/out" "$1" 2>>"$dir/err" <<-'PYTHON'
+		import json, sys
+		r = json.load(open(sys.argv[1]))
+		o, job = r["options"], r["jobs"][0]
+		assert r["ok"] and eval("(" + sys.argv[2] + ")"), sys.argv[2]
+	PYTHON
+}
+
 # begun PID: wait until it has a job, a process or a thread. Then it knows how
 # large its files are, and takes its signals.
 begun() {
@@ -251,10 +261,14 @@ json 'len(r["jobs"]) == 6 and all(j["ios"] == 200 for j in r["jobs"])' \
 	"threads that share the open file of each device" --thread \
 	--share_file --numjobs=3 --filename="$file:$file" --number_ios=100 \
 	--rounds=2
-json 'len(r["jobs"]) == 200 and
-      all(j["start_ns"] and j["ios"] for j in r["jobs"])' \
-	"two hundred threads and a time" --thread --numjobs=200 --lat \
-	--filename="$file" --runtime=2s --time_based
+# Every thread does an I/O, however slow the machine is
+for runtime in 500ms 5s 50s; do
+	run --thread --numjobs=200 --lat --filename="$file" --runtime=$runtime \
+		--time_based --output-format=json
+	report 'len(r["jobs"]) == 200 and
+		all(j["start_ns"] and j["ios"] for j in r["jobs"])' && break
+done
+verdict $? "two hundred threads and a time"
 json 'len(r["jobs"]) == 200 and all(j["ios"] == 10 for j in r["jobs"])' \
 	"two hundred processes" --numjobs=200 --filename="$file" \
 	--number_ios=10
@@ -291,17 +305,6 @@ json 'job["bytes"] == 300 * 8192' "a range of one size" --bsrange=8k-8k \
 	--pattern=fixed --filename="$file" --number_ios=300
 
 # Lines of fio
-
-# report EXPRESSION: it holds for r, the report in $dir/out
-report() {
-	[ "$status" = 0 ] && python3 - "$dir/out" "$1" 2>>"$dir/err" <<-'PYTHON'
-		import json, sys
-		r = json.load(open(sys.argv[1]))
-		o, job = r["options"], r["jobs"][0]
-		assert r["ok"] and eval("(" + sys.argv[2] + ")"), sys.argv[2]
-	PYTHON
-}
-
 json 'r["options"]["direct"] is False and r["options"]["iodepth"] == 1 and
       r["options"]["invalidate"] and job["ios"] == 1024' \
 	"defaults are those of fio: one pass through the page cache" \
@@ -358,8 +361,8 @@ expect 2 "must be at least --bs" "a size below a block" --ioengine=null \
 	--size=1k
 
 # What people read
-run --name=job --filename="$file" --numjobs=2 --thread --time_based \
-	--runtime=300ms --group_reporting --lat --output="$dir/report"
+run --name=job --filename="$file" --numjobs=2 --thread --number_ios=10000 \
+	--group_reporting --lat --output="$dir/report"
 [ "$status" = 0 ] && [ ! -s "$dir/out" ] && [ ! -s "$dir/err" ] &&
 	grep -q "^job: ioengine=sync, rw=read, bs=4k, iodepth=1, direct=0;" \
 		"$dir/report" && grep -q " IOPS .* us/I/O " "$dir/report" &&
