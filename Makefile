@@ -89,7 +89,7 @@ check: setup-check userspace
 
 # Every selftest, on every kernel.
 check-debug: setup-check userspace
-	@KERNEL='debug debug-7.2 kcsan 7.2 6.1 6.12 5.10 7.3 6.12-arm64' T=selftests selftests/check.sh
+	@KERNEL='debug debug-7.2 kcsan 7.2 6.1 6.12 5.10 7.3 6.12-arm64 6.12-arm64-64k' T=selftests selftests/check.sh
 
 # What fails on demand, races and fuzzing; RUNS= and SEED= for longer and other fuzzing.
 check-faults: setup-check userspace
