@@ -19,6 +19,7 @@
 
 struct biogen_gen;
 struct biogen_idle;
+struct biogen_regs;
 
 /**
  * struct biogen_target - the block device that a biogen device is bound to
@@ -40,7 +41,8 @@ struct biogen_target {
  * struct biogen_device - one /dev/biogenN
  * @target: the block device that is read and written
  * @coherent: keep reads and writes coherent with the target's page cache
- * @nr_cached: number of pages in that cache; points to 0 unless @coherent
+ * @nr_cached: points to the number of pages in that cache if @coherent, and to 0
+ *	otherwise
  * @idle: per-CPU lists of unused bios
  * @jobs: generator jobs in progress
  * @dev: freed when the node is gone and the last file is closed
@@ -59,24 +61,31 @@ struct biogen_device {
 /**
  * struct biogen_file - one open file
  * @bg: the device
- * @lock: protects @gen
+ * @lock: protects @gen, and making @regs
  * @gen: the generator's run in progress, or NULL
+ * @regs: registered memory, or NULL if there never was any
+ * @fops: the operations that do not know of it
  */
 struct biogen_file {
 	struct biogen_device *bg;
-	struct mutex lock; /* gen */
+	struct mutex lock; /* gen, making regs */
 	struct biogen_gen *gen;
+	struct biogen_regs *regs;
+	const struct file_operations *fops;
 };
 
 /* device.c */
 struct biogen_device *biogen_create(const char *path, bool write,
 				    bool coherent);
+void biogen_discard(struct biogen_device *bg);
+int biogen_publish(struct biogen_device *bg);
 void biogen_destroy(struct biogen_device *bg);
 int biogen_devices_init(void);
 void biogen_devices_exit(void);
 
 /* configfs.c */
 int biogen_configfs_init(void);
+void biogen_configfs_allow(void);
 void biogen_configfs_exit(void);
 
 /* target.c */
@@ -85,6 +94,6 @@ int biogen_target_open(struct biogen_target *target, const char *path,
 void biogen_target_close(struct biogen_target *target);
 
 /* chardev.c */
-extern const struct file_operations biogen_fops;
+const struct file_operations *biogen_fops(const struct biogen_device *bg);
 
 #endif /* BIOGEN_H */

@@ -5,6 +5,7 @@
  * read(2) and write(2) use ->read() and ->write(), which need no iterator and no
  * iocb. All other system calls use ->read_iter() and ->write_iter().
  */
+#include <linux/compat.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -12,7 +13,10 @@
 
 #include "biogen.h"
 #include "compat/file.h"
+#include "compat/split.h"
 #include "gen.h"
+#include "reg.h"
+#include "reg_io.h"
 #include "rw.h"
 
 static int biogen_open(struct inode *inode, struct file *file)
@@ -29,91 +33,84 @@ static int biogen_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	bf->bg = bg;
 	mutex_init(&bf->lock);
+	bf->fops = file->f_op;
 	file->private_data = bf;
 
 	compat_file_allow_direct(file, bg->target.mapping);
-	if (compat_bdev_nowait(bg->target.bdev))
-		file->f_mode |= FMODE_NOWAIT;
+	file->f_mode |= FMODE_NOWAIT;
 	return 0;
 }
 
 static int biogen_release(struct inode *inode, struct file *file)
 {
-	kfree(file->private_data);
-	return 0;
-}
-
-static __always_inline blk_opf_t biogen_write_opf(bool dsync)
-{
-	return REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | (dsync ? REQ_FUA : 0);
-}
-
-/* A buffer that does not fit one small bio needs an iterator and an iocb. */
-static noinline ssize_t biogen_rw_long(struct file *file, char __user *buf,
-				       size_t count, loff_t *pos, blk_opf_t opf)
-{
 	struct biogen_file *bf = file->private_data;
-	struct iovec iov = { .iov_base = buf, .iov_len = count };
-	struct iov_iter iter;
-	struct kiocb iocb;
-	ssize_t ret;
 
-	init_sync_kiocb(&iocb, file);
-	iocb.ki_pos = *pos;
-	iov_iter_init(&iter, op_is_write(opf) ? WRITE : READ, &iov, 1, count);
-	ret = biogen_rw_iter(bf->bg, &iocb, &iter, opf);
-	if (ret > 0)
-		*pos += ret;
-	return ret;
+	biogen_regs_destroy(bf->regs);
+	kfree(bf);
+	return 0;
 }
 
 static ssize_t biogen_read(struct file *file, char __user *buf, size_t count,
 			   loff_t *pos)
 {
-	struct biogen_file *bf = file->private_data;
-	ssize_t ret = biogen_rw_buf(bf->bg, (unsigned long)buf, count, *pos,
+	ssize_t ret = biogen_rw_buf(file, (unsigned long)buf, count, *pos,
 				    REQ_OP_READ);
 
 	if (likely(ret > 0))
 		*pos += ret;
-	else if (ret == -EMSGSIZE)
-		ret = biogen_rw_long(file, buf, count, pos, REQ_OP_READ);
 	return ret;
 }
 
 static ssize_t biogen_write(struct file *file, const char __user *buf,
 			    size_t count, loff_t *pos)
 {
-	struct biogen_file *bf = file->private_data;
 	blk_opf_t opf = biogen_write_opf(file->f_flags & O_DSYNC);
-	ssize_t ret = biogen_rw_buf(bf->bg, (unsigned long)buf, count, *pos,
+	ssize_t ret = biogen_rw_buf(file, (unsigned long)buf, count, *pos,
 				    opf);
 
 	if (likely(ret > 0))
 		*pos += ret;
-	else if (ret == -EMSGSIZE)
-		ret = biogen_rw_long(file, (char __user *)buf, count, pos, opf);
 	return ret;
 }
 
-static ssize_t biogen_read_iter(struct kiocb *iocb, struct iov_iter *to)
+/*
+ * Of a target that may always wait, for want of REQ_NOWAIT. io_uring would leave
+ * each request to a worker, which cancels it if the submitting thread exits
+ * first: a worker finishes what it has begun only on files and block devices. So
+ * io_uring submits by itself, as io_submit() does. A program that asks not to
+ * wait is refused as on the block device; in a request of io_uring, the two
+ * cannot be told apart.
+ */
+static int biogen_allow_wait(struct kiocb *iocb)
 {
-	struct biogen_file *bf = iocb->ki_filp->private_data;
-
-	/* A buffer registered with io_uring is already pinned. */
-	if (iov_iter_is_bvec(to))
-		return biogen_read_bvec(bf->bg, iocb, to);
-	return biogen_rw_iter(bf->bg, iocb, to, REQ_OP_READ);
+	if (!(iocb->ki_flags & IOCB_NOWAIT))
+		return 0;
+	if (is_sync_kiocb(iocb) || compat_iocb_is_aio(iocb))
+		return -EOPNOTSUPP;
+	iocb->ki_flags &= ~IOCB_NOWAIT;
+	return 0;
 }
 
-static ssize_t biogen_write_iter(struct kiocb *iocb, struct iov_iter *from)
+static ssize_t biogen_read_iter_wait(struct kiocb *iocb, struct iov_iter *to)
 {
-	struct biogen_file *bf = iocb->ki_filp->private_data;
-	blk_opf_t opf = biogen_write_opf(iocb->ki_flags & IOCB_DSYNC);
+	return biogen_allow_wait(iocb) ?: biogen_read_iter(iocb, to);
+}
 
-	if (iov_iter_is_bvec(from))
-		return biogen_write_bvec(bf->bg, iocb, from, opf);
-	return biogen_rw_iter(bf->bg, iocb, from, opf);
+static ssize_t biogen_write_iter_wait(struct kiocb *iocb, struct iov_iter *from)
+{
+	return biogen_allow_wait(iocb) ?: biogen_write_iter(iocb, from);
+}
+
+static ssize_t biogen_reg_read_iter_wait(struct kiocb *iocb,
+					 struct iov_iter *to)
+{
+	return biogen_allow_wait(iocb) ?: biogen_reg_read_iter(iocb, to);
+}
+
+static ssize_t biogen_reg_write_iter_wait(struct kiocb *iocb,
+					  struct iov_iter *from)
+{
+	return biogen_allow_wait(iocb) ?: biogen_reg_write_iter(iocb, from);
 }
 
 static loff_t biogen_llseek(struct file *file, loff_t offset, int whence)
@@ -193,6 +190,9 @@ static int biogen_size_info(struct block_device *bdev, unsigned int cmd,
 	return put_user(value, (unsigned int __user *)to);
 }
 
+static const struct file_operations *
+biogen_reg_fops(const struct biogen_file *bf);
+
 static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct biogen_file *bf = file->private_data;
@@ -202,11 +202,44 @@ static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return biogen_info(bf->bg, (struct biogen_info __user *)arg);
 	case BIOGEN_RUN:
 		return biogen_gen_run(file, (struct biogen_run __user *)arg);
+	case BIOGEN_REGISTER:
+		return biogen_register(file, biogen_reg_fops(bf),
+				       (struct biogen_register __user *)arg);
+	case BIOGEN_UNREGISTER:
+		return biogen_unregister(file,
+					 (struct biogen_register __user *)arg);
 	default:
 		return biogen_size_info(bf->bg->target.bdev, cmd,
 					(void __user *)arg);
 	}
 }
+
+#ifdef CONFIG_COMPAT
+/* BLKGETSIZE64 of a program of 32 bits: its number contains a size_t. */
+#define BIOGEN_BLKGETSIZE64_32	_IOR(0x12, 114, compat_size_t)
+
+/* All other structures are the same for programs of 32 bits. */
+static long biogen_compat_ioctl(struct file *file, unsigned int cmd,
+				unsigned long arg)
+{
+	struct biogen_file *bf = file->private_data;
+	u64 size = compat_bdev_nr_bytes(bf->bg->target.bdev);
+
+	switch (cmd) {
+	case BIOGEN_BLKGETSIZE64_32:
+		return put_user(size, (u64 __user *)compat_ptr(arg));
+	case BLKGETSIZE:
+		size >>= SECTOR_SHIFT;
+		if (size > ~(compat_ulong_t)0)
+			return -EFBIG;
+		return put_user(size, (compat_ulong_t __user *)compat_ptr(arg));
+	default:
+		return compat_ptr_ioctl(file, cmd, arg);
+	}
+}
+#else
+#define biogen_compat_ioctl	NULL
+#endif
 
 /* Called for each close(2): stops the run of the process that closes. */
 static int biogen_flush(struct file *file, fl_owner_t owner)
@@ -215,18 +248,68 @@ static int biogen_flush(struct file *file, fl_owner_t owner)
 	return 0;
 }
 
-const struct file_operations biogen_fops = {
-	.owner		= THIS_MODULE,
-	.open		= biogen_open,
-	.release	= biogen_release,
-	.flush		= biogen_flush,
+/* All but reading and writing. */
+#define BIOGEN_FOPS						\
+	.owner		= THIS_MODULE,				\
+	.open		= biogen_open,				\
+	.release	= biogen_release,			\
+	.flush		= biogen_flush,				\
+	.iopoll		= compat_iopoll,			\
+	.llseek		= biogen_llseek,			\
+	.fsync		= biogen_fsync,				\
+	.unlocked_ioctl	= biogen_ioctl,				\
+	.compat_ioctl	= biogen_compat_ioctl
+
+static const struct file_operations biogen_nowait_fops = {
+	BIOGEN_FOPS,
 	.read		= biogen_read,
 	.write		= biogen_write,
 	.read_iter	= biogen_read_iter,
 	.write_iter	= biogen_write_iter,
-	.iopoll		= compat_iopoll,
-	.llseek		= biogen_llseek,
-	.fsync		= biogen_fsync,
-	.unlocked_ioctl	= biogen_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
 };
+
+static const struct file_operations biogen_wait_fops = {
+	BIOGEN_FOPS,
+	.read		= biogen_read,
+	.write		= biogen_write,
+	.read_iter	= biogen_read_iter_wait,
+	.write_iter	= biogen_write_iter_wait,
+};
+
+/**
+ * biogen_fops() - choose the file operations of a device
+ * @bg: the device; its target is open
+ *
+ * Return: those for a target with or without REQ_NOWAIT.
+ */
+const struct file_operations *biogen_fops(const struct biogen_device *bg)
+{
+	struct block_device *bdev = bg->target.bdev;
+
+	return compat_bdev_nowait(bdev) && !compat_bdev_splits_page(bdev) ?
+	       &biogen_nowait_fops : &biogen_wait_fops;
+}
+
+static const struct file_operations biogen_reg_nowait_fops = {
+	BIOGEN_FOPS,
+	.read		= biogen_reg_read,
+	.write		= biogen_reg_write,
+	.read_iter	= biogen_reg_read_iter,
+	.write_iter	= biogen_reg_write_iter,
+};
+
+static const struct file_operations biogen_reg_wait_fops = {
+	BIOGEN_FOPS,
+	.read		= biogen_reg_read,
+	.write		= biogen_reg_write,
+	.read_iter	= biogen_reg_read_iter_wait,
+	.write_iter	= biogen_reg_write_iter_wait,
+};
+
+/* The same operations, which look buffers up in registered memory. */
+static const struct file_operations *
+biogen_reg_fops(const struct biogen_file *bf)
+{
+	return bf->fops == &biogen_nowait_fops ? &biogen_reg_nowait_fops :
+						 &biogen_reg_wait_fops;
+}

@@ -11,9 +11,8 @@
 
 #include "biogen.h"
 #include "compat/file.h"
-
-bool biogen_may_split(struct biogen_device *bg, const struct bio_vec *bv,
-		      unsigned int skip, loff_t pos, unsigned int bytes);
+#include "compat/split.h"
+#include "late.h"
 
 /* Bits that must be clear in position and length. */
 static __always_inline unsigned int biogen_block_mask(struct biogen_device *bg)
@@ -25,6 +24,13 @@ static __always_inline unsigned int biogen_block_mask(struct biogen_device *bg)
 static __always_inline unsigned int biogen_dma_mask(struct biogen_device *bg)
 {
 	return compat_queue_dma_mask(bg->target.queue);
+}
+
+/* Bits that must be clear in the length of each segment of a vector. */
+static __always_inline unsigned int
+biogen_segment_mask(struct biogen_device *bg)
+{
+	return compat_queue_segment_mask(bg->target.queue);
 }
 
 /**
@@ -58,11 +64,36 @@ static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
 	return count;
 }
 
+/**
+ * biogen_would_split() - check a request that must not wait, longer than a page
+ * @bg: the device
+ * @iocb: the request, or NULL if the caller waits
+ * @bv: the first segment
+ * @skip: where the data begins in it
+ * @bytes: length of the data
+ * @opf: operation and flags
+ *
+ * If the block layer split the bio, a part could fail while another part is
+ * in flight. io_uring retries such a request on a block device but reports the
+ * error on any other file, so the request must fail before it is submitted.
+ *
+ * Return: true if the request must fail with -EAGAIN.
+ */
+static __always_inline bool
+biogen_would_split(struct biogen_device *bg, struct kiocb *iocb,
+		   const struct bio_vec *bv, unsigned int skip,
+		   unsigned int bytes, blk_opf_t opf)
+{
+	return COMPAT_SPLITS_NOWAIT && (opf & REQ_NOWAIT) &&
+	       biogen_is_async(iocb) &&
+	       compat_bio_may_split(bg->target.queue, bv, skip, bytes);
+}
+
 /* True if address and length of each segment of @iter suit the device. */
 static inline bool biogen_iter_aligned(struct biogen_device *bg,
 				       const struct iov_iter *iter)
 {
-	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
+	unsigned int dma = biogen_dma_mask(bg), mask = biogen_segment_mask(bg);
 	size_t left = iov_iter_count(iter), skip = iter->iov_offset;
 	const struct iovec *iov;
 	size_t len;
@@ -72,26 +103,39 @@ static inline bool biogen_iter_aligned(struct biogen_device *bg,
 	for (iov = compat_iter_iov(iter); left; left -= len, iov++, skip = 0) {
 		len = min_t(size_t, left, iov->iov_len - skip);
 		if ((((unsigned long)iov->iov_base + skip) & dma) ||
-		    (len & block))
+		    (len & mask))
 			return false;
 	}
 	return true;
 }
 
-/* The same for @left bytes of pages, from @skip of the first segment on. */
-static inline bool biogen_bvecs_aligned(struct biogen_device *bg,
-					const struct bio_vec *bv, size_t skip,
-					size_t left)
+/**
+ * biogen_count_bvecs() - count the segments of a request
+ * @bg: the device
+ * @bv: the first segment
+ * @skip: where the data begins in it
+ * @left: length of the data
+ *
+ * The iterator's own number is that of all segments to the end of a registered
+ * buffer before 6.13, which may not fit bi_vcnt.
+ *
+ * Return: how many segments have the data, or 0 if address or length of one does
+ * not suit the device.
+ */
+static inline unsigned int biogen_count_bvecs(struct biogen_device *bg,
+					      const struct bio_vec *bv,
+					      size_t skip, size_t left)
 {
-	unsigned int dma = biogen_dma_mask(bg), block = biogen_block_mask(bg);
+	unsigned int dma = biogen_dma_mask(bg), mask = biogen_segment_mask(bg);
+	unsigned int nr;
 	size_t len;
 
-	for (; left; left -= len, bv++, skip = 0) {
+	for (nr = 0; left; left -= len, bv++, skip = 0, nr++) {
 		len = min_t(size_t, left, bv->bv_len - skip);
-		if (((bv->bv_offset + skip) & dma) || (len & block))
-			return false;
+		if (((bv->bv_offset + skip) & dma) || (len & mask))
+			return 0;
 	}
-	return true;
+	return nr;
 }
 
 #endif /* BIOGEN_CHECK_H */

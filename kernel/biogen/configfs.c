@@ -136,12 +136,18 @@ static ssize_t biogen_item_power_show(struct config_item *item, char *page)
 static int biogen_item_power_on(struct biogen_item *bi)
 {
 	struct biogen_device *bg;
+	int err;
 
 	if (!bi->device)
 		return -EINVAL;
 	bg = biogen_create(bi->device, bi->write, bi->coherent);
 	if (IS_ERR(bg))
 		return PTR_ERR(bg);
+	err = biogen_publish(bg);
+	if (err) {
+		biogen_discard(bg);
+		return err;
+	}
 	WRITE_ONCE(bi->bg, bg);
 	return 0;
 }
@@ -207,11 +213,17 @@ static const struct config_item_type biogen_item_type = {
 	.ct_owner	= THIS_MODULE,
 };
 
+/* Whether the module has been initialised: nothing may begin before. */
+static bool biogen_configfs_open;
+
 static struct config_item *biogen_make_item(struct config_group *group,
 					    const char *name)
 {
-	struct biogen_item *bi = kzalloc(sizeof(*bi), GFP_KERNEL);
+	struct biogen_item *bi;
 
+	if (!READ_ONCE(biogen_configfs_open))
+		return ERR_PTR(-EAGAIN);
+	bi = kzalloc(sizeof(*bi), GFP_KERNEL);
 	if (!bi)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&bi->lock);
@@ -237,6 +249,17 @@ static struct configfs_subsystem biogen_subsystem = {
 		},
 	},
 };
+
+/**
+ * biogen_configfs_allow() - let programs create directories
+ *
+ * The module is initialised. If it failed after a program had created a directory,
+ * it would be freed while it is in use.
+ */
+void biogen_configfs_allow(void)
+{
+	WRITE_ONCE(biogen_configfs_open, true);
+}
 
 /**
  * biogen_configfs_init() - publish /sys/kernel/config/biogen

@@ -29,13 +29,25 @@ static void biogen_release_device(struct device *dev)
 }
 
 /**
- * biogen_create() - bind a new device to a block device and publish it
+ * biogen_discard() - free a device that was not published
+ * @bg: the device
+ *
+ * Context: Process context, may sleep.
+ */
+void biogen_discard(struct biogen_device *bg)
+{
+	put_device(&bg->dev);
+}
+
+/**
+ * biogen_create() - bind a new device to a block device
  * @path: path of the block device
  * @write: allow writes
  * @coherent: keep coherent with the page cache
  *
  * Context: Process context, may sleep.
- * Return: the device, or an ERR_PTR().
+ * Return: the device, to be given to biogen_publish() or biogen_discard(); or an
+ * ERR_PTR().
  */
 struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 {
@@ -65,14 +77,12 @@ struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 	bg->dev.class = biogen_class;
 	bg->dev.devt = MKDEV(MAJOR(biogen_devt), minor);
 	bg->dev.release = biogen_release_device;
-	cdev_init(&bg->cdev, &biogen_fops);
+	cdev_init(&bg->cdev, biogen_fops(bg));
 	bg->cdev.owner = THIS_MODULE;
 	/* From here on, biogen_release_device() frees everything. */
 	err = dev_set_name(&bg->dev, "biogen%d", minor);
-	if (!err)
-		err = cdev_device_add(&bg->cdev, &bg->dev);
 	if (err) {
-		put_device(&bg->dev);
+		biogen_discard(bg);
 		return ERR_PTR(err);
 	}
 	return bg;
@@ -87,8 +97,20 @@ free_bg:
 }
 
 /**
+ * biogen_publish() - publish /dev/biogenN
+ * @bg: from biogen_create()
+ *
+ * Context: Process context, may sleep.
+ * Return: 0 or an error; then it is not published.
+ */
+int biogen_publish(struct biogen_device *bg)
+{
+	return cdev_device_add(&bg->cdev, &bg->dev);
+}
+
+/**
  * biogen_destroy() - withdraw a device
- * @bg: the device; open files keep it and its block device
+ * @bg: published; open files keep it and its block device
  *
  * Context: Process context, may sleep.
  */

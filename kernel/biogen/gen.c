@@ -33,15 +33,14 @@ static int biogen_check_run(struct file *file, struct biogen_run *run)
 	if (run->pattern < BIOGEN_FIXED || run->pattern > BIOGEN_RANDOM ||
 	    run->inject < BIOGEN_SUBMIT_BIO ||
 	    run->inject > BIOGEN_SUBMIT_BIO_NOACCT ||
-	    run->wait < BIOGEN_SYNC || run->wait > BIOGEN_POLLED ||
+	    run->wait < BIOGEN_ASYNC || run->wait > BIOGEN_POLLED ||
 	    run->write_percent > 100)
 		return -EINVAL;
 	if (!run->block_size || run->block_size > BIOGEN_MAX_BLOCK_SIZE ||
 	    run->block_size & block_mask)
 		return -EINVAL;
 	if (!run->depth || run->depth > BIOGEN_MAX_DEPTH || !run->batch ||
-	    run->batch > run->depth ||
-	    (run->wait == BIOGEN_SYNC && run->depth != 1))
+	    run->batch > run->depth)
 		return -EINVAL;
 	if (!run->nr_jobs || run->nr_jobs > num_online_cpus() ||
 	    !run->rounds || run->rounds > BIOGEN_MAX_ROUNDS ||
@@ -106,9 +105,11 @@ static void biogen_gen_go(struct biogen_gen *gen)
 	atomic_set(&gen->running, gen->run.nr_jobs);
 	for (i = 0; i < gen->run.nr_jobs; i++)
 		wake_up_process(gen->workers[i].task);
-	if (wait_event_interruptible(gen->wait, !atomic_read(&gen->running))) {
+	/* Pairs with the threads' atomic_dec_and_test(), after their results. */
+	if (wait_event_interruptible(gen->wait,
+				     !atomic_read_acquire(&gen->running))) {
 		biogen_gen_end_early(gen, BIOGEN_STOPPED);
-		wait_event(gen->wait, !atomic_read(&gen->running));
+		wait_event(gen->wait, !atomic_read_acquire(&gen->running));
 	}
 	gen->run.state = gen->stop ?: BIOGEN_DONE;
 }
@@ -225,7 +226,7 @@ long biogen_gen_run(struct file *file, struct biogen_run __user *urun)
 	if (err)
 		goto destroy_workers;
 	biogen_gen_go(gen);
-	/* As after any write: a page that stays was redirtied since. */
+	/* A page that cannot be dropped was dirtied during the run, and stays. */
 	biogen_gen_drop(gen);
 	err = biogen_gen_results(gen, urun);
 

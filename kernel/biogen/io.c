@@ -7,103 +7,70 @@
 #include <linux/slab.h>
 
 #include "io.h"
-
-/* Number of unused bios that a CPU keeps besides the first one. */
-#define BIOGEN_MAX_SPARE	127
+#include "submit.h"
 
 static struct kmem_cache *biogen_small_cache;
 static struct kmem_cache *biogen_large_cache;
+
+/**
+ * biogen_io_init() - initialise a struct biogen_io
+ * @io: new memory
+ * @bg: the device
+ * @max_vecs: number of segments that there is memory for
+ *
+ * biogen_io_make_ready() charges the bio to the cgroup of the task that uses it.
+ */
+void biogen_io_init(struct biogen_io *io, struct biogen_device *bg,
+		    unsigned short max_vecs)
+{
+	memset(io, 0, sizeof(*io));
+	io->bg = bg;
+	io->max_vecs = max_vecs;
+	biogen_io_setup(io);
+}
 
 /**
  * biogen_io_alloc() - allocate a struct biogen_io
  * @bg: the device
  * @large: with BIOGEN_LARGE_VECS segments
  *
- * Return: a bio that is not initialised yet, or NULL.
+ * Return: a bio that is not ready, or NULL.
  */
-struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large)
+noinline struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large)
 {
 	struct biogen_io *io;
 
 	io = kmem_cache_alloc(large ? biogen_large_cache : biogen_small_cache,
 			      GFP_KERNEL);
-	if (!io)
-		return NULL;
-	memset(io, 0, sizeof(*io));
-	io->bg = bg;
-	io->max_vecs = large ? BIOGEN_LARGE_VECS : BIOGEN_SMALL_VECS;
-	biogen_request_init(&io->own);
+	if (io)
+		biogen_io_init(io, bg, large ? BIOGEN_LARGE_VECS :
+					       BIOGEN_SMALL_VECS);
 	return io;
 }
 
 /**
  * biogen_io_free() - free a struct biogen_io
- * @io: not in flight, without pages
+ * @io: from biogen_io_alloc(); not in flight, without pages
  */
 void biogen_io_free(struct biogen_io *io)
 {
-	biogen_io_put_css(io);
-	bio_uninit(&io->bio);
+	biogen_io_leave_cgroup(io);
 	kmem_cache_free(io->max_vecs == BIOGEN_LARGE_VECS ?
 			biogen_large_cache : biogen_small_cache, io);
-}
-
-/**
- * biogen_io_put_submitter() - drop the submitter's count on a bio
- * @io: submitted, and not ended by biogen_io_submit()
- *
- * biogen_end_io() is called once, now or later, and owns @io from here on. The
- * bio is initialised again before its next use.
- */
-void biogen_io_put_submitter(struct biogen_io *io)
-{
-	biogen_io_put_css(io);
-	bio_endio(&io->bio);
-}
-
-/**
- * biogen_io_get_spare() - get a small bio when the CPU's first one is in use
- * @bg: the device
- *
- * Return: a bio without pages, or NULL.
- */
-struct biogen_io *biogen_io_get_spare(struct biogen_device *bg)
-{
-	struct biogen_idle *idle;
-	struct biogen_io *io;
-	unsigned long flags;
-
-	local_irq_save(flags);
-	idle = this_cpu_ptr(bg->idle);
-	io = idle->spare;
-	if (io) {
-		idle->spare = io->next;
-		idle->nr_spare--;
-	}
-	local_irq_restore(flags);
-	return io ?: biogen_io_alloc(bg, false);
 }
 
 /**
  * biogen_io_put_spare() - return a small bio when the CPU already has one
  * @bg: the device
  * @io: the bio
+ *
+ * Only the CPU's first bio keeps its cgroup, so that an idle device keeps no
+ * more than one for each CPU from being freed.
  */
 void biogen_io_put_spare(struct biogen_device *bg, struct biogen_io *io)
 {
-	struct biogen_idle *idle;
-	unsigned long flags;
-
-	local_irq_save(flags);
-	idle = this_cpu_ptr(bg->idle);
-	if (idle->nr_spare < BIOGEN_MAX_SPARE) {
-		io->next = idle->spare;
-		idle->spare = io;
-		idle->nr_spare++;
-		io = NULL;
-	}
-	local_irq_restore(flags);
-	if (io)
+	biogen_io_leave_cgroup(io);
+	if (!biogen_io_keep(bg, io))
 		biogen_io_free(io);
 }
 

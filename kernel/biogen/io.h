@@ -9,52 +9,87 @@
 #include <linux/bio.h>
 #include <linux/cgroup.h>
 #include <linux/percpu.h>
+#include <linux/workqueue.h>
 
 #include "biogen.h"
-#include "request.h"
 
 /* Number of segments of a small bio, which is enough for most requests. */
 #define BIOGEN_SMALL_VECS	8
 #define BIOGEN_LARGE_VECS	256
 
+/* Number of unused bios that a CPU keeps besides the first one. */
+#define BIOGEN_MAX_SPARE	127
+
+/* No task's cgroup: biogen_io_make_ready() must see the bio before its next use. */
+#define BIOGEN_NOT_READY	((struct cgroup_subsys_state *)NULL)
+
+struct biogen_request;
+
 /**
  * struct biogen_io - a bio and what belongs to it
  * @bio: the bio; its end_io is biogen_end_io()
  * @bg: the device that @bio is initialised for
- * @css: the cgroup that @bio is initialised for, with a reference; NULL if
- *	@bio must be initialised before its next use
- * @req: the request that @bio is part of, while it is in flight
+ * @ready: the cgroup whose tasks can submit @bio as it is, or BIOGEN_NOT_READY;
+ *	the reference that @bio has to its blkg keeps the cgroup
  * @next: next entry in the list @ended of a request or @spare of a CPU
- * @bytes: length of the data
+ * @end: what biogen_end_io() calls
+ * @req: in flight as a part of a long request: that request
+ * @iocb: in flight, asynchronous: completed at the end
+ * @waiter: in flight, synchronous: the task that waits; NULL when @bio has ended
+ * @err: asynchronous: the error, if @work is to complete @iocb
+ * @bytes: asynchronous: length of the data
  * @max_vecs: number of entries in @vecs
- * @busy: generator: in flight
- * @ring: generator: next bio of the worker
- * @start: generator: time of submission, if latencies are recorded
- * @own: the request, if @bio is all of it
+ * @work: asynchronous: completes @iocb in process context
+ * @regs: in flight, asynchronous, in registered memory: its owner
+ * @table: the same: segments gathered for the bio, or NULL
+ * @srcu_idx: the same: from entering @regs->srcu
  * @vecs: the segments
  */
 struct biogen_io {
 	struct bio bio;
 	struct biogen_device *bg;
-	struct cgroup_subsys_state *css;
-	struct biogen_request *req;
+	struct cgroup_subsys_state *ready;
 	struct biogen_io *next;
+	void (*end)(struct biogen_io *io);
+	union {
+		struct biogen_request *req;
+		struct kiocb *iocb;
+		struct task_struct *waiter;
+	};
+	int err;
 	unsigned int bytes;
 	unsigned short max_vecs;
-	bool busy;
-	struct biogen_io *ring;
-	u64 start;
-	struct biogen_request own;
+	union {
+		struct work_struct work;
+		struct {
+			struct biogen_regs *regs;
+			struct bio_vec *table;
+			int srcu_idx;
+		};
+	};
 	struct bio_vec vecs[];
 };
 
 /**
+ * enum biogen_pages - whose pages a bio has
+ * @BIOGEN_PINNED_PAGE: one page, pinned by biogen, in the bio's own table
+ * @BIOGEN_PINNED_PAGES: pinned by biogen, in the bio's own table
+ * @BIOGEN_CALLERS_PAGES: pinned by the caller, in the caller's table
+ */
+enum biogen_pages {
+	BIOGEN_PINNED_PAGE,
+	BIOGEN_PINNED_PAGES,
+	BIOGEN_CALLERS_PAGES,
+};
+
+/**
  * struct biogen_idle - unused bios of a CPU
- * @io: one bio or NULL; taken and returned by a single instruction
+ * @io: one bio or NULL; taken by this_cpu_xchg(), returned by this_cpu_cmpxchg()
  * @spare: more bios, if more than one was in flight
  * @nr_spare: length of @spare
  *
- * @spare and @nr_spare are accessed with interrupts off.
+ * @spare and @nr_spare: an entry is added by this_cpu_cmpxchg(), in any context
+ * with preemption off, and removed in process context with interrupts off.
  */
 struct biogen_idle {
 	struct biogen_io *io;
@@ -62,11 +97,11 @@ struct biogen_idle {
 	unsigned int nr_spare;
 };
 
+void biogen_io_init(struct biogen_io *io, struct biogen_device *bg,
+		    unsigned short max_vecs);
 struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large);
 void biogen_io_free(struct biogen_io *io);
-void biogen_io_put_submitter(struct biogen_io *io);
 
-struct biogen_io *biogen_io_get_spare(struct biogen_device *bg);
 void biogen_io_put_spare(struct biogen_device *bg, struct biogen_io *io);
 int biogen_idle_create(struct biogen_device *bg);
 void biogen_idle_destroy(struct biogen_device *bg);
@@ -78,13 +113,25 @@ void biogen_io_caches_destroy(void);
  * biogen_io_get() - get a small bio
  * @bg: the device
  *
+ * Context: Process context, interrupts on.
  * Return: a bio without pages, or NULL.
  */
 static __always_inline struct biogen_io *biogen_io_get(struct biogen_device *bg)
 {
 	struct biogen_io *io = this_cpu_xchg(bg->idle->io, NULL);
+	struct biogen_idle *idle;
 
-	return likely(io) ? io : biogen_io_get_spare(bg);
+	if (likely(io))
+		return io;
+	local_irq_disable();
+	idle = this_cpu_ptr(bg->idle);
+	io = idle->spare;
+	if (likely(io)) {
+		idle->spare = io->next;
+		idle->nr_spare--;
+	}
+	local_irq_enable();
+	return likely(io) ? io : biogen_io_alloc(bg, false);
 }
 
 /**
@@ -100,28 +147,45 @@ static __always_inline void biogen_io_put(struct biogen_device *bg,
 }
 
 /**
- * biogen_io_put_any() - return a small bio or free a large one
- * @io: not in flight, without pages
+ * biogen_io_keep() - keep a small bio that has ended for a later I/O of this CPU
+ * @bg: the device
+ * @io: from biogen_io_get(); has no cgroup
+ *
+ * Context: Any.
+ * Return: false if the CPU has enough.
  */
-static inline void biogen_io_put_any(struct biogen_io *io)
+static __always_inline bool biogen_io_keep(struct biogen_device *bg,
+					   struct biogen_io *io)
 {
-	if (io->max_vecs == BIOGEN_SMALL_VECS)
-		biogen_io_put(io->bg, io);
-	else
-		biogen_io_free(io);
+	struct biogen_io *head;
+	bool kept = true;
+
+	preempt_disable();
+	if (unlikely(!this_cpu_read(bg->idle->io)) &&
+	    !this_cpu_cmpxchg(bg->idle->io, NULL, io))
+		goto enable;
+	if (likely(this_cpu_read(bg->idle->nr_spare) < BIOGEN_MAX_SPARE)) {
+		do {
+			head = this_cpu_read(bg->idle->spare);
+			io->next = head;
+		} while (this_cpu_cmpxchg(bg->idle->spare, head, io) != head);
+		this_cpu_inc(bg->idle->nr_spare);
+	} else {
+		kept = false;
+	}
+enable:
+	preempt_enable();
+	return kept;
 }
 
 /**
- * biogen_io_put_css() - drop the cgroup that the bio is initialised for
- * @io: must be initialised before its next use
+ * biogen_io_leave_cgroup() - drop the cgroup that a bio is charged to
+ * @io: not in flight
  */
-static inline void biogen_io_put_css(struct biogen_io *io)
+static inline void biogen_io_leave_cgroup(struct biogen_io *io)
 {
-#ifdef CONFIG_BLK_CGROUP
-	if (io->css)
-		css_put(io->css);
-#endif
-	io->css = NULL;
+	io->ready = BIOGEN_NOT_READY;
+	bio_uninit(&io->bio);
 }
 
 /**

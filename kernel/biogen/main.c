@@ -9,8 +9,9 @@
 
 #include "biogen.h"
 #include "compat/file.h"
+#include "compat/split.h"
 #include "io.h"
-#include "request.h"
+#include "late.h"
 
 static char *device;
 module_param(device, charp, 0444);
@@ -51,12 +52,21 @@ static int __init biogen_init(void)
 	}
 	err = biogen_configfs_init();
 	if (err)
-		goto destroy_device0;
+		goto discard_device0;
+	/* Last: nothing fails once a program may have opened it. */
+	if (biogen_device0) {
+		err = biogen_publish(biogen_device0);
+		if (err)
+			goto exit_configfs;
+	}
+	biogen_configfs_allow();
 	return 0;
 
-destroy_device0:
+exit_configfs:
+	biogen_configfs_exit();
+discard_device0:
 	if (biogen_device0)
-		biogen_destroy(biogen_device0);
+		biogen_discard(biogen_device0);
 exit_devices:
 	biogen_devices_exit();
 destroy_workqueue:

@@ -38,18 +38,6 @@ void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty)
 	}
 }
 
-/*
- * True if @page may join the segment of the page before it in the memory map. A
- * memory map in sections may have holes between the sections.
- */
-static __always_inline bool biogen_may_continue(struct page *page)
-{
-	return (!IS_ENABLED(CONFIG_SPARSEMEM) ||
-		IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
-		page_to_pfn(page) == page_to_pfn(page - 1) + 1) &&
-	       !is_zone_device_page(page) && !is_zone_device_page(page - 1);
-}
-
 /* Add @len bytes of pinned pages, from @offset of the first page on. */
 static void biogen_io_add_pages(struct biogen_io *io, struct page **pages,
 				unsigned int offset, unsigned int len)
@@ -138,16 +126,13 @@ int biogen_pin_small(struct biogen_io *io, unsigned long addr,
  * @iter: user memory; advanced by the bytes pinned
  * @count: maximum number of bytes
  * @opf: REQ_OP_READ or REQ_OP_WRITE, with flags
- * @block: logical block size
- * @in_parts: O_DIRECT would use more than one bio if no pages are merged
  *
- * Return: the number of bytes pinned, a multiple of @block; 0 if less than a
- * block was left; -EAGAIN if REQ_NOWAIT is set and one bio does not hold
- * @count; or another error if nothing could be pinned.
+ * Return: the number of bytes pinned, a multiple of the logical block size; 0 if
+ * less than a block was left; -EAGAIN if REQ_NOWAIT is set and one bio does not
+ * hold @count; or another error if nothing could be pinned.
  */
 ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
-			size_t count, blk_opf_t opf, unsigned int block,
-			bool in_parts)
+			size_t count, blk_opf_t opf)
 {
 	unsigned int gup_flags = op_is_write(opf) ? 0 : FOLL_WRITE;
 	struct page *pages[BIOGEN_PIN_BATCH];
@@ -193,12 +178,11 @@ ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
 		bytes += len;
 	}
 
-	if ((opf & REQ_NOWAIT) && bytes && bytes < count &&
-	    (pinned > 0 || in_parts)) {
+	if ((opf & REQ_NOWAIT) && bytes && bytes < count && pinned > 0) {
 		biogen_io_unpin_vecs(io, false);
 		return -EAGAIN;
 	}
-	excess = bytes & (block - 1);
+	excess = bytes & biogen_block_mask(io->bg);
 	if (excess) {
 		biogen_io_trim(io, excess);
 		iov_iter_revert(iter, excess);

@@ -14,8 +14,7 @@
 int biogen_pin_small(struct biogen_io *io, unsigned long addr,
 		     unsigned int bytes, blk_opf_t opf);
 ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
-			size_t count, blk_opf_t opf, unsigned int block,
-			bool in_parts);
+			size_t count, blk_opf_t opf);
 void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty);
 
 /* True if the I/O overwrites the pages of @io. */
@@ -24,16 +23,22 @@ static __always_inline bool biogen_io_dirties(const struct biogen_io *io)
 	return bio_op(&io->bio) == REQ_OP_READ;
 }
 
-/* True if biogen pinned the pages of @io: then they are in @io's own table. */
-static __always_inline bool biogen_io_pinned(const struct biogen_io *io)
-{
-	return io->bio.bi_io_vec == io->vecs;
-}
-
 /* Number of pages in a segment. */
 static inline unsigned long biogen_bvec_pages(const struct bio_vec *bv)
 {
 	return DIV_ROUND_UP(bv->bv_offset + bv->bv_len, PAGE_SIZE);
+}
+
+/*
+ * True if @page may join the segment of the page before it in the memory map. A
+ * memory map in sections may have holes between the sections.
+ */
+static __always_inline bool biogen_may_continue(struct page *page)
+{
+	return (!IS_ENABLED(CONFIG_SPARSEMEM) ||
+		IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
+		page_to_pfn(page) == page_to_pfn(page - 1) + 1) &&
+	       !is_zone_device_page(page) && !is_zone_device_page(page - 1);
 }
 
 /**
@@ -41,9 +46,9 @@ static inline unsigned long biogen_bvec_pages(const struct bio_vec *bv)
  * @page: the page
  * @dirty: dirty the page; then it may sleep
  *
- * A page is dirtied after the I/O, and only if it is clean. If writeback cleans
- * it in between, it is written with the new data. If it is clean here, it may
- * have been written without the new data.
+ * Pages are dirtied when the data have arrived. A page that is dirty then will be
+ * written back with the new data. A clean page may have been written back
+ * without them.
  */
 static __always_inline void biogen_unpin_page(struct page *page, bool dirty)
 {
@@ -54,7 +59,7 @@ static __always_inline void biogen_unpin_page(struct page *page, bool dirty)
 
 /**
  * biogen_io_must_dirty() - check for pages to dirty, which needs to sleep
- * @io: ended
+ * @io: ended, with pages that biogen pinned
  *
  * Return: true if a page that the I/O overwrote is clean.
  */
@@ -63,7 +68,7 @@ static inline bool biogen_io_must_dirty(const struct biogen_io *io)
 	const struct bio_vec *bv;
 	unsigned long i;
 
-	if (!biogen_io_pinned(io) || !biogen_io_dirties(io))
+	if (!biogen_io_dirties(io))
 		return false;
 	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++)
 		for (i = 0; i < biogen_bvec_pages(bv); i++)

@@ -11,6 +11,7 @@
 #include "cache.h"
 #include "check.h"
 #include "pin.h"
+#include "request.h"
 #include "rw.h"
 #include "submit.h"
 
@@ -32,13 +33,6 @@ ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 			 struct iov_iter *iter, loff_t pos, size_t count,
 			 blk_opf_t opf)
 {
-	unsigned int block = biogen_block_mask(bg) + 1;
-	/*
-	 * O_DIRECT splits a request this long, and fails all of it if one part
-	 * fails: with -EIO if it is asynchronous, because bios give its result.
-	 */
-	bool in_parts = iov_iter_npages(iter, BIOGEN_LARGE_VECS + 1) >
-			BIOGEN_LARGE_VECS;
 	struct biogen_request on_stack, *req = &on_stack;
 	bool sync = is_sync_kiocb(iocb);
 	struct biogen_io *io = NULL;
@@ -55,7 +49,6 @@ ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 		if (!req)
 			return -ENOMEM;
 	}
-	biogen_request_init(req);
 	biogen_request_start(req, bg, sync ? NULL : iocb, pos,
 			     op_is_write(opf));
 
@@ -67,11 +60,10 @@ ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 			ret = -ENOMEM;
 			break;
 		}
-		ret = biogen_pin_iter(io, iter, count, opf, block, in_parts);
+		ret = biogen_pin_iter(io, iter, count, opf);
 		if (ret <= 0)
 			break;
-		if (!sync && (opf & REQ_NOWAIT) &&
-		    biogen_may_split(bg, io->vecs, 0, pos, ret)) {
+		if (biogen_would_split(bg, iocb, io->vecs, 0, ret, opf)) {
 			biogen_io_unpin_vecs(io, false);
 			ret = -EAGAIN;
 			break;
@@ -104,14 +96,9 @@ ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
 	if (io)
 		biogen_io_free(io);
 
-	if (ret <= 0 && (!req->bytes || in_parts)) {
-		spin_lock_irq(&req->lock);
-		if (!req->error && in_parts && !sync && ret != -EAGAIN)
-			req->error = -EIO;
-		else if (!req->error)
-			req->error = ret ?: -EFAULT;
-		spin_unlock_irq(&req->lock);
-	}
+	/* What was submitted before is the result. */
+	if (ret <= 0 && !req->bytes)
+		req->error = ret ?: -EFAULT;
 	if (!sync) {
 		ret = biogen_request_detach(req);
 		if (ret == -EIOCBQUEUED)

@@ -9,10 +9,11 @@
  * Nothing is woken or called back, and the bio keeps its cgroup, so the next
  * I/O finds it initialised.
  *
- * The submitter drops its count by bio_endio() if the bio has not ended yet, if
- * bio_endio() has more to do, or if a driver changed bi_bdev or bi_end_io. The
- * last count to be dropped then calls biogen_end_io() like any other end_io(),
- * and the bio is initialised again for the next I/O.
+ * Otherwise the bio ends later: it has not ended yet, bio_endio() has more to
+ * do, or a driver changed bi_bdev or bi_end_io. The submitter says what is to be
+ * called then and drops its count by bio_endio(). The last count to be dropped
+ * calls biogen_end_io() like any other end_io(). bio_endio() drops the reference
+ * to the cgroup, so biogen_io_make_ready() takes another one for the next I/O.
  */
 #ifndef BIOGEN_SUBMIT_H
 #define BIOGEN_SUBMIT_H
@@ -21,18 +22,41 @@
 #include <linux/blkdev.h>
 #include <linux/blk-cgroup.h>
 #include <linux/cgroup.h>
+#include <linux/iocontext.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/task_io_accounting_ops.h>
-#include <linux/vmstat.h>
 #include <trace/events/block.h>
 
 #include "io.h"
-#include "request.h"
 
+void biogen_end_io(struct bio *bio);
 void biogen_io_setup(struct biogen_io *io);
+void biogen_io_enter_other(struct biogen_io *io,
+			   struct cgroup_subsys_state *css);
 
-/* The cgroup that bios of this task are charged to. Preemption is off. */
+/*
+ * Keep the cgroups of the current task from being freed. Preemption that is off is
+ * enough for RCU, and takes fewer instructions; but with PREEMPT_RT, charging a
+ * bio to a cgroup may sleep.
+ */
+static __always_inline void biogen_lock_css(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
+	else
+		preempt_disable();
+}
+
+static __always_inline void biogen_unlock_css(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
+	else
+		preempt_enable();
+}
+
+/* The cgroup that bios of this task are charged to; see biogen_lock_css(). */
 static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
 {
 #ifdef CONFIG_BLK_CGROUP
@@ -71,6 +95,35 @@ static __always_inline void biogen_io_rewind(struct biogen_io *io,
 }
 
 /**
+ * biogen_io_make_ready() - make a bio ready for the current task
+ * @io: not in flight
+ * @css: biogen_current_css(), kept by biogen_lock_css()
+ *
+ * The bio is new, or another cgroup's, or ended later: then bio_endio() has
+ * dropped its cgroup, and a driver may have changed its device and end_io().
+ */
+static __always_inline void
+biogen_io_make_ready(struct biogen_io *io, struct cgroup_subsys_state *css)
+{
+	struct bio *bio = &io->bio;
+
+	bio->bi_end_io = biogen_end_io;
+	compat_bio_restore_dev(bio, io->bg->target.bdev);
+	compat_bio_forget_cookie(bio);
+#ifdef CONFIG_BLK_CGROUP_IOCOST
+	bio->bi_iocost_cost = 0;
+#endif
+	io->ready = css;
+#ifdef CONFIG_BLK_CGROUP
+	/* The root cgroup is never removed. */
+	if (css->parent || unlikely(current->flags & PF_KTHREAD))
+		biogen_io_enter_other(io, css);
+	else
+		bio_associate_blkg_from_css(bio, css);
+#endif
+}
+
+/**
  * biogen_io_prepare() - make the bio ready for submission
  * @io: filled with pages
  * @table: the pages, usually @io's own
@@ -83,8 +136,8 @@ static __always_inline void biogen_io_rewind(struct biogen_io *io,
  *
  * The caller sets the priority.
  *
- * The bio is initialised only if the task's cgroup is another one than last
- * time, or if the bio did not end by biogen_io_submit() and so has no cgroup.
+ * The bio is not ready if the task's cgroup is another one than last time, or if
+ * the bio did not end by biogen_io_submit() and so has no cgroup.
  */
 static __always_inline void
 biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
@@ -92,27 +145,27 @@ biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
 		  unsigned int bytes, loff_t pos, blk_opf_t opf,
 		  unsigned short flags)
 {
+	struct cgroup_subsys_state *css;
 	struct bio *bio = &io->bio;
-	bool same;
-
-	/* Keeps the cgroups of current from being freed. */
-	preempt_disable();
-	same = io->css == biogen_current_css();
-	preempt_enable();
-	if (unlikely(!same))
-		biogen_io_setup(io);
 
 	biogen_io_rewind(io, bytes, pos, opf, flags);
 	compat_bio_set_offset(bio, offset);
 	bio->bi_io_vec = table;
 	bio->bi_vcnt = nr_vecs;
+
+	biogen_lock_css();
+	css = biogen_current_css();
+	if (unlikely(io->ready != css))
+		biogen_io_make_ready(io, css);
+	biogen_unlock_css();
 }
 
 /*
- * True if bio_endio() would only drop the count. A driver may redirect the bio
- * to another device or set an end_io() of its own.
+ * True if bio_endio() had nothing to do but to drop the count. A driver may
+ * redirect the bio to another device or set an end_io() of its own.
  */
-static __always_inline bool biogen_ends_plainly(const struct biogen_io *io)
+static __always_inline bool
+biogen_endio_only_counted(const struct biogen_io *io)
 {
 	const struct bio *bio = &io->bio;
 
@@ -133,7 +186,7 @@ static __always_inline bool biogen_ends_plainly(const struct biogen_io *io)
  *
  * Return: true if the bio has ended. It is the caller's again, and
  * biogen_io_error() has its result. Otherwise the caller still holds its count
- * and calls biogen_io_put_submitter() when @io->req is set.
+ * and calls biogen_io_end_later().
  */
 static __always_inline bool biogen_io_submit(struct biogen_io *io,
 					     const bool account)
@@ -146,7 +199,47 @@ static __always_inline bool biogen_io_submit(struct biogen_io *io,
 		submit_bio_noacct(bio);
 	/* Pairs with the barrier of the driver's drop of its count. */
 	return likely(atomic_read_acquire(&bio->__bi_remaining) == 1) &&
-	       likely(biogen_ends_plainly(io));
+	       likely(biogen_endio_only_counted(io));
+}
+
+/**
+ * biogen_io_end_later() - drop the submitter's count on a bio
+ * @io: submitted, and not ended by biogen_io_submit()
+ * @end: called once, now or later, in any context; it owns @io from then on
+ */
+static __always_inline void
+biogen_io_end_later(struct biogen_io *io, void (*end)(struct biogen_io *))
+{
+	io->end = end;
+	io->ready = BIOGEN_NOT_READY;
+	/* bio_endio() does the same, and is only needed for the last count. */
+	if (unlikely(atomic_dec_and_test(&io->bio.__bi_remaining))) {
+		atomic_set(&io->bio.__bi_remaining, 1);
+		bio_endio(&io->bio);
+	}
+}
+
+/*
+ * The priority that was set for the task, or 0: then the block layer derives
+ * one from the nice value, as it does for its own bios.
+ */
+static __always_inline u16 biogen_task_ioprio(void)
+{
+	struct io_context *ioc = current->io_context;
+
+	return ioc ? ioc->ioprio : 0;
+}
+
+/* Flags of the bio for the flags of the iocb. */
+static __always_inline blk_opf_t biogen_iocb_opf(struct kiocb *iocb)
+{
+	blk_opf_t opf = 0;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		opf |= REQ_NOWAIT;
+	if (unlikely(iocb->ki_flags & IOCB_HIPRI) && !is_sync_kiocb(iocb))
+		opf |= REQ_POLLED;
+	return opf;
 }
 
 #endif /* BIOGEN_SUBMIT_H */

@@ -14,6 +14,7 @@
 
 #include <iopath/marker.h>
 
+#include "late.h"
 #include "submit.h"
 #include "worker.h"
 
@@ -92,17 +93,20 @@ static void biogen_io_failed(struct biogen_worker *w, struct biogen_io *io,
 /* Wait for an I/O in flight. */
 static void biogen_reap(struct biogen_worker *w, struct biogen_io *io)
 {
-	u64 begin = ktime_get_ns();
-	int err = biogen_io_wait(io);
-	u64 now = ktime_get_ns();
+	struct biogen_slot *slot = biogen_slot(io);
+	u64 begin = ktime_get_ns(), now;
+	int err;
 
-	io->busy = false;
+	biogen_io_wait(io);
+	now = ktime_get_ns();
+	slot->busy = false;
 	w->busy--;
 	w->stats.idle_ns += now - begin;
 	if (w->gen->run.flags & BIOGEN_LATENCY)
-		biogen_stats_latency(&w->stats, now - io->start);
+		biogen_stats_latency(&w->stats, now - slot->start);
+	err = biogen_io_error(io);
 	if (err)
-		biogen_io_failed(w, io, err, io->own.pos);
+		biogen_io_failed(w, io, err, slot->pos);
 }
 
 /* True if the round must end now. */
@@ -112,26 +116,42 @@ static bool biogen_round_over(struct biogen_worker *w)
 	       (w->until && ktime_get_ns() >= w->until);
 }
 
-static void biogen_gen_setup(struct biogen_io *io)
+/* Make a bio ready, in the way that the run asks for. */
+static void biogen_gen_make_ready(struct biogen_worker *w, struct biogen_io *io)
 {
-	biogen_io_setup(io);
+	if (w->gen->run.flags & BIOGEN_REINIT)
+		biogen_io_setup(io);
+	biogen_lock_css();
+	biogen_io_make_ready(io, biogen_current_css());
+	biogen_unlock_css();
+	io->bio.bi_io_vec = io->vecs;
 	io->bio.bi_vcnt = 1;
 }
 
 /*
- * Make a bio usable that is in flight, was completed by biogen_end_io(), or
- * must be initialised for each I/O. Return: false if the round is over.
+ * Prepare the next bio if it is not ready: wait for it if it is in flight, then
+ * make it ready. Return: false if the round is over.
  */
 static noinline bool biogen_gen_renew(struct biogen_worker *w,
 				      struct biogen_io *io)
 {
-	if (io->busy) {
+	if (biogen_slot(io)->busy) {
 		biogen_reap(w, io);
 		if (biogen_round_over(w))
 			return false;
 	}
-	biogen_gen_setup(io);
+	biogen_gen_make_ready(w, io);
 	return true;
+}
+
+/* The submitted bio ends later. */
+static __always_inline void biogen_gen_late(struct biogen_worker *w,
+					    struct biogen_io *io, loff_t pos)
+{
+	biogen_slot(io)->busy = true;
+	biogen_slot(io)->pos = pos;
+	w->busy++;
+	biogen_io_start_wait(io);
 }
 
 /*
@@ -151,24 +171,22 @@ static __always_inline u64 biogen_submit_some(struct biogen_worker *w, u64 ios,
 	loff_t pos = w->pos;
 	int err;
 
-	for (; ios; ios--, io = io->ring) {
-		if (unlikely(io->css != css) && !biogen_gen_renew(w, io))
+	for (; ios; ios--, io = biogen_slot(io)->ring) {
+		if (unlikely(io->ready != css) && !biogen_gen_renew(w, io))
 			break;
 		if (!same)
 			opf = biogen_choose(w, &pos);
 		if (latency)
-			io->start = ktime_get_ns();
+			biogen_slot(io)->start = ktime_get_ns();
 
 		biogen_io_rewind(io, bytes, pos, opf, 0);
 		if (unlikely(!biogen_io_submit(io, account))) {
-			io->busy = true;
-			w->busy++;
-			biogen_io_detach(io, pos, bytes);
+			biogen_gen_late(w, io, same ? w->pos : pos);
 			continue;
 		}
 		if (latency)
-			biogen_stats_latency(&w->stats,
-					     ktime_get_ns() - io->start);
+			biogen_stats_latency(&w->stats, ktime_get_ns() -
+							biogen_slot(io)->start);
 		err = biogen_io_error(io);
 		if (unlikely(err))
 			biogen_io_failed(w, io, err, pos);
@@ -222,8 +240,8 @@ static u64 biogen_submit_all(struct biogen_worker *w, u64 ios)
 		cond_resched();
 	} while (left && !rest && !biogen_round_over(w));
 
-	for (; w->busy; w->io = w->io->ring)
-		if (w->io->busy)
+	for (; w->busy; w->io = biogen_slot(w->io)->ring)
+		if (biogen_slot(w->io)->busy)
 			biogen_reap(w, w->io);
 	return ios - left;
 }
@@ -259,13 +277,18 @@ static int biogen_thread(void *data)
 	struct biogen_io *first = w->io;
 	unsigned int i;
 
-	/* Here, because the bios are initialised for the thread's cgroup. */
+	/* Here, because the bios are charged to the thread's cgroup. */
 	do {
-		biogen_gen_setup(w->io);
-		w->io = w->io->ring;
+		biogen_gen_make_ready(w, w->io);
+		w->io = biogen_slot(w->io)->ring;
 	} while (w->io != first);
-	/* No bio has this cgroup, so each is initialised again. */
-	w->css = gen->run.flags & BIOGEN_REINIT ? ERR_PTR(-ESTALE) : first->css;
+	/*
+	 * ERR_PTR(-ESTALE) is no bio's, so each is made ready for each I/O.
+	 * BIOGEN_NOT_READY is that of a bio in flight.
+	 */
+	w->css = gen->run.flags & BIOGEN_REINIT ||
+		 first->ready == BIOGEN_NOT_READY ?
+		 ERR_PTR(-ESTALE) : first->ready;
 
 	if (gen->run.warmup_ios && biogen_barrier(gen)) {
 		biogen_submit_all(w, gen->run.warmup_ios);
@@ -301,11 +324,12 @@ void biogen_worker_destroy(struct biogen_worker *w)
 		put_task_struct(w->task);
 	}
 	if (w->io) {
-		next = w->io->ring;
-		w->io->ring = NULL;
+		next = biogen_slot(w->io)->ring;
+		biogen_slot(w->io)->ring = NULL;
 		for (io = next; io; io = next) {
-			next = io->ring;
-			biogen_io_free(io);
+			next = biogen_slot(io)->ring;
+			biogen_io_leave_cgroup(io);
+			kfree(biogen_slot(io));
 		}
 	}
 	kvfree(w->rounds);
@@ -341,18 +365,22 @@ int biogen_worker_create(struct biogen_worker *w, struct biogen_gen *gen,
 		return -ENOMEM;
 
 	for (i = 0; i < run->depth; i++) {
-		struct biogen_io *io = biogen_io_alloc(gen->bg, false);
+		struct biogen_slot *slot;
 
-		if (!io)
+		slot = kmalloc_node(struct_size(slot, io.vecs, 1), GFP_KERNEL,
+				    node);
+		if (!slot)
 			return -ENOMEM;
-		io->vecs[0].bv_page = w->buffer;
-		io->vecs[0].bv_len = run->block_size;
-		io->vecs[0].bv_offset = 0;
+		biogen_io_init(&slot->io, gen->bg, 1);
+		slot->io.vecs[0].bv_page = w->buffer;
+		slot->io.vecs[0].bv_len = run->block_size;
+		slot->io.vecs[0].bv_offset = 0;
+		slot->busy = false;
 		/* Insert into the ring behind the previous one. */
-		io->ring = w->io ? w->io->ring : io;
+		slot->ring = w->io ? biogen_slot(w->io)->ring : &slot->io;
 		if (w->io)
-			w->io->ring = io;
-		w->io = io;
+			biogen_slot(w->io)->ring = &slot->io;
+		w->io = &slot->io;
 	}
 
 	w->start = run->offset;

@@ -17,10 +17,31 @@
 #include "stats.h"
 
 /**
+ * struct biogen_slot - a bio of a worker
+ * @ring: the next bio
+ * @start: time of submission, if latencies are recorded
+ * @pos: position of the I/O in flight
+ * @busy: in flight
+ * @io: the bio, with a table of one segment
+ */
+struct biogen_slot {
+	struct biogen_io *ring;
+	u64 start;
+	loff_t pos;
+	bool busy;
+	struct biogen_io io;
+};
+
+static __always_inline struct biogen_slot *biogen_slot(struct biogen_io *io)
+{
+	return container_of(io, struct biogen_slot, io);
+}
+
+/**
  * struct biogen_worker - a thread and its I/O
  * @gen: the run
  * @task: the thread
- * @css: the cgroup of a bio that need not be initialised
+ * @css: @ready of a bio that can be submitted as it is; never BIOGEN_NOT_READY
  * @io: the next bio to use, in a ring of run.depth bios: the oldest
  * @busy: number of bios in flight
  * @buffer: memory of all bios

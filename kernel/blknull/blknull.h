@@ -29,6 +29,7 @@ typedef void blknull_end_t(struct llist_node *node);
  * @disk: the disk; published last, withdrawn first
  * @config: the attributes; only those that are BLKNULL_LIVE change
  * @split: a bio may exceed the limits and must be split
+ * @features: the generic path applies features
  * @tags: the tag set in mode mq, or NULL
  * @counters: per-CPU counters, or NULL
  * @remotes: if I/O ends on another CPU, the I/Os that are to end, by CPU
@@ -43,6 +44,7 @@ struct blknull_device {
 	struct gendisk *disk;
 	struct blknull_config config;
 	bool split;
+	bool features;
 	struct blknull_tags *tags;
 	struct blknull_counters __percpu *counters;
 	struct blknull_remote __percpu *remotes;

@@ -30,6 +30,7 @@ struct blknull_device *blknull_device_alloc(const struct blknull_config *config)
 	dev->config = *config;
 	dev->split = config->max_sectors || config->max_segments ||
 		     config->virt_boundary;
+	dev->features = blknull_has_features(config);
 	xa_init(&dev->blocks);
 	return dev;
 }

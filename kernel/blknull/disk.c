@@ -10,7 +10,7 @@
 
 #include "blknull.h"
 #include "counters.h"
-#include "mq.h"
+#include "tags.h"
 #include "zoned.h"
 
 /* Maximum discard or write-zeroes: bi_size has 32 bits. */

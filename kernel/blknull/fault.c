@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "blknull.h"
+#include "compat/timer.h"
 #include "counters.h"
 #include "fault.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mode mq: requests of blk-mq. As in mode bio, the table of operations is chosen
- * for the attributes of the device.
+ * Mode mq: requests of blk-mq. A device has one of two paths: that for the
+ * default of completion and zero_fill has no code for anything else, the generic
+ * one tests the attributes.
  */
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
@@ -11,9 +12,10 @@
 
 #include "blknull.h"
 #include "compat/mq.h"
+#include "compat/timer.h"
 #include "counters.h"
 #include "fill.h"
-#include "mq.h"
+#include "tags.h"
 #include "zoned.h"
 
 /**
@@ -88,17 +90,29 @@ static int blknull_mq_poll(struct blk_mq_hw_ctx *hctx,
 
 COMPAT_MQ_POLL_OP(blknull_mq_poll_op, blknull_mq_poll)
 
-/*
- * A request was not polled in time. If it is being polled right now, it ends
- * there.
- */
-static enum blk_eh_timer_return blknull_mq_poll_timeout(struct request *rq)
+static enum blk_eh_timer_return blknull_mq_timeout(struct request *rq)
 {
-	blknull_mq_poll(rq->mq_hctx, NULL);
-	return BLK_EH_DONE;
+	struct blknull_request *request = blk_mq_rq_to_pdu(rq);
+	struct blknull_device *dev = rq->q->queuedata;
+
+	if (request->lost) {
+		request->lost = false;
+		request->status = BLK_STS_TIMEOUT;
+		blknull_count(dev, BLKNULL_TIMED_OUT);
+		blk_mq_complete_request(rq);
+		return BLK_EH_DONE;
+	}
+	if (rq->mq_hctx->type == HCTX_TYPE_POLL) {
+		/* It was not polled in time. */
+		blknull_mq_poll(rq->mq_hctx, NULL);
+		if (!blk_mq_request_started(rq))
+			return BLK_EH_DONE;
+	}
+	/* It is still being handled, or polled, or its timer has not expired. */
+	return BLK_EH_RESET_TIMER;
 }
 
-COMPAT_MQ_TIMEOUT_OP(blknull_mq_poll_timeout_op, blknull_mq_poll_timeout)
+COMPAT_MQ_TIMEOUT_OP(blknull_mq_timeout_op, blknull_mq_timeout)
 
 static int blknull_mq_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 				unsigned int index)
@@ -126,6 +140,8 @@ static void blknull_mq_map_queues(struct blk_mq_tag_set *set)
 	map[HCTX_TYPE_DEFAULT].nr_queues = tags->submit_queues;
 	map[HCTX_TYPE_DEFAULT].queue_offset = 0;
 	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
+	if (!tags->poll_queues)
+		return;
 	/* Reads have no queues of their own. */
 	map[HCTX_TYPE_READ].nr_queues = 0;
 	map[HCTX_TYPE_READ].queue_offset = 0;
@@ -163,114 +179,35 @@ static __always_inline void blknull_fill_request(struct request *rq)
 	}
 }
 
-/*
- * Handle a request. The flags are constants: @fill reads into pages that no
- * program owns; end the request by @completion, or, if @poll is true and its
- * queue is a poll queue, when it is polled.
- */
-static __always_inline blk_status_t
-blknull_mq_handle(struct blk_mq_hw_ctx *hctx, struct request *rq,
-		  const bool fill, const enum blknull_completion completion,
-		  const bool poll)
+/* A request of a device whose completion and zero_fill are the defaults. */
+static __always_inline void
+blknull_default_handle(struct blk_mq_hw_ctx *hctx, struct request *rq)
 {
 	blk_mq_start_request(rq);
-	if (fill)
-		blknull_fill_request(rq);
-	if (poll && hctx->type == HCTX_TYPE_POLL) {
+	blknull_fill_request(rq);
+	if (hctx->type == HCTX_TYPE_POLL) {
 		struct blknull_request *request = blk_mq_rq_to_pdu(rq);
 		struct blknull_queue *queue = hctx->driver_data;
 
 		llist_add(&request->node, &queue->done);
-	} else if (completion == BLKNULL_TIMER) {
-		struct blknull_request *request = blk_mq_rq_to_pdu(rq);
-		struct blknull_device *dev = hctx->queue->queuedata;
-
-		hrtimer_start(&request->timer,
-			      ns_to_ktime(dev->config.completion_nsec),
-			      HRTIMER_MODE_REL);
-	} else if (completion == BLKNULL_SOFTIRQ) {
-		blk_mq_complete_request(rq);
 	} else {
 		blk_mq_end_request(rq, BLK_STS_OK);
 	}
+}
+
+static blk_status_t blknull_default_rq(struct blk_mq_hw_ctx *hctx,
+				       const struct blk_mq_queue_data *bd)
+{
+	blknull_default_handle(hctx, bd->rq);
 	return BLK_STS_OK;
 }
 
-#define BLKNULL_MQ_POLL_OPS						\
-		.poll		= blknull_mq_poll_op,			\
-		.timeout	= blknull_mq_poll_timeout_op,		\
-		.map_queues	= blknull_mq_map_queues_op,		\
-		.init_hctx	= blknull_mq_init_hctx,			\
-		.exit_hctx	= blknull_mq_exit_hctx,
+static __always_inline void blknull_default_one(struct request *rq)
+{
+	blknull_default_handle(rq->mq_hctx, rq);
+}
 
-#define BLKNULL_MQ_NO_POLL_OPS
-
-/*
- * Define name_rq() and name_rqs(), which take a request or a list of them, and
- * the table name_ops. The arguments are constants: testing the attributes of the
- * device instead takes 9 to 10 instructions more per request.
- */
-#define BLKNULL_MQ_MODE(name, fill, completion, poll, poll_ops)		\
-	static blk_status_t name##_rq(struct blk_mq_hw_ctx *hctx,	\
-				      const struct blk_mq_queue_data *bd) \
-	{								\
-		return blknull_mq_handle(hctx, bd->rq, fill, completion, \
-					 poll);				\
-	}								\
-	static __always_inline void name##_one(struct request *rq)	\
-	{								\
-		blknull_mq_handle(rq->mq_hctx, rq, fill, completion,	\
-				  poll);				\
-	}								\
-	COMPAT_MQ_QUEUE_RQS_OP(name##_rqs, name##_one)			\
-	static const struct blk_mq_ops name##_ops = {			\
-		.queue_rq	= name##_rq,				\
-		COMPAT_MQ_QUEUE_RQS(name##_rqs)				\
-		.complete	= blknull_mq_complete,			\
-		.init_request	= blknull_mq_init_request,		\
-		poll_ops						\
-	}
-
-BLKNULL_MQ_MODE(blknull_inline, false, BLKNULL_INLINE, false,
-		BLKNULL_MQ_NO_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_inline_fill, true, BLKNULL_INLINE, false,
-		BLKNULL_MQ_NO_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_inline_poll, false, BLKNULL_INLINE, true,
-		BLKNULL_MQ_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_inline_fill_poll, true, BLKNULL_INLINE, true,
-		BLKNULL_MQ_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_softirq, false, BLKNULL_SOFTIRQ, false,
-		BLKNULL_MQ_NO_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_softirq_fill, true, BLKNULL_SOFTIRQ, false,
-		BLKNULL_MQ_NO_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_softirq_poll, false, BLKNULL_SOFTIRQ, true,
-		BLKNULL_MQ_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_softirq_fill_poll, true, BLKNULL_SOFTIRQ, true,
-		BLKNULL_MQ_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_timer, false, BLKNULL_TIMER, false,
-		BLKNULL_MQ_NO_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_timer_fill, true, BLKNULL_TIMER, false,
-		BLKNULL_MQ_NO_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_timer_poll, false, BLKNULL_TIMER, true,
-		BLKNULL_MQ_POLL_OPS);
-BLKNULL_MQ_MODE(blknull_timer_fill_poll, true, BLKNULL_TIMER, true,
-		BLKNULL_MQ_POLL_OPS);
-
-/* By completion, zero_fill, and whether there are poll queues. */
-static const struct blk_mq_ops *const blknull_mq_ops[3][2][2] = {
-	[BLKNULL_INLINE] = {
-		{ &blknull_inline_ops, &blknull_inline_poll_ops },
-		{ &blknull_inline_fill_ops, &blknull_inline_fill_poll_ops },
-	},
-	[BLKNULL_SOFTIRQ] = {
-		{ &blknull_softirq_ops, &blknull_softirq_poll_ops },
-		{ &blknull_softirq_fill_ops, &blknull_softirq_fill_poll_ops },
-	},
-	[BLKNULL_TIMER] = {
-		{ &blknull_timer_ops, &blknull_timer_poll_ops },
-		{ &blknull_timer_fill_ops, &blknull_timer_fill_poll_ops },
-	},
-};
+COMPAT_MQ_QUEUE_RQS_OP(blknull_default_rqs, blknull_default_one)
 
 /**
  * blknull_mq_end() - end a request as attribute completion says
@@ -291,33 +228,31 @@ void blknull_mq_end(struct llist_node *node)
 		blk_mq_end_request(rq, request->status);
 }
 
-/* The generic path: tests for each feature. */
-
-static blk_status_t blknull_features_rq(struct blk_mq_hw_ctx *hctx,
-					const struct blk_mq_queue_data *bd)
+/*
+ * Apply the features of a device. Return: false if the request was requeued or
+ * ends by other means than attribute completion.
+ */
+static noinline bool blknull_features_handle(struct blknull_device *dev,
+					     struct request *rq)
 {
-	struct blknull_request *request = blk_mq_rq_to_pdu(bd->rq);
-	struct blknull_device *dev = hctx->queue->queuedata;
+	struct blknull_request *request = blk_mq_rq_to_pdu(rq);
 	const struct blknull_config *config = &dev->config;
-	struct blknull_queue *queue = hctx->driver_data;
 	enum blknull_fault_action action = BLKNULL_PASS;
-	struct request *rq = bd->rq;
 
 	request->status = BLK_STS_OK;
-	blk_mq_start_request(rq);
 	if (config->faults)
 		action = blknull_fault_action(dev, blk_rq_pos(rq),
 					      blk_rq_sectors(rq));
 	if (action == BLKNULL_REQUEUE) {
 		blknull_count(dev, BLKNULL_REQUEUED);
 		blk_mq_requeue_request(rq, true);
-		return BLK_STS_OK;
+		return false;
 	}
 	if (config->stats)
 		blknull_count_op(dev, req_op(rq), blk_rq_sectors(rq));
 	if (action == BLKNULL_LOSE) {
 		request->lost = true;
-		return BLK_STS_OK;
+		return false;
 	}
 	if (action == BLKNULL_FAIL)
 		request->status = blknull_fail_status(dev);
@@ -334,60 +269,84 @@ static blk_status_t blknull_features_rq(struct blk_mq_hw_ctx *hctx,
 		hrtimer_start(&request->timer,
 			      ns_to_ktime(READ_ONCE(config->delay_nsec)),
 			      HRTIMER_MODE_REL);
-	} else if (dev->remotes) {
+		return false;
+	}
+	if (dev->remotes) {
 		blknull_remote_end(dev, &request->node);
-	} else if (hctx->type == HCTX_TYPE_POLL) {
+		return false;
+	}
+	return true;
+}
+
+/* A request of any device: tests the attributes. */
+static __always_inline void
+blknull_generic_handle(struct blk_mq_hw_ctx *hctx, struct request *rq)
+{
+	struct blknull_request *request = blk_mq_rq_to_pdu(rq);
+	struct blknull_device *dev = hctx->queue->queuedata;
+	const struct blknull_config *config = &dev->config;
+	struct blknull_queue *queue = hctx->driver_data;
+
+	blk_mq_start_request(rq);
+	if (dev->features) {
+		if (!blknull_features_handle(dev, rq))
+			return;
+	} else if (config->zero_fill) {
+		blknull_fill_request(rq);
+	}
+	if (hctx->type == HCTX_TYPE_POLL)
 		llist_add(&request->node, &queue->done);
-	} else if (config->completion == BLKNULL_TIMER) {
+	else if (config->completion == BLKNULL_TIMER)
 		hrtimer_start(&request->timer,
 			      ns_to_ktime(config->completion_nsec),
 			      HRTIMER_MODE_REL);
-	} else if (config->completion == BLKNULL_SOFTIRQ) {
+	else if (config->completion == BLKNULL_SOFTIRQ)
 		blk_mq_complete_request(rq);
-	} else {
+	else
 		blk_mq_end_request(rq, request->status);
-	}
+}
+
+static blk_status_t blknull_generic_rq(struct blk_mq_hw_ctx *hctx,
+				       const struct blk_mq_queue_data *bd)
+{
+	blknull_generic_handle(hctx, bd->rq);
 	return BLK_STS_OK;
 }
 
-static enum blk_eh_timer_return blknull_features_timeout(struct request *rq)
+static __always_inline void blknull_generic_one(struct request *rq)
 {
-	struct blknull_request *request = blk_mq_rq_to_pdu(rq);
-	struct blknull_device *dev = rq->q->queuedata;
-
-	if (request->lost) {
-		request->lost = false;
-		request->status = BLK_STS_TIMEOUT;
-		blknull_count(dev, BLKNULL_TIMED_OUT);
-		blk_mq_complete_request(rq);
-		return BLK_EH_DONE;
-	}
-	if (rq->mq_hctx->type == HCTX_TYPE_POLL)
-		return blknull_mq_poll_timeout(rq);
-	/* The request's own timer has not expired yet. */
-	return BLK_EH_RESET_TIMER;
+	blknull_generic_handle(rq->mq_hctx, rq);
 }
 
-COMPAT_MQ_TIMEOUT_OP(blknull_features_timeout_op, blknull_features_timeout)
+COMPAT_MQ_QUEUE_RQS_OP(blknull_generic_rqs, blknull_generic_one)
 
-static const struct blk_mq_ops blknull_features_mq_ops = {
-	.queue_rq	= blknull_features_rq,
-	.complete	= blknull_mq_complete,
-	.init_request	= blknull_mq_init_request,
-	.timeout	= blknull_features_timeout_op,
-	.init_hctx	= blknull_mq_init_hctx,
-	.exit_hctx	= blknull_mq_exit_hctx,
+/* Tables of operations. */
+
+#define BLKNULL_MQ_OPS							\
+	.complete	= blknull_mq_complete,				\
+	.timeout	= blknull_mq_timeout_op,			\
+	.poll		= blknull_mq_poll_op,				\
+	.map_queues	= blknull_mq_map_queues_op,			\
+	.init_hctx	= blknull_mq_init_hctx,				\
+	.exit_hctx	= blknull_mq_exit_hctx,				\
+	.init_request	= blknull_mq_init_request
+
+static const struct blk_mq_ops blknull_default_ops = {
+	.queue_rq	= blknull_default_rq,
+	COMPAT_MQ_QUEUE_RQS(blknull_default_rqs)
+	BLKNULL_MQ_OPS
 };
 
-static const struct blk_mq_ops blknull_features_poll_mq_ops = {
-	.queue_rq	= blknull_features_rq,
-	.complete	= blknull_mq_complete,
-	.init_request	= blknull_mq_init_request,
-	.timeout	= blknull_features_timeout_op,
-	.init_hctx	= blknull_mq_init_hctx,
-	.exit_hctx	= blknull_mq_exit_hctx,
-	.poll		= blknull_mq_poll_op,
-	.map_queues	= blknull_mq_map_queues_op,
+static const struct blk_mq_ops blknull_generic_ops = {
+	.queue_rq	= blknull_generic_rq,
+	COMPAT_MQ_QUEUE_RQS(blknull_generic_rqs)
+	BLKNULL_MQ_OPS
+};
+
+/* With features, requests are queued one by one: they may be requeued. */
+static const struct blk_mq_ops blknull_features_ops = {
+	.queue_rq	= blknull_generic_rq,
+	BLKNULL_MQ_OPS
 };
 
 /**
@@ -398,13 +357,11 @@ static const struct blk_mq_ops blknull_features_poll_mq_ops = {
 void blknull_mq_mode(const struct blknull_config *config,
 		     struct blk_mq_tag_set *set)
 {
-	const bool poll = config->poll_queues;
-
-	if (!blknull_has_features(config))
-		set->ops = blknull_mq_ops[config->completion]
-					 [config->zero_fill][poll];
+	if (blknull_has_features(config))
+		set->ops = &blknull_features_ops;
+	else if (config->completion == BLKNULL_INLINE && config->zero_fill)
+		set->ops = &blknull_default_ops;
 	else
-		set->ops = poll ? &blknull_features_poll_mq_ops :
-				  &blknull_features_mq_ops;
+		set->ops = &blknull_generic_ops;
 	set->cmd_size = sizeof(struct blknull_request);
 }

@@ -135,7 +135,9 @@ void blknull_remotes_drain(struct blknull_device *dev)
 	for_each_possible_cpu(cpu)
 		while (!llist_empty(&per_cpu_ptr(dev->remotes, cpu)->ios))
 			usleep_range(1000, 2000);
-	/* Wait for handlers that took a list: they run with interrupts disabled. */
+	/* No CPU has a call left that it has not begun to handle. */
+	kick_all_cpus_sync();
+	/* No handler still uses its list: handlers run with interrupts disabled. */
 	synchronize_rcu();
 }
 

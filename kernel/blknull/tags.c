@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 
 #include "compat/mq.h"
-#include "mq.h"
+#include "tags.h"
 
 /* The tag set of all devices with shared_tags=1. */
 static DEFINE_MUTEX(blknull_shared_lock); /* blknull_shared and its users */

@@ -7,7 +7,7 @@
 #define BLKNULL_ZONED_H
 
 #include "blknull.h"
-#include "compat/zoned.h"
+#include "compat/zones.h"
 
 int blknull_zoned_check(const struct blknull_config *config);
 

@@ -13,12 +13,11 @@
 
 /*
  * A block device is held by a file since 6.9 (f3a608827d1f "bdev: open block
- * device as files"), by a handle from 6.7 (e719b4d15674 "block: Provide
- * bdev_open_* functions"), by itself before. The mode is a type of its own and
- * says by a holder that it is exclusive since 6.5 (05bdb9965305 "block: replace
- * fmode_t with a block-specific type for block open flags", 2736e8eeb0cc
- * "block: use the holder as indication for exclusive opens"). The branches go
- * with support for 6.8, 6.6 and 6.4.
+ * device as files"), by itself up to 6.6; what was between is not supported
+ * (version.h). The mode is a type of its own and says by a holder that it is
+ * exclusive since 6.5 (05bdb9965305 "block: replace fmode_t with a block-specific
+ * type for block open flags", 2736e8eeb0cc "block: use the holder as indication
+ * for exclusive opens"). The branches go with support for 6.6 and 6.4.
  */
 #if !COMPAT_KERNEL_BEFORE(6, 9)
 #define compat_bdev_handle		file
@@ -42,27 +41,6 @@ static inline void compat_bdev_close(struct file *file, void *holder)
 }
 
 #define COMPAT_SHIM_BDEV_OPEN		""
-#elif !COMPAT_KERNEL_BEFORE(6, 7)
-static inline struct bdev_handle *compat_bdev_open(const char *path, bool write,
-						   void *holder)
-{
-	return bdev_open_by_path(path, BLK_OPEN_READ |
-				 (write ? BLK_OPEN_WRITE : 0), holder, NULL);
-}
-
-#define compat_bdev_handle		bdev_handle
-
-static inline struct block_device *compat_bdev(struct bdev_handle *handle)
-{
-	return handle->bdev;
-}
-
-static inline void compat_bdev_close(struct bdev_handle *handle, void *holder)
-{
-	bdev_release(handle);
-}
-
-#define COMPAT_SHIM_BDEV_OPEN		"bdev_handle "
 #else
 #define compat_bdev_handle		block_device
 

@@ -68,6 +68,18 @@ static __always_inline void compat_bio_rewind_dev(struct bio *bio,
 #endif
 }
 
+/* The device of a bio that a driver may have redirected to another one. */
+static inline void compat_bio_restore_dev(struct bio *bio,
+					  struct block_device *bdev)
+{
+#if COMPAT_KERNEL_BEFORE(5, 12)
+	bio->bi_disk = bdev->bd_disk;
+	bio->bi_partno = bdev->bd_partno;
+#else
+	bio->bi_bdev = bdev;
+#endif
+}
+
 /* True if no driver has redirected the bio to another device. */
 static __always_inline bool compat_bio_is_on(const struct bio *bio,
 					     const struct block_device *bdev)
@@ -88,6 +100,18 @@ static __always_inline void compat_bio_forget_gaps(struct bio *bio)
 {
 #if !COMPAT_KERNEL_BEFORE(6, 19)
 	bio->bi_bvec_gap_bit = 0;
+#endif
+}
+
+/*
+ * A bio has the cookie by which it is polled since 5.16 (3e08773c3841 "block:
+ * switch polling to be bio based"); the block layer only sets that of polled
+ * bios. Goes with support for 5.15.
+ */
+static __always_inline void compat_bio_forget_cookie(struct bio *bio)
+{
+#if !COMPAT_KERNEL_BEFORE(5, 16)
+	bio->bi_cookie = BLK_QC_T_NONE;
 #endif
 }
 
@@ -117,6 +141,23 @@ compat_queue_dma_mask(const struct request_queue *q)
 {
 #if COMPAT_KERNEL_BEFORE(6, 0)
 	return q->dma_alignment | (q->limits.logical_block_size - 1);
+#else
+	return q->limits.dma_alignment;
+#endif
+}
+
+/*
+ * Bits that must be clear in the length of each segment of a vector. O_DIRECT
+ * compares position and length of the request with the logical block size, and
+ * those of a segment with the alignment for DMA only, since 6.18 (7eac33186957
+ * "iomap: simplify direct io validity check" and its series); before, each
+ * segment was of whole blocks. Goes with support for 6.17.
+ */
+static __always_inline unsigned int
+compat_queue_segment_mask(const struct request_queue *q)
+{
+#if COMPAT_KERNEL_BEFORE(6, 18)
+	return q->limits.logical_block_size - 1;
 #else
 	return q->limits.dma_alignment;
 #endif
@@ -167,12 +208,19 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
  * Flags of a bio make bio_endio() do more than call end_io(). These flags do not:
  * BIO_REMAPPED came with 5.12 (30c5d3456c27 "block: do not reassig ->bi_bdev when
  * partition remapping"). BIO_TRACE_COMPLETION only matters while
- * block_bio_complete is traced. Goes with support for 5.11.
+ * block_bio_complete is traced. Every bio that has passed blk-throttle has
+ * BIO_THROTTLED until 5.16 (a7b36ee6ba29 "block: move blk-throtl fast path
+ * inline") and Debian's 5.10.223. Goes with support for 5.15.
  */
 #if COMPAT_KERNEL_BEFORE(5, 12)
 #define COMPAT_BIO_IDLE_FLAGS						\
 	(BIT(BIO_CHAIN) | BIT(BIO_CLONED) | BIT(BIO_CGROUP_ACCT) |	\
-	 BIT(BIO_TRACE_COMPLETION))
+	 BIT(BIO_TRACE_COMPLETION) | BIT(BIO_THROTTLED))
+#elif COMPAT_KERNEL_BEFORE(5, 16)
+#define COMPAT_BIO_IDLE_FLAGS						\
+	(BIT(BIO_CHAIN) | BIT(BIO_CLONED) | BIT(BIO_CGROUP_ACCT) |	\
+	 BIT(BIO_TRACE_COMPLETION) | BIT(BIO_REMAPPED) |		\
+	 BIT(BIO_THROTTLED) | COMPAT_BIO_PINNED)
 #else
 #define COMPAT_BIO_IDLE_FLAGS						\
 	(BIT(BIO_CHAIN) | BIT(BIO_CLONED) | BIT(BIO_CGROUP_ACCT) |	\
@@ -201,6 +249,7 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 #define COMPAT_BIOGEN_MODULE_INFO()					\
 	MODULE_INFO(iopath_shims, COMPAT_SHIM_BDEV_OPEN			\
 		    COMPAT_SHIM_BIO_INIT COMPAT_SHIM_PINNED		\
-		    COMPAT_SHIM_BVEC_OFFSET COMPAT_SHIM_FILE COMPAT_SHIM_ITER)
+		    COMPAT_SHIM_BVEC_OFFSET COMPAT_SHIM_FILE COMPAT_SHIM_ITER	\
+		    COMPAT_SHIM_SPLIT)
 
 #endif /* IOPATH_COMPAT_BIO_H */

@@ -74,7 +74,7 @@ static inline struct gendisk *compat_bio_disk(const struct bio *bio)
 #define BLK_FEAT_WRITE_CACHE		BIT(2)
 #define BLK_FEAT_FUA			BIT(3)
 #define BLK_FEAT_IO_STAT		BIT(4)
-/* Unused: see zoned.h. */
+/* Unused: see zones.h. */
 #define BLK_FEAT_ZONED			BIT(5)
 #define blk_features_t			unsigned int
 

@@ -42,6 +42,20 @@ static inline void compat_ki_complete(struct kiocb *iocb, long ret)
 }
 
 /*
+ * An iocb of io_submit() says so since 6.9 and in stable kernels (b820de741ae4
+ * "fs/aio: Restrict kiocb_set_cancel_fn() to I/O submitted via libaio").
+ * Goes with support for 6.8.
+ */
+static inline bool compat_iocb_is_aio(const struct kiocb *iocb)
+{
+#ifdef IOCB_AIO_RW
+	return iocb->ki_flags & IOCB_AIO_RW;
+#else
+	return false;
+#endif
+}
+
+/*
  * A single user buffer has an iterator type of its own since 6.0 (fcb14cb1bdac
  * "new iov_iter flavour - ITER_UBUF"), and the vector is called __iov since 6.4
  * (de4f5fed3f23 "iov_iter: add iter_iovec() helper" and the renaming with it).

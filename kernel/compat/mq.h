@@ -8,7 +8,6 @@
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
-#include <linux/hrtimer.h>
 
 #include "compat/version.h"
 
@@ -150,23 +149,5 @@ static inline bool compat_add_to_batch(struct request *rq,
 #define COMPAT_MQ_QUEUE_RQS(op)		.queue_rqs = op,
 #define COMPAT_SHIM_QUEUE_RQS		""
 #endif
-
-/*
- * A timer is set up by one function since 6.13 (908a1d775422 "hrtimers:
- * Introduce hrtimer_setup() to replace hrtimer_init()"), and by that one alone
- * since 6.15. Goes with support for 6.12.
- */
-static inline void
-compat_hrtimer_setup(struct hrtimer *timer,
-		     enum hrtimer_restart (*function)(struct hrtimer *),
-		     clockid_t clock, enum hrtimer_mode mode)
-{
-#if COMPAT_KERNEL_BEFORE(6, 13)
-	hrtimer_init(timer, clock, mode);
-	timer->function = function;
-#else
-	hrtimer_setup(timer, function, clock, mode);
-#endif
-}
 
 #endif /* IOPATH_COMPAT_MQ_H */

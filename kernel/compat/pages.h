@@ -81,6 +81,22 @@ static inline void compat_unpin_page_range(struct page *page,
 }
 
 /*
+ * Pinning lost its last argument, where to put the mappings, in 6.5 (4c630f307455
+ * "mm/gup: remove vmas parameter from pin_user_pages()"). Goes with support for
+ * 6.4.
+ */
+static inline long compat_pin_user_pages(unsigned long addr, unsigned long nr,
+					 unsigned int gup_flags,
+					 struct page **pages)
+{
+#if COMPAT_KERNEL_BEFORE(6, 5)
+	return pin_user_pages(addr, nr, gup_flags, pages, NULL);
+#else
+	return pin_user_pages(addr, nr, gup_flags, pages);
+#endif
+}
+
+/*
  * Reading must write back what is dirty in the page cache, or wait for that, and
  * not for what is clean: O_DIRECT tells these apart since 5.13 (63135aa3866d "mm:
  * provide filemap_range_needs_writeback() helper"), and took any page for one to

@@ -20,6 +20,10 @@
 #error "iopath: this kernel is older than 5.10, the oldest supported"
 #endif
 
+#if !COMPAT_KERNEL_BEFORE(6, 7) && COMPAT_KERNEL_BEFORE(6, 9)
+#error "iopath: Linux 6.7 and 6.8 are not supported, 5.10 to 6.6 and 6.9 to 7.3 are"
+#endif
+
 #if !COMPAT_KERNEL_BEFORE(7, 4)
 #error "iopath: this kernel is newer than 7.3, the newest supported"
 #endif

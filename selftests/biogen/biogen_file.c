@@ -167,6 +167,101 @@ TEST_F_TIMEOUT(file, sizes, TIMEOUT)
 	}
 }
 
+#ifdef __x86_64__
+/* A system call as a program of 32 bits makes it; memory is below 4 GiB. */
+static long call_32(long nr, long a, long b, void *c)
+{
+	long ret;
+
+	asm volatile("int $0x80"
+		     : "=a" (ret)
+		     : "a" (nr), "b" (a), "c" (b), "d" (c)
+		     : "memory", "cc", "r8", "r9", "r10", "r11");
+	return (int)ret;
+}
+#else
+static long call_32(long nr, long a, long b, void *c)
+{
+	abort();
+}
+#endif
+
+#ifndef MAP_32BIT
+#define MAP_32BIT	0
+#endif
+#define NR_GETPID_32	20
+#define NR_IOCTL_32	54
+
+static void give_up(int signal)
+{
+	_exit(1);
+}
+
+static bool kernel_has_32_bits(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		/* Handled, so that the kernel does not report it. */
+		signal(SIGSEGV, give_up);
+		signal(SIGABRT, give_up);
+		_exit(call_32(NR_GETPID_32, 0, 0, NULL) != getpid());
+	}
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* To a program of 32 bits, a long has 4 bytes. */
+TEST_F_TIMEOUT(file, sizes_in_32_bits, TIMEOUT)
+{
+	static const struct {
+		const char *disk;
+		unsigned long cmd;
+	} asked[] = {
+		{ "/dev/ram0", BLKGETSIZE }, { "/dev/ram0", BLKSSZGET },
+		{ "/dev/ram0", _IOR(0x12, 114, uint32_t) }, /* BLKGETSIZE64 */
+		{ "/dev/ram0", BLKROGET }, { "/dev/ram0", BLKFLSBUF + 100 },
+		/* 4 TiB have more sectors than fit. */
+		{ "/dev/blknull0", BLKGETSIZE },
+		{ "/dev/blknull0", _IOR(0x12, 114, uint32_t) },
+	};
+	struct biogen_info *info;
+	char *want, *got;
+	int fd, disk, i;
+
+	if (!kernel_has_32_bits())
+		SKIP(return, "no system calls of 32 bits");
+	ASSERT_EQ(0, module_load("blknull", "size_mb=4194304"));
+	want = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	ASSERT_NE(MAP_FAILED, want);
+	got = want + 64;
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		disk = open(asked[i].disk, O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, disk);
+		ASSERT_EQ(0, biogen_load(asked[i].disk, ""));
+		fd = open(BIOGEN, O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, fd);
+		memset(want, 0xa5, 128);
+		EXPECT_EQ(call_32(NR_IOCTL_32, disk, asked[i].cmd, want),
+			  call_32(NR_IOCTL_32, fd, asked[i].cmd, got));
+		EXPECT_EQ(0, memcmp(want, got, 64)) {
+			TH_LOG("%s: %lx wrote other bytes", asked[i].disk,
+			       asked[i].cmd);
+		}
+		EXPECT_EQ(call_32(NR_IOCTL_32, disk, asked[i].cmd, NULL),
+			  call_32(NR_IOCTL_32, fd, asked[i].cmd, NULL));
+		info = (struct biogen_info *)got;
+		EXPECT_EQ(0, call_32(NR_IOCTL_32, fd, BIOGEN_INFO, info));
+		EXPECT_EQ(512, info->block_size);
+		close(fd);
+		close(disk);
+		ASSERT_EQ(0, biogen_unload());
+	}
+	munmap(want, 4096);
+	EXPECT_EQ(0, module_unload("blknull"));
+}
+
 /* Without write=1 nothing can be written, by no way. */
 TEST_F_TIMEOUT(file, read_only, TIMEOUT)
 {
@@ -560,6 +655,97 @@ TEST_F_TIMEOUT(file, dirtied_in_flight, TIMEOUT)
 	}
 	close(file);
 	close(op.fd);
+}
+
+#define CGROUP		"/cgroup"
+#define NR_TASKS	16
+#define CPUS		2
+
+/* Of the cgroups that were removed, how many are kept in memory. */
+static int dying_cgroups(void)
+{
+	static const char name[] = "nr_dying_descendants ";
+	char text[4096] = "";
+	const char *number;
+
+	read_text(CGROUP "/cgroup.stat", text, sizeof(text));
+	number = strstr(text, name);
+	return number ? atoi(number + strlen(name)) : -1;
+}
+
+/* Wait until at most @most are left: the kernel frees them later. */
+static int dying_cgroups_settle(int most)
+{
+	uint64_t limit = now_ns() + 60000000000ULL;
+
+	while (dying_cgroups() > most && now_ns() < limit)
+		usleep(100000);
+	return dying_cgroups();
+}
+
+/*
+ * Tasks that write at the same moment, each in a cgroup of its own: each sleeps
+ * with a bio in its hand until its memory has been read from a slow disk. Once
+ * they are gone, unused bios keep one cgroup for each CPU, not one for each bio.
+ */
+TEST_F_TIMEOUT(file, cgroups_of_idle_bios, TIMEOUT)
+{
+	int i, fd, slow_fd, status, before, go[2];
+	pid_t pid[NR_TASKS];
+	char path[64], text[32];
+	char *map;
+
+	mkdir(CGROUP, 0755);
+	if (mount("cgroup2", CGROUP, "cgroup2", 0, NULL))
+		ASSERT_EQ(EBUSY, errno);
+	ASSERT_EQ(0, write_text(CGROUP "/cgroup.subtree_control", "+io"));
+	before = dying_cgroups();
+	ASSERT_LE(0, before);
+	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
+	ASSERT_EQ(0, module_load("blknull", "faults=1 delay_every=1 delay_nsec=1000000000"));
+	slow_fd = open("/dev/blknull0", O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, slow_fd);
+	map = mmap(NULL, NR_TASKS * MIB, PROT_READ, MAP_SHARED, slow_fd, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, madvise(map, NR_TASKS * MIB, MADV_RANDOM));
+	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(go));
+	for (i = 0; i < NR_TASKS; i++) {
+		snprintf(path, sizeof(path), CGROUP "/%d", i);
+		ASSERT_EQ(0, mkdir(path, 0755));
+		strcat(path, "/cgroup.procs");
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i]) {
+			snprintf(text, sizeof(text), "%d", getpid());
+			if (write_text(path, text))
+				_exit(1);
+			close(go[1]);
+			read(go[0], text, 1);
+			_exit(pwrite(fd, map + i * MIB, 4096, 0) != 4096);
+		}
+	}
+	close(go[0]);
+	close(go[1]);
+	for (i = 0; i < NR_TASKS; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+		snprintf(path, sizeof(path), CGROUP "/%d", i);
+		ASSERT_EQ(0, rmdir(path));
+	}
+	/* A page of the cache keeps the cgroup of the task that read it. */
+	ASSERT_EQ(0, munmap(map, NR_TASKS * MIB));
+	ASSERT_EQ(0, ioctl(slow_fd, BLKFLSBUF, 0));
+	close(slow_fd);
+	/* The kernel itself may keep one for each CPU: 5.10 does. */
+	before += CPUS;
+	EXPECT_GE(before + CPUS, dying_cgroups_settle(before + CPUS));
+	close(fd);
+	ASSERT_EQ(0, biogen_unload());
+	EXPECT_EQ(0, module_unload("blknull"));
+	EXPECT_GE(before, dying_cgroups_settle(before));
+	EXPECT_EQ(0, umount(CGROUP));
 }
 
 /* I/O in flight, whose submitter or target goes away. */

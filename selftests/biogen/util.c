@@ -168,6 +168,13 @@ static int null_blk_create(const struct disk *disk, unsigned int index)
 		snprintf(bad, sizeof(bad), "+%s", disk->badblocks);
 		err = write_text(path, bad);
 	}
+	if (!err && disk->zone_mib)
+		err = null_blk_set(index, "zoned", "%lu", 1);
+	if (!err && disk->zone_mib)
+		err = null_blk_set(index, "zone_size", "%lu", disk->zone_mib);
+	if (!err && disk->zone_mib)
+		err = null_blk_set(index, "zone_nr_conv", "%lu",
+				   disk->mib / disk->zone_mib - 1);
 	if (!err)
 		err = null_blk_power(index, true);
 	return err;

@@ -41,6 +41,7 @@ bool log_has(int log, const char *text);
  * @block: logical block size; brd has 512 only
  * @delay_ns: null_blk: time until an I/O ends, or 0: it ends at once
  * @badblocks: null_blk: sectors that fail, as "FIRST-LAST", or NULL
+ * @zone_mib: null_blk: size of a zone, all conventional but the last; or 0
  * @read_only: refuse writes
  */
 struct disk {
@@ -50,6 +51,7 @@ struct disk {
 	unsigned int block;
 	unsigned long delay_ns;
 	const char *badblocks;
+	unsigned int zone_mib;
 	bool read_only;
 };
 

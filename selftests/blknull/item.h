@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "util.h"
@@ -118,6 +119,17 @@ static inline long item_counter(const char *name, const char *counter)
 	snprintf(path, sizeof(path), "/sys/block/blknull%d/counters/%s",
 		 atoi(item_get(name, "index")), counter);
 	return read_text(path, text, sizeof(text)) ? -1 : atol(text);
+}
+
+/* One read of a page: 0 or a negative errno. */
+static inline int read_page(int fd, void *buf, off_t offset, int flags)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = 4096 };
+	ssize_t got = preadv2(fd, &iov, 1, offset, flags);
+
+	if (got < 0)
+		return -errno;
+	return got == 4096 ? 0 : -ENODATA;
 }
 
 #endif /* SELFTEST_ITEM_H */

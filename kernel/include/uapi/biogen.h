@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 /* Goes up whenever a structure or the meaning of a field changes. */
-#define BIOGEN_VERSION		1
+#define BIOGEN_VERSION		2
 
 /* No valid choice is zero: a forgotten field is an error, not a default. */
 
@@ -28,9 +28,8 @@ enum biogen_inject {
 
 /* How completions are waited for. */
 enum biogen_wait {
-	BIOGEN_SYNC		= 1,	/* each I/O before the next; depth 1 */
 	BIOGEN_ASYNC		= 2,	/* the oldest, when depth is reached */
-	BIOGEN_POLLED		= 3,	/* as ASYNC, asking the device */
+	BIOGEN_POLLED		= 3,	/* the same, asking the device */
 };
 
 /* biogen_run.flags */
@@ -182,8 +181,61 @@ struct biogen_info {
 	__u64 reserved[4];
 };
 
+/* Registered ranges of an open file, of all processes; more are -ENOSPC. */
+#define BIOGEN_MAX_REGISTERED	16
+/* Bytes of a registered range; more are -EINVAL. */
+#define BIOGEN_MAX_REGISTER	(1ULL << 30)
+
+/**
+ * struct biogen_register - memory that is pinned once, for many reads and writes
+ * @addr: (in) its address
+ * @length: (in) its length in bytes, 1 to BIOGEN_MAX_REGISTER
+ * @segments: (out) BIOGEN_REGISTER: number of segments of physically contiguous
+ *	memory that it consists of
+ * @reserved: (in) must be 0
+ *
+ * BIOGEN_REGISTER pins the pages and keeps them pinned. From then on, reads and
+ * writes through this open file whose buffer, or each of whose buffers, lies
+ * inside a registered range use these pages. Nothing else changes for the
+ * program. Only the process that registered uses the range, and the threads and
+ * children that share its memory (CLONE_VM); the reads and writes of other
+ * processes pin their memory as before.
+ *
+ * A registration ends by BIOGEN_UNREGISTER, when the last file descriptor is
+ * closed, and when any part of the range is unmapped, remapped or replaced
+ * (munmap, mremap, MADV_DONTNEED, a hole punched into its file, execve and so
+ * on) or loses the permission to be written. All of the registration ends then;
+ * reads and writes pin their memory again, as before BIOGEN_REGISTER. Those in
+ * flight finish on the pages that they began with.
+ *
+ * Errors of BIOGEN_REGISTER:
+ *
+ * * EINVAL: a reserved field is not 0, or the length is out of range
+ * * EFAULT: the range is not all mapped, or not all of it may be written
+ * * EEXIST: it overlaps a range that the process has registered with this file
+ * * ENOSPC: the file has BIOGEN_MAX_REGISTERED ranges
+ * * ENOMEM: RLIMIT_MEMLOCK would be exceeded (CAP_IPC_LOCK exempts), or there is
+ *   no memory
+ * * EOPNOTSUPP: it has a mapping of a file that is not on tmpfs or hugetlbfs, or
+ *   the kernel has no MMU notifiers
+ * * EAGAIN: the range kept changing while it was pinned
+ *
+ * Errors of BIOGEN_UNREGISTER, which takes the same address and length:
+ *
+ * * EINVAL: a reserved field or @segments is not 0
+ * * ENOENT: there is no such registration, or it has ended
+ */
+struct biogen_register {
+	__u64 addr;
+	__u64 length;
+	__u32 segments;
+	__u32 reserved[3];
+};
+
 /* BIOGEN_RUN needs CAP_SYS_ADMIN. */
-#define BIOGEN_RUN	_IOWR(0xbf, 0x01, struct biogen_run)
-#define BIOGEN_INFO	_IOR(0xbf, 0x02, struct biogen_info)
+#define BIOGEN_RUN		_IOWR(0xbf, 0x01, struct biogen_run)
+#define BIOGEN_INFO		_IOR(0xbf, 0x02, struct biogen_info)
+#define BIOGEN_REGISTER		_IOWR(0xbf, 0x03, struct biogen_register)
+#define BIOGEN_UNREGISTER	_IOW(0xbf, 0x04, struct biogen_register)
 
 #endif /* _UAPI_BIOGEN_H */

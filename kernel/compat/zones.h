@@ -4,8 +4,8 @@
  * being zoned became a limit of the queue and the block layer keeps writes in
  * order by itself. Before, COMPAT_ZONED is not defined.
  */
-#ifndef IOPATH_COMPAT_ZONED_H
-#define IOPATH_COMPAT_ZONED_H
+#ifndef IOPATH_COMPAT_ZONES_H
+#define IOPATH_COMPAT_ZONES_H
 
 #include <linux/blkdev.h>
 
@@ -65,4 +65,4 @@ static inline int compat_report_zone(struct compat_report *report,
 #endif
 #endif
 
-#endif /* IOPATH_COMPAT_ZONED_H */
+#endif /* IOPATH_COMPAT_ZONES_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Mode mq: tag sets and the operations of their requests.
+ * Mode mq: tag sets, and the choice of their operations.
  */
-#ifndef BLKNULL_MQ_H
-#define BLKNULL_MQ_H
+#ifndef BLKNULL_TAGS_H
+#define BLKNULL_TAGS_H
 
 #include <linux/blk-mq.h>
 
@@ -32,4 +32,4 @@ void blknull_mq_end(struct llist_node *node);
 int blknull_tags_get(struct blknull_device *dev);
 void blknull_tags_put(struct blknull_device *dev);
 
-#endif /* BLKNULL_MQ_H */
+#endif /* BLKNULL_TAGS_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Timers as of Linux 7.3.
+ */
+#ifndef IOPATH_COMPAT_TIMER_H
+#define IOPATH_COMPAT_TIMER_H
+
+#include <linux/hrtimer.h>
+
+#include "compat/version.h"
+
+/*
+ * A timer is set up by one function since 6.13 (908a1d775422 "hrtimers:
+ * Introduce hrtimer_setup() to replace hrtimer_init()"), and by that one alone
+ * since 6.15. Goes with support for 6.12.
+ */
+static inline void
+compat_hrtimer_setup(struct hrtimer *timer,
+		     enum hrtimer_restart (*function)(struct hrtimer *),
+		     clockid_t clock, enum hrtimer_mode mode)
+{
+#if COMPAT_KERNEL_BEFORE(6, 13)
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+#else
+	hrtimer_setup(timer, function, clock, mode);
+#endif
+}
+
+#endif /* IOPATH_COMPAT_TIMER_H */

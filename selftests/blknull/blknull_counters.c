@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/* blknull's counters, also of polled I/O. */
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include "device_fixture.h"
+
+TEST_F_TIMEOUT(device, counters, TIMEOUT)
+{
+	unsigned long long range[2] = { 0, MIB };
+
+	self->fd = turn_on(variant->mode, "stats=1 discard=1 write_zeroes=1"
+			   " write_cache=1 fua=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(-1, item_counter("a", "failed"));
+	/* A split variant sees more, and smaller, I/O. */
+	ASSERT_EQ(4096, pread(self->fd, self->buf, 4096, 0));
+	ASSERT_EQ(4096, pread(self->fd, self->buf, 4096, 4096));
+	EXPECT_EQ(16, item_counter("a", "read_sectors"));
+	EXPECT_EQ(2, item_counter("a", "reads"));
+	ASSERT_EQ(512, pwrite(self->fd, self->buf, 512, 0));
+	EXPECT_EQ(1, item_counter("a", "write_sectors"));
+	ASSERT_EQ(0, fsync(self->fd));
+	EXPECT_EQ(1, item_counter("a", "flushes"));
+	ASSERT_EQ(0, ioctl(self->fd, BLKDISCARD, range));
+	EXPECT_EQ(2048, item_counter("a", "discard_sectors"));
+	ASSERT_EQ(0, ioctl(self->fd, BLKZEROOUT, range));
+	EXPECT_EQ(2048, item_counter("a", "write_zeroes_sectors"));
+	EXPECT_EQ(0, item_counter("a", "others"));
+}
+
+/* With stats off, nothing is counted. */
+TEST_F_TIMEOUT(device, no_counters, TIMEOUT)
+{
+	self->fd = turn_on(variant->mode, "", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(-1, item_counter("a", "reads"));
+	EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
+	/* Nor can faults be had later. */
+	EXPECT_EQ(-EBUSY, item_set("a", "fail_every", "1"));
+	EXPECT_EQ(-EBUSY, item_set("a", "badblocks", "+0-7"));
+}
+
+TEST_F_TIMEOUT(device, polls, TIMEOUT)
+{
+	bool polls = strstr(variant->mode, "poll_queues");
+	int i;
+
+	self->fd = turn_on(variant->mode, "stats=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(0, read_page(self->fd, self->buf, 0,
+				       polls ? RWF_HIPRI : 0));
+	EXPECT_EQ(100, item_counter("a", "reads"));
+}
+
+TEST_HARNESS_MAIN
