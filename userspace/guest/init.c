@@ -44,7 +44,8 @@
  * complete.
  *
  * The machine is stopped by the device pvpanic-pci: the instruction that writes
- * to it is the last one before the stop, so equal guests stop in equal states.
+ * to it is the last one before the stop, so equal guests stop in equal states but
+ * for the time, see stop_machine().
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -76,6 +77,8 @@
 #endif
 #define PVPANIC_ID	"0x1b360011"
 #define PVPANIC_STOP	1
+#define NEXT_TICK	12000000	/* ns until which a tick has come, HZ=100 included */
+#define INTERRUPT	300000		/* more than a few of them take */
 #define OUTPUT		"/output"	/* a running program's stdout */
 #define MAX_ARGS	64
 
@@ -258,15 +261,62 @@ static void open_channel(void)
 	channel->state = STATE_RUNNING;
 }
 
-/* Stop the machine, until the host lets it go on with files in the channel. */
+/* The guest's clock in ns. Where it counts instructions, each takes one. */
+static uint64_t now(void)
+{
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+#endif
+}
+
+/* Write what stops a machine, then execute count instructions; not on x86, about as many. */
+static __attribute__((noinline)) void write_and_spin(uint8_t *at, uint64_t count)
+{
+#ifdef __x86_64__
+	/*
+	 * The kernel's random numbers depend on which instruction is interrupted: the
+	 * one after the write, also while it repeats itself.
+	 */
+	asm volatile("	movb	%1, (%2)\n"
+		     "1:	loop	1b\n"
+		     : "+c" (count) : "q" ((uint8_t)PVPANIC_STOP), "r" (at) : "memory");
+#else
+	__atomic_store_n(at, PVPANIC_STOP, __ATOMIC_SEQ_CST);
+	for (count /= 2; count; count--)
+		asm volatile("");
+#endif
+}
+
+/*
+ * Stop the machine, until the host lets it go on with files in the channel.
+ *
+ * QEMU's main loop advances the clock to the next timer when no CPU runs. As the
+ * machine stops, it may do so or not: the CPU has stopped first, or the main loop
+ * has noticed first, depending on the host. So wait until that timer, a tick at
+ * the latest, has passed in either case, and end the wait at one instruction.
+ */
 static void stop_machine(void)
 {
-	uint8_t *panic;
+	uint8_t *panic, memory;
+	uint64_t end, at;
 	size_t size;
+	int i;
 
 	panic = map_device(PVPANIC_ID, "resource0", &size);
 	__atomic_store_n(&channel->state, STATE_STOPPED, __ATOMIC_RELEASE);
-	__atomic_store_n(panic, PVPANIC_STOP, __ATOMIC_SEQ_CST);
+	end = now() + NEXT_TICK;
+	write_and_spin(panic, 1);
+	/* Interrupts make the first wait longer; if one comes now, the second, too. */
+	for (i = 0; i < 3; i++, end += INTERRUPT) {
+		at = now();
+		if (at < end)
+			write_and_spin(&memory, end - at);
+	}
 	panic -= (uintptr_t)panic % sysconf(_SC_PAGESIZE);
 	munmap(panic, size);
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch.h"
 #include "flow.h"
 
 #define RECORD_BUCKETS	(1u << 16)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What pathcount needs to know of an instruction, and of a processor. */
+/* What pathcount needs to know of an instruction. */
 #ifndef PATHCOUNT_INSN_H
 #define PATHCOUNT_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * Kinds of instructions. The characters are those of the output format, see
@@ -44,34 +45,20 @@ struct insn {
 	unsigned int accesses;
 };
 
-/**
- * struct arch - an architecture; each has a file
- * @name:	as QEMU calls it
- * @stacked:	a call writes its return address to the stack, and a return
- *		reads it there
- * @decode:	find the kind of an instruction
- * @marker:	the operation of a marker instruction, or -1
- * @is_entry:	does code look like an entry of an interrupt or exception?
- * @pauses:	is this the instruction of a CPU that waits for another one?
- * @saves_stack: does it save the stack pointer of a task that is switched out?
- * @loads_stack: does it load the one of a task that is switched in?
- *
- * The last two access memory at an address that tells tasks apart. They are
- * called for kernel code only.
- */
-struct arch {
-	const char *name;
-	bool stacked;
-	void (*decode)(const uint8_t *bytes, size_t len, uint64_t pc,
-		       struct insn *insn);
-	int (*marker)(const uint8_t *bytes, size_t len);
-	bool (*is_entry)(const uint8_t *bytes, size_t len, uint64_t pc);
-	bool (*pauses)(const uint8_t *bytes, size_t len);
-	bool (*saves_stack)(const uint8_t *bytes, size_t len);
-	bool (*loads_stack)(const uint8_t *bytes, size_t len);
-};
+/* An instruction of four bytes. */
+static inline uint32_t word_at(const uint8_t *bytes)
+{
+	uint32_t word;
 
-extern const struct arch arch_x86_64, arch_aarch64, arch_riscv64;
-extern const struct arch *arch;	/* of the guest */
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* The bits @high to @low of an instruction. */
+static inline unsigned int bits(uint32_t word, unsigned int high,
+				unsigned int low)
+{
+	return word >> low & ((2u << (high - low)) - 1);
+}
 
 #endif /* PATHCOUNT_INSN_H */

@@ -22,6 +22,7 @@
 
 #include <iopath/marker.h>
 
+#include "arch.h"
 #include "flat.h"
 #include "flow.h"
 #include "plugin_api.h"
@@ -46,7 +47,6 @@ struct marker {
 };
 
 int qemu_plugin_version = 1;
-const struct arch *arch;
 
 static qemu_plugin_id_t plugin_id;
 static struct report_info info;
@@ -77,7 +77,9 @@ static struct qemu_plugin_scoreboard *scoreboard;
  */
 __attribute__((constructor)) static void declare_version(void)
 {
-	if (qemu_plugin_read_memory_vaddr)
+	if (qemu_plugin_set_pc)
+		qemu_plugin_version = 7;
+	else if (qemu_plugin_read_memory_vaddr)
 		qemu_plugin_version = 4;
 	else if (qemu_plugin_scoreboard_new)
 		qemu_plugin_version = 2;
@@ -211,24 +213,30 @@ static void shared_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		flat_stack_loaded(vcpu, addr);
 }
 
-static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
-static void atexit_cb(qemu_plugin_id_t id, void *udata);
+static void translate_cb(struct qemu_plugin_tb *tb, void *udata);
+static void atexit_cb(void *udata);
 
-static void register_callbacks(qemu_plugin_id_t id)
+static void translate_v1_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_cb);
-	qemu_plugin_register_atexit_cb(id, atexit_cb, NULL);
+	translate_cb(tb, NULL);
+}
+
+/* Of this one and atexit_cb(), the argument has no meaning. */
+static void register_cb(void *udata)
+{
+	qemu_plugin_tb_trans_v1_cb_t translate_v1 = translate_v1_cb;
+
+	qemu_plugin_register_vcpu_tb_trans_cb(plugin_id,
+		info.api_used >= 7 ?
+			translate_cb :
+			(qemu_plugin_tb_trans_cb_t)(void *)translate_v1,
+		NULL);
+	qemu_plugin_register_atexit_cb(plugin_id, atexit_cb, NULL);
 }
 
 static bool is_flat(unsigned int region)
 {
 	return region >= info.flat;
-}
-
-/* Is the region not to be counted? */
-static bool is_left_out(unsigned int region)
-{
-	return region < info.first;
 }
 
 /* Have code instrumented for what comes, which takes effect soon. */
@@ -238,12 +246,12 @@ static void prepare(unsigned int region)
 			      is_flat(region)  ? FLAT :
 						 FULL;
 
-	if (is_left_out(region) || mode == wanted)
+	if (mode == wanted)
 		return;
 	mode = wanted;
 	if (scoreboard)
 		insn_counter = qemu_plugin_scoreboard_find(scoreboard, 0);
-	qemu_plugin_reset(plugin_id, register_callbacks);
+	qemu_plugin_reset(plugin_id, register_cb, NULL);
 }
 
 static void begin(unsigned int vcpu, struct marker *marker)
@@ -253,8 +261,6 @@ static void begin(unsigned int vcpu, struct marker *marker)
 	begun = true;
 	/* A region that was given no number is the one before, or 0. */
 	prepare(number);
-	if (is_left_out(number))
-		return;
 	if (flat_nr_cpus > 1)
 		shared_begin(number);
 	if (flat_nr_cpus > 1 || is_flat(number))
@@ -269,7 +275,7 @@ static void end(unsigned int vcpu)
 		flow_end();
 	else if (flat_active[vcpu])
 		shared_end(vcpu, flat_end(vcpu));
-	else if (!is_left_out(numbers[vcpu].region))
+	else
 		info.faults[FAULT_NO_BEGIN]++;
 }
 
@@ -486,7 +492,7 @@ static struct block *instrument(struct qemu_plugin_tb *tb, size_t first,
 	return block;
 }
 
-static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void translate_cb(struct qemu_plugin_tb *tb, void *udata)
 {
 	size_t nr = qemu_plugin_tb_n_insns(tb), i;
 	struct block *block;
@@ -515,7 +521,7 @@ static void translate_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 /* Start and end. */
 
-static void atexit_cb(qemu_plugin_id_t id, void *udata)
+static void atexit_cb(void *udata)
 {
 	unsigned int cpu;
 
@@ -563,14 +569,6 @@ static bool parse_option(const char *arg, const char **out)
 			return true;
 		}
 	}
-	if (!strncmp(arg, "first=", 6) && arg[6] >= '0' && arg[6] <= '9') {
-		unsigned long first = strtoul(arg + 6, &end, 10);
-
-		if (!*end && first < NR_REGIONS) {
-			info.first = first;
-			return true;
-		}
-	}
 	if (!strncmp(arg, "interrupts=", 11) && arg[11] >= '0' &&
 	    arg[11] <= '9') {
 		unsigned long region = strtoul(arg + 11, &end, 10);
@@ -586,7 +584,7 @@ static bool parse_option(const char *arg, const char **out)
 		}
 	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), flat=REGION, first=REGION (0 to %d) and interrupts=REGION:N\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), flat=REGION (0 to %d) and interrupts=REGION:N\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }
@@ -603,9 +601,6 @@ static bool parse_option(const char *arg, const char **out)
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			int argc, char **argv)
 {
-	static const struct arch *const arches[] = { &arch_x86_64,
-						     &arch_aarch64,
-						     &arch_riscv64 };
 	const char *out = NULL;
 	int i;
 
@@ -621,10 +616,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			info.api_cur);
 		return -1;
 	}
-	for (i = 0; i < (int)(sizeof(arches) / sizeof(*arches)); i++)
-		if (!strcmp(qemu->target_name, arches[i]->name))
-			arch = arches[i];
-	if (!qemu->system_emulation || !arch) {
+	if (!qemu->system_emulation || !arch_choose(qemu->target_name)) {
 		fprintf(stderr,
 			"pathcount: counts whole guests of x86_64, aarch64 and riscv64 only: use qemu-system-x86_64, qemu-system-aarch64 or qemu-system-riscv64, not %s emulation of %s\n",
 			qemu->system_emulation ? "system" : "user",
@@ -649,6 +641,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 		return -1;
 	if (qemu_plugin_scoreboard_new)
 		scoreboard = qemu_plugin_scoreboard_new(sizeof(uint64_t));
-	register_callbacks(id);
+	register_cb(NULL);
 	return 0;
 }

@@ -50,10 +50,15 @@ enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 = 0 };
 
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
-typedef void (*qemu_plugin_simple_cb_t)(qemu_plugin_id_t id);
-typedef void (*qemu_plugin_udata_cb_t)(qemu_plugin_id_t id, void *udata);
-typedef void (*qemu_plugin_tb_trans_cb_t)(qemu_plugin_id_t id,
-					  struct qemu_plugin_tb *tb);
+/*
+ * Callbacks as of API 7. Before that, the first argument is the plugin's id, and
+ * the ones of qemu_plugin_reset() and of translations have no udata.
+ */
+typedef void (*qemu_plugin_udata_cb_t)(void *udata);
+typedef void (*qemu_plugin_tb_trans_cb_t)(struct qemu_plugin_tb *tb,
+					  void *udata);
+typedef void (*qemu_plugin_tb_trans_v1_cb_t)(qemu_plugin_id_t id,
+					     struct qemu_plugin_tb *tb);
 typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned int vcpu, void *udata);
 typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned int vcpu,
 					  qemu_plugin_meminfo_t info,
@@ -65,12 +70,14 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 				      const qemu_info_t *info,
 				      int argc, char **argv);
 
-/* All versions. */
-void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_simple_cb_t cb);
+/* All versions. The first and the third take no udata before API 7. */
+void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_udata_cb_t cb,
+		       void *udata);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id,
 				    qemu_plugin_udata_cb_t cb, void *udata);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-					   qemu_plugin_tb_trans_cb_t cb);
+					   qemu_plugin_tb_trans_cb_t cb,
+					   void *udata);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
 					  qemu_plugin_vcpu_udata_cb_t cb,
 					  enum qemu_plugin_cb_flags flags,
@@ -127,5 +134,8 @@ qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *i,
 /* API 4 and later; never called, its presence tells the version. */
 PLUGIN_WEAK bool qemu_plugin_read_memory_vaddr(uint64_t addr, void *data,
 					       size_t len);
+
+/* API 7 and later (QEMU 11), never called, either. */
+PLUGIN_WEAK void qemu_plugin_set_pc(uint64_t vaddr);
 
 #endif /* PATHCOUNT_PLUGIN_API_H */

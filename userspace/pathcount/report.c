@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "flat.h"
 #include "flow.h"
 #include "report.h"

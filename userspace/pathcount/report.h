@@ -22,7 +22,6 @@ enum report_fault {
  * @api_used:	the one that pathcount declared
  * @lines:	the option of this name
  * @flat:	the first region that is counted flat
- * @first:	those before this one are not counted
  * @faults:	how often each fault was seen
  */
 struct report_info {
@@ -31,7 +30,6 @@ struct report_info {
 	int api_used;
 	unsigned int lines;
 	unsigned int flat;
-	unsigned int first;
 	unsigned int faults[NR_FAULTS];
 };
 

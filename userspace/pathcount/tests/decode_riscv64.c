@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "insn.h"
+#include "arch.h"
 
 #define KERNEL	0xffffffff80001000
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "insn.h"
+#include "arch.h"
 
 static const struct test_case {
 	char kind;

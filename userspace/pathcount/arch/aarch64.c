@@ -3,26 +3,11 @@
  * Decoding of arm64 instructions, as far as control flow, atomic accesses and
  * instructions that cost far more than others go. All are words of four bytes.
  */
-#include <string.h>
-
 #include <iopath/marker.h>
 
-#include "insn.h"
+#include "../arch.h"
 
 #define WORD	4
-
-static uint32_t word_at(const uint8_t *bytes)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return word;
-}
-
-static unsigned int bits(uint32_t word, unsigned int high, unsigned int low)
-{
-	return word >> low & ((2u << (high - low)) - 1);
-}
 
 /* The signed number of words in these bits, added to @pc. */
 static uint64_t target(uint64_t pc, uint32_t word, unsigned int high,

@@ -3,22 +3,12 @@
  * Decoding of riscv64 instructions, as far as control flow, atomic accesses and
  * instructions that cost far more than others go. They have two or four bytes.
  */
-#include <string.h>
-
 #include <iopath/marker.h>
 
-#include "insn.h"
+#include "../arch.h"
 
 #define REG_RA	1
 #define REG_T0	5
-
-static uint32_t word_at(const uint8_t *bytes)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return word;
-}
 
 static uint32_t half_at(const uint8_t *bytes)
 {
@@ -26,11 +16,6 @@ static uint32_t half_at(const uint8_t *bytes)
 
 	memcpy(&half, bytes, sizeof(half));
 	return half;
-}
-
-static unsigned int bits(uint32_t word, unsigned int high, unsigned int low)
-{
-	return word >> low & ((2u << (high - low)) - 1);
 }
 
 /* These bits of @word, moved so that the lowest is @to. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "insn.h"
+#include "arch.h"
 
 /* An instruction in the section "cases": its bytes, the kind, the text. */
 struct test_case {

@@ -9,7 +9,7 @@
 
 #include <iopath/marker.h>
 
-#include "insn.h"
+#include "../arch.h"
 
 /* A displacement of @size bytes ends the instruction. */
 static uint64_t target(const uint8_t *bytes, size_t len, uint64_t pc,
