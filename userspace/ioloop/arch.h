@@ -27,11 +27,11 @@
 #define CALIBRATE_INSTRUCTIONS	10
 
 #if defined(__x86_64__)
-#include "arch_x86_64.h"
+#include "arch/x86_64.h"
 #elif defined(__aarch64__)
-#include "arch_aarch64.h"
+#include "arch/aarch64.h"
 #elif defined(__riscv) && __riscv_xlen == 64
-#include "arch_riscv64.h"
+#include "arch/riscv64.h"
 #else
 #error "ioloop knows the system calls and the cycle counters of x86-64, arm64 and riscv64"
 #endif

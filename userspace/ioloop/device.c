@@ -2,6 +2,7 @@
 /*
  * Looks at a file or device before anything is done to it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
@@ -14,7 +15,9 @@
 #include <unistd.h>
 
 #include "../../kernel/include/uapi/biogen.h"
+#include "compiler.h"
 #include "device.h"
+#include "engine.h"
 
 static bool writes(const struct options *o)
 {
@@ -130,6 +133,11 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 	if (o->engine == &engine_biogen && !S_ISCHR(st.st_mode)) {
 		snprintf(msg, size,
 			 "%s: --ioengine=biogen needs a /dev/biogenN",
+			 dev->name);
+		return false;
+	}
+	if (o->registermem && !S_ISCHR(st.st_mode)) {
+		snprintf(msg, size, "%s: --registermem needs a /dev/biogenN",
 			 dev->name);
 		return false;
 	}

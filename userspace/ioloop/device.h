@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The files and devices of --filename.
+ */
 #ifndef IOLOOP_DEVICE_H
 #define IOLOOP_DEVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "engine.h"
+#include "options.h"
+
+/**
+ * struct device - one file or device of --filename, as found at the start
+ * @name: its name
+ * @size: bytes it holds
+ * @start: first byte that is used
+ * @end: byte behind the last one used: a whole number of blocks from @start, if
+ *	these are of one size
+ * @logical_block_size: what direct I/O must be aligned to; 0: not known
+ * @never_polls: polling for completion is known not to be done on it
+ */
+struct device {
+	const char *name;
+	uint64_t size;
+	uint64_t start;
+	uint64_t end;
+	uint64_t logical_block_size;
+	bool never_polls;
+};
 
 bool device_inspect(struct device *dev, const char *name,
 		    const struct options *o, char *msg, size_t size);

@@ -14,6 +14,7 @@
 #define MAX_SPLIT	1024
 #define MAX_NODES	1024
 #define MAX_SIZES	4096
+#define MAX_BS		(UINT32_C(1) << 30)
 
 /* RW_READWRITE is RW_MIXED as soon as it has been read. */
 enum rw {
@@ -27,8 +28,8 @@ enum format { FORMAT_NORMAL, FORMAT_JSON };
 /**
  * struct options - what to do
  *
- * Every number is a uint64_t, so that one table (in options.c) can read, check
- * and report all of them. The names are those of the options.
+ * Every number is a uint64_t, so that one table (option_table.c) can read,
+ * check and report all of them. The names are those of the options.
  *
  * @bs: with @bsrange and @bssplit the largest size
  * @files: the names in @filename, taken apart
@@ -64,6 +65,7 @@ struct options {
 	uint64_t dsync;
 	uint64_t fixedbufs;
 	uint64_t registerfiles;
+	uint64_t registermem;
 	uint64_t sqthread_poll;
 	uint64_t single_issuer;
 	uint64_t defer_taskrun;
@@ -132,8 +134,5 @@ static inline bool options_mixed(const struct options *o)
 enum options_result options_parse(struct options *o, int argc, char **argv,
 				  char *msg, size_t msg_size);
 void options_free(struct options *o);
-void options_help(FILE *out);
-void options_summary(const struct options *o, FILE *out);
-void options_json(const struct options *o, FILE *out);
 
 #endif /* IOLOOP_OPTIONS_H */

@@ -10,6 +10,7 @@
 
 #include "../engine.h"
 #include "../options.h"
+#include "../report_json.h"
 
 #define MAX_ARGS	6
 #define MAX_LENGTH	96
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 		switch (options_parse(&o, nr, args, msg, sizeof(msg))) {
 		case OPTIONS_RUN:
 			check_taken(&o, nr, args);
-			options_json(&o, null);
+			json_options(&o, null);
 			taken++;
 			break;
 		case OPTIONS_BAD:

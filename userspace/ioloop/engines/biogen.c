@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "../../kernel/include/uapi/biogen.h"
-#include "engine.h"
+#include "../../../kernel/include/uapi/biogen.h"
+#include "../engine.h"
 
 /* I/Os in the two short runs that show what noting a latency takes. */
 #define TRY_IOS	1000
@@ -39,9 +39,7 @@ static uint32_t biogen_pattern(const struct options *o)
 
 static uint32_t biogen_wait(const struct options *o)
 {
-	if (o->hipri)
-		return BIOGEN_POLLED;
-	return o->iodepth > 1 ? BIOGEN_ASYNC : BIOGEN_SYNC;
+	return o->hipri ? BIOGEN_POLLED : BIOGEN_ASYNC;
 }
 
 static uint32_t biogen_writes(const struct options *o)

@@ -5,7 +5,7 @@
  * iteration and nothing else; between the two readings of the cycle counter
  * CALIBRATE_OVERHEAD more.
  */
-#include "engine.h"
+#include "../engine.h"
 
 static void calibrate_round(struct job *job, uint64_t nr, struct round *r)
 {

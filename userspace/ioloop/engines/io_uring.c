@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 /* With a kernel thread submitting: how often to look before going to sleep. */
 #define SPINS	20000

@@ -2,7 +2,7 @@
 /*
  * null: the loop alone. What it costs is ioloop's own share.
  */
-#include "engine.h"
+#include "../engine.h"
 
 static uint64_t null_run(struct job *job, uint64_t nr)
 {

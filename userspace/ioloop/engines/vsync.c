@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 struct vsync {
 	struct iovec iov;

@@ -6,7 +6,7 @@
  */
 #include <sys/syscall.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 static __always_inline
 uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int kind)

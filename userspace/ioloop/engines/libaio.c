@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 /* What the kernel maps at the context's address. */
 struct ring {

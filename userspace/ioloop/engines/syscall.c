@@ -4,7 +4,7 @@
  */
 #include <sys/syscall.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 static uint64_t syscall_run(struct job *job, uint64_t nr)
 {

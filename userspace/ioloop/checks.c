@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What one option alone does not show: which go together, and what the others
+ * are if they were not given.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "../../kernel/include/uapi/biogen.h"
+#include "checks.h"
+#include "compiler.h"
+#include "engine.h"
+#include "engines.h"
+#include "lists.h"
+#include "option_table.h"
+
+/* The most I/O buffers may take: a typing error shall not eat the machine. */
+#define MAX_BUFFERS	(UINT64_C(16) << 30)
+
+static bool has_word(const char *words, const char *word)
+{
+	const size_t len = strlen(word);
+
+	while (*words) {
+		if (strcspn(words, " ") == len && !strncmp(words, word, len))
+			return true;
+		words += strcspn(words, " ");
+		words += strspn(words, " ");
+	}
+	return false;
+}
+
+/* Options of other engines would do nothing here, and are refused. */
+static bool check_engine_options(struct options *o, char *msg, size_t size)
+{
+	const struct option *opt;
+
+	for (opt = option_table; opt < option_table + nr_options; opt++) {
+		if (!opt->engines || !*option_number(o, opt) ||
+		    has_word(opt->engines, o->engine->name))
+			continue;
+		snprintf(msg, size, "--%s: is for --ioengine=%s, not for %s",
+			 opt->name, opt->engines, o->engine->name);
+		return false;
+	}
+	return true;
+}
+
+/* A batch goes down and comes back as a whole, but for biogen's bios. */
+static bool check_batches(struct options *o, char *msg, size_t size)
+{
+	uint64_t *const batch[] = {
+		&o->iodepth_batch, &o->iodepth_batch_complete_min,
+		&o->iodepth_batch_complete_max
+	};
+	static const char *const names[] = {
+		"iodepth_batch", "iodepth_batch_complete_min",
+		"iodepth_batch_complete_max"
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(batch); i++) {
+		if (!*batch[i])
+			*batch[i] = o->iodepth;
+		if (*batch[i] == o->iodepth ||
+		    (!i && o->engine == &engine_biogen &&
+		     *batch[i] < o->iodepth))
+			continue;
+		snprintf(msg, size,
+			 "--%s=%" PRIu64 ": must be %s--iodepth=%" PRIu64
+			 " for %s", names[i], *batch[i],
+			 !i && o->engine == &engine_biogen ? "at most " : "",
+			 o->iodepth, o->engine->name);
+		return false;
+	}
+	return true;
+}
+
+static bool check_engine(struct options *o, char *msg, size_t size)
+{
+	const struct engine *e;
+
+	while (o->calibrate && engine_number(o->ioengine) != &engine_calibrate)
+		o->ioengine++;
+	e = engine_number(o->ioengine);
+	if (o->split && e == &engine_libaio)
+		e = &engine_libaio_split;
+	o->engine = e;
+	o->calibrate = e == &engine_calibrate;
+	if ((e->flags & ENGINE_FILE) && !o->filename && o->name &&
+	    !list_own_files(o, msg, size))
+		return false;
+
+	if (o->direct == UNSET)
+		o->direct = e == &engine_biogen;
+	if (o->invalidate == UNSET)
+		o->invalidate = (e->flags & ENGINE_FILE) && !o->direct &&
+				!(e->flags & (ENGINE_CACHED | ENGINE_WARM));
+	if (o->iodepth > e->max_iodepth)
+		snprintf(msg, size,
+			 "--iodepth=%" PRIu64 ": must be from 1 to %" PRIu64
+			 " for %s", o->iodepth, e->max_iodepth, e->name);
+	else if ((e->flags & ENGINE_FILE) && !o->filename)
+		snprintf(msg, size, "--filename: %s needs a file or a device",
+			 e->name);
+	else if (!(e->flags & ENGINE_FILE) && o->filename)
+		snprintf(msg, size, "--filename=%s: %s uses none",
+			 o->filename, e->name);
+	else if ((e->flags & ENGINE_CACHED) && o->direct)
+		snprintf(msg, size, "--direct=1: must be 0 for %s", e->name);
+	else if ((e->flags & ENGINE_READS) &&
+		 (options_write(o) || options_mixed(o)))
+		snprintf(msg, size,
+			 "--rw=%s: must be read or randread, %s cannot write",
+			 rw_names[o->rw], e->name);
+	else if (e == &engine_biogen && o->bs > BIOGEN_MAX_BLOCK_SIZE)
+		snprintf(msg, size,
+			 "--bs=%" PRIu64 ": must be at most %u for biogen",
+			 o->bs, BIOGEN_MAX_BLOCK_SIZE);
+	else if (e == &engine_biogen && o->rounds > BIOGEN_MAX_ROUNDS)
+		snprintf(msg, size,
+			 "--rounds=%" PRIu64 ": must be at most %u for biogen",
+			 o->rounds, BIOGEN_MAX_ROUNDS);
+	else
+		return check_engine_options(o, msg, size) &&
+		       check_batches(o, msg, size);
+	return false;
+}
+
+/*
+ * As in fio: one pass over what --size says, unless something else says when to
+ * end.
+ */
+static bool check_end(struct options *o, char *msg, size_t size)
+{
+	const bool sized = o->filename || o->size;
+
+	if (o->loops && (o->number_ios || o->time_based || !sized)) {
+		snprintf(msg, size,
+			 "--loops=%" PRIu64
+			 ": needs --filename or --size, and neither --number_ios nor --time_based",
+			 o->loops);
+		return false;
+	}
+	if (o->calibrate && !o->number_ios) {
+		snprintf(msg, size,
+			 "--calibrate: needs --number_ios, the iterations in one round");
+		return false;
+	}
+	if (!o->filename && o->size && o->size < o->bs) {
+		snprintf(msg, size, "--size=%" PRIu64
+			 ": must be at least --bs=%" PRIu64, o->size, o->bs);
+		return false;
+	}
+	if (!o->loops && !o->number_ios && !o->time_based && sized)
+		o->loops = 1;
+	if (o->rounds > 1 && !o->number_ios && !o->loops) {
+		snprintf(msg, size,
+			 "--rounds=%" PRIu64
+			 ": needs --number_ios, the I/Os in one round",
+			 o->rounds);
+		return false;
+	}
+	return true;
+}
+
+static bool choose_seed(struct options *o, char *msg, size_t size)
+{
+	if (o->randseed != UNSET)
+		return true;
+	o->randseed = 1;
+	if (o->randrepeat)
+		return true;
+	if (getrandom(&o->randseed, sizeof(o->randseed), 0) !=
+	    sizeof(o->randseed)) {
+		snprintf(msg, size, "--randrepeat=0: no random numbers: %s",
+			 strerror(errno));
+		return false;
+	}
+	o->randseed &= INT64_MAX;
+	return true;
+}
+
+static bool check_pattern(struct options *o, char *msg, size_t size)
+{
+	const bool random = o->rw >= RW_RANDREAD;
+
+	if (o->pattern == UNSET)
+		o->pattern = random ? PATTERN_RANDOM : PATTERN_SEQUENTIAL;
+	if (!random || o->pattern == PATTERN_RANDOM)
+		return true;
+	snprintf(msg, size, "--pattern=%s: must be random with --rw=%s",
+		 pattern_names[o->pattern], rw_names[o->rw]);
+	return false;
+}
+
+/* A person who waits gets to see how far it is. */
+static bool live_by_default(const struct options *o)
+{
+	return isatty(STDERR_FILENO) && o->output_format == FORMAT_NORMAL &&
+	       !o->number_ios && !o->engine->round && !o->engine->rounds;
+}
+
+/**
+ * check_options() - check all options together and fill in defaults
+ * @o: the options
+ * @msg: what is wrong, if anything
+ * @size: room in @msg
+ *
+ * Return: true if they go together.
+ */
+bool check_options(struct options *o, char *msg, size_t size)
+{
+	if (o->rw == RW_READWRITE)
+		o->rw = RW_MIXED;
+	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size) ||
+	    !list_sizes(o, msg, size) || !check_end(o, msg, size) ||
+	    !choose_seed(o, msg, size))
+		return false;
+	if (o->live == UNSET)
+		o->live = live_by_default(o);
+	if ((o->rate_iops || o->live) &&
+		 (o->engine->round || o->engine->rounds))
+		snprintf(msg, size, "--%s: does not go with %s",
+			 o->live ? "live" : "rate_iops", o->engine->name);
+	else if (o->pmu && o->engine->rounds)
+		snprintf(msg, size, "--pmu: does not see the threads of %s",
+			 o->engine->name);
+	else if (o->perf_control && !strchr(o->perf_control, ','))
+		snprintf(msg, size,
+			 "--perf_control=%s: not CTL,ACK, two FIFOs of perf",
+			 o->perf_control);
+	else if (o->lat && o->gtod_reduce)
+		snprintf(msg, size, "--lat: does not go with --gtod_reduce");
+	else if (o->hipri && !o->direct)
+		snprintf(msg, size,
+			 "--hipri=1: needs --direct=1, the page cache cannot be polled");
+	else if (o->share_file && !(o->thread && o->filename))
+		snprintf(msg, size,
+			 "--share_file=1: needs --thread=1 and --filename");
+	else if (o->defer_taskrun && !o->single_issuer)
+		snprintf(msg, size,
+			 "--defer_taskrun=1: needs --single_issuer=1");
+	else if (o->split && o->userspace_reap)
+		snprintf(msg, size,
+			 "--split=%" PRIu64 ": does not go with --userspace_reap",
+			 o->split);
+	else if (o->split && o->bs % o->split)
+		snprintf(msg, size,
+			 "--split=%" PRIu64 ": must divide --bs=%" PRIu64,
+			 o->split, o->bs);
+	else if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs)
+		snprintf(msg, size,
+			 "--bs=%" PRIu64
+			 ": --iodepth times --numjobs such buffers exceed %"
+			 PRIu64 " bytes", o->bs, MAX_BUFFERS);
+	else
+		return (!o->filename || list_files(o, msg, size)) &&
+		       (!o->cpus_allowed || list_cpus(o, msg, size));
+	return false;
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The processes or threads that the jobs run in: starts, stops and awaits them.
+ *
+ * Each job is a process, unless --thread is given: in a process with several
+ * threads the kernel takes a reference on the open file for each system call,
+ * and what is measured would depend on --numjobs. The results lie in memory
+ * that parent and jobs share. Signals go to the parent only, and the jobs see
+ * nothing but a word in that memory that tells them to stop.
+ *
+ * Parent and jobs wake each other by signals to a thread, be it the first one
+ * of a process or not.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "crew.h"
+#include "error.h"
+#include "numbers.h"
+#include "run.h"
+#include "setup.h"
+
+/* A thread's stack, with room for job.c's text of /proc/stat; all gets locked. */
+#define STACK_SIZE	(256ul << 10)
+
+/**
+ * struct worker - what runs a job
+ * @job: the job
+ * @shared: what it shares with the parent
+ * @running: it was started, and is not known to have ended
+ * @tgid: its process
+ * @tid: its thread; 0: not known yet; -1: it has ended
+ * @thread: the same for the library
+ */
+struct worker {
+	struct job *job;
+	struct shared *shared;
+	bool running;
+	pid_t tgid;
+	pid_t tid;
+	pthread_t thread;
+};
+
+static void wake(pid_t tgid, pid_t tid, int sig)
+{
+	syscall(SYS_tgkill, tgid, tid, sig);
+}
+
+static void wait_for_parent(void)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigwait(&set, &sig);
+}
+
+/* Tell the parent that this job is ready, and wait for all the others. */
+static void wait_for_start(struct shared *shared)
+{
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
+	wake(shared->parent, shared->parent, SIGUSR1);
+	wait_for_parent();
+}
+
+/* To clean up takes time, which is not that of jobs that still work. */
+static void wait_for_others(struct shared *shared)
+{
+	if (__atomic_add_fetch(&shared->finished, 1, __ATOMIC_RELAXED) ==
+	    shared->nr_jobs)
+		wake(shared->parent, shared->parent, SIGUSR1);
+	wait_for_parent();
+}
+
+/* SIGUSR2 does nothing but end a system call that waits. */
+static void on_wake_up(int sig)
+{
+	(void)sig;
+}
+
+/* What each process or thread does. */
+static void member_main(struct job *job, struct shared *shared)
+{
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_wake_up;
+	sigaction(SIGUSR2, &sa, NULL);
+
+	if (setup_job(job))
+		job_warm_up(job);
+	wait_for_start(shared);
+	if (!job->res->errors)
+		job_run(job);
+	wait_for_others(shared);
+	setup_undo(job);
+}
+
+static void *thread_main(void *data)
+{
+	struct worker *w = data;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	member_main(w->job, w->shared);
+	__atomic_store_n(&w->tid, -1, __ATOMIC_RELEASE);
+	wake(w->shared->parent, w->shared->parent, SIGCHLD);
+	return NULL;
+}
+
+static bool start_thread(struct worker *w)
+{
+	pthread_attr_t attr;
+	int ret;
+
+	w->tgid = getpid();
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	ret = pthread_create(&w->thread, &attr, thread_main, w);
+	pthread_attr_destroy(&attr);
+	if (ret)
+		job_error(w->job, "pthread_create", 0, 0, -ret);
+	w->running = !ret;
+	return w->running;
+}
+
+/* In the new process tgid is 0. */
+static bool start_process(struct worker *w)
+{
+	w->tgid = fork();
+	w->tid = w->tgid;
+	if (w->tgid < 0)
+		job_error(w->job, "fork", 0, 0, -errno);
+	w->running = w->tgid >= 0;
+	return w->running;
+}
+
+/* Threads have their files in one table. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void signal_all(struct worker *workers, unsigned int nr, int sig)
+{
+	unsigned int i;
+	pid_t tid;
+
+	for (i = 0; i < nr; i++) {
+		tid = __atomic_load_n(&workers[i].tid, __ATOMIC_ACQUIRE);
+		if (workers[i].running && tid > 0)
+			wake(workers[i].tgid, tid, sig);
+	}
+}
+
+static void start_all(struct worker *workers, const struct run *r)
+{
+	struct itimerval timer;
+
+	memset(&timer, 0, sizeof(timer));
+	timer.it_value.tv_sec = (time_t)(r->o->runtime / 1000000000);
+	timer.it_value.tv_usec = (suseconds_t)(r->o->runtime / 1000 % 1000000);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	signal_all(workers, r->nr_jobs, SIGUSR1);
+}
+
+static bool ended(struct worker *w, bool thread)
+{
+	int status;
+
+	if (!w->running)
+		return false;
+	if (thread) {
+		if (__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) >= 0)
+			return false;
+		pthread_join(w->thread, NULL);
+		return true;
+	}
+	if (waitpid(w->tgid, &status, WNOHANG) <= 0)
+		return false;
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		job_error(w->job, "job", 0, 0, -EINTR);
+	return true;
+}
+
+/* Take note of the jobs that ended; returns how many. */
+static unsigned int reap(struct worker *workers, const struct run *r)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < r->nr_jobs; i++) {
+		if (!ended(&workers[i], r->o->thread))
+			continue;
+		workers[i].running = false;
+		nr++;
+	}
+	return nr;
+}
+
+/* Ticks since boot, over all processors. */
+struct cpu_time {
+	uint64_t all;
+	uint64_t idle;
+};
+
+static struct cpu_time cpu_time(void)
+{
+	/* user nice system idle iowait irq softirq steal */
+	unsigned long long t[8] = { 0 };
+	struct cpu_time sum = { 0, 0 };
+	FILE *f = fopen("/proc/stat", "re");
+	int i;
+
+	if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu",
+			&t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+			&t[7]) == 8)
+		for (i = 0; i < 8; i++)
+			sum.all += t[i];
+	if (f)
+		fclose(f);
+	sum.idle = t[3] + t[4];
+	return sum;
+}
+
+static double idle_percent(struct cpu_time before, struct cpu_time after)
+{
+	if (!before.all || after.all <= before.all)
+		return -1;
+	return 100 * (double)(after.idle - before.idle) /
+	       (double)(after.all - before.all);
+}
+
+/* Once per second, where the line before was. */
+static void live_line(const struct run *r)
+{
+	static uint64_t last_ios, last_ns;
+	const uint64_t now = now_ns();
+	char all[16], rate[16];
+	uint64_t ios = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->nr_jobs; i++)
+		ios += __atomic_load_n(&r->results[i].progress,
+				       __ATOMIC_RELAXED);
+	if (last_ns)
+		fprintf(stderr, "\r\033[K%s I/Os, %s IOPS",
+			short_number(all, sizeof(all), (double)ios),
+			short_number(rate, sizeof(rate),
+				     (double)(ios - last_ios) * 1e9 /
+				     (double)(now - last_ns)));
+	last_ios = ios;
+	last_ns = now;
+}
+
+/*
+ * The parent's part: let the jobs go when all are ready, stop them when time
+ * is up or somebody asks for it, let them clean up when all have finished, and
+ * wait until they have ended. A second Ctrl-C does not wait for the I/Os that
+ * are under way.
+ */
+static void supervise(struct worker *workers, unsigned int running,
+		      struct run *r, struct shared *shared,
+		      const sigset_t *set)
+{
+	const struct timespec soon = { .tv_nsec = 100000000 };
+	const struct timespec second = { .tv_sec = 1 };
+	const struct timespec *wait = r->o->live ? &second : NULL;
+	struct cpu_time before = { 0, 0 };
+	bool started = false, released = false;
+	int sig;
+
+	while (running) {
+		/* A job may not have been in its system call yet. */
+		sig = sigtimedwait(set, NULL, shared->stop ? &soon : wait);
+		if (sig < 0 && started && r->o->live)
+			live_line(r);
+		switch (sig) {
+		case SIGCHLD:
+			running -= reap(workers, r);
+			break;
+		case SIGALRM:
+			r->stopped_by = "runtime";
+			break;
+		case SIGINT:
+		case SIGTERM:
+			if (shared->stop)
+				signal_all(workers, r->nr_jobs, SIGKILL);
+			r->stopped_by = "signal";
+			break;
+		}
+		if (sig == SIGALRM || sig == SIGINT || sig == SIGTERM)
+			__atomic_store_n(&shared->stop, 1, __ATOMIC_RELAXED);
+		if (!started && __atomic_load_n(&shared->ready,
+						__ATOMIC_RELAXED) >= running) {
+			started = true;
+			before = cpu_time();
+			start_all(workers, r);
+		}
+		if (started && !released &&
+		    __atomic_load_n(&shared->finished, __ATOMIC_RELAXED) >=
+		    running) {
+			released = true;
+			r->idle_percent = idle_percent(before, cpu_time());
+			signal_all(workers, r->nr_jobs, SIGUSR1);
+		}
+		if (started && shared->stop)
+			signal_all(workers, r->nr_jobs, SIGUSR2);
+	}
+	if (r->o->live)
+		fputs("\r\033[K", stderr);
+}
+
+/**
+ * crew_run() - run all jobs, each in a process or thread of its own
+ * @r: the run
+ * @shared: what its jobs share
+ *
+ * Return: true in the parent, when all have ended; false in a job that is a
+ * process, which has done its work then.
+ */
+bool crew_run(struct run *r, struct shared *shared)
+{
+	struct worker *workers;
+	unsigned int i;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGALRM);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+
+	shared->parent = getpid();
+	shared->nr_jobs = r->nr_jobs;
+	if (r->o->thread)
+		allow_many_files();
+	workers = calloc(r->nr_jobs, sizeof(*workers));
+	if (!workers) {
+		job_error(&r->jobs[0], "calloc", 0, 0, -ENOMEM);
+		return true;
+	}
+	for (i = 0; i < r->nr_jobs; i++) {
+		workers[i].job = &r->jobs[i];
+		workers[i].shared = shared;
+		if (!(r->o->thread ? start_thread(&workers[i]) :
+				     start_process(&workers[i])))
+			break;
+		if (!r->o->thread && !workers[i].tgid) {
+			free(workers);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() == shared->parent)
+				member_main(&r->jobs[i], shared);
+			return false;
+		}
+	}
+	supervise(workers, i, r, shared, &set);
+	free(workers);
+	return true;
+}

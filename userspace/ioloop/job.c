@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Does the rounds of a job and times them.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../kernel/include/iopath/marker.h"
+#include "clock.h"
+#include "engine.h"
+#include "job.h"
+
+/* Added to the number of a region: the sleep after its rounds. */
+#define DRAIN_REGION	0x4000u
+
+/* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
+static __thread char stat_text[128 << 10];
+
+/* The number behind "intr" in /proc/stat; -1 if there is none. */
+static int64_t interrupts(int fd)
+{
+	const char *line;
+	ssize_t n;
+
+	n = pread(fd, stat_text, sizeof(stat_text) - 1, 0);
+	if (n <= 0)
+		return -1;
+	stat_text[n] = '\0';
+	line = strstr(stat_text, "\nintr ");
+	return line ? strtoll(line + 6, NULL, 10) : -1;
+}
+
+static void wait_until(uint64_t ns)
+{
+	const struct timespec ts = timespec_of(ns);
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+}
+
+/*
+ * With --live and --rate_iops: the engine's loop a slice at a time. In between
+ * the parent is told how far it is, and what came too early waits.
+ */
+static uint64_t run_in_slices(struct job *job, uint64_t nr)
+{
+	const run_fn run = job->o->engine->run[job->kind];
+	const uint64_t rate = job->o->rate_iops;
+	const uint64_t start = now_ns();
+	uint64_t done = 0, now, want;
+
+	do {
+		want = nr - done < job->slice ? nr - done : job->slice;
+		now = run(job, want);
+		done += now;
+		__atomic_add_fetch(&job->res->progress, now, __ATOMIC_RELAXED);
+		if (rate)
+			wait_until(start + (uint64_t)((double)done * 1e9 /
+						      (double)rate));
+	} while (now == want && done < nr && !stopped(job->stop));
+	return done;
+}
+
+/*
+ * The engine's loop between two readings of the counter and the two markers.
+ * Nothing else may lie there, so this stays out of line and small.
+ */
+static __attribute_noinline__
+void timed_run(struct job *job, uint64_t nr, struct round *r)
+{
+	const run_fn run = job->slice ? run_in_slices :
+					job->o->engine->run[job->kind];
+	uint64_t before, after, ios;
+
+	before = cycles();
+	iopath_mark_begin();
+	ios = run(job, nr);
+	iopath_mark_end();
+	after = cycles();
+	r->ios = ios;
+	r->tsc = after - before;
+}
+
+/* What is dirty must be written first: the kernel drops clean pages only. */
+static void drop_cache(struct job *job)
+{
+	fdatasync(job->fd);
+	posix_fadvise(job->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/*
+ * With --drain: sleep, so that the kernel does what it has put off. After I/Os
+ * that is a region of its own.
+ */
+static void drain(const struct job *job, bool mark)
+{
+	const struct timespec ts = timespec_of(job->o->drain);
+
+	if (!job->o->drain)
+		return;
+	if (mark) {
+		iopath_mark_region((unsigned int)job->o->region | DRAIN_REGION);
+		iopath_mark_begin();
+	}
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	if (mark)
+		iopath_mark_end();
+}
+
+static void do_round(struct job *job, uint64_t nr, struct round *r)
+{
+	int64_t intr;
+	uint64_t ns;
+
+	/* In this order: what is mapped does not leave the page cache. */
+	if (job->o->engine->before_round)
+		job->o->engine->before_round(job);
+	if (job->o->invalidate)
+		drop_cache(job);
+	iopath_mark_region((unsigned int)job->o->region);
+	intr = interrupts(job->stat_fd);
+	if (job->o->pmu)
+		pmu_enable();
+	ns = now_ns();
+	if (job->o->engine->round)
+		job->o->engine->round(job, nr, r);
+	else
+		timed_run(job, nr, r);
+	r->ns = now_ns() - ns;
+	if (job->o->pmu)
+		pmu_disable();
+	drain(job, true);
+	r->interrupts = interrupts(job->stat_fd);
+	if (r->interrupts >= 0)
+		r->interrupts = intr >= 0 ? r->interrupts - intr : -1;
+}
+
+static void do_rounds(struct job *job)
+{
+	const uint64_t nr = job->o->number_ios ? job->o->number_ios : UINT64_MAX;
+	struct result *res = job->res;
+	struct round *r;
+
+	while (res->nr_rounds < job->o->rounds && !stopped(job->stop)) {
+		r = &res->rounds[res->nr_rounds++];
+		do_round(job, nr, r);
+		res->ios += r->ios;
+		res->bytes = job->kind & LOOP_SIZED ? job->cursor.bytes :
+			     job->dev ? res->ios * job->o->bs : 0;
+	}
+}
+
+/*
+ * Measure what recording a latency takes. The recorded values are discarded.
+ * Forgets the warm-up's latencies, too.
+ */
+static void reset_latencies(struct job *job)
+{
+	const uint64_t nr = 10000;
+	struct latency *l = job->res->latency;
+	uint64_t begin, before, i;
+
+	begin = cycles();
+	for (i = 0; i < nr; i++) {
+		before = cycles();
+		latency_add(l, cycles() - before);
+	}
+	job->res->latency_overhead = (double)(cycles() - begin) / (double)nr;
+	memset(l, 0, sizeof(*l) * (1 + job->o->split));
+}
+
+/**
+ * job_warm_up() - run the same code as in a round, but outside any region
+ * @job: the job, after setup_job()
+ */
+void job_warm_up(struct job *job)
+{
+	const run_fn run = job->o->engine->run[job->kind];
+	struct cursor cursor = job->cursor;
+
+	interrupts(job->stat_fd);
+	now_ns();
+	if (run && job->o->warmup_ios)
+		run(job, job->o->warmup_ios);
+	interrupts(job->stat_fd);
+	job->cursor = cursor;
+	if (job->kind & LOOP_TIMED)
+		reset_latencies(job);
+}
+
+static uint64_t timeval_ns(struct timeval tv)
+{
+	return ((uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec) * 1000;
+}
+
+/* perf, if it waits for that, sees the rounds and nothing else. */
+static bool tell_perf(struct job *job, const char *command)
+{
+	int err;
+
+	if (!job->o->perf_control)
+		return true;
+	err = perf_control(job->o->perf_control, command);
+	if (err)
+		job_error(job, "perf_control", 0, 0, err);
+	return !err;
+}
+
+/**
+ * job_run() - do all rounds, and note what is known only of all of them together
+ * @job: the job, after setup_job()
+ */
+void job_run(struct job *job)
+{
+	const struct engine *e = job->o->engine;
+	struct result *res = job->res;
+	struct rusage before, after;
+	int pmu_fds[NR_PMU_EVENTS];
+
+	if (job->o->pmu)
+		pmu_open(pmu_fds, res->pmu);
+	if (!tell_perf(job, "enable\n"))
+		goto pmu_read;
+	drain(job, false);
+	getrusage(RUSAGE_THREAD, &before);
+	res->start_ns = now_ns();
+	if (e->rounds) {
+		e->rounds(job);
+		drain(job, true);
+	} else {
+		do_rounds(job);
+	}
+	res->end_ns = now_ns();
+	getrusage(RUSAGE_THREAD, &after);
+	tell_perf(job, "disable\n");
+	res->user_ns = timeval_ns(after.ru_utime) -
+		       timeval_ns(before.ru_utime);
+	res->system_ns = timeval_ns(after.ru_stime) -
+			 timeval_ns(before.ru_stime);
+pmu_read:
+	if (job->o->pmu)
+		pmu_read(pmu_fds, res->pmu);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One process or thread that does I/O, and its rounds.
+ */
+#ifndef IOLOOP_JOB_H
+#define IOLOOP_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cursor.h"
+#include "device.h"
+#include "options.h"
+#include "result.h"
+
+/**
+ * struct job - one process or thread that does I/O
+ * @o: the options
+ * @dev: the device that it works on; NULL if the engine needs none
+ * @res: where the results go
+ * @stop: becomes non-zero when the job should end, on its own or not
+ * @index: number of the job
+ * @cpu: the processor that it is bound to; -1: none
+ * @fd: the open device
+ * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
+ * @stride: distance between two of them
+ * @kind: LOOP_*
+ * @slice: run so many I/Os at a time, and see to what is between; 0: all
+ * @area: where I/Os may go
+ * @cursor: the next one
+ * @data: the engine's own
+ * @stat_fd: /proc/stat, for the number of interrupts; negative: cannot be opened
+ */
+struct job {
+	const struct options *o;
+	const struct device *dev;
+	struct result *res;
+	int *stop;
+	unsigned int index;
+	int cpu;
+
+	int fd;
+	char *buffers;
+	uint64_t stride;
+	unsigned int kind;
+	uint64_t slice;
+	struct area area;
+	struct cursor cursor;
+	void *data;
+	int stat_fd;
+};
+
+void job_warm_up(struct job *job);
+void job_run(struct job *job);
+
+#endif /* IOLOOP_JOB_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How long I/Os took, in a histogram.
+ */
+#ifndef IOLOOP_LATENCY_H
+#define IOLOOP_LATENCY_H
+
+#include <stdint.h>
+
+#include <sys/cdefs.h>
+
+/* Sixteen buckets for each power of two: a latency is known to 6 percent. */
+#define LATENCY_BITS	4
+#define LATENCY_BUCKETS	((65 - LATENCY_BITS) << LATENCY_BITS)
+
+/**
+ * struct latency - how long I/Os took, in ticks of the cycle counter
+ * @max: the longest
+ * @sum: all together
+ * @buckets: how many there were, by duration
+ */
+struct latency {
+	uint64_t max;
+	uint64_t sum;
+	uint64_t buckets[LATENCY_BUCKETS];
+};
+
+/**
+ * latency_bucket() - the bucket that a duration falls into
+ * @ticks: how long
+ */
+static __always_inline uint64_t latency_bucket(uint64_t ticks)
+{
+	/* Below 32 each value has a bucket, and the shift is 0. */
+	const unsigned int shift = 63u - LATENCY_BITS -
+		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
+
+	return (shift << LATENCY_BITS) + (ticks >> shift);
+}
+
+/**
+ * latency_add() - note how long an I/O took
+ * @l: where
+ * @ticks: how long
+ *
+ * The same dozen instructions whatever it is.
+ */
+static __always_inline void latency_add(struct latency *l, uint64_t ticks)
+{
+	l->buckets[latency_bucket(ticks)]++;
+	l->sum += ticks;
+	if (ticks > l->max)
+		l->max = ticks;
+}
+
+/**
+ * latencies_add() - note how long a batch of I/Os took
+ * @l: where
+ * @ticks: how long
+ * @nr: how many they were
+ *
+ * A batch is reaped at once, so that each of them took as long.
+ */
+static __always_inline
+void latencies_add(struct latency *l, uint64_t ticks, uint64_t nr)
+{
+	while (nr--)
+		latency_add(l, ticks);
+}
+
+#endif /* IOLOOP_LATENCY_H */

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioloop: reads the command line (options), looks at devices and machine, plans
+ * the jobs (plan), runs them (crew, setup, job) and writes the report.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "crew.h"
+#include "device.h"
+#include "help.h"
+#include "machine.h"
+#include "options.h"
+#include "plan.h"
+#include "report.h"
+#include "run.h"
+
+static void *share(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void give_verdict(struct run *r)
+{
+	unsigned int i;
+
+	r->ok = true;
+	for (i = 0; i < r->nr_jobs; i++)
+		if (r->results[i].errors)
+			r->ok = false;
+	if (!r->ok)
+		r->stopped_by = "error";
+}
+
+/* Says what stands in the way, before anything is done. */
+static bool inspect(struct device *devices, const struct options *o)
+{
+	char msg[512];
+	unsigned int i;
+	bool ok;
+
+	ok = machine_check(o, plan_nr_jobs(o), msg, sizeof(msg));
+	for (i = 0; ok && i < o->nr_files; i++)
+		ok = device_inspect(&devices[i], o->files[i], o, msg,
+				    sizeof(msg));
+	if (!ok)
+		fprintf(stderr, "ioloop: %s\n", msg);
+	return ok;
+}
+
+/*
+ * Returns the exit status. In a job this comes back, too, with everything to
+ * be freed there as in the parent.
+ */
+static int run_all(const struct options *o, const struct device *devices)
+{
+	const unsigned int nr_jobs = plan_nr_jobs(o);
+	size_t size = sizeof(struct shared) + nr_jobs * plan_result_size(o);
+	struct run r = {
+		.o = o, .devices = devices, .nr_jobs = nr_jobs,
+		.idle_percent = -1, .stopped_by = "count",
+	};
+	struct shared *shared = NULL;
+	int status = 1;
+	bool parent;
+	int out;
+
+	r.jobs = calloc(nr_jobs, sizeof(*r.jobs));
+	if (r.jobs)
+		shared = share(size);
+	if (!shared) {
+		fprintf(stderr, "ioloop: no memory for %u jobs of %llu rounds\n",
+			nr_jobs, (unsigned long long)o->rounds);
+		goto free_jobs;
+	}
+	out = report_open(o);
+	if (out < 0) {
+		fprintf(stderr, "ioloop: --output=%s: %s\n", o->output,
+			strerror(errno));
+		goto unshare;
+	}
+
+	r.results = shared->results;
+	plan_jobs(&r, shared);
+	parent = crew_run(&r, shared);
+	if (!parent) {
+		status = 0;
+		goto close_out;
+	}
+	give_verdict(&r);
+	report_errors(&r, stderr);
+	if (!report_write(&r, out))
+		fprintf(stderr, "ioloop: cannot write the report: %s\n",
+			strerror(errno));
+	else if (r.ok)
+		status = 0;
+close_out:
+	if (parent && !report_close(o, out)) {
+		fprintf(stderr, "ioloop: --output=%s: %s\n", o->output,
+			strerror(errno));
+		status = 1;
+	}
+unshare:
+	munmap(shared, size);
+free_jobs:
+	free(r.jobs);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static struct device devices[MAX_DEVICES];
+	static struct options o;
+	char msg[512];
+	int status;
+
+	switch (options_parse(&o, argc, argv, msg, sizeof(msg))) {
+	case OPTIONS_HELP:
+		help_print(stdout);
+		status = 0;
+		break;
+	case OPTIONS_VERSION:
+		puts("ioloop " IOLOOP_VERSION);
+		status = 0;
+		break;
+	case OPTIONS_RUN:
+		status = 1;
+		if (!inspect(devices, &o))
+			break;
+		plan_counts(&o, devices);
+		status = run_all(&o, devices);
+		break;
+	default:
+		fprintf(stderr, "ioloop: %s\n", msg);
+		status = 2;
+	}
+	options_free(&o);
+	return status;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a job needs before its first I/O: a processor, a priority, memory of a
+ * node, the open device, buffers, and what its engine sets up.
+ */
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../kernel/include/uapi/biogen.h"
+#include "engine.h"
+#include "machine.h"
+#include "setup.h"
+
+static bool bind_to_cpu(struct job *job)
+{
+	cpu_set_t *set;
+	int ret;
+
+	if (job->cpu < 0)
+		return true;
+	set = CPU_ALLOC(MAX_CPUS);
+	if (!set) {
+		job_error(job, "CPU_ALLOC", 0, 0, -ENOMEM);
+		return false;
+	}
+	CPU_ZERO_S(CPU_ALLOC_SIZE(MAX_CPUS), set);
+	CPU_SET_S((size_t)job->cpu, CPU_ALLOC_SIZE(MAX_CPUS), set);
+	ret = sched_setaffinity(0, CPU_ALLOC_SIZE(MAX_CPUS), set);
+	CPU_FREE(set);
+	if (ret)
+		job_error(job, "sched_setaffinity", 0, 0, -errno);
+	return !ret;
+}
+
+static bool set_priority(struct job *job)
+{
+	const struct sched_param param = {
+		.sched_priority = (int)job->o->rtprio,
+	};
+
+	if (!job->o->rtprio)
+		return true;
+	if (sched_setscheduler(0, SCHED_FIFO, &param)) {
+		job_error(job, "sched_setscheduler", 0, 0, -errno);
+		return false;
+	}
+	return true;
+}
+
+/* Memory that is allocated from here on comes from this node. */
+static bool bind_to_node(struct job *job)
+{
+	unsigned long mask[MAX_NODES / 64] = { 0 };
+	const uint64_t node = job->o->numa_node;
+
+	if (node == UNSET)
+		return true;
+	mask[node / 64] = 1ul << node % 64;
+	if (syscall(SYS_set_mempolicy, MPOL_BIND, mask, MAX_NODES + 1)) {
+		job_error(job, "set_mempolicy", 0, 0, -errno);
+		return false;
+	}
+	return true;
+}
+
+static int open_file(const struct job *job)
+{
+	int flags = options_write(job->o) || options_mixed(job->o) ?
+		    O_RDWR : O_RDONLY;
+
+	if (job->o->direct)
+		flags |= O_DIRECT;
+	return open(job->dev->name, flags | O_CLOEXEC);
+}
+
+/* The open file that all jobs of a device share. It is closed at the end. */
+static int open_once(const struct job *job)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static int fds[MAX_DEVICES];	/* 0: not open yet */
+	int *fd = &fds[job->index / job->o->numjobs];
+
+	pthread_mutex_lock(&lock);
+	if (*fd <= 0)
+		*fd = open_file(job);
+	pthread_mutex_unlock(&lock);
+	return *fd;
+}
+
+static bool open_device(struct job *job)
+{
+	job->fd = job->o->share_file ? open_once(job) : open_file(job);
+	if (job->fd < 0)
+		job_error(job, "open", 0, 0, -errno);
+	return job->fd >= 0;
+}
+
+static bool make_buffers(struct job *job)
+{
+	const int huge = job->o->hugepages ? MAP_HUGETLB : 0;
+	size_t size;
+
+	job->stride = (job->o->bs + PAGE - 1) & ~(PAGE - 1);
+	size = machine_buffer_bytes(job->o);
+	job->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | huge, -1, 0);
+	if (job->buffers == MAP_FAILED) {
+		job->buffers = NULL;
+		job_error(job, "mmap", 0, size, -errno);
+		return false;
+	}
+	memset(job->buffers, 0x5a, size);
+	return true;
+}
+
+/*
+ * Register the buffers with biogen, or end that. All of it has to stay
+ * registered: I/O would go on by another path if it ended.
+ */
+static bool register_memory(struct job *job, bool begin)
+{
+	struct biogen_register range = {
+		.addr = (uintptr_t)job->buffers,
+		.length = machine_buffer_bytes(job->o),
+	};
+
+	if (ioctl(job->fd, begin ? BIOGEN_REGISTER : BIOGEN_UNREGISTER,
+		  &range)) {
+		job_error(job, begin ? "BIOGEN_REGISTER" : "BIOGEN_UNREGISTER",
+			  0, range.length, -errno);
+		return false;
+	}
+	job->res->flags |= FLAG_REGISTERMEM;
+	return true;
+}
+
+/**
+ * setup_job() - get a job all that it needs
+ * @job: the job
+ *
+ * Return: true, or false after job_error(). setup_undo() is for either case.
+ */
+bool setup_job(struct job *job)
+{
+	const struct engine *e = job->o->engine;
+
+	job->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	if (!bind_to_cpu(job) || !set_priority(job) || !bind_to_node(job))
+		return false;
+	if (job->dev && (!open_device(job) || !make_buffers(job)))
+		return false;
+	if (e->setup && !e->setup(job))
+		return false;
+	if (job->o->registermem && !register_memory(job, true))
+		return false;
+	/*
+	 * Without the right to, it is all touched at least. What threads that
+	 * are still to be made will need is theirs to lock.
+	 */
+	if (!(e->flags & ENGINE_NO_LOCK))
+		job->res->locked = !mlockall(job->o->thread ? MCL_CURRENT :
+					     MCL_CURRENT | MCL_FUTURE);
+	return true;
+}
+
+/**
+ * setup_undo() - undo setup_job(), as far as it came
+ * @job: the job
+ */
+void setup_undo(struct job *job)
+{
+	const struct engine *e = job->o->engine;
+
+	if (job->res->flags & FLAG_REGISTERMEM)
+		register_memory(job, false);
+	if (e->cleanup)
+		e->cleanup(job);
+	if (job->buffers)
+		munmap(job->buffers, machine_buffer_bytes(job->o));
+	if (job->fd >= 0 && !job->o->share_file)
+		close(job->fd);
+	if (job->stat_fd >= 0)
+		close(job->stat_fd);
+}
