@@ -23,10 +23,10 @@ help:
 	@echo '  make measure    boot kernels and count instructions per I/O'
 	@echo '                    KERNELS="debian:6.1 debian:7.2-arm64"  which'
 	@echo '                    ARGS="--bs 64k --json out.json"  options of iopath measure'
-	@echo '  make check      run the tests that are quick'
+	@echo '  make check      run the tests that are quick, as CI does; make check-all'
 	@echo '                    T=biogen_io KERNEL=debian:6.12  one of them, on one kernel'
-	@echo '  make check-debug check-faults'
-	@echo '                  all selftests on all kernels; faults, races and fuzzing: RUNS=, SEED='
+	@echo '  make check-faults'
+	@echo '                  what fails on demand, races and fuzzing: RUNS=, SEED='
 	@echo '  make modules    build blknull.ko and biogen.ko: KDIR=/path/to/a/kernel/build/tree'
 	@echo '  make load       build them for the running kernel and load them; make unload'
 	@echo '  make userspace  build the programs: build/bin/iopath, build/bin/ioloop'
@@ -35,6 +35,7 @@ help:
 	@echo '  make deb        build Debian packages of all that: build/deb'
 	@echo '                    DEB_HOST_ARCH=arm64  those of arm64'
 	@echo '  make htmldocs   build the documentation: build/html'
+	@echo '  make results    make the figures that are shown here anew; pages and charts: build/results'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
@@ -48,7 +49,8 @@ modules:
 
 # Programs. The guest's have no C library to lean on, so they are static. Those for guests of arm64
 # and riscv64 are built on x86-64, which guests run on, if there is a compiler.
-OTHERS = $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),aarch64 riscv64)
+OTHERS := aarch64 riscv64
+BUILDS_OTHERS = $(filter x86_64%,$(shell $(CC) -dumpmachine))
 
 .PHONY: userspace
 userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
@@ -59,7 +61,7 @@ guest-programs: setup-userspace
 	@$(MAKE) -s -C userspace/guest O='$(BUILD)/guest'
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
 	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
-	@for arch in $(OTHERS); do \
+	@for arch in $(if $(BUILDS_OTHERS),$(OTHERS)); do \
 		command -v $$arch-linux-gnu-gcc >/dev/null || continue; \
 		$(MAKE) -s -C userspace/guest O="$(BUILD)/guest/$$arch" CC=$$arch-linux-gnu-gcc && \
 		$(MAKE) -s -C userspace/ioloop O="$(BUILD)/guest/$$arch" STATIC=1 VERSION='$(VERSION)' \
@@ -83,13 +85,13 @@ $(VENV)/.complete: userspace/iopath/pyproject.toml | setup-measure
 setup-userspace setup-measure setup-arm64 setup-riscv64 setup-check setup-deb: setup-%:
 	@userspace/setup.sh $*
 
-.PHONY: check check-debug check-faults
+.PHONY: check check-all check-faults
 check: setup-check userspace
 	@selftests/check.sh
 
-# Every selftest, on every kernel.
-check-debug: setup-check userspace
-	@KERNEL='debug debug-7.2 kcsan 7.2 6.1 6.12 5.10 7.3 6.12-arm64 6.12-arm64-64k' T=selftests selftests/check.sh
+# Every test, on every kernel: T=selftests for all selftests.
+check-all: setup-check userspace
+	@ALL=1 selftests/check.sh
 
 # What fails on demand, races and fuzzing; RUNS= and SEED= for longer and other fuzzing.
 check-faults: setup-check userspace
@@ -125,7 +127,7 @@ install: guest-programs install-programs
 			"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program" || exit; \
 	done
 	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/lib/systemd/user' userspace/systemd/*
-	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/iopath' userspace/iopath/iopath/minimal*.config
+	install -D -m 644 -t '$(DESTDIR)$(PREFIX)/share/iopath' userspace/iopath/iopath/kernels/minimal*.config
 	rm -rf '$(LIBRARY)'
 	install -D -m 755 -t '$(LIBRARY)' userspace/iopath/launch
 	tar -C userspace/iopath -c --exclude=__pycache__ iopath | tar -C '$(LIBRARY)' -x --no-same-owner
@@ -134,7 +136,7 @@ install: guest-programs install-programs
 	done
 	install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/init $(BUILD)/guest/ioloop
 	install -m 644 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/pathcount.so
-	for arch in aarch64 riscv64; do \
+	for arch in $(OTHERS); do \
 		! test -d $(BUILD)/guest/$$arch || \
 			install -D -m 755 -t "$(LIBRARY)/iopath/source/build/guest/$$arch" \
 				$(BUILD)/guest/$$arch/init $(BUILD)/guest/$$arch/ioloop || exit; \
@@ -161,6 +163,10 @@ deb: setup-deb
 htmldocs: $(VENV)/.complete
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable 'userspace/iopath[docs]'
 	$(VENV)/bin/sphinx-build -q -E -W --keep-going -b html Documentation $(BUILD)/html
+
+.PHONY: results
+results: setup-measure userspace
+	@Documentation/results/update.sh
 
 .PHONY: clean
 clean:

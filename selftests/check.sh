@@ -8,8 +8,9 @@
 #	T=TEST		TEST is not a part: the selftests whose names contain it
 #	KERNEL="6.1"	only with the kernels of these series; of the selftests also debug,
 #			debug-7.2 and kcsan
+#	ALL=1		everything, on all kernels
 #
-# With neither, tests that are marked as long are left out.
+# With none of KERNEL=, ALL= and T=, tests that are marked as long are left out.
 # A part is a name and a command. The command prints TAP, or what pytest
 # prints; it fails if its exit status says so, and if it ran no test at all.
 set -u
@@ -23,7 +24,11 @@ pick=()
 want=${want%%/*}
 
 short=' and not long'
-[[ -z ${T-}${KERNEL-} ]] || short=
+[[ -z ${T-}${KERNEL-}${ALL-} ]] || short=
+
+KERNELS='debug 7.3 5.10 6.12-arm64'
+[[ -z $short ]] && KERNELS+=' 6.1 6.12 7.2'
+[[ -z ${ALL-} ]] || KERNELS+=' debug-7.2 kcsan 6.12-arm64-64k'
 
 names=()
 declare -A commands
@@ -44,44 +49,51 @@ pathcount_on() {
 # Those of each kernel are a part, but for a choice that not every kernel may have.
 selftests() {
 	local kernel
-	local command=("${pytest[@]}" userspace/iopath/tests/test_selftests.py)
+	local command=("${pytest[@]}" userspace/iopath/tests/guests/test_selftests.py)
 
 	if [[ ${#pick[@]} -gt 0 ]]; then
 		part selftests "${command[@]}" -m guest "${pick[@]}"
 		return
 	fi
-	for kernel in ${KERNEL:-debug 7.2 6.1 6.12 5.10 7.3 6.12-arm64}; do
+	for kernel in ${KERNEL:-$KERNELS}; do
 		part "selftests-${kernel#debian:}" env KERNEL="$kernel" "${command[@]}" -m "guest$short"
 	done
 	[[ -n $short ]] ||
-		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/test_mutants.py
+		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/guests/test_mutants.py
 }
 
-# The longest first: two run at a time.
+# Kernels are got and built beside what needs none; then the longest first.
 parts() {
+	local tests=userspace/iopath/tests/guests
+
+	[[ -n ${T-}${KERNEL-} ]] ||
+		part prepare "$venv/python" selftests/prepare.py debian:{6.1,7.2,7.3,5.10,6.12,6.12-arm64}
+	part iopath "${pytest[@]}" -m "not guest$short" userspace/iopath/tests "${pick[@]}"
+	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
+	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
+	part ioloop userspace/ioloop/tests/run.sh
+	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs}.py "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	selftests
-	part guest "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{guest,states,host,rungs,jobs,sharing}.py "${pick[@]}"
-	part arm64 "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_arm64.py "${pick[@]}"
-	part stacked "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_stacked.py "${pick[@]}"
-	part planted "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{planted,git,cluster,track}.py "${pick[@]}"
+	part sharing "${pytest[@]}" -m "guest$short" $tests/test_sharing.py "${pick[@]}"
+	part cluster "${pytest[@]}" -m "guest$short" $tests/test_cluster.py "${pick[@]}"
+	part loops "${pytest[@]}" -m "guest$short" $tests/test_{ioloop,ancestors,referee,emulators,features,layers}.py "${pick[@]}"
+	part arm64 "${pytest[@]}" -m "guest$short" $tests/test_arm64.py "${pick[@]}"
+	part stacked "${pytest[@]}" -m "guest$short" $tests/test_stacked.py "${pick[@]}"
+	part blknull "${pytest[@]}" -m "guest$short" $tests/test_blknull.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
-	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
-	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
-	part ioloop userspace/ioloop/tests/run.sh
-	part loops "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_{ioloop,ancestors,referee,features,layers}.py "${pick[@]}"
-	part blknull "${pytest[@]}" -m "guest$short" userspace/iopath/tests/test_blknull.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
-	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests "${pick[@]}"
+	[[ -z ${ALL-} && $want != riscv64 ]] || part riscv64 "${pytest[@]}" $tests/test_riscv64.py "${pick[@]}"
 }
 
 # The unit tests but for the mutants, the style, and one look at each piece in a guest.
 quick() {
-	part iopath "${pytest[@]}" -m 'not guest' userspace/iopath/tests \
+	part iopath "${pytest[@]}" -m 'not guest and not long' userspace/iopath/tests \
 		--ignore userspace/iopath/tests/test_python_mutants.py
 	part selftests env KERNEL=7.2 "${pytest[@]}" -m guest -k 'blknull_disk or biogen_file' \
-		userspace/iopath/tests/test_selftests.py
-	part guest "${pytest[@]}" -m guest -k figures_are_plausible userspace/iopath/tests/test_guest.py
+		userspace/iopath/tests/guests/test_selftests.py
+	part guest "${pytest[@]}" -m guest -k 'test_figures_are_plausible and two' userspace/iopath/tests/guests/test_guest.py
 	part style "${pytest[@]}" selftests/test_style.py
 	part docs "${pytest[@]}" selftests/test_docs.py
 }
@@ -92,9 +104,8 @@ if [[ $want == quick ]]; then
 else
 	parts
 fi
-# What takes long, or is a large download, is run by name only.
+# What makes systems of its own is run by name only.
 [[ $want != package ]] || part package "${pytest[@]}" selftests/test_package.py "${pick[@]}"
-[[ $want != riscv64 ]] || part riscv64 "${pytest[@]}" userspace/iopath/tests/test_riscv64.py "${pick[@]}"
 [[ $want != container ]] || part container "${pytest[@]}" selftests/test_container.py "${pick[@]}"
 
 if [[ ${#names[@]} -eq 0 ]]; then
@@ -113,11 +124,11 @@ trap 'rm -rf "$logs"' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 
 run_part() {
-	local start=$SECONDS status
+	local TIMEFORMAT='%0R %0U %0S' status
 
-	eval "${commands[$1]}" >"$logs/$1" 2>&1 </dev/null
+	{ time eval "${commands[$1]}" >"$logs/$1" 2>&1 </dev/null; } 2>"$logs/$1.time"
 	status=$?
-	echo "$status $((SECONDS - start))" >"$logs/$1.status"
+	echo "$status $(tail -n 1 "$logs/$1.time")" >"$logs/$1.status"
 }
 
 # How many tests of a part's log passed, failed and were skipped.
@@ -138,9 +149,9 @@ count() {
 
 passed=0 failed=0 skipped=0
 report() {
-	local name=$1 status=1 took=0 p f s coverage
+	local name=$1 status=1 took=0 user=0 system=0 p f s coverage
 
-	read -r status took <"$logs/$name.status"
+	read -r status took user system <"$logs/$name.status"
 	read -r p f s < <(count "$logs/$name")
 	# A part that fails without a failed test, or runs no test, counts as one failure.
 	if [[ $f -eq 0 && ($status -ne 0 || $p -eq 0) ]]; then
@@ -150,20 +161,37 @@ report() {
 	echo "== $name: $p passed, $f failed, $s skipped, in $took s"
 	[[ $f -eq 0 && $s -eq 0 ]] || cat "$logs/$name"
 	coverage=build/coverage/${name#selftests-}.txt
-	[[ ! -f $coverage ]] || echo "   $coverage: $(tail -n 1 "$coverage" | xargs)"
+	[[ $name != selftests-* || ! -f $coverage ]] || echo "   $coverage: $(tail -n 1 "$coverage" | xargs)"
+	echo "$took $((user + system)) $p $f $name" >>"$logs/table"
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
+# Two parts run at a time; each is reported when it ends.
+declare -A running=()
+wait_part() {
+	local ended
+
+	wait -n -p ended
+	report "${running[$ended]}"
+	unset "running[$ended]"
+}
+
 for name in "${names[@]}"; do
-	while [[ $(jobs -rp | wc -l) -ge 2 ]]; do
-		wait -n
-	done
+	[[ ${#running[@]} -lt 2 ]] || wait_part
 	run_part "$name" &
+	running[$!]=$name
 done
-wait
-for name in "${names[@]}"; do
-	report "$name"
+while [[ ${#running[@]} -gt 0 ]]; do
+	wait_part
 done
 
+# Where the minutes went: those that passed, and those of CPUs.
+sort -rn "$logs/table" | awk '
+BEGIN { printf "%8s %8s %8s %8s  %s\n", "minutes", "of CPU", "passed", "failed", "part" }
+{
+	printf "%8.1f %8.1f %8d %8d  %s\n", $1 / 60, $2 / 60, $3, $4, $5
+	cpu += $2
+}
+END { printf "%8.1f %8.1f %17s  %s\n", '"$SECONDS"' / 60, cpu / 60, "", "all of them" }'
 echo "$passed passed, $failed failed$([[ $skipped -eq 0 ]] || echo ", $skipped skipped")"
 [[ $failed -eq 0 && $skipped -eq 0 ]]

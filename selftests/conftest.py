@@ -2,16 +2,18 @@
 """What the checks of the whole project share."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from iopath.cache import Cache, cache_root
-from iopath.measure import Session
-from iopath.progress import Reporter
-from iopath.sources import source_root
+from iopath.base.cache import Cache, cache_root
+from iopath.base.progress import Reporter
+from iopath.base.sources import source_root
+from iopath.measure.session import Session
 
-sys.path.append(str(source_root() / "userspace/iopath/tests"))  # cases.py, linux_source.py
+HERE = Path(__file__).parent
+sys.path += map(str, (HERE, source_root() / "userspace/iopath/tests"))  # what tests share
 
 
 @pytest.fixture(scope="session")

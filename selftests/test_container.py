@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from iopath.process import need
-from iopath.sources import source_root
+from iopath.base.process import need
+from iopath.base.sources import source_root
 
 ROOT = source_root()
 EXAMPLES = ROOT / "Documentation/examples"

@@ -6,7 +6,6 @@ targets by make, parameters by the modules' sources. The commands of host.rst ar
 (test_package.py), the tutorial's comparison is test_planted.py's.
 """
 
-import argparse
 import re
 import shlex
 import subprocess
@@ -15,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from iopath import options
-from iopath.programs import guest_program
-from iopath.sources import source_root
+from iopath.base.programs import guest_program
+from iopath.base.sources import source_root
+from iopath.cli import parser
 
 ROOT = source_root()
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]
@@ -28,7 +27,7 @@ KNOWN = {
     "cp": "test_planted.py", "dd": "",
     "dkms": "test_package.py", "echo": "test_selftests.py, in configfs",
     "git": "test_planted.py", "kubectl": "", "loginctl": "",
-    "mkdir": "test_selftests.py, in configfs", "modinfo": "kernelinfo.py", "mokutil": "", "mv": "",
+    "mkdir": "test_selftests.py, in configfs", "modinfo": "description.py", "mokutil": "", "mv": "",
     "perf": "test_package.py", "pipx": "test_install.py, by pip",
     "podman": "test_container.py, by buildah", "qemu-system-x86_64": "test_pathcount.py",
     "rmdir": "test_selftests.py",
@@ -77,7 +76,7 @@ def check_command(line: str) -> None:
     name = Path(words[0]).name
     if name == "iopath":
         try:
-            options.parser().parse_args(words[1:])
+            parser.parser().parse_args(words[1:])
         except SystemExit as error:
             assert not error.code, line
     elif name == "ioloop":
@@ -184,6 +183,26 @@ def test_the_picture_shows_what_the_results_say() -> None:
         assert any(shown[at : at + 5] == figures for at in range(len(shown))), rung
 
 
+def dead_links(path: Path) -> list[str]:
+    """The links of a Markdown text to files that the repository does not have."""
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text())
+    return [link for link in links if "://" not in link and not (path.parent / link).exists()]
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted(RESULTS.glob("*.md"))], ids=lambda path: path.name
+)
+def test_links(path: Path) -> None:
+    """Those of the other texts are Sphinx's to check."""
+    assert dead_links(path) == []
+
+
+def test_planted_dead_link(tmp_path: Path) -> None:
+    text = tmp_path / "text.md"
+    text.write_text("[one](text.md#part) [two](https://a.b/c) [three](pictures/x.svg)\n")
+    assert dead_links(text) == ["pictures/x.svg"]
+
+
 def test_sphinx() -> None:
     done = subprocess.run(
         ["make", "-s", "htmldocs"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -208,14 +227,9 @@ def test_uapi_reference_is_whole() -> None:
 def test_manual_pages_name_every_option() -> None:
     """iopath(1) has each option of each command, and completion finds them by --help."""
     page = (ROOT / "Documentation/man/iopath.1").read_text()
-    subparsers = next(
-        action
-        for action in options.parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    for name, parser in subparsers.choices.items():
+    top = parser.parser()
+    for name in parser.commands():
         assert re.search(rf"\.(?:It )?Cm {name}\b|Cm {name} ", page), name
-        for action in parser._actions:
-            for option in action.option_strings:
-                if option.startswith("--") and option not in ("--help", "--quiet"):
-                    assert f"Fl {option[1:]}" in page, f"{name} {option}"
+        for option in top.command(name).options:
+            if option.startswith("--") and option not in ("--help", "--quiet"):
+                assert f"Fl {option[1:]}" in page, f"{name} {option}"

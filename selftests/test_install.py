@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from cases import cases
 
-from iopath import __version__, options
-from iopath.build import headers_root
-from iopath.kernels import DebianKernel
-from iopath.measure import Session
-from iopath.process import need
-from iopath.sources import module_sources, source_root
+from iopath import __version__
+from iopath.base.process import need
+from iopath.base.sources import module_sources, source_root
+from iopath.cli import parser
+from iopath.kernels.sources.debian import DebianKernel, headers_root
+from iopath.measure.session import Session
 
 ROOT = source_root()
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3").replace("debian:", "").split()
@@ -66,7 +66,8 @@ def test_installed_programs(installed: Path, tmp_path: Path) -> None:
     said = run(sys.executable, launch, "--version", cwd=tmp_path, env=OUTSIDE)
     assert said == f"iopath {__version__}\n"
     said = run(
-        sys.executable, "-c", "from iopath.programs import *; print(guest_program('pathcount.so'))",
+        sys.executable, "-c",
+        "from iopath.base.programs import *; print(guest_program('pathcount.so'))",
         cwd=tmp_path, env=OUTSIDE | {"PYTHONPATH": str(launch.parent)},
     )  # fmt: skip
     assert Path(said.strip()).is_relative_to(installed)
@@ -82,7 +83,7 @@ def test_installed_pages(installed: Path) -> None:
 def test_installed_configuration(installed: Path) -> None:
     """The tutorial's kernel is built with a file that is installed where the tutorial says."""
     name = "/usr/share/iopath/minimal.config"
-    wanted = (ROOT / "userspace/iopath/iopath/minimal.config").read_bytes()
+    wanted = (ROOT / "userspace/iopath/iopath/kernels/minimal.config").read_bytes()
     assert (installed / name.removeprefix("/")).read_bytes() == wanted
     assert f"config={name}\n" in (ROOT / "Documentation/tutorial.rst").read_text()
 
@@ -93,7 +94,7 @@ def test_installed_units(installed: Path, tmp_path: Path) -> None:
     text = (units / "iopath-track@.service").read_text()
     words = shlex.split(re.search(r"^ExecStart=(.*)$", text, re.MULTILINE)[1])
     assert words[0] == "iopath"
-    args = options.parser().parse_args(words[1:])
+    args = parser.parser().parse_args(words[1:])
     assert (args.command, args.quiet) == ("track", True)
     (tmp_path / "iopath-track@x.service").write_text(text.replace("=iopath ", "=/bin/true "))
     shutil.copy(units / "iopath-track@.timer", tmp_path)
@@ -159,7 +160,7 @@ def test_wheel_has_the_sources(tmp_path: Path) -> None:
         ROOT / "userspace/iopath")  # fmt: skip
     said = run(
         python, "-c",
-        "from iopath.programs import *; print(source_root(), guest_program('ioloop'))",
+        "from iopath.base.programs import *; print(source_root(), guest_program('ioloop'))",
         cwd=tmp_path, env=OUTSIDE | {"IOPATH_CACHE": str(tmp_path / "cache")},
     )  # fmt: skip
     source, program = map(Path, said.split())

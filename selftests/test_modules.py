@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from cases import cases
 
-from iopath.build import build, headers_root
-from iopath.kernels import DebianKernel
-from iopath.measure import Session
-from iopath.process import need
-from iopath.sources import module_sources, source_root
+from iopath.base.process import need
+from iopath.base.sources import module_sources, source_root
+from iopath.kernels.sources.debian import DebianKernel, headers_root
+from iopath.measure.session import Session
 
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3").replace("debian:", "").split()
 MODULES = {path.parent.name for path in (source_root() / "kernel").glob("*/Kbuild")}
@@ -32,7 +31,7 @@ def quiet(what: str, part: float) -> None:
 @pytest.mark.parametrize("series", KERNELS)
 def test_build(session: Session, series: str) -> None:
     """W=1, and not a warning."""
-    built = build(session.find(f"debian:{series}"), session.cache, session.apt, quiet)
+    built = session.find(f"debian:{series}").prepare(session.cache, session.apt, quiet)
     assert built.warnings == []
     assert built.modules.keys() == MODULES
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from test_docs import commands
 
-from iopath import process
-from iopath.apt import find_mirrors
-from iopath.arch import AARCH64, X86_64, Arch, this_machine
-from iopath.cache import digest_file
-from iopath.measure import Session
-from iopath.process import need
-from iopath.sources import source_root
+from iopath.base import process
+from iopath.base.arch import AARCH64, X86_64, Arch, this_machine
+from iopath.base.cache import digest_file
+from iopath.base.process import need
+from iopath.base.sources import source_root
+from iopath.kernels.apt import find_mirrors
+from iopath.measure.session import Session
 
 ROOT = source_root()
 SYSTEMS = {

@@ -5,11 +5,10 @@ import sys
 
 from rich.console import Console
 
-from iopath.build import build
-from iopath.cache import Cache, cache_root
-from iopath.measure import Session
-from iopath.progress import Reporter
+from iopath.base.cache import Cache, cache_root
+from iopath.base.progress import Reporter
+from iopath.measure.session import Session
 
 session = Session(Cache(cache_root()), Reporter(Console(stderr=True)))
 kernel = session.find(sys.argv[1])
-print(build(kernel, session.cache, session.apt, lambda what, part: None).vmlinuz)
+print(kernel.prepare(session.cache, session.apt, lambda what, part: None).vmlinuz)

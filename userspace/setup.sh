@@ -12,8 +12,8 @@ measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 arm64="$measure qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 riscv64="$arm64 qemu-system-misc gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 check="$arm64 bc bison busybox-static chromium cpio e2fsprogs fio flex git groff-base
-	libc6-dbg libelf-dev mandoc mount perl rsync shellcheck sparse strace systemd
-	valgrind"
+	libarchive-tools libc6-dbg libelf-dev mandoc mount perl rpm rsync shellcheck sparse
+	strace systemd valgrind"
 deb="$build debhelper dh-dkms dpkg-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3"
 
 case ${1-} in

@@ -20,19 +20,19 @@ from typing import Any
 
 from rich.console import Console
 
-from iopath import guest
-from iopath.build import Built, build
-from iopath.cache import Cache, cache_root
-from iopath.errors import IopathError
-from iopath.guest import QUIET, Image, Start
-from iopath.machine import Machine, Qemu
-from iopath.measure import Session
-from iopath.modules import uncompressed, with_dependencies
-from iopath.plan import Settings
-from iopath.programs import guest_program
-from iopath.progress import Reporter
-from iopath.rungs import select
-from iopath.states import States
+from iopath.base.cache import Cache, cache_root
+from iopath.base.errors import IopathError
+from iopath.base.programs import guest_program
+from iopath.base.progress import Reporter
+from iopath.guest import guest
+from iopath.guest.image import QUIET, Image, Start
+from iopath.guest.machine import Machine, Qemu
+from iopath.guest.states import States
+from iopath.kernels.built import Built
+from iopath.kernels.modules import uncompressed, with_dependencies
+from iopath.measure.session import Session
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Settings
 
 KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
 
@@ -213,7 +213,7 @@ def image(built: Built, plan: Sequence[str]) -> Image:
 
 def carry_out(session: Session, name: str, *, all_of_them: bool) -> Outcome:
     """Boot the kernel *name* and carry out its runs."""
-    built = build(session.find(name), session.cache, session.apt, lambda what, part: None)
+    built = session.find(name).prepare(session.cache, session.apt, lambda what, part: None)
     plan = commands(all_of_them=all_of_them)
     log = session.cache.root / "logs" / f"ancestors-{built.release}.log"
     machine = Machine(memory=2048, time_limit=3600)

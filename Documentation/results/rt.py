@@ -17,10 +17,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from iopath.cache import Cache, cache_root
-from iopath.errors import IopathError
-from iopath.measure import Session
-from iopath.progress import Reporter
+from iopath.base.cache import Cache, cache_root
+from iopath.base.errors import IopathError
+from iopath.base.progress import Reporter
+from iopath.measure.session import Session
 
 SUITE = "bookworm"
 DATE = "2026-01-01T00:00:00Z"

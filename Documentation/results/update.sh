@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: GPL-2.0
 # Make the results that are shown here and in the README anew:
 #
-#	Documentation/results/update.sh
+#	make results
 #
-# It takes some minutes where kernels and builds are cached.
+# What is large, the page of five kernels and the charts that the README does not show, is in
+# build/results, to be published with a release. It takes some minutes where kernels and builds are
+# cached.
 set -eu
 cd "$(dirname "$0")/../.."
 make -s userspace
 iopath=build/bin/iopath
+large=build/results
+mkdir -p $large
 
 $iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
-	--html Documentation/results/five-kernels.html \
+	--html $large/five-kernels.html \
 	--markdown Documentation/results/five-kernels.md \
 	--svg Documentation/results/ladder.svg \
-	--history Documentation/results/history.svg >/dev/null
+	--history $large/history.svg >/dev/null
 
 $iopath features debian:6.1 debian:6.12 debian:7.2 --boots 1 \
 	--markdown Documentation/results/features.md \
-	--svg Documentation/results/features.svg >/dev/null
+	--svg $large/features.svg >/dev/null
 
 build/venv/bin/python Documentation/results/ancestors.py
 

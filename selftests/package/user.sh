@@ -72,10 +72,11 @@ check "DKMS built the modules" says "installed" dkms status
 cp /usr/share/doc/iopath-dkms/examples/iopath.conf /etc/modprobe.d
 check "modprobe loads both" modprobe biogen
 check "udev is done" udevadm settle
-for node in /dev/blknull0 /dev/blknull1 /dev/biogen0; do
+for node in /dev/blknull0 /dev/blknull1; do
 	check "$node is root's and the disk group's" \
 		says "root disk 660" stat -c "%U %G %a" $node
 done
+check "/dev/biogen0 is root's alone" says "root root 600" stat -c "%U %G %a" /dev/biogen0
 check "a loop on blknull" says "us/I/O" \
 	ioloop --filename=/dev/blknull0 --ioengine=libaio --direct=1 --rw=write \
 	--time_based --runtime=200ms

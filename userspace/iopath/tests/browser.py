@@ -2,10 +2,12 @@
 """Chromium without a window, driven by its DevTools protocol through two pipes."""
 
 import base64
+import contextlib
 import fcntl
 import itertools
 import json
 import os
+import re
 import select
 import subprocess
 import time
@@ -13,9 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from iopath.process import need
+from iopath.base.process import need
 
-_TIMEOUT = 60  # seconds
+_TIMEOUT = 600  # seconds, a guard against hanging
+
+
+class Navigated(Exception):
+    """The page was left while an expression was evaluated in it."""
 
 
 def _pipe() -> tuple[int, int]:
@@ -81,6 +87,10 @@ class Browser:
         while True:
             answer = self._read()
             if answer.get("id") == number:
+                if re.search(
+                    r"navigated|context|Promise was collected", str(answer.get("error", ""))
+                ):
+                    raise Navigated(answer["error"])
                 assert "error" not in answer, answer["error"]
                 return answer["result"]
             self._event(answer)
@@ -137,11 +147,16 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true, be it in the next page."""
         until = time.monotonic() + _TIMEOUT
-        while not self.run(condition):
+        while not self._is(condition):
             assert time.monotonic() < until, f"it did not come true that {condition}"
             time.sleep(0.01)
+
+    def _is(self, condition: str) -> bool:
+        with contextlib.suppress(Navigated):
+            return bool(self.run(condition))
+        return False
 
     def press(self, key: str) -> None:
         """Press a key. A letter is typed."""
@@ -156,8 +171,10 @@ class Browser:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until events of an input are handled, and what they changed is laid out."""
-        self.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
+        """Wait until events of an input are handled, and what they changed is laid out, or the page
+        was left."""
+        with contextlib.suppress(Navigated):
+            self.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
 
     def screenshot(self, path: Path) -> None:
         """A picture of the whole page."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from guest_files import package
 
-from iopath import process
-from iopath.errors import IopathError
-from iopath.measure import Session
-from iopath.packages import SUITE
+from iopath.base import process
+from iopath.base.errors import IopathError
+from iopath.measure.packages import SUITE
+from iopath.measure.session import Session
 
 
 def program(session: Session) -> tuple[str, dict[str, bytes]]:

@@ -3,11 +3,10 @@
 
 from collections.abc import Sequence
 
-from iopath import packages
-from iopath.build import build
-from iopath.kernels import DebianKernel
-from iopath.measure import Session
-from iopath.modules import exists, uncompressed, with_dependencies
+from iopath.kernels.modules import exists, uncompressed, with_dependencies
+from iopath.kernels.sources.debian import DebianKernel
+from iopath.measure import packages
+from iopath.measure.session import Session
 
 
 def package(session: Session, name: str, *programs: str) -> tuple[str, dict[str, bytes]]:
@@ -19,7 +18,7 @@ def package(session: Session, name: str, *programs: str) -> tuple[str, dict[str,
 def modules(session: Session, kernel: DebianKernel, names: Sequence[str]) -> dict[str, bytes]:
     """The kernel's modules *names* and what they depend on, in the order in which they are loaded.
     What the kernel has built in, or does not have, is left out."""
-    built = build(kernel, session.cache, session.apt, lambda what, part: None)
+    built = kernel.prepare(session.cache, session.apt, lambda what, part: None)
     return {
         path.name.split(".")[0]: uncompressed(path)
         for name in names

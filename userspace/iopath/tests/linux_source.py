@@ -6,17 +6,17 @@ from pathlib import Path
 
 from debian.debian_support import Version
 
-from iopath import process
-from iopath.apt import UNRELEASED
-from iopath.arch import X86_64, Arch
-from iopath.build import make_words
-from iopath.cache import digest_file
-from iopath.errors import IopathError
-from iopath.kernelbuild import MINIMAL_CONFIG, minimal_configs
-from iopath.kernels import Tree
-from iopath.measure import Session
-from iopath.programs import cross_compiler
-from iopath.sources import copy_sources, source_digest, source_root
+from iopath.base import process
+from iopath.base.arch import X86_64, Arch
+from iopath.base.cache import digest_file
+from iopath.base.errors import IopathError
+from iopath.base.programs import cross_compiler
+from iopath.base.sources import copy_sources, source_digest, source_root
+from iopath.kernels.apt import UNRELEASED
+from iopath.kernels.kbuild import make_words
+from iopath.kernels.recipe import MINIMAL_CONFIG, minimal_configs
+from iopath.kernels.sources.tree import Tree
+from iopath.measure.session import Session
 
 FRAGMENTS = source_root() / "selftests/config"
 MINIMAL = MINIMAL_CONFIG.name

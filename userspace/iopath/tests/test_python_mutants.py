@@ -2,202 +2,233 @@
 """What a comparison promises is tested: each promise, broken in a copy of the package, makes a unit
 test fail."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import forked
 import pytest
 from mutant import Mutant
 
 import iopath
-from iopath.sources import source_root
+from iopath.base.sources import source_root
 
 TESTS = Path(__file__).parent
+PACKAGE = Path(iopath.__file__).parent
 
 
 MUTANTS = [
     Mutant(
-        "boots that differ are noise", "noise.py",
-        "noise = _limit(count - 2, LADDER_ERROR / len(rows)) * _standard_error(before, after)",
-        "noise = 0.0",
-        "test_noise.py::test_false_verdicts",
+        "boots that differ are noise", "compare/noise.py",
+        "noise = limit * _standard_error(before, after)", "noise = 0.0",
+        "compare/test_noise.py::test_false_verdicts",
     ),
     Mutant(
-        "the largest spread of a ladder is noise", "noise.py",
-        "noise = max(noise, largest)", "pass",
-        "test_noise.py::test_false_verdicts",
+        "boots that overlap are no difference", "compare/noise.py",
+        "if apart and abs(difference)", "if abs(difference)",
+        "compare/test_noise.py::test_boots_that_overlap_are_no_difference",
     ),
     Mutant(
-        "differences below the resolution are nothing", "noise.py",
-        '"instructions_per_io": 0.05', '"instructions_per_io": 0.0',
-        "test_noise.py::test_the_resolution_is_a_twentieth_of_an_instruction",
+        "a difference takes enough boots", "compare/noise.py",
+        "if len(before) + len(after) < 2 * family.needed:\n", "if False:\n",
+        "compare/test_noise.py::test_more_rows_take_more_boots",
     ),
     Mutant(
-        "differences above the resolution are found", "noise.py",
-        '"instructions_per_io": 0.05', '"instructions_per_io": 5.0',
-        "test_noise.py::test_one_instruction_is_found",
+        "a cost of some boots is not the same", "compare/noise.py",
+        "> max(2 * resolution, HIDDEN * size)", "> math.inf",
+        "compare/test_noise.py::test_missed_verdicts",
     ),
     Mutant(
-        "few boots are no verdict", "noise.py",
-        "FEWEST = 4", "FEWEST = 2",
-        "test_noise.py::test_too_few_boots_are_no_verdict",
+        "differences below the resolution are nothing", "compare/noise.py",
+        "max(noise, resolution)", "noise",
+        "compare/test_noise.py::test_the_resolution_is_a_twentieth_of_an_instruction",
     ),
     Mutant(
-        "a mean that is off the median is said", "noise.py",
+        "few boots are no verdict", "compare/noise.py",
+        "FEWEST = 5", "FEWEST = 4",
+        "compare/test_noise.py::test_few_boots_that_agree_are_the_same",
+    ),
+    Mutant(
+        "a mean that is off the median is said", "results/findings.py",
         "_RARE = 2.0", "_RARE = 2000.0",
-        "test_noise.py::test_a_mean_off_the_median_is_a_finding",
+        "compare/test_noise.py::test_a_mean_off_the_median_is_a_finding",
     ),
     Mutant(
-        "a function is known by its older name", "layers.py",
+        "a function is known by its older name", "results/layers.py",
         "if len(old) == len(new) == 1 and old != new:", "if False:",
-        "test_compare.py::test_an_alias_joins_a_function_with_its_older_name",
+        "compare/test_compare.py::test_an_alias_joins_a_function_with_its_older_name",
     ),
     Mutant(
-        "two functions of one kernel are not one", "layers.py",
+        "two functions of one kernel are not one", "results/layers.py",
         "if len(old) == len(new) == 1 and old != new:", "if old and new:",
-        "test_compare.py::test_functions_side_by_side_are_not_joined",
+        "compare/test_compare.py::test_functions_side_by_side_are_not_joined",
     ),
     Mutant(
-        "a function has its layer", "layers.py",
+        "a function has its layer", "results/layers.py",
         'for name, pattern in self._patterns if pattern.match(text)), "other"',
         'for name, pattern in self._patterns if False), "other"',
-        "test_compare.py::test_layers",
+        "compare/test_compare.py::test_layers",
     ),
     Mutant(
-        "a name is guessed only if one function fits", "attribution.py",
+        "a name is guessed only if one function fits", "compare/attribution.py",
         "if len(gone) == len(new) == 1:", "if gone and new:",
-        "test_compare.py::test_what_may_be_another_function_is_not_offered",
+        "compare/test_compare.py::test_what_may_be_another_function_is_not_offered",
     ),
     Mutant(
-        "locked instructions are seen whatever the sum", "compare_exact.py",
-        '("instructions", "locked", "indirect", *COSTLY)', "()",
-        "test_compare.py::test_a_locked_instruction_instead_of_a_plain_one_is_seen",
+        "locked instructions are seen whatever the sum", "compare/exact.py",
+        '("instructions", "locked", "indirect", *COSTLY)', '("instructions",)',
+        "compare/test_compare.py::test_a_locked_instruction_instead_of_a_plain_one_is_seen",
     ),
     Mutant(
-        "the long run is compared on its own", "compare_exact.py",
-        "telling=judged.noise is not None", "telling=False",
-        "test_compare.py::test_what_comes_seldom_or_later_is_seen_and_fails_the_gate",
+        "the long run is compared on its own", "compare/exact.py",
+        "change.telling = change.noise is not None", "change.telling = False",
+        "compare/test_compare.py::test_what_comes_seldom_or_later_is_seen_and_fails_the_gate",
     ),
     Mutant(
-        "rungs that were run in different ways are told", "compare_exact.py",
+        "rungs that were run in different ways are told", "compare/exact.py",
         "if name in runs[1] and run != runs[1][name]:", "if False:",
-        "test_compare.py::test_incomparable",
+        "compare/test_compare.py::test_incomparable",
     ),
     Mutant(
-        "the first kernel is the base", "compare_exact.py",
+        "the first kernel is the base", "compare/exact.py",
         "base, *others = whole.names", "*others, base = whole.names",
-        "test_compare.py::test_kernels_that_are_measured_and_files_keep_their_order",
+        "compare/test_compare.py::test_kernels_that_are_measured_and_files_keep_their_order",
     ),
     Mutant(
-        "kernels keep the order they are named in", "compare.py",
+        "kernels keep the order they are named in", "compare/compare.py",
         "for name in names:\n", "for name in sorted(names):\n",
-        "test_compare.py::test_kernels_that_are_measured_and_files_keep_their_order",
+        "compare/test_compare.py::test_kernels_that_are_measured_and_files_keep_their_order",
     ),
     Mutant(
-        "a limit is a limit", "limits.py",
-        "if not change.grew or (", "if True or (",
-        "test_compare.py::test_limits",
+        "a limit is a limit", "compare/limits.py",
+        "elif part.grew and (", "elif False and (",
+        "compare/test_compare.py::test_limits",
     ),
     Mutant(
-        "a limit of one operation goes before one of both", "limits.py",
-        "key=lambda limit: bool(limit.op)", "key=lambda limit: not limit.op",
-        "test_compare.py::test_limits",
+        "a limit of one operation goes before one of both", "compare/limits.py",
+        "(bool(limit.metric), bool(limit.op))", "(bool(limit.metric), not limit.op)",
+        "compare/test_compare.py::test_limits",
     ),
     Mutant(
-        "a gate does not pass where a figure is missing", "limits.py",
-        "if kernel not in rung.figures:", "if False:",
-        "test_compare.py::test_a_gate_does_not_pass_on_missing_data",
+        "locked writes to shared lines are judged", "counts/sharing.py",
+        'metrics += ["locked writes"] if row["locked"] else []', "pass",
+        "compare/test_sharing_gate.py::test_what_grew_fails",
     ),
     Mutant(
-        "rounds with an interrupt do not count", "figures.py",
-        'part["interrupts"] == 0) for', 'part["interrupts"] != 7) for',
-        "test_result.py::test_median_of_calm_rounds",
+        "figures of other numbers of CPUs are not judged", "compare/sharing.py",
+        "if cpus != others:", "if False:",
+        "compare/test_sharing_gate.py::test_what_cannot_be_compared_is_not_judged",
     ),
     Mutant(
-        "the figure is that of a boot", "figures.py",
+        "a clock and a profile agree", "results/findings.py",
+        "if abs(clock - counted) <=", "if True or abs(clock - counted) <=",
+        "compare/test_compare.py::test_a_clock_and_a_profile_that_contradict_each_other_are_refused",
+    ),
+    Mutant(
+        "a metric that is missing cannot be judged", "compare/limits.py",
+        'unknown.append(f"{metric}: a result does', 'str(f"{metric}: a result does',
+        "compare/test_compare.py::test_what_a_file_does_not_count_cannot_be_judged",
+    ),
+    Mutant(
+        "a figure without a verdict cannot be judged", "compare/limits.py",
+        "if part.most is None or part.most > percent:", "if False:",
+        "compare/test_compare.py::test_a_gate_does_not_pass_what_is_undecided",
+    ),
+    Mutant(
+        "a gate does not pass where a figure is missing", "compare/limits.py",
+        "if one not in rung.figures", "if not rung.figures",
+        "compare/test_compare.py::test_a_gate_does_not_pass_on_missing_data",
+    ),
+    Mutant(
+        "rounds with an interrupt do not count", "measure/figures.py",
+        "part.quiet) for part in report.rounds", "True) for part in report.rounds",
+        "results/test_result.py::test_median_of_calm_rounds",
+    ),
+    Mutant(
+        "the profile is that of a boot", "measure/figures.py",
         "middle = statistics.median_low(figures)", "middle = statistics.median(figures)",
-        "test_result.py::test_the_figure_is_that_of_a_boot",
+        "results/test_result.py::test_the_figure_is_the_mean_of_the_boots",
     ),
     Mutant(
-        "a clock that does not count instructions is refused", "figures.py",
+        "a clock that does not count instructions is refused", "measure/figures.py",
         "if not measured or not 0 <=", "if False and not 0 <=",
-        "test_result.py::test_calibration_that_fails",
+        "results/test_result.py::test_calibration_that_fails",
     ),
     Mutant(
-        "timer ticks are subtracted", "longrun.py",
+        "a round that the clock contradicts is refused", "measure/figures.py",
+        "if len(steady) > 1 or", "if",
+        "results/test_result.py::test_a_round_that_the_plugin_counts_otherwise_is_refused",
+    ),
+    Mutant(
+        "timer ticks are subtracted", "counts/longrun.py",
         "ios - self._ticks(region))", "ios)",
-        "test_longrun.py::test_ticks_and_sleeps_of_an_idle_guest_are_subtracted",
+        "counts/test_longrun.py::test_ticks_and_sleeps_of_an_idle_guest_are_subtracted",
     ),
     Mutant(
-        "a read of the time stamp is a change even if the sum is the same", "compare_exact.py",
+        "a read of the time stamp is a change even if the sum is the same", "compare/exact.py",
         '"locked", "indirect", *COSTLY)', '"locked", "indirect")',
-        "test_compare.py::test_time_stamps_instead_of_other_instructions_are_seen",
+        "compare/test_compare.py::test_time_stamps_instead_of_other_instructions_are_seen",
     ),
     Mutant(
-        "code lines may move by their layout", "pathcount.py",
+        "code lines may move by their layout", "counts/pathcount.py",
         "return round(4 * math.sqrt(variance)", "return round(0 * math.sqrt(variance)",
-        "test_compare.py::test_the_noise_of_code_lines_is_what_their_layout_may_move",
+        "compare/test_compare.py::test_the_noise_of_code_lines_is_what_their_layout_may_move",
     ),
     Mutant(
-        "results of another QEMU are no step", "trackindex.py",
+        "results of another QEMU are no step", "track/index.py",
         "step.differing = compare.incomparable(whole, parts)", "step.differing = []",
-        "test_track.py::test_measured_differently",
+        "track/test_tracker.py::test_measured_differently",
     ),
     Mutant(
-        "one boot gives no step without a difference", "trackindex.py",
+        "one boot gives no step without a difference", "track/index.py",
         "abs(found.difference) <= least and not found.moved", "False",
-        "test_track.py::test_few_boots_are_marked",
+        "track/test_tracker.py::test_few_boots_are_marked",
     ),
 ]  # fmt: skip
 
 
-def run(tests: Iterable[str], folder: Path) -> subprocess.CompletedProcess[str]:
+Job = tuple[list[str], Path]
+
+
+def job(tests: Iterable[str], folder: Path) -> Job:
     """Run tests with the copy of the package in *folder* in place of the package."""
-    options = ["-x", "-p", "no:cacheprovider", "-c", TESTS.parent / "pyproject.toml"]
-    command = [sys.executable, "-m", "pytest", *options, *(TESTS / test for test in tests)]
-    env = os.environ | {"PYTHONPATH": str(folder), "IOPATH_SOURCE": str(source_root())}
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    options = ["-x", "-p", "no:cacheprovider", "-c", str(TESTS.parent / "pyproject.toml")]
+    return [*options, *(str(TESTS / test) for test in tests)], folder
 
 
 def copy(folder: Path) -> Path:
-    return Path(shutil.copytree(Path(iopath.__file__).parent, folder / "iopath"))
+    return Path(shutil.copytree(PACKAGE, folder / "iopath"))
 
 
-def run_mutant(mutant: Mutant, folder: Path) -> subprocess.CompletedProcess[str]:
+def broken(mutant: Mutant, folder: Path) -> Job:
     path = copy(folder) / mutant.file
     text = path.read_text()
     assert text.count(mutant.old) == 1, f"{mutant.file} does not have {mutant.old!r} once"
     path.write_text(text.replace(mutant.old, mutant.new))
-    return run([mutant.test], folder)
-
-
-Outcomes = dict[Mutant, Future[subprocess.CompletedProcess[str]]]
+    return job([mutant.test], folder)
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """What the tests of all mutants said. They run side by side."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return {
-            mutant: pool.submit(run_mutant, mutant, tmp_path_factory.mktemp("mutant"))
-            for mutant in MUTANTS
-        }
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[Mutant | None, forked.Done]:
+    """What the tests of all mutants said, and last those of a copy that is not broken."""
+    jobs = [broken(mutant, tmp_path_factory.mktemp("mutant")) for mutant in MUTANTS]
+    unbroken = tmp_path_factory.mktemp("unbroken")
+    copy(unbroken)
+    jobs.append(job({mutant.test for mutant in MUTANTS}, unbroken))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IOPATH_SOURCE", str(source_root()))
+        return dict(zip([*MUTANTS, None], forked.run(jobs), strict=True))
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.promise.replace(" ", "_"))
-def test_mutant(mutant: Mutant, outcomes: Outcomes) -> None:
-    done = outcomes[mutant].result()
-    noticed = done.returncode == 1 and re.search("^FAILED ", done.stdout, re.MULTILINE)
-    assert noticed, f"no test notices that it is broken: {mutant.promise}\n{done.stdout}"
+def test_mutant(mutant: Mutant, outcomes: dict[Mutant | None, forked.Done]) -> None:
+    done = outcomes[mutant]
+    noticed = done.status == 1 and re.search("^FAILED ", done.said, re.MULTILINE)
+    assert noticed, f"no test notices that it is broken: {mutant.promise}\n{done.said}"
 
 
-def test_unbroken(tmp_path: Path) -> None:
+def test_unbroken(outcomes: dict[Mutant | None, forked.Done]) -> None:
     """The same tests pass if nothing is broken."""
-    copy(tmp_path)
-    done = run({mutant.test for mutant in MUTANTS}, tmp_path)
-    assert done.returncode == 0, done.stdout
+    done = outcomes[None]
+    assert done.status == 0, done.said

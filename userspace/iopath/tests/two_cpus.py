@@ -10,8 +10,8 @@ starts. So it starts with one CPU, and START puts the other CPU online.
 
 from dataclasses import dataclass, replace
 
-from iopath.arch import X86_64, Arch
-from iopath.machine import Machine
+from iopath.base.arch import X86_64, Arch
+from iopath.guest.machine import Machine
 
 START = "write /sys/devices/system/cpu/cpu1/online 1"
 

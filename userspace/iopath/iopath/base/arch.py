@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Everything in the package that depends on an architecture, as a table.
+
+Outside of the package, the system calls and the cycle counter are in userspace/ioloop/arch, the
+marker in kernel/include/iopath/marker.h and the plugin's decoders in userspace/pathcount/arch, a
+file each.
+"""
+
+import platform
+from dataclasses import dataclass
+
+from iopath.base.errors import IopathError
+
+
+@dataclass(frozen=True)
+class Arch:
+    """An architecture, by the name that QEMU has for it."""
+
+    name: str
+
+    # The emulator.
+    qemu: str  # its program
+    qemu_package: str  # the Debian package that has it
+    firmware_package: str  # and the one that has its firmware
+    machine: str  # its machine type, with options
+    cpu: str  # its CPU model, unless --cpu says otherwise
+    cpu_options: str  # what every CPU model is given besides
+    firmware: tuple[str, ...]  # files that QEMU loads for our guests besides its program
+    resumes: bool  # whether a saved state has all that a guest needs
+    cmdline: str  # what the kernel's command line begins with
+    cmdline_several: str  # and what it has besides on a machine with several CPUs
+
+    # The kernel.
+    source: str  # its folder below arch/ in the source tree
+    modules: tuple[str, ...]  # folders in it with modules that a guest may need
+    image: str  # the file that boots, in a built tree
+    target: str  # the make target that builds it
+    option: str  # the configuration option that says that a kernel is of it
+    options: tuple[str, ...]  # other options that must be built in
+    console: tuple[str, ...]  # the option of the console's driver, and that of its console
+    syscall_prefix: str  # what the functions of system calls begin with
+    exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with; none
+    # if a table of vectors is entered
+    calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other; if all interrupts
+    # enter by one vector, the functions that such an interrupt executes, and no other does
+    clock: str  # the clock source that programs read without a system call
+
+    # Programs and packages.
+    debian: str  # Debian's name of it
+    triplet: str  # that of its libraries and compilers
+    kbuild: str  # what make of a kernel is told
+    loader: str  # the dynamic linker, as programs ask for it
+
+    def is_exception(self, address: int, function: str) -> bool:
+        """Whether an exception enters the kernel at *address* in *function*, or else an interrupt.
+        In a table of vectors, the first of each four is for exceptions."""
+        if self.exceptions:
+            return function.startswith(self.exceptions)
+        return address % _VECTORS == 0
+
+
+_VECTORS = 4 * 128
+
+X86_64 = Arch(
+    name="x86_64",
+    qemu="qemu-system-x86_64",
+    qemu_package="qemu-system-x86",
+    firmware_package="seabios",
+    machine="q35,usb=off,vmport=off",
+    cpu="max",
+    cpu_options="",
+    firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"),
+    resumes=True,
+    # With a single CPU the kernel would turn locked instructions into plain ones.
+    cmdline="console=ttyS0 panic=-1 noreplace-smp",
+    cmdline_several="tsc=reliable",  # the CPUs have one time stamp counter
+    source="x86",
+    modules=("crypto",),
+    image="arch/x86/boot/bzImage",
+    target="bzImage",
+    option="X86_64",
+    options=("SERIAL_8250_CONSOLE",),
+    console=("SERIAL_8250", "SERIAL_8250_CONSOLE"),
+    syscall_prefix="__x64_sys_",
+    exceptions=("asm_exc_", "exc_"),
+    calls=("asm_sysvec_call_function",),
+    clock="tsc",
+    debian="amd64",
+    triplet="x86_64-linux-gnu",
+    kbuild="x86",
+    loader="lib64/ld-linux-x86-64.so.2",
+)
+
+AARCH64 = Arch(
+    name="aarch64",
+    qemu="qemu-system-aarch64",
+    qemu_package="qemu-system-arm",
+    firmware_package="qemu-system-data",
+    machine="virt,gic-version=3",
+    # It has atomic instructions, as in today's servers, and no pointer authentication, which takes
+    # an emulator long.
+    cpu="neoverse-n1",
+    cpu_options=",cntfrq=1000000000",  # the counter ticks once per nanosecond, so per instruction
+    firmware=(),
+    resumes=True,
+    cmdline="console=ttyAMA0 panic=-1",
+    cmdline_several="",
+    source="arm64",
+    modules=("crypto", "lib"),  # btrfs of 6.1 and 6.12 needs xor-neon
+    image="arch/arm64/boot/Image",
+    target="Image",
+    option="ARM64",
+    options=("SERIAL_AMBA_PL011_CONSOLE", "PCI_HOST_GENERIC"),
+    console=("SERIAL_AMBA_PL011", "SERIAL_AMBA_PL011_CONSOLE"),
+    syscall_prefix="__arm64_sys_",
+    exceptions=(),
+    calls=("generic_smp_call_function_",),
+    clock="arch_sys_counter",
+    debian="arm64",
+    triplet="aarch64-linux-gnu",
+    kbuild="arm64",
+    loader="lib/ld-linux-aarch64.so.1",
+)
+
+RISCV64 = Arch(
+    name="riscv64",
+    qemu="qemu-system-riscv64",
+    qemu_package="qemu-system-misc",
+    firmware_package="opensbi",
+    machine="virt",
+    cpu="rv64",
+    cpu_options="",
+    firmware=("opensbi-riscv64-generic-fw_dynamic.bin",),
+    resumes=False,  # QEMU 7.2 does not save when the CPU's timer fires
+    cmdline="console=ttyS0 panic=-1",
+    cmdline_several="",
+    source="riscv",
+    modules=("crypto", "lib"),
+    image="arch/riscv/boot/Image",
+    target="Image",
+    option="RISCV",
+    options=("SERIAL_8250_CONSOLE", "SERIAL_OF_PLATFORM", "PCI_HOST_GENERIC", "RISCV_PMU_SBI"),
+    console=("SERIAL_8250", "SERIAL_8250_CONSOLE"),
+    syscall_prefix="__riscv_sys_",
+    exceptions=("do_trap_", "do_page_fault"),  # all enter by handle_exception
+    calls=("generic_smp_call_function_",),
+    clock="riscv_clocksource",
+    debian="riscv64",
+    triplet="riscv64-linux-gnu",
+    kbuild="riscv",
+    loader="lib/ld-linux-riscv64-lp64d.so.1",
+)
+
+ARCHES = (X86_64, AARCH64, RISCV64)
+BY_DEBIAN = {arch.debian: arch for arch in ARCHES}
+
+
+def named(name: str) -> Arch:
+    """The architecture of that name."""
+    return next(arch for arch in ARCHES if arch.name == name)
+
+
+def this_machine() -> Arch:
+    """The architecture of this machine."""
+    name = platform.machine()
+    known = [arch.name for arch in ARCHES if arch != RISCV64]  # its kernels run in guests only
+    if name not in known:
+        raise IopathError(f"this machine is {name}: must be {' or '.join(known)}")
+    return named(name)

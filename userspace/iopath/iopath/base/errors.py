@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Errors that a user sees: one line, and an exit status."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class IopathError(Exception):
+    """Something failed. The text is one line: what is wrong and, if known, what would be right."""
+
+    status = 1
+
+
+class UsageError(IopathError):
+    """The command line is wrong."""
+
+    status = 2
+
+
+class Unreachable(IopathError):
+    """A mirror, a disk or a scheduler failed. The same work may succeed later."""
+
+
+class NotMeasured(IopathError):
+    """Not all could be measured, so that there is no verdict: for git bisect run, neither good nor
+    bad."""
+
+    status = 125
+
+
+class Regressed(IopathError):
+    """A rung grew by more than its limit."""
+
+
+class Stopped(Exception):
+    """The program was ended by stop_all."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown *word*: the known one that is most like it, if any."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+    return f": did you mean '{near[0]}'?" if near else ""

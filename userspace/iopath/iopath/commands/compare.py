@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compare kernels or result files with the first, function by function."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from iopath.base.errors import IopathError, Regressed, UsageError
+from iopath.cli.building import Building
+from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
+from iopath.cli.options import add_file, add_layers, percent
+from iopath.cli.output import Files, add_comparison, show_comparison
+from iopath.cli.work import Work
+from iopath.compare import compare, limits, noise
+from iopath.compare import sharing as sharing_changes
+from iopath.results import result
+from iopath.results.layers import Layers
+from iopath.results.result import Result
+from iopath.rungs import builtin
+from iopath.rungs.rung import Rung
+from iopath.show import sharing
+
+EXAMPLES = (
+    "iopath compare debian:6.1 debian:7.2",
+    "iopath compare tree:linux tree:linux-patched --rung 'dio.*' --fail-above 1",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernels", nargs="+", metavar="KERNEL|FILE.json")
+    parser.add_argument(
+        "--fail-above", type=percent, metavar="PERCENT",
+        help="exit with 1 if any rung grows by more than PERCENT, with 125 if it cannot be judged",
+    )  # fmt: skip
+    add_file(parser, "limits", 'limits per rung and metric, TOML: "dio.pread read locked" = 0')
+    parser.add_argument(
+        "--anyway", action="store_true", help="compare results even if more than the kernel differs"
+    )
+    Scenario.add(parser)
+    Guest.add(parser)
+    Building.add(parser)
+    Range.add(parser)
+    add_scheduler(parser)
+    add_cpus(parser)
+    add_boots(parser, noise.FEWEST)
+    add_comparison(parser)
+    add_layers(parser)
+    Files.add(parser)
+
+
+def run(args: argparse.Namespace, work: Work) -> int:
+    scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
+    files = Files.read(args)
+    files.check()
+    guest.need_counts()
+    building.check(args.kernels)
+    layers = Layers(args.layers)
+    names = args.kernels
+    if all(map(_is_file, names)):
+        limits_ = _limits(args.limits, guest.added())
+        parts = compare.in_order(names, _load(names, scenario, guest.added()), None)
+        whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+    else:
+        with work.session(args.scheduler) as session:
+            session.recipe = building.recipe(session)
+            names = Range.read(args).expand(session, names)
+            if len(names) == 1:
+                raise UsageError(compare.NOTHING)
+            limits_ = _limits(args.limits, guest.added())
+            loaded = _load(names, scenario, guest.added())
+            settings = replace(
+                scenario.settings(guest.added()),
+                machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
+                cpus=args.cpus,
+            )  # fmt: skip
+            own = [name for name in names if not _is_file(name)]
+            measured = session.measure(own, settings)
+            parts = compare.in_order(names, loaded, measured)
+            whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+            wanted = comparison.wanted if args.boots >= noise.FEWEST else {}
+            if wanted and max(wanted.values()) > args.boots:
+                boots = max(wanted.values())
+                rungs = [rung for rung in settings.rungs if rung.name in wanted]
+                if 2 * len(rungs) > len(settings.rungs):
+                    rungs = settings.rungs  # the guests that have run count, too
+                session.reporter.note(f"booting {boots} times: {len(wanted)} rungs are undecided")
+                more = session.measure(own, replace(settings, rungs=rungs, boots=boots))
+                measured = _replaced(measured, more)
+                parts = compare.in_order(names, loaded, measured)
+                whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+    files.write(whole, comparison, layers)
+    show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
+    sharing.show_changes(sharing_changes.changes(whole), work.out)
+    if args.fail_above is not None or limits_:
+        grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
+        more, untold = sharing_changes.judged(whole, limits_, args.fail_above)
+        present = {record.rung for record in whole.results}
+        named = {*scenario.rungs} & {rung.name for rung in (*builtin.RUNGS, *guest.added())}
+        untold += [f"{name}: no kernel can run it" for name in sorted(named - present)]
+        if grown + more:
+            raise Regressed("; ".join(grown + more))
+        if unknown + untold:
+            raise IopathError(f"cannot judge {'; '.join(unknown + untold)}")
+    return 0
+
+
+def _replaced(measured: Result, more: Result) -> Result:
+    """A result with the records of *more* in place of its own of the same rungs."""
+    found = {(record.kernel.name, record.key): record for record in more.results}
+    results = [found.get((one.kernel.name, one.key), one) for one in measured.results]
+    return replace(measured, results=results)
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(".json")
+
+
+def _limits(path: Path | None, added: Sequence[Rung]) -> list[limits.Limit]:
+    """The limits in a file, of iopath's rungs and those *added*."""
+    if not path:
+        return []
+    names = [rung.name for rung in (*builtin.RUNGS, *added)]
+    return limits.read(path, names, lambda name: builtin.unknown(name, sorted(names)))
+
+
+def _load(names: Sequence[str], scenario: Scenario, added: Sequence[Rung]) -> dict[str, Result]:
+    """The results of the files among *names*."""
+    return {
+        name: _chosen(result.load(Path(name)), name, scenario, added)
+        for name in names
+        if _is_file(name)
+    }
+
+
+def _chosen(whole: Result, file: str, scenario: Scenario, added: Sequence[Rung]) -> Result:
+    """The results of a file that match --rung, --op and --bs."""
+    chosen = None
+    if scenario.rungs:
+        chosen = {rung.name for rung in builtin.select(scenario.rungs, added)}
+    records = [
+        record
+        for record in whole.results
+        if (chosen is None or record.rung in chosen)
+        and (not scenario.ops or record.op in (*scenario.ops, "none"))
+        and (not scenario.block_sizes or record.block_size in (*scenario.block_sizes, 0))
+    ]
+    if not records:
+        raise IopathError(f"{file} has no results that match --rung, --op and --bs")
+    return replace(whole, results=records)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What each feature of a kernel costs an I/O."""
+
+import argparse
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from iopath.base import files
+from iopath.base.errors import IopathError, UsageError
+from iopath.cli import output
+from iopath.cli.building import Building
+from iopath.cli.measuring import add_boots, add_scheduler, add_seed
+from iopath.cli.options import add_file
+from iopath.cli.work import Work
+from iopath.compare import noise
+from iopath.guest import guest
+from iopath.guest.machine import Machine
+from iopath.results.layers import Layers
+from iopath.results.ops import OPS
+from iopath.rungs import feature
+from iopath.rungs.runs import Settings
+from iopath.studies import features, featuretable
+
+EXAMPLES = (
+    "iopath features debian:7.2",
+    "iopath features debian:6.1 debian:7.2 --feature 'trace.*' --with iostats,audit",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
+    parser.add_argument(
+        "--feature", action="append", default=[], metavar="NAME",
+        help="only these features, wildcards allowed (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--with", dest="together", action="append", default=[], metavar="A,B",
+        help="also measure these features together",
+    )  # fmt: skip
+    parser.add_argument(
+        "--features", type=Path, metavar="FILE", help="also know the features in this TOML file"
+    )
+    parser.add_argument("--list", action="store_true", help="list the features instead")
+    parser.add_argument(
+        "--rung", action="append", default=[], metavar="NAME",
+        help="measure all features on these rungs (default: those that suit each)",
+    )  # fmt: skip
+    parser.add_argument("--op", choices=OPS, action="append", help="only this operation")
+    add_boots(parser, noise.LADDER)
+    add_seed(parser)
+    add_file(parser, "json", "write the costs to FILE")
+    add_file(parser, "markdown", "write the tables to FILE")
+    add_file(parser, "svg", "write a chart to FILE")
+    Building.add(parser)
+    add_scheduler(parser)
+
+
+def run(args: argparse.Namespace, work: Work) -> int:
+    output.check(json=args.json, markdown=args.markdown, svg=args.svg)
+    if not args.kernels and not args.list:
+        raise UsageError("no kernel is given: e.g. iopath features debian:6.12")
+    building = Building.read(args)
+    building.check(args.kernels)
+    base, known = feature.load(args.features)
+    chosen = [feature.PLAIN, *feature.choose(known, args.feature)]
+    for names in args.together:
+        some = [feature.choose(known, [name]) for name in names.split(",")]
+        chosen.append(feature.together([one for part in some for one in part]))
+    if args.list:
+        for one in chosen:
+            work.say(f"{one.name:20} {one.about}")
+        return 0
+    machine = Machine(cmdline=base.cmdline, seed=args.seed)
+    settings = Settings([], ops=args.op or (), machine=machine, boots=args.boots, profile=True)
+    with (
+        work.session(args.scheduler) as session,
+        ThreadPoolExecutor(guest.cpu_count()) as executor,
+    ):
+        session.recipe = building.recipe(session)
+        measure = features.Features(session, base, settings, session.executor or executor, Layers())
+        costs = [
+            cost for kernel in args.kernels for cost in measure.measure(kernel, chosen, args.rung)
+        ]
+    if args.json:
+        files.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")
+    if args.markdown:
+        files.write_text(args.markdown, featuretable.markdown(base, costs))
+    if args.svg:
+        from iopath.show import charts
+        from iopath.studies import featurechart  # slow to load
+
+        charts.save(featurechart.chart(costs), args.svg)
+    featuretable.show(base, costs, work.out)
+    failed = dict.fromkeys(cost.feature for cost in costs if cost.error)
+    if failed:
+        raise IopathError(f"not measured: {', '.join(failed)}")
+    return 0

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measure what an I/O costs on kernels."""
+
+import argparse
+from dataclasses import replace
+
+from iopath.base.errors import UsageError
+from iopath.cli import on_host
+from iopath.cli.building import Building
+from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
+from iopath.cli.options import number
+from iopath.cli.output import Files
+from iopath.cli.work import Work
+from iopath.host import survey, timing
+from iopath.show import sharing, terminal
+
+EXAMPLES = (
+    "iopath measure debian:6.1 debian:7.2",
+    "iopath measure debian:7.2 --rung 'dio.*' --op read --bs 4k --bs 64k",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernels", nargs="+", metavar="KERNEL")
+    add_boots(parser, 1)
+    Scenario.add(parser)
+    Guest.add(parser)
+    Building.add(parser)
+    Range.add(parser)
+    add_scheduler(parser)
+    on_host.add_cpu(parser)
+    add_cpus(parser)
+    parser.add_argument(
+        "--passes", type=number(6, 10000, "passes"), default=timing.PASSES, metavar="N",
+        help="samples of each rung on this machine (default: %(default)s)",
+    )  # fmt: skip
+    Files.add(parser)
+
+
+def run(args: argparse.Namespace, work: Work) -> int:
+    scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
+    files = Files.read(args)
+    files.check()
+    others = {"boots": args.boots != 1, "cpus": args.cpus != 1}
+    host = on_host.is_asked(args.kernels, scenario, guest, building.arch, others)
+    if files.folded:
+        counting = "only profile counts" if host else "only profile and compare count"
+        raise UsageError(f"--folded: {counting} functions")
+    if host:
+        files.check_views(())
+        cpu = survey.choose_cpu(args.on_cpu)
+        with work.reporter.running(1), work.reporter.task(survey.NAME) as step:
+            runs = on_host.runs(scenario, work.reporter.warn)
+            strict = bool(scenario.rungs)
+            measured = timing.measure(
+                runs, cpu, args.passes, step, work.reporter.warn, strict=strict
+            )
+    else:
+        building.check(args.kernels)
+        if not guest.machine.exact:
+            files.check_views(())
+            if args.cpus > 1:
+                raise UsageError(
+                    "--cpus: only emulated guests have several CPUs; leave out --accel kvm"
+                )
+        with work.session(args.scheduler) as session:
+            session.recipe = building.recipe(session)
+            settings = replace(
+                scenario.settings(guest.added()),
+                machine=guest.machine, boots=args.boots, passes=args.passes, cpus=args.cpus,
+            )  # fmt: skip
+            kernels = Range.read(args).expand(session, args.kernels)
+            measured = session.measure(kernels, settings)
+    files.write(measured)
+    terminal.show(measured, work.out)
+    sharing.show(measured, work.out)
+    return 0

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Show where the instructions go: functions and layers."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from iopath.base import files
+from iopath.base.errors import UsageError
+from iopath.cli import on_host
+from iopath.cli.building import Building
+from iopath.cli.measuring import Guest, Range, Scenario, add_cpus, add_scheduler
+from iopath.cli.options import add_layers, add_top
+from iopath.cli.output import Files
+from iopath.cli.work import Work
+from iopath.host import devices, perf, survey, timing
+from iopath.results import result
+from iopath.results.layers import Layers
+from iopath.results.result import Result
+from iopath.show import sharing, terminal
+
+EXAMPLES = (
+    "iopath profile debian:7.2 --rung dio.pread --op read",
+    "iopath profile debian:7.2 --rung 'raw.*' --html profile.html",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernels", nargs="+", metavar="KERNEL")
+    add_top(parser, "functions to show (default: 40)", 40)
+    Scenario.add(parser)
+    Guest.add(parser)
+    Building.add(parser)
+    Range.add(parser)
+    add_scheduler(parser)
+    on_host.add_cpu(parser)
+    add_cpus(parser)
+    parser.add_argument(
+        "--data", metavar="FILE", type=Path, default=Path("perf.data"),
+        help="file for perf's record (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--inline", action="store_true",
+        help="also show inlined functions and source lines; needs the kernel's debug information",
+    )  # fmt: skip
+    add_layers(parser)
+    Files.add(parser)
+
+
+def run(args: argparse.Namespace, work: Work) -> int:
+    scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
+    wanted = Files.read(args)
+    wanted.check()
+    others = {"cpus": args.cpus != 1, "inline": args.inline}
+    if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
+        wanted.check_views(("html",))
+        layers = Layers(args.layers)
+        measured = _on_host(scenario, args.on_cpu, args.data, layers, work)
+    else:
+        guest.need_counts()
+        building.check(args.kernels)
+        layers = Layers(args.layers)
+        with work.session(args.scheduler) as session:
+            session.recipe = building.recipe(session)
+            settings = replace(
+                scenario.settings(guest.added()),
+                machine=guest.machine, profile=True, inline=args.inline, layers=args.layers,
+                cpus=args.cpus,
+            )  # fmt: skip
+            measured = session.measure(Range.read(args).expand(session, args.kernels), settings)
+    wanted.write(measured, layers=layers)
+    terminal.show_profile(measured, args.top, work.out)
+    sharing.show(measured, work.out)
+    return 0
+
+
+def _on_host(
+    scenario: Scenario, on_cpu: int | None, data: Path, layers: Layers, work: Work
+) -> Result:
+    """The profile of each rung on this machine. perf's records are written to *data*, or if there
+    are several, to files that are named after it."""
+    runs = on_host.runs(scenario, work.reporter.warn)
+    if len(runs) > 1 and not (scenario.rungs and scenario.ops):
+        raise UsageError("profile host: give --rung and --op; profiling all rungs takes too long")
+    files.check(data)
+    cpu = survey.choose_cpu(on_cpu)
+    devices.check(runs)
+    records = []
+    for run in runs:
+        file = data
+        if len(runs) > 1:
+            file = data.with_name(f"{data.name}.{run.rung.name}.{run.op}")
+        records.append(perf.record(run, cpu, file, layers))
+    return result.make(timing.result_of(cpu, records))

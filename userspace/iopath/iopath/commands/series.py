@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What each commit of a range costs."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from iopath.base import files
+from iopath.base.errors import NotMeasured, Unreachable, UsageError
+from iopath.cli import output
+from iopath.cli.building import Building
+from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_scheduler
+from iopath.cli.options import add_all, add_file, add_layers
+from iopath.cli.work import Work
+from iopath.compare import noise
+from iopath.results.layers import Layers
+from iopath.studies import series
+
+EXAMPLES = (
+    "iopath series v6.12..my-branch --rung 'dio.*'",
+    "iopath series git:linux@v6.12..v6.13 --every 100 --rung dio.pread --op read",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "range", metavar="A..B", help="the commits; of this folder's repository, or git:PATH@A..B"
+    )
+    Scenario.add(parser)
+    Guest.add(parser)
+    Building.add(parser)
+    Range.add(parser)
+    add_scheduler(parser)
+    for name in ("json", "markdown"):
+        add_file(parser, name, output.ABOUT[name])
+    add_boots(parser, noise.LADDER)
+    add_all(parser)
+    add_layers(parser)
+
+
+def run(args: argparse.Namespace, work: Work) -> int:
+    guest = Guest.read(args)
+    output.check(json=args.json, markdown=args.markdown)
+    guest.need_counts()
+    name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
+    if ".." not in name:
+        raise UsageError(f"{args.range}: not a range of commits: it must be like A..B")
+    with work.session(args.scheduler) as session:
+        session.recipe = Building.read(args).recipe(session)
+        names = Range.read(args).expand(session, [name])
+        settings = replace(
+            Scenario.read(args).settings(guest.added()),
+            machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
+        )  # fmt: skip
+        entries: list[series.Entry] = []
+        try:
+            series.measure(
+                session, names, settings, Layers(args.layers), session.reporter.note, entries
+            )
+        except Unreachable as error:
+            raise NotMeasured(str(error)) from error
+        finally:
+            if entries:
+                _show(args, work, entries)
+    failed = [entry.commit for entry in entries if entry.error]
+    if failed:
+        raise NotMeasured(f"not measured: {', '.join(failed)}")
+    return 0
+
+
+def _show(args: argparse.Namespace, work: Work, entries: Sequence[series.Entry]) -> None:
+    """Write and print what was measured: all, or what there is if that was interrupted."""
+    if args.json:
+        files.write_text(args.json, series.dump(entries))
+    if args.markdown:
+        command = shlex.join(["iopath", *_without_files(work.argv)])
+        files.write_text(args.markdown, series.markdown(entries, command, every=args.all))
+    series.show(entries, work.out, every=args.all)
+
+
+def _without_files(argv: Sequence[str]) -> list[str]:
+    """The words of a command without the files that it writes."""
+    found, words = [], iter(argv)
+    for word in words:
+        if word in ("--json", "--markdown"):
+            next(words, None)
+        elif not word.startswith(("--json=", "--markdown=")):
+            found.append(word)
+    return found

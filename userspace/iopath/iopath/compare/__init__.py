@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What differs between results, by how much, and why."""

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The types of a comparison: how results differ from the first one, rung by rung."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iopath.results.metrics import METRICS
+from iopath.results.result import Figure, Key, OfRung
+
+
+def percent(before: float, after: float) -> float | None:
+    return 100 * (after - before) / before if before else None
+
+
+@dataclass(kw_only=True)
+class Change:
+    """The difference of two figures. The noise is None where it is not known. *most* is the largest
+    growth between two boots, in per cent. *reason* says why there is no verdict, *wanted* how many
+    boots would give one, if any do."""
+
+    difference: float
+    percent: float | None
+    noise: float | None
+    verdict: str  # "same", "longer", "shorter" or "unknown"; of a metric also "more", "fewer"
+    most: float | None = None
+    reason: str = ""
+    wanted: int = 0
+
+    @property
+    def grew(self) -> bool:
+        return self.verdict in ("longer", "more")
+
+    @property
+    def differs(self) -> bool:
+        """Whether the figure, or one of its functions, changed by more than the noise."""
+        return self.verdict != "same"
+
+    @property
+    def verdict_text(self) -> str:
+        return self.verdict
+
+    @property
+    def is_news(self) -> bool:
+        """Whether there is more to say than that it is the same."""
+        return self.differs
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The lower it is, the more the change matters."""
+        unknown = self.verdict == "unknown"
+        if self.grew or (unknown and self.difference > 0):
+            group = 0
+        elif self.verdict == "shorter" or (unknown and self.difference < 0):
+            group = 1
+        else:
+            group = 2
+        # A figure that was 0 has no percentage.
+        size = math.inf if self.percent is None else abs(self.percent)
+        return group, -size
+
+    def metric(self, name: str) -> "Change | None":
+        """The change of a metric; "instructions" is the figure itself."""
+        return self if name == "instructions" else None
+
+    @property
+    def gated(self) -> Sequence[str]:
+        """The metrics that a general limit judges."""
+        return ("instructions",)
+
+
+@dataclass(kw_only=True)
+class FunctionChange:
+    """What a function has more or less, by its newer name."""
+
+    name: str
+    layer: str
+    before: float
+    after: float
+    difference: float
+    counts: dict[str, float]  # differences of other counts than instructions, if not 0
+    note: str  # "new", "gone", "was OLD", or "OLD before?" if only the counts say so
+
+
+@dataclass(kw_only=True)
+class LayerChange:
+    """What a layer has more or less."""
+
+    layer: str
+    before: float
+    after: float
+    difference: float
+
+
+@dataclass(kw_only=True)
+class LongRunChange:
+    """What a function has more or less in the long run."""
+
+    name: str
+    difference: float
+
+
+@dataclass(kw_only=True)
+class MetricChange(Change):
+    """The change of a metric. Only those of the long run have functions of their own; they are
+    telling if they differ from the median's change by more than the noise."""
+
+    before: float
+    after: float
+    telling: bool | None = None
+    functions: list[LongRunChange] | None = None
+    parts: dict[str, float] | None = None  # of all: who executes more or less; they add up
+
+
+@dataclass(kw_only=True)
+class ExactChange(Change):
+    """How an exact figure differs, and the functions and layers that account for it."""
+
+    findings: list[str]
+    metrics: dict[str, MetricChange]
+    moved: bool  # whether any function changed by more than the noise
+    layers: list[LayerChange]
+    functions: list[FunctionChange]
+    unattributed: float
+
+    @property
+    def differs(self) -> bool:
+        return self.verdict != "same" or self.moved
+
+    @property
+    def is_news(self) -> bool:
+        return self.differs or bool(self.findings) or bool(self.telling)
+
+    @property
+    def telling(self) -> list[str]:
+        """The metrics of the long run that the figure does not show."""
+        return [name for name, part in self.metrics.items() if part.telling]
+
+    @property
+    def all(self) -> MetricChange | None:
+        """The change of all that is executed for an I/O, where the path does not show it."""
+        found = self.metrics.get("all")
+        return found if found and found.telling else None
+
+    @property
+    def expensive(self) -> dict[str, float]:
+        """The changes of the metrics of expensive instructions, without those that are noise."""
+        return {
+            metric.name: self.metrics[metric.name].difference
+            for metric in METRICS
+            if metric.costly
+            and metric.name in self.metrics
+            and self.metrics[metric.name].verdict in ("more", "fewer")
+        }
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether it is worth showing the functions: the sum changed, or they cancel each other."""
+        return bool(self.functions) and (self.verdict in ("longer", "shorter") or self.moved)
+
+    @property
+    def verdict_text(self) -> str:
+        return "same in sum" if self.verdict == "same" and self.moved else self.verdict
+
+    def metric(self, name: str) -> Change | None:
+        return self if name == "instructions" else self.metrics.get(name)
+
+    @property
+    def gated(self) -> Sequence[str]:
+        return [metric.name for metric in METRICS if metric.gated]
+
+
+@dataclass(kw_only=True)
+class ExactFigure:
+    """A figure, what its boots differ by, and its values with the number of boots of each."""
+
+    instructions: float
+    spread: float
+    levels: list[tuple[float, int]] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class RungChange(OfRung):
+    """How a rung differs on each kernel that has it."""
+
+    rung: str
+    op: str
+    block_size: int
+    figures: dict[str, Any]
+    differences: dict[str, Any]
+
+    def figure(self, kernel: str) -> float | None:
+        """The figure that is judged, instructions or ns; None if the kernel has none."""
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True)
+class ExactRungChange(RungChange):
+    figures: dict[str, ExactFigure]
+    differences: dict[str, ExactChange]
+
+    def figure(self, kernel: str) -> float | None:
+        return self.figures[kernel].instructions if kernel in self.figures else None
+
+
+@dataclass(kw_only=True)
+class TimeRungChange(RungChange):
+    figures: dict[str, dict[str, Figure]]
+    differences: dict[str, Change]
+    counted: dict[str, dict[str, Change]]  # of the processor's counters
+
+    def figure(self, kernel: str) -> float | None:
+        return self.figures[kernel]["ns"].median if kernel in self.figures else None
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """How the kernels *others* differ from *base*."""
+
+    base: str
+    others: list[str]
+    labels: list[str]
+    rungs: list[Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [self.base, *self.others]
+
+    @property
+    def sizes(self) -> set[int]:
+        """The block sizes of its rungs."""
+        return {rung.block_size for rung in self.rungs if rung.block_size}
+
+    def of(self, key: Key) -> dict[str, Any]:
+        """The differences of a rung, by kernel."""
+        return next((rung.differences for rung in self.rungs if rung.key == key), {})
+
+    def ranked(self, name: str) -> list[Any]:
+        """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
+        per cent, the shorter ones by per cent, then those that are the same only in sum."""
+        found = [
+            (rung.differences[name].rank, rung)
+            for rung in self.rungs
+            if name in rung.differences and rung.differences[name].is_news
+        ]
+        return [rung for _, rung in sorted(found, key=lambda one: one[0])]
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """The rungs that are not decided by their boots, and how many would."""
+        found: dict[str, int] = {}
+        for rung in self.rungs:
+            for change in rung.differences.values():
+                parts = filter(None, map(change.metric, change.gated))
+                most = max((part.wanted for part in parts), default=0)
+                if most:
+                    found[rung.rung] = max(most, found.get(rung.rung, 0))
+        return found
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether the noise of any change is not known."""
+        return any(
+            change.verdict == "unknown"
+            for rung in self.rungs
+            for change in rung.differences.values()
+        )
+
+
+@dataclass(kw_only=True)
+class ExactComparison(Comparison):
+    options: dict[str, list[str]]
+    rungs: list[ExactRungChange]
+
+
+@dataclass(kw_only=True)
+class TimeComparison(Comparison):
+    rungs: list[TimeRungChange]

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compare exact results: what differs beyond the noise, and what accounts for it."""
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from iopath.compare import attribution, labels, noise
+from iopath.compare.changes import (
+    ExactChange,
+    ExactComparison,
+    ExactFigure,
+    ExactRungChange,
+    MetricChange,
+    percent,
+)
+from iopath.compare.noise import Family
+from iopath.results.findings import contradiction, findings
+from iopath.results.layers import Layers
+from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
+from iopath.results.profiles import COSTLY
+from iopath.results.result import ExactRecord, ExactResult, Key, Row
+
+# The counts of a function that are a change if one more is executed, whatever the sum is.
+_MOVED = ("instructions", "locked", "indirect", *COSTLY)
+
+# Fields of two results that must be equal, if their kernels are to be compared.
+_SAME = ("qemu", "machine", "programs", "source")
+
+# Fields of two records that must be equal.
+_SCENARIO = "program, files, modules and steps"
+_RUN = ("ios_per_round", "batch", "long_run_ios", "drain_ms", "command")
+
+
+def incomparable(results: Sequence[tuple[str, ExactResult]]) -> list[str]:
+    """The differences besides the kernels, in words; none if the results are comparable."""
+    first_name, first = results[0]
+    found = [
+        f"{record.title}: {text} ({name})"
+        for name, whole in results
+        for record in whole.results
+        if (text := contradiction(record))
+    ]
+    for name, other in results[1:]:
+        texts = []
+        one, two = (" ".join(_arches(whole)) for whole in (first, other))
+        if one != two:
+            texts.append(f"architecture: {one} and {two}")
+        for field in _SAME:
+            one, two = getattr(first, field), getattr(other, field)
+            if one != two:
+                texts.append(f"{field}: {_differing(one, two)}")
+        for field in ("zero_fill", "coherent"):
+            if getattr(first.kernels[0], field) != getattr(other.kernels[0], field):
+                texts.append(field)
+        texts += _run_differently(first, other)
+        found += [f"{text} ({first_name}, {name})" for text in texts]
+    return found
+
+
+def _arches(whole: ExactResult) -> list[str]:
+    return sorted({kernel.arch for kernel in whole.kernels})
+
+
+def _run_differently(first: ExactResult, other: ExactResult) -> Iterator[str]:
+    """The rungs that were run in different ways, and how."""
+    runs = []
+    for whole in (first, other):
+        found: dict[str, dict[str, Any]] = {}
+        for record in whole.results:
+            run = {name: getattr(record, name) for name in _RUN}
+            run[_SCENARIO] = record.scenario
+            run["rounds of each boot"] = record.rounds // len(record.boots)
+            # The number of a region depends on what else was measured, and changes nothing.
+            run["command"] = [w for w in record.command if not w.startswith("--region=")]
+            found[f"{record.title} of {record.block_size} bytes"] = run
+        runs.append(found)
+    for name, run in runs[0].items():
+        if name in runs[1] and run != runs[1][name]:
+            one, two = dict(run), dict(runs[1][name])
+            if None in (one[_SCENARIO], two[_SCENARIO]):
+                two[_SCENARIO] = one[_SCENARIO]  # an older file does not say
+            both = [word for word in one["command"] if word in two["command"]]
+            for part in (one, two):
+                part["command"] = " ".join(word for word in part["command"] if word not in both)
+            if one != two:
+                yield f"{name}: {_differing(one, two)}"
+
+
+def _differing(one: object, other: object) -> str:
+    """What differs, field by field if there are fields."""
+    first, second = (
+        part if isinstance(part, dict) else getattr(part, "__dict__", None) for part in (one, other)
+    )
+    if first is None or second is None:
+        return f"{str(one)[:40]!r} and {str(other)[:40]!r}"
+    keys = [key for key in first | second if first.get(key) != second.get(key)]
+    return ", ".join(
+        f"{key} {str(first.get(key))[:40]!r} and {str(second.get(key))[:40]!r}" for key in keys
+    )
+
+
+def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
+    """Compare every kernel of a result with its first one."""
+    base, *others = whole.names
+    rows = whole.rows()
+    executed = attribution.executed(whole)
+    changes = {
+        name: _changes(rows, base, name, layers.renamed(executed[base], executed[name]))
+        for name in others
+    }
+    return ExactComparison(
+        base=base,
+        others=others,
+        labels=list(labels.labels(whole.kernels)),
+        options=labels.options(whole.kernels),
+        rungs=[
+            ExactRungChange(
+                rung=row.rung,
+                op=row.op,
+                block_size=row.block_size,
+                figures={
+                    name: ExactFigure(
+                        instructions=record.instructions_per_io,
+                        spread=record.boot_spread,
+                        levels=noise.levels(record.boots, INSTRUCTIONS.resolution),
+                    )
+                    for name, record in row.records.items()
+                },
+                differences={
+                    name: changes[name][row.key] for name in others if row.key in changes[name]
+                },
+            )
+            for row in rows
+        ],
+    )
+
+
+def _changes(
+    rows: Sequence[Row], base: str, other: str, renamed: attribution.Renamed
+) -> dict[Key, ExactChange]:
+    """The differences of the rungs that both kernels have."""
+    both = {
+        row.key: (row.records[base], row.records[other])
+        for row in rows
+        if base in row.records and other in row.records
+    }
+    family = Family(len(both), len(METRICS))
+    return {key: _change(*records, renamed, family) for key, records in both.items()}
+
+
+def _change(
+    before: ExactRecord, after: ExactRecord, renamed: attribution.Renamed, family: Family
+) -> ExactChange:
+    """How two records differ."""
+    changes = {
+        metric.name: change
+        for metric in METRICS
+        if (change := _metric(metric, before, after, family)) is not None
+    }
+    own = changes.pop(INSTRUCTIONS.name)
+    for metric in LONG_RUN:
+        if metric.name in changes:
+            _explain(metric, changes[metric.name], own.difference, before, after)
+    pairs = []
+    if before.profile and after.profile:
+        pairs = attribution.pair(before.profile, after.profile, renamed)
+    least = max(1 - INSTRUCTIONS.resolution, own.noise or 0)
+    return ExactChange(
+        difference=own.difference,
+        percent=own.percent,
+        noise=own.noise,
+        verdict=own.verdict,
+        most=own.most,
+        reason=own.reason,
+        wanted=own.wanted,
+        findings=findings(after, before),
+        metrics=changes,
+        moved=any(abs(part.changes[name]) > least for part in pairs for name in _MOVED),
+        layers=attribution.by_layer(pairs),
+        functions=attribution.by_function(pairs),
+        unattributed=own.difference - attribution.attributed(pairs),
+    )
+
+
+def _metric(
+    metric: Metric, before: ExactRecord, after: ExactRecord, family: Family
+) -> MetricChange | None:
+    """How a metric of two records differs; None if either lacks it."""
+    sides = metric.value(before), metric.value(after)
+    if not sides[0] or not sides[1]:
+        return None
+    layout = math.hypot(metric.layout(before), metric.layout(after))
+    least = max(metric.resolution, layout)
+    judged = noise.judge(*sides, family, least)
+    one, other = map(statistics.fmean, sides)
+    words = {} if metric is INSTRUCTIONS else {noise.LONGER: "more", noise.SHORTER: "fewer"}
+    return MetricChange(
+        before=round(one, 4),
+        after=round(other, 4),
+        difference=round(judged.difference, 4),
+        percent=percent(one, other),
+        noise=None if judged.noise is None else round(max(judged.noise, layout), 4),
+        verdict=words.get(judged.verdict, judged.verdict),
+        wanted=judged.wanted,
+        most=None if judged.most is None else percent(one, one + judged.most),
+        reason=noise.reason(judged, *sides, least) if judged.verdict == noise.UNKNOWN else "",
+    )
+
+
+def _explain(
+    metric: Metric,
+    change: MetricChange,
+    difference: float,
+    before: ExactRecord,
+    after: ExactRecord,
+) -> None:
+    """Say of a metric of the long run whether it differs by another amount than the median does,
+    and which functions differ there."""
+    change.telling = change.noise is not None and abs(change.difference - difference) > max(
+        change.noise, metric.resolution
+    )
+    change.functions = attribution.in_long_run(before, after, deferred=metric is ALL)
+    if metric is ALL and before.all_parts and after.all_parts:
+        old, new = before.all_parts, after.all_parts
+        change.parts = {name: round(new[name] - old[name], 4) for name in new if name in old}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Limits: when a difference is a regression."""
+
+import math
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iopath.base.errors import UsageError
+from iopath.compare.changes import Change, Comparison, RungChange
+from iopath.results.metrics import METRICS
+from iopath.results.ops import OPS
+
+SHARING = "sharing"  # its limit holds for all figures of several CPUs (sharing.py)
+_METRICS = (*(metric.name for metric in METRICS), SHARING)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The percentage by which a rung may grow in *metric*; if that is empty, in each metric that is
+    gated. If *op* is empty, it holds for both operations."""
+
+    rung: str
+    op: str
+    metric: str
+    percent: float
+
+    @property
+    def text(self) -> str:
+        return " ".join(filter(None, (self.rung, self.op, self.metric)))
+
+    def applies(self, rung: RungChange) -> bool:
+        return self.rung == rung.rung and self.op in ("", rung.op)
+
+
+def read(path: Path, rungs: Collection[str], unknown: Callable[[str], str]) -> list[Limit]:
+    """A file of limits: TOML, "RUNG [OP] [METRIC]" = PERCENT. *rungs* are the names that a rung may
+    have; *unknown* says that a name is none of them."""
+    try:
+        table = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not a table of limits: {error}") from error
+    if not table:
+        raise UsageError(f'{path} has no limits: add lines like "dio.pread read" = 0.5')
+    return [_limit(path, name, value, rungs, unknown) for name, value in table.items()]
+
+
+def _limit(
+    path: Path,
+    name: str,
+    value: object,
+    rungs: Collection[str],
+    unknown: Callable[[str], str],
+) -> Limit:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise UsageError(
+            f"{path}: invalid limit of {name!r}: must be a percentage, 0 or more, like"
+            ' "dio.pread" = 0.5'
+        )
+    rung, *words = name.split() or [""]
+    if rung not in rungs:
+        raise UsageError(f"{path}: {name!r}: {unknown(rung)}")
+    op = words.pop(0) if words and words[0] in OPS else ""
+    metric = " ".join(words)
+    if metric and metric not in _METRICS:
+        raise UsageError(
+            f"{path}: {name!r}: {metric!r} is neither an operation ({', '.join(OPS)})"
+            f" nor a metric ({', '.join(_METRICS)})"
+        )
+    return Limit(rung, op, metric, float(value))
+
+
+def regressions(
+    comparison: Comparison, fail_above: float | None, limits: Sequence[Limit]
+) -> tuple[list[str], list[str]]:
+    """The rungs that grew by more than their limit, and what cannot be judged, in words.
+
+    *fail_above* is the limit, in per cent, of the gated metrics of rungs that have no limit of
+    their own. What cannot be judged lacks a figure or a verdict, and may have grown by more than
+    its limit; or no rung has the name of a limit.
+    """
+    if not comparison.rungs:
+        return [], ["there is no result to compare"]
+    grown: list[str] = []
+    unknown = [
+        f"{limit.text}: no result is of that rung"
+        for limit in limits
+        if not any(limit.applies(rung) for rung in comparison.rungs)
+    ]
+    for rung in comparison.rungs:
+        for name in comparison.others:
+            if missing := [one for one in (comparison.base, name) if one not in rung.figures]:
+                if fail_above is not None or any(limit.applies(rung) for limit in limits):
+                    unknown.append(f"{rung.title}: {missing[0]} has no result of it")
+                continue
+            change = rung.differences[name]
+            more, untold = _judge(change, _allowed(rung, change, fail_above, limits))
+            if more:
+                grown.append(
+                    f"{rung.title}: {name} takes more than {comparison.base}: {', '.join(more)}"
+                )
+            unknown += [f"{rung.title} {text}" for text in untold]
+    return grown, unknown
+
+
+def _allowed(
+    rung: RungChange, change: Change, fail_above: float | None, limits: Sequence[Limit]
+) -> dict[str, float]:
+    """The limits of a rung's metrics. A limit of a metric goes before one of all metrics, and a
+    limit of one operation before one of both."""
+    allowed = {} if fail_above is None else dict.fromkeys(change.gated, fail_above)
+    for limit in sorted(limits, key=lambda limit: (bool(limit.metric), bool(limit.op))):
+        if limit.applies(rung) and limit.metric != SHARING:
+            names = [limit.metric] if limit.metric else change.gated
+            allowed |= dict.fromkeys(names, limit.percent)
+    return allowed
+
+
+def _judge(change: Change, allowed: Mapping[str, float]) -> tuple[list[str], list[str]]:
+    """The metrics of a rung that grew by more than *allowed*, and those that cannot be judged."""
+    grown, unknown = [], []
+    for metric, percent in allowed.items():
+        part = change.metric(metric)
+        if part is None:
+            unknown.append(f"{metric}: a result does not have it: measure again")
+        elif part.verdict == "unknown":
+            if part.most is None or part.most > percent:
+                unknown.append(f"{metric}: {part.reason or 'the noise is not known'}")
+        elif part.grew and (part.percent is None or part.percent > percent):
+            by = f"{part.difference:,.2f}" if part.percent is None else f"{part.percent:.2f} %"
+            grown.append(f"{metric} {by} ({percent:g} % allowed)")
+    return grown, unknown

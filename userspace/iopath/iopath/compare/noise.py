@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0
+"""When two kernels differ: the rule, and its error rates.
+
+Each kernel is booted several times with other seeds. Each figure of each row is judged by its own
+boots alone. It differs if all of these hold (Documentation/measuring.rst derives the numbers):
+
+* Each boot of one kernel is above each boot of the other. Noise of two values, each with a
+  probability of a half in a boot, separates so many boots with a probability of 2 / 2^(boots of
+  both). needed() is how many boots keep that below _CHANCE for a ladder of so many rows.
+* The means differ by more than the quantile of Student's distribution that any figure of the ladder
+  exceeds with a probability of LADDER_ERROR.
+* The means differ by more than the resolution of the metric.
+
+It is the same if the boots of both kernels are not separated, there are FEWEST of each, and all lie
+close together. A cost that some boots pay puts them apart, however often that is. Anything else has
+no verdict.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FEWEST = 5  # boots of each kernel that "same" takes: a half of them misses a cost with 0.5^5
+LADDER = 7  # boots of each kernel that a ladder of 37 rows takes to tell
+LADDER_ERROR = 0.0005  # how often any figure of a ladder may differ by noise around a mean
+_CHANCE = 0.0095  # and by noise of two values
+_WAYS = 2  # values of a row that change by themselves: its path, and the layout of its memory
+HIDDEN = 0.025  # boots that are this part of the figure apart may hide a cost of twice that
+
+_LISTED = 3  # levels; more are a range
+
+SAME, LONGER, SHORTER, UNKNOWN = "same", "longer", "shorter", "unknown"
+
+Boots = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is judged together: the rows of two kernels, and the figures of each."""
+
+    rows: int
+    figures: int
+
+    @property
+    def needed(self) -> int:
+        """The boots of each kernel that "longer" and "shorter" take."""
+        count = FEWEST
+        while self.rows * _WAYS * 2 * 0.5 ** (2 * count) > _CHANCE:
+            count += 1
+        return count
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The difference of the means of two figures, its noise, and what that says. *most* is the
+    largest growth from one boot to another; None if the boots are too few to know. If more boots
+    would tell, *wanted* is how many of each."""
+
+    difference: float
+    noise: float | None
+    verdict: str
+    most: float | None
+    wanted: int = 0
+
+
+def judge(before: Boots, after: Boots, family: Family, resolution: float) -> Verdict:
+    """The verdict on a figure: its boots before and after."""
+    difference = math.fsum(after) / len(after) - math.fsum(before) / len(before)
+    most = max(after) - min(before)
+    if min(len(before), len(after)) < FEWEST:
+        return Verdict(difference, None, UNKNOWN, None, family.needed)
+    limit = _limit(len(before) + len(after) - 2, LADDER_ERROR / (family.rows * family.figures))
+    noise = limit * _standard_error(before, after)
+    apart = max(min(after) - max(before), min(before) - max(after)) > 0
+    if apart and abs(difference) > max(noise, resolution):
+        if len(before) + len(after) < 2 * family.needed:
+            return Verdict(difference, noise, UNKNOWN, most, family.needed)
+        return Verdict(difference, noise, LONGER if difference > 0 else SHORTER, most)
+    size = abs(math.fsum(before) / len(before))
+    if max(*before, *after) - min(*before, *after) > max(2 * resolution, HIDDEN * size):
+        wanted = family.needed if len(before) + len(after) < 2 * family.needed else 0
+        return Verdict(difference, noise, UNKNOWN, most, wanted)
+    return Verdict(difference, noise, SAME, most)
+
+
+def levels(boots: Boots, resolution: float) -> list[tuple[float, int]]:
+    """The values of a figure, and in how many boots it has each; those that most boots have first.
+    Boots within the resolution have the same value."""
+    found: list[list[float]] = []
+    for value in sorted(boots):
+        if found and value - found[-1][0] <= resolution:
+            found[-1].append(value)
+        else:
+            found.append([value])
+    return Counter({math.fsum(part) / len(part): len(part) for part in found}).most_common()
+
+
+def in_boots(found: Sequence[tuple[float, int]]) -> str:
+    """Levels in words: "2,694.47 in 6 of 8 boots, 2,708.53 in 2"."""
+    boots = sum(count for _, count in found)
+    if len(found) > _LISTED:
+        values = [value for value, _ in found]
+        return f"{min(values):,.2f} to {max(values):,.2f} in {boots} boots"
+    (first, most), *rest = found
+    of = f"{most} of " if rest else ""
+    texts = [f"{first:,.2f} in {of}{boots} boots"]
+    return ", ".join([*texts, *(f"{value:,.2f} in {count}" for value, count in rest)])
+
+
+def reason(judged: Verdict, before: Boots, after: Boots, least: float) -> str:
+    """Why there is no verdict."""
+    if judged.wanted:
+        count = min(len(before), len(after))
+        return f"{count} {'boot is' if count == 1 else 'boots are'} too few: {judged.wanted} tell"
+    before_, after_ = (in_boots(levels(boots, least)) for boots in (before, after))
+    return f"boots differ: {before_}; then {after_}"
+
+
+def _standard_error(before: Boots, after: Boots) -> float:
+    """Of the difference of two means, if both vary alike."""
+    squares = 0.0
+    for boots in (before, after):
+        mean = math.fsum(boots) / len(boots)
+        squares += math.fsum((figure - mean) ** 2 for figure in boots)
+    degrees = len(before) + len(after) - 2
+    return math.sqrt(squares / degrees * (1 / len(before) + 1 / len(after)))
+
+
+@functools.cache
+def _limit(degrees: int, wanted: float) -> float:
+    """The limit that Student's t exceeds on either side with the probability *wanted*."""
+    low, high = 0.0, 1e6
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _both_tails(middle, degrees) > wanted else (low, middle)
+    return high
+
+
+def _both_tails(t: float, degrees: int) -> float:
+    """The probability that Student's t of so many degrees of freedom is farther from 0 than *t*."""
+    angle = math.atan(t / math.sqrt(degrees))
+    cosine = math.cos(angle)
+    term = cosine if degrees % 2 else 1.0
+    inside = 0.0
+    for number in range(1 if degrees % 2 else 0, degrees - 1, 2):
+        inside += term
+        term *= cosine**2 * (number + 1) / (number + 2)
+    inside *= math.sin(angle)
+    if degrees % 2:
+        inside = (inside + angle) * 2 / math.pi
+    return 1 - inside

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the plugin pathcount wrote (Documentation/pathcount.rst), as far as iopath reads it."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iopath.base.arch import Arch, named
+from iopath.base.errors import IopathError
+
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Block:
+    """A straight run of instructions as the emulator translated it: the length and the kind of each
+    instruction."""
+
+    address: int
+    lengths: Sequence[int]
+    kinds: str
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of a region. It is *quiet* if no interrupt came; *user* are the instructions in user
+    mode. Not each one has its cache lines counted."""
+
+    instructions: int
+    user: int
+    quiet: bool
+    faults: int
+    switches: int
+    unmatched: int
+    lines: dict[str, int] | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A function in the call tree of a region; *site* is where it was called from. *median* has
+    what it executed in the median round: block, instructions of it, times, reads, writes and, of
+    string instructions, bytes. *quiet* and *disturbed* have the same of all rounds."""
+
+    address: int
+    parent: int | None
+    site: int | None
+    median: Sequence[Sequence[int]]
+    quiet: Sequence[Sequence[int]]
+    disturbed: Sequence[Sequence[int]]
+
+
+@dataclass
+class Region:
+    """What was counted between the markers of one region. *median* is the round of median length of
+    the quiet ones."""
+
+    median: int | None
+    rounds: list[Round] = field(default_factory=list)
+    nodes: dict[int, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """What a CPU executed in a region that is counted flat. In a guest with several CPUs, *lengths*
+    are the instructions of its task in each round that was not left out."""
+
+    entries: dict[int, tuple[int, int]]  # by context: where it was entered, and how often
+    counts: Sequence[tuple[int, int, int, int]]  # block, executed, context, times
+    rounds: int
+    switches: int  # to another task
+    cpu: int
+    left_out: int
+    lengths: list[int]
+
+
+@dataclass(frozen=True)
+class Access:
+    """What an instruction on a CPU does to a line: *at* is the address of the first byte."""
+
+    cpu: int
+    pc: int
+    locked: bool
+    store: bool
+    bytes: int
+    times: int
+    at: int
+    physical: int
+
+
+@dataclass(frozen=True)
+class Use:
+    """An access to a shared line, in a context, and the number of rounds that it happened in."""
+
+    line: int
+    context: int
+    rounds: int
+    access: Access
+
+
+@dataclass
+class Output:
+    """The plugin's output of one guest."""
+
+    arch: Arch
+    blocks: dict[int, Block] = field(default_factory=dict)
+    regions: dict[int, Region] = field(default_factory=dict)
+    flats: dict[int, list[Flat]] = field(default_factory=lambda: defaultdict(list))  # of each CPU
+    uses: dict[int, list[Use]] = field(default_factory=lambda: defaultdict(list))  # by region
+
+
+def read(lines: Iterable[str]) -> Output:
+    """The plugin's output. Raises IopathError if it is not complete."""
+    try:
+        return _read(map(json.loads, lines))
+    except ValueError as error:
+        raise IopathError(f"pathcount's output cannot be read: {error}") from error
+    except KeyError as error:
+        raise IopathError(f"pathcount's output cannot be read: it lacks {error}") from error
+
+
+def _read(records: Iterable[dict[str, Any]]) -> Output:
+    found = None
+    for record in records:
+        kind = record["type"]
+        if kind == "pathcount":
+            if record["format"] != FORMAT:
+                raise IopathError(
+                    f"pathcount writes format {record['format']}, this iopath reads {FORMAT}:"
+                    " build both from one source (make userspace)"
+                )
+            found = Output(named(record["target"]))
+        elif found is None:
+            raise ValueError(f"it begins with {kind}")
+        elif kind == "end":
+            if record["errors"]:
+                raise IopathError(f"pathcount: {'; '.join(record['errors'])}")
+            return found
+        elif kind == "block":
+            found.blocks[record["block"]] = Block(
+                int(record["addr"], 16), record["lens"], record["kinds"]
+            )
+        elif kind == "region":
+            found.regions[record["region"]] = Region(record["median_round"])
+        elif kind == "round":
+            found.regions[record["region"]].rounds.append(_round(record))
+        elif kind == "node":
+            found.regions[record["region"]].nodes[record["node"]] = _node(record)
+        elif kind == "flat":
+            found.flats[record["region"]].append(_flat(record))
+        elif kind == "access":
+            found.uses[record["region"]].append(_use(record))
+    raise IopathError("pathcount's output ends early")
+
+
+def _round(record: dict[str, Any]) -> Round:
+    user = sum(user for _, user, _ in record.get("contexts", ()))
+    return Round(
+        record["instructions"], user, record["quiet"], record["faults"], record["switches"],
+        record["unmatched"], record.get("lines"),
+    )  # fmt: skip
+
+
+def _node(record: dict[str, Any]) -> Node:
+    site = record.get("site")
+    return Node(
+        int(record["addr"], 16), record.get("parent"), int(site, 16) if site else None,
+        record["median"], record.get("quiet", ()), record.get("disturbed", ()),
+    )  # fmt: skip
+
+
+def _flat(record: dict[str, Any]) -> Flat:
+    entries = {context: (int(address, 16), times) for context, address, times in record["entries"]}
+    return Flat(
+        entries, record["counts"], record["rounds"], record["switches"], record.get("cpu", 0),
+        record.get("left_out", 0), record.get("lengths", []),
+    )  # fmt: skip
+
+
+def _use(record: dict[str, Any]) -> Use:
+    touched, line = int(record["bytes"], 16), int(record["line"], 16)
+    first = (touched & -touched).bit_length() - 1
+    access = Access(
+        record["cpu"], int(record["pc"], 16), record["kind"] == "L", record["store"], touched,
+        record["times"], int(record["virt"], 16) + first, line + first,
+    )  # fmt: skip
+    return Use(line, record["context"], record["rounds"], access)

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From raw counts by address to functions, layers and call trees.
+
+Reads what the plugin pathcount wrote (Documentation/pathcount.rst) and the guest's /proc/kallsyms.
+Profiles are of the round of median length among those without an interrupt, which also gives the
+figure of a rung. So all counts belong to the path, and they add up to the figure.
+"""
+
+import itertools
+import math
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from iopath.base.errors import IopathError
+from iopath.counts.output import Block, Flat, Output, Region
+from iopath.counts.symbols import KERNEL, Symbols
+from iopath.results.layers import Layers
+from iopath.results.profiles import COSTLY, STRING_BYTES
+from iopath.results.symbol import Symbol
+
+# What an instruction's kind, as the plugin writes it, counts as.
+EVENTS = {
+    "locked": "L",
+    "calls": "cC",
+    "indirect": "JC",
+    "branches": "b",
+}
+_ROLES = {letter: [name for name, kinds in EVENTS.items() if letter in kinds] for letter in "LcCJb"}
+_COSTLY = {
+    "T": "timestamps",
+    "S": "serialising",
+    "i": "serialising",
+    "M": "msrs",
+    "P": "ports",
+    "F": "fences",
+}
+
+# The metrics that each kind counts for.
+_KINDS = {
+    kind: (
+        *_ROLES.get(kind, ()),
+        *([_COSTLY[kind]] if kind in _COSTLY else []),
+        *{"r": ["returns"], "j": ["jumps"]}.get(kind, []),
+    )
+    for kind in {*_ROLES, *_COSTLY, "r", "j"}
+}
+_EVENTS = (
+    "reads",
+    "writes",
+    "string bytes",
+    *sorted({n for names in _KINDS.values() for n in names}),
+)
+
+# Cache lines.
+
+_ALIGNMENT = 16  # bytes: where a function may begin
+_LINE = 64 // _ALIGNMENT
+
+
+def _line_variance(executed: set[int]) -> float:
+    """The variance of the number of lines of a function over the places where it may begin;
+    *executed* are the pieces of _ALIGNMENT bytes that it executes."""
+    counts = [len({(piece + shift) // _LINE for piece in executed}) for shift in range(_LINE)]
+    return statistics.pvariance(counts)
+
+
+# Counts.
+
+
+@dataclass
+class Counts:
+    """Executed instructions and events."""
+
+    instructions: float = 0
+    reads: float = 0
+    writes: float = 0
+    locked: float = 0
+    calls: float = 0
+    indirect: float = 0
+    branches: float = 0
+
+    def add(self, other: "Counts", times: float = 1) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value * times)
+
+    def scaled(self, by: float) -> dict[str, float]:
+        return {name: round(value * by, 4) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class CountedRound:
+    """A round: its instructions, whether no interrupt came, and how often another task was switched
+    to."""
+
+    instructions: int
+    quiet: bool
+    switches: int
+
+
+_Costly = dict[str, float]  # counts by name, of those that are not 0
+
+
+@dataclass
+class _Block:
+    """A straight run of instructions, resolved to functions."""
+
+    addresses: list[int]
+    kinds: str
+    symbols: list[Symbol]
+
+    def segments(self, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
+        """The counts of the first *executed* instructions, by function."""
+        found: dict[Symbol, tuple[Symbol, Counts, _Costly]] = {}
+        for symbol, kind in zip(self.symbols[:executed], self.kinds, strict=False):
+            _, part, costly = found.setdefault(symbol, (symbol, Counts(), {}))
+            part.instructions += 1
+            for role in _ROLES.get(kind, ()):
+                setattr(part, role, getattr(part, role) + 1)
+            if kind in _COSTLY:
+                costly[_COSTLY[kind]] = costly.get(_COSTLY[kind], 0) + 1
+        return list(found.values())
+
+
+def _scaled(costly: _Costly, by: float) -> _Costly:
+    return {name: round(costly[name] * by, 4) for name in COSTLY if costly.get(name)}
+
+
+class BootProfile:
+    """The plugin's output of one boot, resolved to functions."""
+
+    def __init__(self, output: Output, symbols: Symbols, layers: Layers) -> None:
+        self._symbols = symbols
+        self._layers = layers
+        self.arch = output.arch
+        self.regions = output.regions
+        self.flats = {number: parts[0] for number, parts in output.flats.items()}
+        self._blocks = {number: self._resolved(block) for number, block in output.blocks.items()}
+        self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts, _Costly]]] = {}
+
+    def _resolved(self, block: Block) -> _Block:
+        addresses = list(itertools.accumulate(block.lengths[:-1], initial=block.address))
+        return _Block(addresses, block.kinds, self._symbols.find_each(addresses))
+
+    def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
+        key = (block, executed)
+        if key not in self._segments:
+            self._segments[key] = self._blocks[block].segments(executed)
+        return self._segments[key]
+
+    def region(self, number: int, ios_per_round: int) -> dict[str, Any]:
+        """The profile of a region, per I/O, as result.schema.json describes it."""
+        region = self.regions.get(number)
+        if region is None or not region.rounds:
+            raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
+        if region.median is None:
+            raise IopathError(f"every round of region {number} was interrupted")
+        scale = 1 / ios_per_round
+        functions: dict[Symbol, Counts] = defaultdict(Counts)
+        costly: dict[Symbol, _Costly] = defaultdict(lambda: defaultdict(float))
+        stacks: dict[tuple[str, ...], float] = defaultdict(float)
+        paths: dict[int, tuple[str, ...]] = {}
+        for number_, node in region.nodes.items():
+            own = self._symbols.find(node.address)
+            path = self._path(region, number_, paths)
+            for block, executed, times, reads, writes, *strings in node.median:
+                if strings:
+                    # A string instruction ends its block.
+                    at = self._blocks[block].symbols[executed - 1]
+                    costly[at][STRING_BYTES] += strings[0]
+                for index, (symbol, counts, events) in enumerate(self._resolve(block, executed)):
+                    total = functions[symbol]
+                    total.add(counts, times)
+                    for name, count in events.items():
+                        costly[symbol][name] += count * times
+                    if index == 0:
+                        total.reads += reads
+                        total.writes += writes
+                    # A function that was jumped to is shown below the function with the jump.
+                    stack = path if symbol == own else (*path, symbol.text)
+                    stacks[stack] += counts.instructions * times
+        whole = Counts()
+        layers: dict[str, float] = defaultdict(float)
+        rows = []
+        for symbol, counts in functions.items():
+            whole.add(counts)
+            layer = self._layers.of(symbol)
+            layers[layer] += counts.instructions
+            rows.append(
+                {"name": symbol.name, "module": symbol.module, "layer": layer}
+                | counts.scaled(scale)
+                | ({"costly": _scaled(costly[symbol], scale)} if symbol in costly else {})
+            )
+        rows.sort(key=lambda row: (-row["instructions"], row["name"]))
+        counted = region.rounds[region.median]
+        if whole.instructions != counted.instructions:
+            raise IopathError(
+                f"region {number}: functions add up to {whole.instructions:.0f} instructions, the"
+                f" round to {counted.instructions}: pathcount and iopath differ"
+            )
+        user = sum(c.instructions for s, c in functions.items() if s.module == "user")
+        return {
+            "unmatched_returns": counted.unmatched,
+            "faults": round(counted.faults * scale, 4),
+            "switches": round(counted.switches * scale, 4),
+            "user": round(user * scale, 4),
+            "kernel": round((whole.instructions - user) * scale, 4),
+            **whole.scaled(scale),
+            "costly": _scaled(
+                {name: sum(counts.get(name, 0) for counts in costly.values()) for name in COSTLY},
+                scale,
+            ),
+            "layers": {
+                name: round(layers[name] * scale, 4)
+                for name in self._layers.names
+                if name in layers
+            },
+            "functions": rows,
+            "stacks": [
+                [";".join(stack), round(count * scale, 4)]
+                for stack, count in sorted(stacks.items())
+            ],
+        }
+
+    def events(self, number: int, ios_per_round: int) -> dict[str, float]:
+        """The metrics that are counted per I/O in the median round of a region."""
+        found = dict.fromkeys(_EVENTS, 0.0)
+        region = self.regions[number]
+        for node in region.nodes.values():
+            for block, executed, times, reads, writes, *strings in node.median:
+                found["reads"] += reads
+                found["writes"] += writes
+                found["string bytes"] += sum(strings)
+                for kind in self._blocks[block].kinds[:executed]:
+                    for name in _KINDS.get(kind, ()):
+                        found[name] += times
+        counted = region.rounds[region.median or 0]
+        found["faults"], found["switches"] = counted.faults, counted.switches
+        lines = self.lines(number, ios_per_round)
+        return {name: round(count / ios_per_round, 4) for name, count in found.items()} | {
+            f"{what} lines": round(lines[f"{what}_user"] + lines[f"{what}_kernel"], 4)
+            for what in ("code", "data")
+        }
+
+    def rounds(self, number: int) -> list[CountedRound]:
+        """What was counted of each round of a region."""
+        region = self.regions.get(number)
+        return [
+            CountedRound(part.instructions, part.quiet, part.switches)
+            for part in (region.rounds if region else ())
+        ]
+
+    def flat_counts(self, region: Flat) -> dict[int, dict[Symbol, float]]:
+        """The instructions of a flat region by context and function."""
+        found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
+        for block, executed, context, times in region.counts:
+            of_context = found[context]
+            for symbol, counts, _ in self._resolve(block, executed):
+                of_context[symbol] += counts.instructions * times
+        return found
+
+    def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:
+        """How often each instruction of a region was executed per I/O, in its median round."""
+        counts: dict[int, float] = defaultdict(float)
+        for node in self.regions[number].nodes.values():
+            for block, executed, times, *_ in node.median:
+                for address in self._blocks[block].addresses[:executed]:
+                    counts[address] += times / ios_per_round
+        return counts
+
+    def lines(self, number: int, ios_per_round: int) -> dict[str, float]:
+        """Distinct cache lines touched per I/O in a region: the fewest of its quiet rounds."""
+        fewest = min(self._line_rounds(number), key=lambda lines: sum(lines.values()))
+        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
+
+    def code_lines_noise(self, number: int, ios_per_round: int) -> float:
+        """How far the count of the kernel's code lines may be off, per I/O.
+
+        Another build of the same functions may lie differently: how many lines a function takes
+        depends on where in a line it begins. Each function may begin at any multiple of its
+        alignment; the noise is four standard deviations of the sum, which is not exceeded by
+        chance.
+        """
+        variance = sum(map(_line_variance, self._executed(number).values()))
+        return round(4 * math.sqrt(variance) / ios_per_round, 4)
+
+    def _line_rounds(self, number: int) -> list[dict[str, int]]:
+        region = self.regions.get(number)
+        rounds = region.rounds if region else []
+        counted = [part.lines for part in rounds if part.quiet and part.lines is not None]
+        if not counted:
+            raise IopathError(f"no round of region {number} counted its cache lines")
+        return counted
+
+    def _executed(self, number: int) -> dict[Symbol, set[int]]:
+        """The pieces of _ALIGNMENT bytes that each kernel function executes in a region's median
+        round."""
+        found: dict[Symbol, set[int]] = defaultdict(set)
+        for node in self.regions[number].nodes.values():
+            for block, executed, *_ in node.median:
+                part = self._blocks[block]
+                for address, symbol in zip(part.addresses[:executed], part.symbols, strict=False):
+                    if address >= KERNEL:
+                        found[symbol].add(address // _ALIGNMENT)
+        return found
+
+    def _path(
+        self, region: Region, number: int, paths: dict[int, tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """The functions that lead to a node of the call tree, outermost first, itself last."""
+        chain = []
+        at: int | None = number
+        while at is not None and at not in paths:
+            chain.append(at)
+            at = region.nodes[at].parent
+        path = paths[at] if at is not None else ()
+        for link in reversed(chain):
+            node = region.nodes[link]
+            if node.site is not None:
+                # The caller may have been jumped to, so it need not be on the path yet.
+                caller = self._symbols.find(node.site).text
+                if path and caller != path[-1]:
+                    path = (*path, caller)
+            path = (*path, self._symbols.find(node.address).text)
+            paths[link] = path
+        return paths[number]

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which cache lines an I/O shares, where a rung runs on several CPUs at the same time.
+
+The CPUs of the emulator take turns, so what is exact is which CPU touches which line, and how many
+instructions it executes. How long a CPU waits for another is not: the plugin leaves out the rounds
+in which one waited.
+"""
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from iopath.base.arch import Arch
+from iopath.base.errors import IopathError
+from iopath.counts import output
+from iopath.counts.memory import Memory, Place
+from iopath.counts.output import Access
+from iopath.counts.sharing_counts import Region, regions
+from iopath.counts.symbols import Symbols
+from iopath.results.shared import NEIGHBOURS, most
+from iopath.rungs.runs import Run
+from iopath.rungs.together import Shared, regions_of
+
+RECORD = "sharing"  # the name of the record with what was found
+
+_STACK = 14  # bits of an address within a stack
+_OWN = 0.9  # of the accesses to a stack are at least those of the CPU whose stack it is
+_NOBODY = -1
+_FRAMES = 50  # instructions that access a stack, at least
+
+
+def kind_of(accesses: Sequence[Access]) -> str | None:
+    """How CPUs share a line: "true" if one writes bytes that another touches, "false" if they touch
+    different bytes; None if they do not share it."""
+    written: dict[int, int] = defaultdict(int)
+    touched: dict[int, int] = defaultdict(int)
+    for access in accesses:
+        touched[access.cpu] |= access.bytes
+        if access.store:
+            written[access.cpu] |= access.bytes
+    pairs = [(one, other) for one in written for other in touched if one != other]
+    if not pairs:
+        return None
+    return "true" if any(written[one] & touched[other] for one, other in pairs) else "false"
+
+
+def found(
+    shared: Sequence[Shared], counts: Sequence[str], kallsyms: str, ram: Path, arch: Arch
+) -> dict[str, dict[str, Any]]:
+    """The figures and the shared lines of the runs of a guest, by region, from what the plugin
+    counted and the guest's memory."""
+    symbols = Symbols(kallsyms)
+    counted = regions(output.read(counts), symbols)
+    ram_ = Memory(ram, kallsyms, arch)
+    return {str(run.region): _found(run, counted.get(run.region), symbols, ram_) for run in shared}
+
+
+def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str, Any]:
+    """What a record has of a run: its arrangements, and the lines that are shared in each, in all
+    boots or, since the layout of memory put them together, in some."""
+    regions = [region for region in regions_of(run) if region in boots[0]]
+    regions = [region for region in regions if not any("failed" in boot[region] for boot in boots)]
+    named = [
+        {_name(line): line for region in regions for line in boot[region]["lines"]}
+        for boot in boots
+    ]
+    every = {name: line for found in named[::-1] for name, line in found.items()}
+    in_all = [name for name in named[0] if all(name in found for found in named)]
+    for name in in_all:
+        every[name]["spread"] = _spread([found[name] for found in named])
+    return {
+        "arrangements": [boots[0][region]["arrangement"] for region in regions],
+        "lines": [every.pop(name) for name in in_all],
+        "in_some_boots": list(every.values()),
+        "figures": [
+            {"arrangement": arrangement, "of": of, "metric": metric, "boots": values}
+            for (arrangement, of, metric), values in _figures(boots, regions).items()
+        ],
+    }
+
+
+_Name = tuple[str, str, str]  # arrangement, structure or CPU, metric
+
+
+def _figures(
+    boots: Sequence[Mapping[str, dict[str, Any]]], regions: Sequence[str]
+) -> dict[_Name, list[float]]:
+    """The figures that are judged, in each boot; 0 where a boot lacks one."""
+    each = [
+        dict(figure for region in regions for figure in _of_boot(boot[region])) for boot in boots
+    ]
+    names = dict.fromkeys(name for found in each for name in found)
+    return {name: [round(found.get(name, 0.0), 4) for found in each] for name in names}
+
+
+def _of_boot(region: Mapping[str, Any]) -> Iterator[tuple[_Name, float]]:
+    """The figures of an arrangement in a boot."""
+    part = region["arrangement"]
+    name = part["name"]
+    for cpu, instructions in enumerate(part.get("instructions_per_io", ())):
+        yield (name, f"CPU {cpu}", "instructions"), instructions
+        yield (name, f"CPU {cpu}", "instructions in calls"), part["called_per_io"][cpu]
+        left_out = part["rounds_left_out"][cpu]
+        rounds = left_out + part["rounds"][cpu]
+        yield (name, f"CPU {cpu}", "rounds left out"), left_out / rounds
+    times: dict[tuple[str, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    lines: dict[str, int] = defaultdict(int)
+    for line in region["lines"]:
+        for of in {structure(row) for row in line["writes"]}:
+            lines[of] += line["lines"]
+        for kind in ("reads", "writes"):
+            for row in line[kind]:
+                metrics = ["accesses"]
+                if kind == "writes":
+                    metrics.append("writes")
+                    metrics += ["locked writes"] if row["locked"] else []
+                    metrics += ["writes of true sharing"] if line["kind"] == "true" else []
+                for metric in metrics:
+                    times[structure(row), metric][row["cpu"]] += row["per_io"]
+    for (of, metric), by_cpu in times.items():
+        yield (name, of, metric), max(by_cpu.values())
+    for of, count in lines.items():
+        yield (name, of, "lines"), count
+
+
+def structure(row: Mapping[str, Any]) -> str:
+    """What an access touches, without its field and CPU: "filp: struct file" of "filp: struct
+    file.f_ref". Pages that nothing names are told apart by the function."""
+    name = re.split(r" of CPU |[.+\[{]", row["at"].replace(" [", "\0"))[0].replace("\0", " [")
+    return f"page: {row['function']}" if name == "page" else name
+
+
+def _spread(lines: Sequence[dict[str, Any]]) -> float:
+    """How much the reads or writes per I/O of a line differ between boots."""
+    counts = [
+        [most((row["cpu"], row["per_io"]) for row in line[name]) for line in lines]
+        for name in ("reads", "writes")
+    ]
+    return round(max(max(found) - min(found) for found in counts), 4)
+
+
+def failures(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> list[str]:
+    """Why arrangements of a run have no figures."""
+    found = [boot.get(region, {}).get("failed") for region in regions_of(run) for boot in boots]
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _name(line: dict[str, Any]) -> tuple[str, ...]:
+    return line["arrangement"], line["kind"], line["where"]
+
+
+def _found(shared: Shared, region: Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:
+    cpus = range(shared.cpus)
+    if region is None:
+        raise IopathError(f"no marker of {shared.name} was seen: ioloop and pathcount differ")
+    if waited := [str(cpu) for cpu in cpus if not region.lengths.get(cpu)]:
+        what = f"{shared.run.title}, {shared.arrangement}"
+        return {"failed": f"{what}: CPU {', '.join(waited)} waited for another one in each round"}
+    ios = shared.run.ios
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    owners = _stacks(region, ram)
+    for accesses in region.accesses.values():
+        kind = kind_of(accesses)
+        if kind:
+            owner = owners.get(accesses[0].at >> _STACK)
+            if owner == _NOBODY:
+                continue
+            if owner is None:
+                line = _line(kind, accesses, region, ios, symbols, ram)
+            else:
+                kind = "true"
+                line = _stack_line(owner, accesses, region, ios, symbols)
+            other = lines.setdefault((line["where"], kind), line)
+            if other is not line:
+                _merge(other, line)
+    return {
+        "arrangement": {
+            "name": shared.arrangement,
+            "instructions_per_io": [
+                round(statistics.median(region.lengths[cpu]) / ios, 4) for cpu in cpus
+            ],
+            "called_per_io": [
+                round(region.called[cpu] / (len(region.lengths[cpu]) * ios), 4) for cpu in cpus
+            ],
+            "rounds": [len(region.lengths[cpu]) for cpu in cpus],
+            "rounds_left_out": [region.left_out[cpu] for cpu in cpus],
+            "command": shared.command(),
+        },
+        "lines": sorted(
+            ({"arrangement": shared.arrangement, **line} for line in lines.values()),
+            key=lambda line: (-_times(line), line["where"]),
+        ),
+    }
+
+
+def _times(line: dict[str, Any]) -> float:
+    return sum(access["per_io"] for name in ("reads", "writes") for access in line[name])
+
+
+def _stacks(region: Region, ram: Memory) -> dict[int, int]:
+    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. Nobody
+    owns one that tasks of several CPUs had one after the other: they all do the same there."""
+    times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    code: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for accesses in region.accesses.values():
+        if ram.place(accesses[0].at, accesses[0].physical).kind == "vmalloc":
+            for access in accesses:
+                times[access.at >> _STACK][access.cpu] += access.times
+                code[access.at >> _STACK][access.cpu].add(access.pc)
+    found = {}
+    for at, by_cpu in times.items():
+        owner = max(by_cpu, key=by_cpu.__getitem__)
+        same = set.intersection(*code[at].values())
+        if by_cpu[owner] >= _OWN * sum(by_cpu.values()):
+            found[at] = owner
+        elif len(same) >= max(_FRAMES, _OWN * len(set.union(*code[at].values()))):
+            found[at] = _NOBODY
+    return found
+
+
+def _line(
+    kind: str, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols,
+    ram: Memory,
+) -> dict[str, Any]:  # fmt: skip
+    """A shared line as results have it."""
+    places = {access: ram.place(access.at, access.physical) for access in accesses}
+    written = {access: place for access, place in places.items() if access.store}
+    where, place = _where(written.values()), next(iter(written.values())).kind
+    if kind == "false" and are_neighbours(places):
+        where, place = f"neighbouring objects: {where}", NEIGHBOURS
+    return {
+        "where": where,
+        "place": place,
+        "kind": kind,
+        "lines": 1,
+        **_rows({access: place.text for access, place in places.items()}, region, ios, symbols),
+    }
+
+
+def are_neighbours(places: Mapping[Access, Place]) -> bool:
+    """Whether a line has several objects of a slab, each of which one CPU touches: only the layout
+    of memory makes CPUs share it."""
+    cpus: dict[int, set[int]] = defaultdict(set)
+    for access, place in places.items():
+        if place.kind != "slab":
+            return False
+        cpus[access.physical - place.offset].add(access.cpu)
+    return all(len(found) == 1 for found in cpus.values())
+
+
+def _where(places: Iterable[Place]) -> str:
+    """The places that are written, each object named once: "struct file{f_lock, f_ref}"."""
+    parts: dict[str, set[str]] = defaultdict(set)
+    for place in places:
+        parts[place.object].add(place.text.removeprefix(place.object))
+    return ", ".join(
+        name + inside.pop()
+        if len(inside) == 1
+        else f"{name}{{{', '.join(part.lstrip('.') or '+0x0' for part in sorted(inside))}}}"
+        for name, inside in sorted(parts.items())
+    )
+
+
+def _stack_line(
+    owner: int, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols
+) -> dict[str, Any]:
+    """The same of a stack: what other CPUs do there. Where a variable is in a stack differs from
+    system call to system call, so all lines are one."""
+    where = f"stack of CPU {owner}"
+    others = {access: where for access in accesses if access.cpu != owner}
+    return {
+        "where": where, "place": "stack", "kind": "true", "lines": 1,
+        **_rows(others, region, ios, symbols),
+    }  # fmt: skip
+
+
+def _rows(
+    places: Mapping[Access, str], region: Region, ios: int, symbols: Symbols
+) -> dict[str, list[dict[str, Any]]]:
+    """The reads and writes of a line, by function and CPU."""
+    found: dict[str, list[dict[str, Any]]] = {"reads": [], "writes": []}
+    rows: dict[tuple, float] = defaultdict(float)
+    masks: dict[tuple, int] = defaultdict(int)
+    for access, at in places.items():
+        # A locked instruction reads and writes at once.
+        if access.locked and not access.store:
+            continue
+        symbol = symbols.find(access.pc)
+        name = "writes" if access.store else "reads"
+        key = (name, symbol.name, symbol.module, access.cpu, at, access.locked)
+        rows[key] += access.times / (len(region.lengths[access.cpu]) * ios)
+        masks[key] |= access.bytes
+    for key, per_io in sorted(rows.items()):
+        name, function, module, cpu, at, locked = key
+        found[name].append(
+            {
+                "function": function, "module": module, "cpu": cpu, "at": at, "locked": locked,
+                "per_io": round(per_io, 4), "bytes": runs_of(masks[key]),
+            }
+        )  # fmt: skip
+    return found
+
+
+def runs_of(mask: int) -> list[tuple[int, int]]:
+    """The first and the last bit of each run of bits that are set."""
+    found: list[tuple[int, int]] = []
+    for bit in range(mask.bit_length()):
+        if mask >> bit & 1:
+            first = found.pop()[0] if found and found[-1][1] == bit - 1 else bit
+            found.append((first, bit))
+    return found
+
+
+def _merge(line: dict[str, Any], other: dict[str, Any]) -> None:
+    """Add another line of the same name to *line*, whose bytes stand for both."""
+    if line["place"] != "stack":
+        line["lines"] += other["lines"]
+    for name in ("reads", "writes"):
+        rows = {_key(access): access for access in line[name]}
+        for access in other[name]:
+            if _key(access) in rows:
+                row = rows[_key(access)]
+                row["per_io"] = round(row["per_io"] + access["per_io"], 4)
+            else:
+                line[name].append(access)
+
+
+def _key(access: dict[str, Any]) -> tuple:
+    return tuple(value for name, value in access.items() if name not in ("per_io", "bytes"))

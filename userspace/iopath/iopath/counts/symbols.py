@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Functions by address, and their names."""
+
+import bisect
+import re
+from collections.abc import Sequence
+from operator import itemgetter
+
+from iopath.base.errors import IopathError
+from iopath.results.symbol import Symbol
+
+KERNEL = 1 << 63  # kernel addresses start here
+
+# Names that mark a place rather than a function.
+_NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqentry_text_start)$")
+
+
+class Symbols:
+    """The functions of a guest, by address."""
+
+    def __init__(self, kallsyms: str, program: str = "") -> None:
+        """*kallsyms* is the guest's /proc/kallsyms; *program* has such lines of the program."""
+        named = [
+            (int(fields[0], 16), fields)
+            for fields in map(str.split, kallsyms.splitlines())
+            # Of modules of riscv64, labels of the assembler are listed, too.
+            if fields[1] in "tTwW" and not fields[2].startswith(".L")
+        ]
+        if not any(address >= KERNEL for address, _ in named):
+            raise IopathError(
+                "the guest's /proc/kallsyms has no function: its kernel needs CONFIG_KALLSYMS_ALL"
+                " and kptr_restrict=0"
+            )
+        named += [
+            (int(fields[0], 16), [*fields, "user"])
+            for fields in map(str.split, program.splitlines())
+            if len(fields) == 3 and fields[1] in "tTwWi" and not fields[2].startswith("$")
+        ]
+        named.sort(key=itemgetter(0))
+        self._addresses = [address for address, _ in named]
+        self._names = [fields[1:] for _, fields in named]
+        self._known: dict[int, Symbol] = {}
+
+    @property
+    def text_start(self) -> int:
+        """The start of the kernel's code in this guest."""
+        return next(address for address in self._addresses if address >= KERNEL)
+
+    def find(self, address: int) -> Symbol:
+        """The function that *address* lies in."""
+        at = bisect.bisect_right(self._addresses, address) - 1
+        if at < 0 or (self._addresses[at] >= KERNEL) != (address >= KERNEL):
+            return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
+        if at not in self._known:
+            first = bisect.bisect_left(self._addresses, self._addresses[at])
+            _, name, *module = min(self._names[first : at + 1], key=_rank)
+            self._known[at] = Symbol(name, module[0].strip("[]") if module else "")
+        return self._known[at]
+
+    def find_each(self, addresses: Sequence[int]) -> list[Symbol]:
+        """The functions that ascending *addresses* lie in."""
+        first, last = (bisect.bisect_right(self._addresses, addresses[at]) for at in (0, -1))
+        if first == last:
+            return [self.find(addresses[0])] * len(addresses)
+        return [self.find(address) for address in addresses]
+
+
+def _rank(named: Sequence[str]) -> tuple[bool, bool, bool, int, int, str]:
+    """The order of several names of one address: the best-known is the least. A name is the kind of
+    a symbol, its name, and its module if it is in one."""
+    kind, name, *_ = named
+    return (
+        _NO_FUNCTION.match(name) is not None,
+        name.startswith(("__pfx_", "__cfi_", "__pi_")),
+        kind not in "TWi",
+        len(name) - len(name.lstrip("_")),
+        len(name),
+        name,
+    )

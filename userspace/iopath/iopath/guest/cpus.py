@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""CPUs of our own: the same set of features in every version of QEMU.
+
+QEMU's "max" has what its version can emulate, so it grows, and the kernel chooses other
+instructions for it. The number in a CPU's name rises when its features change.
+"""
+
+from dataclasses import dataclass
+
+from iopath.base.arch import AARCH64, X86_64, Arch
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of x86-64 as QEMU names them, whether our CPU has them, and why."""
+
+    names: str
+    on: bool
+    why: str
+
+
+# Documentation/measuring.rst has the same table.
+FEATURES = (
+    Features(
+        "fpu de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse"
+        " sse2 syscall nx lm",
+        True, "x86-64 itself",
+    ),
+    Features(
+        "pni ssse3 fma cx16 sse4-1 sse4-2 movbe popcnt xsave avx f16c bmi1 avx2 bmi2 lahf-lm abm",
+        True, "x86-64-v3: servers since 2013, and what distributions build for",
+    ),
+    Features(
+        "smep smap umip pku",
+        True, "protect the kernel and are in today's servers; smap has two instructions around"
+        " each access to user memory",
+    ),
+    Features("erms", True, "copies and fills are one string instruction"),
+    Features(
+        "fsgsbase xsaveopt xgetbv1 rdtscp pdpe1gb arat clflushopt clwb",
+        True, "shorten the kernel's entry, task switch, time and memory; in today's servers",
+    ),
+    Features("pclmulqdq aes vaes adx rdrand", True, "checksums, encryption and random numbers"),
+    Features("hypervisor", True, "the kernel does not look for a real machine's devices"),
+    Features(
+        "fsrm fsrs fzrm rdseed rdpid x2apic sha-ni wbnoinvd xsaveerptr",
+        False, "QEMU 7.2 does not emulate them, QEMU 10 does",
+    ),
+    Features(
+        "pcid invpcid xsaves xsavec tsc-deadline gfni vpclmulqdq", False, "no QEMU emulates them",
+    ),
+    Features("la57", False, "page tables have four levels, as on most servers"),
+    Features(
+        "monitor svm npt vgif 3dnow 3dnowext mmxext sse4a mpx pks",
+        False, "no path of an I/O uses them",
+    ),
+)  # fmt: skip
+
+OWN = "iopath-1"
+
+_X86_64 = ",".join(
+    (
+        "base,vendor=AuthenticAMD,family=26,model=2,stepping=1,model-id=iopath",
+        "level=0xd,xlevel=0x80000008,phys-bits=46",
+        *(f"{name}=on" for row in FEATURES if row.on for name in row.names.split()),
+        "enforce=on",  # refuse to start where one of them cannot be had
+    )
+)
+_OWN = {X86_64: _X86_64, AARCH64: AARCH64.cpu}
+
+
+def qemu_name(model: str, arch: Arch) -> str:
+    """What QEMU calls a CPU *model*: our own, or one of QEMU's."""
+    return _OWN.get(arch, model) if model == OWN else model
+
+
+def table() -> str:
+    """The features as a table of Documentation/measuring.rst."""
+    lines = [".. list-table::", "   :widths: 40 10 50", ""]
+    for row in FEATURES:
+        names = ", ".join(f"``{name}``" for name in row.names.split())
+        lines += [f"   * - {names}", f"     - {'in' if row.on else 'out'}", f"     - {row.why}"]
+    return "\n".join(lines)

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Run a plan in a sealed guest, and fetch what it recorded.
+
+The guest is QEMU's software emulation of one CPU with -icount: its clock advances one nanosecond
+per instruction, so a duration measured inside is a number of instructions. It sees nothing of the
+host: no network, no disk, a fixed date and a fixed seed for its random numbers.
+
+A guest boots, carries out the commands of its Start and stops. Here its state can be saved, with
+what these commands recorded. Then it is given an Image, programs and a plan, and goes on. A guest
+that is resumed from a saved state is in the same state as one that has just booted, so both count
+the same.
+
+The plan's commands and the layout of the channel are described in userspace/guest/init.c.
+"""
+
+import contextlib
+import gzip
+import mmap
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from iopath.base import process, temporary
+from iopath.base.cache import out_of_space
+from iopath.base.errors import IopathError
+from iopath.guest import channel, kvm
+from iopath.guest.channel import Record
+from iopath.guest.image import Image, Start
+from iopath.guest.machine import Machine, Qemu
+from iopath.guest.qmp import Ended, Qmp, QmpError
+
+STATE = "state.zst"  # the name of a saved state in its folder
+_CONSOLE = "console.log"  # beside it, what its console said
+_STARTED = "started.gz"  # and what the commands of its start recorded
+
+_TROUBLE = re.compile(
+    r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
+    re.MULTILINE,
+)
+
+RAM = "ram"  # the file of the memory of a guest with several CPUs
+
+
+# Told the records, the plugin's counts and the file of the memory before the guest is removed.
+Inspect = Callable[[list[Record], bytes, Path], None]
+
+
+class GuestError(IopathError):
+    """A guest did not carry out its plan; *records* is what it recorded before."""
+
+    def __init__(self, text: str, records: list[Record] | None = None) -> None:
+        super().__init__(text)
+        self.records = records or []
+
+
+class StateError(IopathError):
+    """A machine's state cannot be saved, or a saved one cannot be loaded."""
+
+
+def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[str]:
+    """The QEMU command line of a machine that boots; *folder* holds the initramfs, the channel and
+    the console's log."""
+    return [
+        *qemu.words,
+        "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        *qemu.sandbox,
+        *machine.ram(f"{folder}/{RAM}"),
+        *machine.processors(),
+        "-cpu", machine.qemu_cpu, "-m", f"{machine.memory}M",
+        "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
+        "-serial", f"file:{folder}/console.log",
+        "-object", f"memory-backend-file,id=channel,size={channel.SIZE},share=on,"
+                   f"mem-path={folder}/channel",
+        # Only the master of a channel can be saved.
+        "-device", "ivshmem-plain,memdev=channel,master=on",
+        "-device", "pvpanic-pci", "-action", "panic=pause",
+        "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
+        "-append", f"{machine.arch.cmdline} {machine.parameters}",
+    ]  # fmt: skip
+
+
+def inputs(qemu: Qemu, machine: Machine) -> dict[str, Any]:
+    """What of QEMU and the machine a guest's figures and its state depend on."""
+    words = command(qemu, machine, Path("vmlinuz"), Path("folder"))[len(qemu.words) :]
+    return {"qemu": qemu.digest, "command": words, "machine": machine.inputs()}
+
+
+def save(
+    qemu: Qemu,
+    machine: Machine,
+    start: Start,
+    folder: Path,
+    log: Path,
+    progress: Callable[[int], None] = lambda records: None,
+) -> None:
+    """Boot, and save the state of the guest that has started to the file STATE in *folder*.
+
+    *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
+    cannot save it."""
+    with _Guest(qemu, machine, start, log, progress) as guest:
+        guest.wait_started()
+        guest.save(folder / STATE)
+
+
+def run(
+    qemu: Qemu,
+    machine: Machine,
+    image: Image,
+    log: Path,
+    progress: Callable[[int], None] = lambda records: None,
+    plugin: Path | None = None,
+    options: str = "",
+    state: Path | None = None,
+    inspect: Inspect = lambda records, counts, ram: None,
+) -> tuple[list[Record], bytes]:
+    """Carry out a plan in a guest that boots, or is resumed from *state*: its records, those of its
+    start first, and what *plugin* counted, with *options* (Documentation/pathcount.rst).
+
+    *log* gets the console; *progress* is told how many records there are, four times a second.
+    *inspect* is called with what is returned and the file of the guest's memory. Raises GuestError
+    that names the log if the plan was not carried out, and StateError if *state* cannot be loaded.
+    """
+    with _Guest(qemu, machine, image.start, log, progress, plugin, options, state) as guest:
+        guest.wait_started()
+        guest.hand_over(image)
+        records, counts = guest.wait_done()
+        inspect(records, counts, guest.ram)
+        return records, counts
+
+
+class _Guest:
+    """A running machine; a context manager, which ends it."""
+
+    def __init__(
+        self,
+        qemu: Qemu,
+        machine: Machine,
+        start: Start,
+        log: Path,
+        progress: Callable[[int], None],
+        plugin: Path | None = None,
+        options: str = "",
+        state: Path | None = None,
+    ) -> None:
+        self._qemu = qemu
+        self._machine = machine
+        self._start = start
+        self._log = log
+        self._progress = progress
+        self._plugin = plugin
+        self._options = options
+        self._state = state
+
+    def __enter__(self) -> "_Guest":
+        with contextlib.ExitStack() as stack:
+            where = tempfile.gettempdir()
+            stack.enter_context(out_of_space(f"cannot run a guest in {where}"))
+            self._folder = stack.enter_context(temporary.folder())
+            self._memory = self._make_channel(stack)
+            stack.callback(self._keep_console)
+            self._began = time.monotonic()
+            try:
+                self._child, self._qmp = self._start_qemu(stack)
+                self._qmp.execute("qmp_capabilities")
+            except (Ended, TimeoutError):
+                raise self._failure() from None
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> bool | None:
+        return self._stack.__exit__(*exception)
+
+    @property
+    def ram(self) -> Path:
+        """The file of its memory, if it has several CPUs."""
+        return self._folder / RAM
+
+    def _make_channel(self, stack: contextlib.ExitStack) -> mmap.mmap:
+        with (self._folder / "channel").open("w+b") as file:
+            # Not a hole: where there is no room for one, writing to mapped memory is deadly.
+            os.posix_fallocate(file.fileno(), 0, channel.SIZE)
+            return stack.enter_context(mmap.mmap(file.fileno(), 0))
+
+    def _keep_console(self) -> None:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        said = [self._folder / "console.log"]
+        if self._state:
+            said.insert(0, self._state.with_name(_CONSOLE))
+        with contextlib.suppress(OSError):  # a full disk is reported by what failed first
+            self._log.write_bytes(b"".join(path.read_bytes() for path in said if path.exists()))
+
+    def _start_qemu(self, stack: contextlib.ExitStack) -> tuple[subprocess.Popen, Qmp]:
+        (self._folder / "initramfs").write_bytes(self._start.initramfs())
+        ours, theirs = socket.socketpair()
+        stack.enter_context(ours)
+        words = command(self._qemu, self._machine, self._start.vmlinuz, self._folder)
+        words += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}"]
+        words += ["-mon", "chardev=qmp,mode=control"]
+        keep = [theirs.fileno()]
+        if self._plugin:
+            counts = self._folder / "counts"
+            parts = [str(self._plugin), f"out={counts}", self._options]
+            words += ["-plugin", ",".join(filter(None, parts))]
+        if self._state:
+            reader, writer = os.pipe()
+            words += ["-incoming", f"fd:{reader}"]
+            keep.append(reader)
+        with theirs:
+            child = stack.enter_context(
+                process.start(words, output=self._folder / "qemu.log", keep=keep)
+            )
+        if self._state:
+            os.close(reader)
+            with os.fdopen(writer) as state:
+                self._unpacker = stack.enter_context(
+                    process.start(
+                        [_zstd(), "-q", "-d", "-c", self._state],
+                        output=self._folder / "zstd.log",
+                        stdout=state,
+                    )
+                )
+        return child, Qmp(ours, self._machine.time_limit)
+
+    def wait_started(self) -> None:
+        """Wait until the machine has stopped after its start, or is loaded."""
+        try:
+            if self._state:
+                while self._qmp.execute("query-status")["status"] == "inmigrate":
+                    # QEMU does not notice the end of a pipe that nothing came through.
+                    if self._unpacker.poll():
+                        raise StateError(process.last_line(self._folder / "zstd.log"))
+                    time.sleep(0.005)
+            else:
+                self._qmp.wait_for("STOP", self._check)
+        except TimeoutError:
+            raise self._failure() from None
+        except Ended:
+            if self._state:
+                raise StateError(self._complaint()) from None
+            raise self._failure() from None
+        _, length, state, _ = channel.HEAD.unpack_from(self._memory)
+        if state != channel.STOPPED:
+            if self._state:
+                raise StateError("it is not the state of a guest that has started")
+            raise self._failure()
+        if self._state:
+            try:
+                self._started = gzip.decompress(self._state.with_name(_STARTED).read_bytes())
+            except (OSError, EOFError, zlib.error) as error:
+                raise StateError(f"{_STARTED}: {error}") from None
+        else:
+            self._started = self._memory[channel.HEAD.size : channel.HEAD.size + length]
+
+    def _check(self) -> None:
+        """Complain if a guest that has not said anything yet never will."""
+        self._progress(0)
+        if self._machine.accel == "kvm" and self._memory[: len(channel.MAGIC)] != channel.MAGIC:
+            kvm.check_started(self._folder / "qemu.log", time.monotonic() - self._began)
+
+    def save(self, path: Path) -> None:
+        """Write the state of the stopped machine to *path*, compressed."""
+        raw = self._folder / "state"
+        path.with_name(_STARTED).write_bytes(gzip.compress(self._started, 1, mtime=0))
+        self._memory[channel.HEAD.size : channel.HEAD.size + len(self._started)] = bytes(
+            len(self._started)
+        )
+        try:
+            with raw.open("wb") as file:
+                self._qmp.execute("getfd", fdname="state", file=file.fileno())
+            self._qmp.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
+            self._qmp.execute("migrate", uri="fd:state")
+            while (status := self._qmp.execute("query-migrate"))["status"] != "completed":
+                if status["status"] in ("failed", "cancelled"):
+                    raise StateError(status.get("error-desc", "QEMU gives no reason"))
+                time.sleep(0.005)
+        except (Ended, TimeoutError):
+            raise StateError(self._complaint()) from None
+        except QmpError as error:
+            raise StateError(str(error)) from None
+        shutil.copyfile(self._folder / "console.log", path.with_name(_CONSOLE))
+        log = self._folder / "zstd.log"
+        if process.run([_zstd(), "-q", "-3", raw, "-o", path], output=log):
+            path.unlink(missing_ok=True)  # its space is needed for the console's log
+            raise IopathError(f"cannot write {path}: {process.last_line(log)}")
+
+    def hand_over(self, image: Image) -> None:
+        """Give the stopped guest its files and its plan, and let it go on."""
+        data = image.payload()
+        room = channel.SIZE - channel.HEAD.size
+        if len(data) > room:
+            raise IopathError(
+                f"the guest's files take {len(data) >> 20} MiB: at most {room >> 20} MiB fit"
+            )
+        self._memory[channel.HEAD.size : channel.HEAD.size + len(data)] = data
+        channel.HEAD.pack_into(self._memory, 0, channel.MAGIC, len(data), channel.STOPPED, 0)
+        try:
+            self._qmp.execute("cont")
+        except (Ended, TimeoutError):
+            raise self._failure() from None
+
+    def wait_done(self) -> tuple[list[Record], bytes]:
+        """Wait for the end of the plan: the records, and what the plugin counted."""
+        try:
+            self._qmp.wait_end(self._count)
+        except TimeoutError:
+            raise self._failure() from None
+        self._child.wait()
+        state, records = channel.read(self._memory)
+        if state != channel.DONE:
+            raise self._failure()
+        records = [*channel.parse(self._started), *records]
+        if not self._plugin:
+            return records, b""
+        counts = self._folder / "counts"
+        if not counts.exists():
+            raise IopathError(f"pathcount wrote nothing: {self._complaint()}")
+        return records, counts.read_bytes()
+
+    def _count(self) -> None:
+        _, _, state, records = channel.HEAD.unpack_from(self._memory)
+        self._progress(records if state != channel.STOPPED else 0)
+
+    def _complaint(self) -> str:
+        return process.last_line(self._folder / "qemu.log", "no complaint")
+
+    def _failure(self) -> GuestError:
+        """What has gone wrong in a guest that did not do its work."""
+        status = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # QEMU closes the connection a moment before it ends.
+            status = self._child.wait(0.5)
+        self._keep_console()
+        _, records = channel.read(self._memory)
+        complaint = process.last_line(self._folder / "qemu.log", "")
+        what = _diagnose(status, complaint, records, self._log, self._machine)
+        return GuestError(f"{what} (console: {self._log})", records)
+
+
+def _zstd() -> str:
+    return process.need("zstd", "zstd")
+
+
+def _diagnose(
+    status: int | None, complaint: str, records: list[Record], log: Path, machine: Machine
+) -> str:
+    """Why a guest did not finish, on one line."""
+    if records and records[-1].name == "error":
+        what = records[-1].data.decode(errors="replace")
+        if len(records) > 1 and records[-2].status:
+            output = records[-2].data.decode(errors="replace")
+            what += _first_error(output) or _last_complaint(log)
+        return f"the guest failed: {what}"
+    if status is None:
+        return f"the guest did not end within {machine.time_limit} s"
+    if status:
+        if machine.accel == "kvm" and not records:
+            return f"{kvm.NO_START}: {complaint}"
+        return f"QEMU ended with status {status}: {complaint or 'no output'}"
+    trouble = _TROUBLE.search(log.read_text(errors="replace"))
+    if trouble:
+        return f"the guest crashed: {trouble.group(0).strip()}"
+    return "the guest ended before its plan did"
+
+
+def _first_error(output: str) -> str:
+    match = re.search(r'"message":\s*"([^"]*)"', output)
+    return f": {match.group(1)}" if match else ""
+
+
+def _last_complaint(log: Path) -> str:
+    """What ioloop had to say on the console."""
+    found = re.findall(r"^ioloop: (.*)$", log.read_text(errors="replace"), re.MULTILINE)
+    return f": {found[-1].strip()}" if found else ""
+
+
+def cpu_count() -> int:
+    """How many guests may run side by side: one per CPU that we may use."""
+    return len(os.sched_getaffinity(0))

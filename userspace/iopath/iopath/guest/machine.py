@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine of a guest: its hardware, and the emulator that it runs in."""
+
+import re
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from iopath.base import process
+from iopath.base.arch import X86_64, Arch, this_machine
+from iopath.base.cache import digest_file, digest_of
+from iopath.base.errors import IopathError
+from iopath.guest import cpus
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The guest's hardware: CPU model as QEMU names it (empty: the architecture's own), memory in
+    MiB, kernel command line, and the seed of all that is random in it."""
+
+    cpu: str = ""
+    memory: int = 1024
+    cmdline: str = "nokaslr mitigations=off"
+    seed: int = 1
+    time_limit: int = 3600  # seconds of real time that a guest may take
+    accel: str = "tcg"  # or kvm, where the clock is the host's
+    cpus: int = 1
+    arch: Arch = X86_64
+    emulator: str = ""  # the Debian suite whose QEMU it runs in; empty: the installed one
+
+    @property
+    def model(self) -> str:
+        """The CPU model."""
+        return self.cpu or self.arch.cpu
+
+    @property
+    def qemu_cpu(self) -> str:
+        """The CPU model as QEMU takes it."""
+        return f"{cpus.qemu_name(self.model, self.arch)}{self.arch.cpu_options}"
+
+    def on(self, arch: Arch) -> "Machine":
+        """The same for a kernel of an architecture."""
+        return replace(self, arch=arch)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the guest's clock counts instructions."""
+        return self.accel == "tcg"
+
+    def inputs(self) -> dict[str, Any]:
+        """What of it a guest's figures and its state depend on."""
+        left_out = {"time_limit", "arch", "emulator", *(("cpus",) if self.cpus == 1 else ())}
+        found = {name: value for name, value in vars(self).items() if name not in left_out}
+        return found | {"cpu": self.model}
+
+    def processors(self) -> list[str]:
+        """QEMU's options for the CPUs: one, whose clock counts its instructions, or several that
+        take turns and share the clock. Each has a socket: where a kernel has no ACPI, the firmware
+        tells it of one CPU in each."""
+        if not self.exact:
+            return ["-accel", self.accel, "-smp", "1"]
+        cpus = f"{self.cpus},sockets={self.cpus}" if self.cpus > 1 else "1"
+        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", cpus]
+
+    def ram(self, file: str) -> list[str]:
+        """QEMU's options for the memory. That of a machine with several CPUs is *file*."""
+        if self.cpus == 1:
+            return ["-machine", self.arch.machine]
+        backend = f"memory-backend-file,id=ram,size={self.memory}M,share=on,mem-path={file}"
+        return ["-object", backend, "-machine", f"{self.arch.machine},memory-backend=ram"]
+
+    @property
+    def parameters(self) -> str:
+        """The kernel's command line. The kernel boots on one CPU: while several start, it waits for
+        them by the clock, which does not advance then. Slab caches are not merged, so a cache tells
+        the structure of its objects."""
+        if self.cpus == 1:
+            return self.cmdline
+        words = (self.cmdline, "maxcpus=1", self.arch.cmdline_several, "slab_nomerge")
+        return " ".join(filter(None, words))
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """The emulator: the words that start it, its version ("7.2.22"), and a digest of its program,
+    accelerator and firmware.
+
+    *sandbox* are its options that forbid it system calls, if it was built with them.
+    """
+
+    words: tuple[str, ...]
+    version: str
+    digest: str
+    sandbox: tuple[str, ...] = ()
+
+    @classmethod
+    def find(cls, arch: Arch = X86_64) -> "Qemu":
+        """The installed emulator of an architecture."""
+        path = Path(process.need(arch.qemu, arch.qemu_package))
+        return cls.started_by((str(path),), path, arch)
+
+    @classmethod
+    def started_by(cls, words: tuple[str, ...], path: Path, arch: Arch) -> "Qemu":
+        """The emulator of an architecture whose program is *path* and which *words* start."""
+        if (machine := this_machine()) != X86_64:  # so are the tools that build for guests
+            raise IopathError(
+                f"this machine is {machine.name}: guests need x86_64; host can be measured here"
+            )
+        text = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
+        match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
+        if not match:
+            complaint = (text.stderr or text.stdout).strip().splitlines()
+            raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
+        if int(match.group(1).split(".")[0]) < 7:
+            raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
+        tried = subprocess.run(
+            [*words, *_SANDBOX, "-machine", "help"], capture_output=True, check=False
+        )
+        sandbox = () if tried.returncode else _SANDBOX
+        return cls(words, match.group(1), _digest(words, path, arch), sandbox)
+
+
+# A guest's kernel is not trusted. QEMU starts no program and changes no user or scheduler.
+_SANDBOX = (
+    "-sandbox",
+    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+)
+
+_ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
+
+
+def _digest(words: tuple[str, ...], path: Path, arch: Arch = X86_64) -> str:
+    """One digest of QEMU's program, its accelerator (a library of its own at some distributors) and
+    its firmware."""
+    program = path.resolve()
+    found = subprocess.run([*words, "-L", "help"], capture_output=True, text=True, check=False)
+    parts = {"program": digest_file(program)}
+    for folder in map(Path, reversed(found.stdout.splitlines())):  # the first one wins
+        for name in arch.firmware:
+            if (folder / name).is_file():
+                parts[name] = digest_file(folder / name)
+    for pattern in _ACCELERATORS:
+        for library in program.parent.parent.glob(f"{pattern}/accel-tcg-{arch.name}.so"):
+            parts[library.name] = digest_file(library)
+    return digest_of(parts)

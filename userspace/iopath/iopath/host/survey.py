@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The running machine and its kernel: what could explain a difference in time."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from iopath.base.arch import this_machine
+from iopath.base.errors import UsageError
+from iopath.results import kernelinfo
+
+NAME = "host"
+
+
+def _read(path: str | Path, default: str = "") -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return default
+
+
+def choose_cpu(wanted: int | None) -> int:
+    """The CPU to measure on: *wanted*, or else the last isolated CPU, or else the last CPU."""
+    allowed = sorted(os.sched_getaffinity(0))
+    if wanted is None:
+        isolated = [cpu for cpu in _cpu_list(_read("/sys/devices/system/cpu/isolated"))]
+        return max([cpu for cpu in isolated if cpu in allowed] or allowed)
+    if wanted not in allowed:
+        raise UsageError(
+            f"--on-cpu {wanted}: iopath may not run there: must be one of"
+            f" {', '.join(map(str, allowed))}"
+        )
+    return wanted
+
+
+def _cpu_list(text: str) -> list[int]:
+    cpus: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return cpus
+
+
+def survey(cpu: int) -> dict[str, Any]:
+    """The properties of this machine that affect time, with warnings of what makes it vary."""
+    base = Path(f"/sys/devices/system/cpu/cpu{cpu}")
+    info = of_cpu(_read("/proc/cpuinfo"), cpu)
+    microcode = re.search(r"^microcode\s*:\s*(.*)$", info, re.MULTILINE)
+    governor = _read(base / "cpufreq/scaling_governor", "none")
+    boost = _boost()
+    siblings = [n for n in _cpu_list(_read(base / "topology/thread_siblings_list")) if n != cpu]
+    vulnerabilities = sorted(Path("/sys/devices/system/cpu/vulnerabilities").glob("*"))
+    guest = _is_guest(info)
+    load = float(_read("/proc/loadavg", "0").split()[0])
+    warnings = []
+    if governor not in ("none", "performance"):
+        warnings.append(
+            f"CPU {cpu} changes its frequency (governor {governor}):"
+            " cpupower frequency-set -g performance"
+        )
+    if boost == "on":
+        warnings.append("boost is on: the frequency depends on heat and on the other cores")
+    if siblings:
+        others = ", ".join(map(str, siblings))
+        warnings.append(f"CPU {cpu} shares its core with CPU {others}: keep that idle or offline")
+    if load > 0.5:
+        warnings.append(f"the machine is not idle: its load is {load:.2f}")
+    if guest:
+        warnings.append("this machine is a guest: others may take its time")
+    clocksource = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    if clocksource != (fast := this_machine().clock):
+        warnings.append(f"the clock is {clocksource or 'unknown'}, not {fast}: reading it is slow")
+    return {
+        "cpu": cpu,
+        "cpu_model": kernelinfo.cpu_model(info),
+        "microcode": microcode.group(1) if microcode else "",
+        "cpus": len(os.sched_getaffinity(0)),
+        "governor": governor,
+        "boost": boost,
+        "smt_siblings": siblings,
+        "isolated": _read("/sys/devices/system/cpu/isolated"),
+        "guest": guest,
+        "load": load,
+        "mitigations": {path.name: _read(path) for path in vulnerabilities},
+        "warnings": warnings,
+    }
+
+
+def of_cpu(cpuinfo: str, cpu: int) -> str:
+    """What /proc/cpuinfo says of one CPU: those of an arm64 machine may be of several models."""
+    parts = re.split(r"\n\n+", cpuinfo)
+    own = re.compile(rf"processor\s*: {cpu}$", re.MULTILINE)
+    return next((part for part in parts if own.match(part)), cpuinfo)
+
+
+def _is_guest(info: str) -> bool:
+    """Whether this machine is a guest. x86-64 CPUs say so; of others, systemd knows."""
+    flags = re.search(r"^flags\s*: (.*)$", info, re.MULTILINE)
+    if flags:
+        return "hypervisor" in flags.group(1).split()
+    detect = shutil.which("systemd-detect-virt")
+    return bool(detect) and not subprocess.run([detect, "--quiet", "--vm"], check=False).returncode
+
+
+def _boost() -> str:
+    turbo = _read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    if turbo:
+        return "off" if turbo == "1" else "on"
+    boost = _read("/sys/devices/system/cpu/cpufreq/boost")
+    return {"1": "on", "0": "off"}.get(boost, "unknown")
+
+
+def _config(release: str) -> Path | None:
+    for place in (f"/boot/config-{release}", f"/lib/modules/{release}/config"):
+        if os.access(place, os.R_OK):
+            return Path(place)
+    return None
+
+
+def describe() -> dict[str, Any]:
+    """The running kernel and its modules, as results describe a kernel."""
+    release = platform.release()
+    banner = _read("/proc/version")
+    config = _config(release)
+    modules = {
+        name: {
+            "srcversion": _read(f"/sys/module/{name}/srcversion"),
+            "parameters": " ".join(
+                f"{path.name}={_read(path)}"
+                for path in sorted(Path(f"/sys/module/{name}/parameters").glob("*"))
+            ),
+        }
+        for name in ("blknull", "biogen")
+        if Path(f"/sys/module/{name}").is_dir()
+    }
+    return {
+        "name": NAME,
+        "release": release,
+        "arch": this_machine().name,
+        "banner": banner,
+        "compiler": kernelinfo.compiler(banner),
+        "cmdline": _read("/proc/cmdline"),
+        "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "config": kernelinfo.options(config.read_text()) if config else {},
+        "modules": modules,
+    }

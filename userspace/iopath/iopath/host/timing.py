@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measure the running machine: time, and the processor's counters if it has any.
+
+Nothing is exact here. So every figure has its 95 % confidence interval and its noise: the
+difference between two series of the same measurement. The rungs take turns, so that a change of the
+machine during the measurement affects all of them alike.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from iopath import __version__
+from iopath.base.cache import digest_file
+from iopath.base.errors import IopathError
+from iopath.base.programs import guest_program
+from iopath.host import devices, loop, samples, survey
+from iopath.results import result
+from iopath.results.result import Result
+from iopath.rungs.runs import NOISE_PASSES, Run
+
+PASSES = 20
+_ROUND_NS = 5_000_000
+_CHECKING = ("KASAN", "PROVE_LOCKING", "LOCKDEP", "KCSAN", "DEBUG_KMEMLEAK", "DEBUG_OBJECTS")
+
+Step = Callable[[str, float], None]
+
+
+class _Series:
+    """The samples of one run."""
+
+    def __init__(self, run: Run, cpu: int) -> None:
+        self.run = run
+        self._cpu = cpu
+        self.samples: list[dict[str, float]] = []
+        self.absent: dict[str, str] = {}
+        self.ios = run.ios
+        self.take()
+        wanted = math.ceil(_ROUND_NS / max(self.samples[0]["ns"], 1e-3) / run.rung.batch)
+        self.ios = max(run.rung.batch, min(wanted * run.rung.batch, 1 << 24))
+
+    @property
+    def words(self) -> list[str]:
+        return loop.command(self.run, self._cpu, ios=self.ios)
+
+    def take(self) -> None:
+        words = [*self.words, *(["--pmu"] if self.run.counted else [])]
+        found, self.absent = samples.sample(self.run, loop.run(words, self.run.title))
+        self.samples.append(found)
+
+
+def measure(
+    runs: Sequence[Run],
+    cpu: int,
+    passes: int,
+    step: Step,
+    warn: Callable[[str], None],
+    *,
+    strict: bool,
+) -> Result:
+    """Measure *runs* on the running machine.
+
+    A run that fails on this kernel or machine is left out with a warning, unless *strict*."""
+    devices.check(runs)
+    whole = result_of(cpu, [])
+    for text in whole["machine"]["warnings"]:
+        warn(text)
+    series: list[_Series] = []
+    for number, run in enumerate(runs):
+        step("trying each rung", number / len(runs))
+        try:
+            series.append(_Series(run, cpu))
+        except IopathError as error:
+            if strict:
+                raise
+            warn(f"left out: {error}")
+    if not series:
+        raise IopathError("no rung can be measured")
+    _take(series, NOISE_PASSES, "measuring the noise", step)
+    noise = [one.samples for one in series]
+    _take(series, passes, "measuring", step)
+    whole["results"] = [
+        {
+            "kernel": {"name": survey.NAME, "release": whole["kernels"][0]["release"]},
+            **samples.record(one.run, first, one.samples, one.absent),
+            "rounds": loop.ROUNDS,
+            "ios_per_round": one.ios,
+            "command": one.words,
+        }
+        for one, first in zip(series, noise, strict=True)
+    ]
+    return result.make(whole)
+
+
+def result_of(cpu: int, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """The result of this machine with *records*."""
+    machine, kernel = survey.survey(cpu), survey.describe()
+    checking = [name for name in _CHECKING if kernel["config"].get(name) == "y"]
+    if checking:
+        machine["warnings"].append(f"the kernel checks itself: {', '.join(checking)}")
+    return {
+        "schema": result.SCHEMA,
+        "program": f"iopath {__version__}",
+        "mode": "hardware",
+        "machine": machine,
+        "programs": {"ioloop": digest_file(guest_program("ioloop"))},
+        "kernels": [kernel],
+        "results": [
+            {"kernel": {"name": survey.NAME, "release": kernel["release"]}, **record}
+            for record in records
+        ],
+    }
+
+
+def _take(series: Sequence[_Series], passes: int, what: str, step: Step) -> None:
+    for one in series:
+        one.samples = []
+    for number in range(passes):
+        # Back and forth, so that drift affects the first and the last rung alike.
+        for one in series if number % 2 == 0 else reversed(series):
+            step(what, number / passes)
+            one.take()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a module or a program says of itself: its .modinfo, and its functions."""
+
+import functools
+import struct
+from dataclasses import dataclass
+
+from iopath.base.errors import IopathError
+
+# Of the 64-bit format with the low byte first: the header, a section's header, and a symbol.
+_HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+
+_SYMTAB = 2
+_ALLOC, _EXEC = 2, 4
+_NAMED_KINDS = (0, 2)  # symbols without a type, and functions; not sections and files
+_CHOSEN = 10  # a function that is chosen among several when the program starts
+_WEAK = 2
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module file: its section, the offset there, and its name."""
+
+    section: str
+    offset: int
+    name: str
+
+
+class _File:
+    """The sections of a file."""
+
+    def __init__(self, data: bytes) -> None:
+        if len(data) < _HEADER.size or data[:6] != b"\x7fELF\x02\x01":
+            raise IopathError("a module or program is no 64-bit ELF file with the low byte first")
+        self._data = data
+        head = _HEADER.unpack_from(data)
+        place, size, count, names = head[8], head[13], head[14], head[15]
+        self.headers = [_SECTION.unpack_from(data, place + at * size) for at in range(count)]
+        self._names = self.content(names)
+
+    def content(self, number: int) -> bytes:
+        _, _, _, _, place, size, *_ = self.headers[number]
+        return self._data[place : place + size]
+
+    def name(self, number: int) -> str:
+        return _text(self._names, self.headers[number][0])
+
+    def find(self, name: str) -> bytes:
+        """The content of a section; nothing if there is none."""
+        numbers = (at for at in range(len(self.headers)) if self.name(at) == name)
+        number = next(numbers, None)
+        return b"" if number is None else self.content(number)
+
+
+def _text(strings: bytes, at: int) -> str:
+    return strings[at : strings.index(b"\0", at)].decode()
+
+
+def modinfo(module: bytes) -> dict[str, str]:
+    """What modinfo prints of a module; of what is there more than once, the last."""
+    fields = _File(module).find(".modinfo").split(b"\0")
+    return dict(field.decode().split("=", 1) for field in fields if b"=" in field)
+
+
+@functools.lru_cache(maxsize=16)
+def functions(module: bytes) -> tuple[Function, ...]:
+    """The functions of a module that stay when it has been loaded, by name."""
+    file = _File(module)
+    found = []
+    for number, header in enumerate(file.headers):
+        if header[1] != _SYMTAB:
+            continue
+        strings = file.content(header[6])
+        # Of each section whether it has code that stays, and its name.
+        kept = {
+            at: file.name(at)
+            for at, section in enumerate(file.headers)
+            if section[2] & (_ALLOC | _EXEC) == _ALLOC | _EXEC
+            and not file.name(at).startswith(".init")
+        }
+        for at, info, _, section, value, _ in _SYMBOL.iter_unpack(file.content(number)):
+            if section not in kept or info & 15 not in _NAMED_KINDS or not at:
+                continue
+            name = _text(strings, at)
+            # Some architectures mark where code begins by symbols like $x.
+            if not name.startswith("$"):
+                found.append(Function(kept[section], value, name))
+    return tuple(sorted(found, key=lambda one: (one.name, one.offset)))
+
+
+def program_functions(program: bytes) -> str:
+    """The functions of a program, in lines like those of /proc/kallsyms."""
+    file = _File(program)
+    code = {at for at, section in enumerate(file.headers) if section[2] & _EXEC}
+    lines = []
+    for number, header in enumerate(file.headers):
+        if header[1] != _SYMTAB:
+            continue
+        strings = file.content(header[6])
+        for at, info, _, section, value, _ in _SYMBOL.iter_unpack(file.content(number)):
+            if section not in code or info & 15 not in (*_NAMED_KINDS, _CHOSEN) or not at:
+                continue
+            kind = "i" if info & 15 == _CHOSEN else "tTW"[min(info >> 4, _WEAK)]
+            lines.append(f"{value:016x} {kind} {_text(strings, at)}\n")
+    return "".join(lines)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Find kernels by their names.
+
+A name is PREFIX:SPEC, and the file sources/PREFIX.py knows what such names stand for. It has
+
+NAMES               how its kernels are named, for messages; PREFIX[:SPEC] if ":SPEC" may be left
+                    out, and SPEC is empty then
+find(spec, finder)  the kernel that "PREFIX:SPEC" asks for
+expand(...)         the names that such a name stands for, if it can stand for several
+
+"host" is the running kernel, for commands that measure time.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TypeVar
+
+from iopath.base.cache import Cache
+from iopath.base.errors import UsageError, did_you_mean
+from iopath.kernels import sources
+from iopath.kernels.apt import Apt
+from iopath.kernels.kernel import Kernel
+from iopath.kernels.recipe import Recipe
+
+T = TypeVar("T")
+
+
+class Finder:
+    """Finds kernels with this machine's cache and package lists. Kernels of a repository are built
+    by the *recipe*. *warn* is told what was passed over."""
+
+    def __init__(self, cache: Cache, warn: Callable[[str], None]) -> None:
+        self.cache = cache
+        self.apt = Apt(cache, warn)
+        self.warn = warn
+        self.recipe = Recipe.default()
+        self._known: dict[object, object] = {}
+
+    def once(self, key: object, make: Callable[[], T], *, again: bool = False) -> T:
+        """What *make* gives; it is kept under *key* for the next call."""
+        if again or key not in self._known:
+            self._known[key] = make()
+        return self._known[key]  # type: ignore[return-value]
+
+    def find(self, name: str) -> Kernel:
+        """The kernel that *name* asks for."""
+        prefix, _, spec = name.partition(":")
+        known = prefixes()
+        if prefix in known and (spec or _stands_alone(name)):
+            return _source(prefix).find(spec, self)
+        if name == "host":
+            raise UsageError(
+                "host: measured by itself: iopath measure host --json FILE; compare the files"
+            )
+        near = did_you_mean(prefix, known) if spec else ""
+        *names, last = (one for prefix in known for one in _source(prefix).NAMES)
+        raise UsageError(
+            f"{name}: not a kernel{near or ';'} ask for {', '.join(names)} or {last}, e.g."
+            " debian:6.1"
+        )
+
+    def expand(self, names: Sequence[str], *, every: int = 1, merges: bool = False) -> list[str]:
+        """*names* with each that stands for several as those: a range of commits as its commits,
+        oldest first, behind the commit that it is compared with."""
+        found = []
+        for name in names:
+            prefix, _, spec = name.partition(":")
+            several = None
+            if spec and prefix in prefixes() and hasattr(_source(prefix), "expand"):
+                several = _source(prefix).expand(spec, self, every=every, merges=merges)
+            found += [name] if several is None else several
+        return found
+
+
+def prefixes() -> list[str]:
+    """What names of kernels begin with."""
+    return sorted(module.name for module in pkgutil.iter_modules(sources.__path__))
+
+
+def _stands_alone(name: str) -> bool:
+    """Whether *name* is a prefix that means a kernel by itself: NAMES say "PREFIX[:..."."""
+    return ":" not in name and any(one.startswith(f"{name}[:") for one in _source(name).NAMES)
+
+
+def _source(prefix: str) -> ModuleType:
+    return importlib.import_module(f"{sources.__name__}.{prefix}")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Build the project's modules with the build system of a kernel."""
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from iopath.base import process
+from iopath.base.arch import X86_64, Arch
+from iopath.base.errors import IopathError
+from iopath.base.programs import cross_compiler
+from iopath.base.sources import copy_sources, source_digest
+from iopath.kernels.built import Entry
+
+# Raised when an entry made by this file would come out different from the same inputs.
+_RECIPE = 1
+
+
+def make_words(arch: Arch) -> list[str]:
+    """What make of a kernel is told where that is not of this machine's architecture."""
+    if arch == X86_64:
+        return []
+    cross_compiler(arch)
+    return [f"ARCH={arch.source}", f"CROSS_COMPILE={arch.triplet}-"]
+
+
+def modules_entry(inputs: dict[str, object]) -> Entry:
+    """The cache entry of the modules that are built for *inputs*."""
+    return "modules", {**inputs, "source": source_digest(), "recipe": _RECIPE}
+
+
+def make_modules(folder: Path, command: Sequence[str | Path], source: str, release: str) -> None:
+    """Copy the modules' sources to folder/src, unless it has others, and build them with *command*
+    (make of a kernel, perhaps in a sandbox); keep the modules and the log. *source* is where
+    folder/src is for that command."""
+    if not (folder / "src").exists():
+        copy_sources(folder / "src")
+    log = folder / "build.log"
+    jobs = f"-j{os.cpu_count() or 1}"
+    if process.run([*command, jobs, f"M={source}", "W=1", "modules"], output=log):
+        # The folder goes away with the failed entry; the log must not.
+        kept = folder.parent / f"failed-{release}.log"
+        shutil.copyfile(log, kept)
+        raise IopathError(f"the modules do not build for {release}: {complaint(kept)}")
+    for module in (folder / "src").rglob("*.ko"):
+        shutil.move(module, folder / module.name)
+    shutil.rmtree(folder / "src")
+
+
+def complaint(log: Path) -> str:
+    """The first error in the log of a build, and the log's name."""
+    text = log.read_text(errors="replace")
+    error = re.search(
+        r"^.*\berror\b.*$|^bwrap: .*$|^make.*\*\*\*.*$", text, re.MULTILINE | re.IGNORECASE
+    )
+    what = error.group(0).strip() if error else process.last_line(log)
+    return f"{what} (log: {log})"

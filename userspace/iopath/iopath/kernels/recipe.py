@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How kernels of a git repository are configured."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iopath.base.arch import ARCHES, X86_64, Arch
+from iopath.base.errors import UsageError
+from iopath.kernels.kernel import NEEDED
+
+SUITE = "trixie"  # the default
+MINIMAL = "minimal"  # the default configuration
+MINIMAL_CONFIG = Path(__file__).with_name("minimal.config")
+
+_OPTION = re.compile(r"(?:CONFIG_)?(\w+)=(.+)")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How kernels are built: with the compiler of a *suite*, from the configuration *base* (the
+    text of a .config; None: make tinyconfig), with the *fragment* merged over it. *options* are
+    those of the fragment that the result must have."""
+
+    suite: str
+    base: str | None
+    fragment: str
+    options: tuple[str, ...]
+    arch: Arch = X86_64
+
+    def inputs(self) -> dict[str, Any]:
+        """What it is known by: the fragment tells the architectures apart."""
+        return {name: value for name, value in vars(self).items() if name != "arch"}
+
+    @classmethod
+    def default(cls) -> "Recipe":
+        return recipe(SUITE, None, ())
+
+
+def recipe(suite: str, base: str | None, options: Sequence[str], arch: Arch = X86_64) -> Recipe:
+    """The recipe for *base* (the text of a configuration, or None for the minimal one) with
+    *options* ("FOO=y")."""
+    for other in ARCHES:
+        if base and other != arch and f"CONFIG_{other.option}=y" in base.splitlines():
+            raise UsageError(
+                f"the configuration is one of {other.debian}: it must be one of {arch.debian}"
+            )
+    needed = [f"CONFIG_{name}=y" for name in (arch.option, *arch.options, *NEEDED)]
+    lines = []
+    for option in options:
+        match = _OPTION.fullmatch(option)
+        if not match:
+            raise UsageError(f"invalid option '{option}': must be like FOO=y or FOO=n")
+        name, value = match.groups()
+        lines.append(f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}")
+    fragment = _minimal(arch) if base is None else _essential(needed, arch)
+    return Recipe(suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines), arch)
+
+
+_LEFT_OUT = re.compile(r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)")
+
+
+def cut_down(config: str) -> str:
+    """The configuration of a distribution without what takes long and no guest needs: modules,
+    debug information and signatures."""
+    kept = []
+    for line in config.splitlines():
+        name = line.partition("=")[0]
+        if line.endswith("=m"):
+            kept.append(f"# {name} is not set")
+        elif not _LEFT_OUT.match(name):
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def minimal_configs(arch: Arch) -> list[Path]:
+    """The files with the minimal configuration, of which the later ones count."""
+    own = MINIMAL_CONFIG.with_name(f"minimal-{arch.debian}.config")
+    return [MINIMAL_CONFIG, *([own] if own.is_file() else [])]
+
+
+def _minimal(arch: Arch) -> str:
+    return "".join(path.read_text() for path in minimal_configs(arch))
+
+
+def _essential(needed: Sequence[str], arch: Arch) -> str:
+    """What a configuration that is not ours must have for a guest and the project's modules."""
+    return "\n".join(
+        [
+            *needed, "CONFIG_BLK_DEV=y", "CONFIG_AIO=y", "CONFIG_IO_URING=y",
+            "CONFIG_CONFIGFS_FS=y", "CONFIG_MODULE_UNLOAD=y", "CONFIG_KALLSYMS_ALL=y",
+            *(f"CONFIG_{name}=y" for name in arch.console), "CONFIG_DEBUG_INFO_NONE=y",
+            "# CONFIG_MODULE_SIG is not set", "# CONFIG_GCC_PLUGINS is not set",
+        ]
+    )  # fmt: skip

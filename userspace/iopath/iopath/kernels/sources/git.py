@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: GPL-2.0
+"""git:PATH@REVISION: kernels that are built from the commits of a git repository.
+
+A kernel is built in a sealed root file system of a Debian suite, at places that are the same
+everywhere, and nothing in it says when, where or by whom it was built. So what comes out depends on
+the commit's tree, the configuration and the suite's packages alone, and it is kept under the digest
+of these. A work tree and a build folder stay in the cache: the next commit takes the time of what
+it changes.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from iopath.base import process
+from iopath.base.arch import X86_64, Arch
+from iopath.base.cache import Cache, digest_file, entry_name
+from iopath.base.errors import IopathError, UsageError
+from iopath.kernels import gitrepo, kbuild, parts
+from iopath.kernels.apt import Apt
+from iopath.kernels.built import Built, Entry, Step, built
+from iopath.kernels.finder import Finder
+from iopath.kernels.gitrepo import Repository, open_repository
+from iopath.kernels.kernel import Kernel, Parts
+from iopath.kernels.recipe import Recipe
+from iopath.kernels.root import root, sandbox
+
+NAMES = ("git:PATH@REVISION",)
+
+# What a kernel is built with, besides the tools of every root.
+_TOOLS = (
+    "gcc", "libc6-dev", "diffutils", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "ccache",
+    "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
+)  # fmt: skip
+
+_CCACHE_SIZE = "5G"
+
+_FAILED = "error"  # the file that says why a commit does not build
+_REFUSED = re.compile(r":\d+:\d+: (?:fatal )?error: ")  # what compilers say of a source
+
+# What of a tree a configuration is made from: Kconfig runs scripts that try the compiler.
+_CONFIGURED_BY = (
+    ":(glob)**/Kconfig*", ":(glob)**/configs/**", ":(glob)arch/*/Makefile*", "Makefile", "scripts",
+)  # fmt: skip
+
+# Raised when this file would build another kernel from the same inputs.
+_RECIPE = 1
+
+
+@dataclass(frozen=True)
+class GitKernel(Kernel):
+    """A kernel that is built from a commit."""
+
+    repository: Repository
+    commit: str
+    recipe: Recipe
+
+    @property
+    def arch(self) -> Arch:
+        return self.recipe.arch
+
+    @property
+    def title(self) -> str:
+        return self.commit[:12]
+
+    @property
+    def subject(self) -> str:
+        return self.repository.subject(self.commit)
+
+    @property
+    def place(self) -> str:
+        return self.repository.place
+
+    def prepare(self, cache: Cache, apt: Apt, step: Step) -> Built:
+        """Raises IopathError if it does not build."""
+        recipe = self.recipe
+        at = compiler(self, cache, apt, step)
+        for_image, for_modules = entries(self, at)
+        workspace = {
+            "repository": gitrepo.key(self.repository),
+            "suite": recipe.suite,
+            "base": recipe.base,
+            "fragment": recipe.fragment,
+        }
+
+        def compile_in(use: Callable[[_Workspace], None]) -> None:
+            with (
+                cache.workspace("workspace", workspace) as folder,
+                cache.workspace("ccache", {"size": _CCACHE_SIZE}, shared=True) as ccache,
+            ):
+                place = _Workspace(folder, at, ccache, self)
+                step(f"building {self.title}", 0.1)
+                place.build(digest_file(at / "packages"))
+                use(place)
+
+        def make_image(folder: Path) -> None:
+            compile_in(lambda place: place.keep(folder))
+
+        failed = cache.path("failed", for_image[1]) / _FAILED
+        if failed.exists():
+            raise DoesNotBuild(f"{self.title} {failed.read_text()}")
+        try:
+            image = cache.entry(*for_image, make_image)
+        except DoesNotBuild as error:
+            text = str(error).removeprefix(f"{self.title} ")
+            cache.entry("failed", for_image[1], lambda folder: _remember(folder, text))
+            raise
+        release = (image / "release").read_text()
+
+        def make_modules(folder: Path) -> None:
+            def use(place: _Workspace) -> None:
+                made = place.build_folder / self.arch.image
+                if digest_file(made) != digest_file(image / "vmlinuz"):
+                    raise IopathError(
+                        f"{self.title}: built twice, the kernel is not the same: {image}"
+                        f" differs from {place.build_folder}"
+                    )
+                words = ["--bind", str(folder / "src"), "/modules"]
+                kbuild.make_modules(folder, place.make(*words), "/modules", release)
+
+            compile_in(use)
+
+        modules = cache.entry(*for_modules, make_modules)
+        origin = f"git {self.title} {self.subject}"
+        return built(release, "", origin, image, modules, arch=self.arch)
+
+    def debug_info(self, built: Built, cache: Cache, apt: Apt, step: Step) -> Path:
+        raise UsageError(
+            "--inline: kernels of a git repository are built without debug information"
+        )
+
+    def parts(self, cache: Cache, apt: Apt, step: Step) -> Parts:
+        return entries(self, compiler(self, cache, apt, step)), {}
+
+    def here(self, cache: Cache) -> "GitKernel":
+        repository = open_repository(self.repository.place, cache)
+        repository.commit(self.commit)
+        return replace(self, repository=repository)
+
+
+class DoesNotBuild(IopathError):
+    """The compiler refuses the source of a commit: it will each time."""
+
+
+def _remember(folder: Path, text: str) -> None:
+    """Keep why a commit does not build, without the log, which goes."""
+    (folder / _FAILED).write_text(text.partition(" (log: ")[0])
+
+
+def repository(finder: Finder, place: str) -> Repository:
+    """The repository at a path or an address."""
+    return finder.once(("git", place), lambda: open_repository(place, finder.cache))
+
+
+def find(spec: str, finder: Finder) -> GitKernel:
+    place, revision = gitrepo.split(spec)
+    if ".." in revision:
+        raise UsageError(f"git:{spec}: a range is for measure, compare and series")
+    found = repository(finder, place)
+    return GitKernel(found, found.commit(revision), finder.recipe)
+
+
+def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -> list[str] | None:
+    """The commits of a range, A..B, oldest first, behind the commit that it is compared with."""
+    place, revision = gitrepo.split(spec)
+    if ".." not in revision:
+        return None
+    first, last = revision.split("..", 1)
+    if "..." in revision or not first:
+        raise UsageError(f"git:{spec}: not a range of commits: it must be like A..B")
+    found = repository(finder, place)
+    commits = found.between(first, last or "HEAD", every=every, merges=merges)
+    return [f"git:{place}@{commit[:12]}" for commit in (found.commit(first), *commits)]
+
+
+def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
+    """The root file system in which *kernel* is built."""
+    step("preparing the compiler", 0.0)
+    arch = kernel.arch
+    tools = (*_TOOLS, *(() if arch == X86_64 else (f"gcc-{arch.triplet}",)))
+    return root("compiler", tools, {"for": tools}, kernel.recipe.suite, cache, apt, step)
+
+
+def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
+    """The cache entries that a prepared kernel consists of, if it is built in the root file system
+    *at*: its image, and our modules."""
+    inputs: dict[str, object] = {
+        "tree": kernel.repository.git("rev-parse", f"{kernel.commit}^{{tree}}"),
+        "base": kernel.recipe.base,
+        "fragment": kernel.recipe.fragment,
+        "packages": digest_file(at / "packages"),
+        "variables": _variables(kernel.arch),
+        "modules": parts.module_parts(kernel.arch),
+        "recipe": _RECIPE,
+    }
+    return ("kernel", inputs), kbuild.modules_entry({"kernel": entry_name(inputs)})
+
+
+def _variables(arch: Arch) -> tuple[str, ...]:
+    """What make is told: the same inputs make the same kernel to the last bit."""
+    prefix = "" if arch == X86_64 else f"{arch.triplet}-"
+    return (
+        f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
+        "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath",
+        "KBUILD_BUILD_USER=iopath", "KBUILD_BUILD_VERSION=1",
+        *([f"CROSS_COMPILE={prefix}"] if prefix else []),
+    )  # fmt: skip
+
+
+def keeps_configuration(repository: Repository, before: str, after: str) -> bool:
+    """Whether two commits differ in nothing that a configuration is made from."""
+    words = ("diff", "--quiet", before, after, "--", *_CONFIGURED_BY)
+    return gitrepo.run(repository.path, *words).returncode == 0
+
+
+class _Workspace:
+    """A work tree of a repository and a folder in which it is built, both kept from one commit to
+    the next."""
+
+    def __init__(self, folder: Path, root: Path, ccache: Path, kernel: GitKernel) -> None:
+        self._folder = folder
+        self._root = root
+        self._ccache = ccache
+        self._kernel = kernel
+        self._log = folder / "build.log"
+        self.build_folder = folder / "build"
+
+    def build(self, packages: str) -> None:
+        """Check the commit out, configure it and build it, each only if the folder does not hold it
+        yet. *packages* identifies the compiler."""
+        note = self._folder / "holds"
+        before = json.loads(note.read_text()) if note.exists() else {}
+        now = {"commit": self._kernel.commit, "packages": packages, "recipe": _RECIPE}
+        if before == {**now, "configured": True, "built": True}:
+            return
+        if not before:  # a build that was killed may have left half a file
+            shutil.rmtree(self.build_folder, ignore_errors=True)
+        note.unlink(missing_ok=True)
+        for path in (self._folder / "source", self.build_folder, self._ccache):
+            path.mkdir(parents=True, exist_ok=True)
+        self._log.write_text("")
+        configured = built = False
+        try:
+            self._check_out()
+            if not self._is_configured(before, now):
+                self._configure()
+            configured = True
+            jobs = f"-j{os.cpu_count() or 1}"
+            self._run([*self.make(), jobs, self._kernel.arch.target, "modules"], "does not build")
+            built = True
+        except IopathError:
+            note.write_text(json.dumps({**now, "configured": configured, "built": built}))
+            raise
+        note.write_text(json.dumps({**now, "configured": configured, "built": built}))
+
+    def _is_configured(self, before: Mapping[str, object], now: Mapping[str, object]) -> bool:
+        """Whether the folder has the configuration of this commit: that of the one *before*, if
+        they differ in nothing that a configuration is made from."""
+        if not before or not before["configured"]:
+            return False
+        if any(before[key] != now[key] for key in ("packages", "recipe")):
+            return False
+        return keeps_configuration(
+            self._kernel.repository, str(before["commit"]), self._kernel.commit
+        )
+
+    def make(self, *words: str) -> list[str | Path]:
+        """The beginning of a command that runs make in the root file system; *words* are options of
+        bwrap."""
+        variables = _variables(self._kernel.arch)
+        return [*self._inside(*words), "make", "-s", "-C", "/src", "O=/build", *variables]
+
+    def _inside(self, *words: str) -> list[str | Path]:
+        """The beginning of a command that runs in the root file system."""
+        return [
+            *sandbox(
+                self._root,
+                "--ro-bind", self._folder / "source", "/src",
+                "--bind", self.build_folder, "/build",
+                "--bind", self._ccache, "/ccache",
+                *words,
+            ),
+            "--setenv", "HOME", "/tmp", "--setenv", "CCACHE_DIR", "/ccache",
+            "--setenv", "CCACHE_MAXSIZE", _CCACHE_SIZE,
+        ]  # fmt: skip
+
+    def keep(self, folder: Path) -> None:
+        """Copy what a guest needs of the kernel to *folder*."""
+        arch = self._kernel.arch
+        shutil.copyfile(self.build_folder / arch.image, folder / "vmlinuz")
+        shutil.copyfile(self.build_folder / ".config", folder / "config")
+        release = (self.build_folder / "include/config/kernel.release").read_text().strip()
+        (folder / "release").write_text(release)
+        parts.keep_own_modules(self.build_folder, folder, arch)
+
+    def _check_out(self) -> None:
+        git = self._folder / "git"
+        gitrepo.share_objects(self._kernel.repository, git)
+        gitrepo.git(git, "config", "core.bare", "false")
+        gitrepo.git(
+            git, f"--work-tree={self._folder}/source", "--git-dir=.",
+            "checkout", "--quiet", "--force", "--detach", self._kernel.commit,
+        )  # fmt: skip
+
+    def _configure(self) -> None:
+        recipe, config = self._kernel.recipe, self.build_folder / ".config"
+        fragment = self.build_folder / "iopath.config"
+        fragment.write_text(recipe.fragment)
+        if recipe.base is None:
+            self._run([*self.make(), "tinyconfig"], "cannot be configured")
+        else:
+            config.write_text(recipe.base)
+        script = (
+            "cd /build && KCONFIG_CONFIG=/build/.config"
+            " /src/scripts/kconfig/merge_config.sh -m -O /build .config iopath.config"
+        )
+        self._run([*self._inside(), "bash", "-c", script], "cannot be configured")
+        self._run([*self.make(), "olddefconfig"], "cannot be configured")
+        found = config.read_text().splitlines()
+        for option in recipe.options:
+            if option not in found and not (option.startswith("#") and _unset(option, found)):
+                raise IopathError(
+                    f"{self._kernel.title}: the option {option} did not take effect: the kernel"
+                    " does not have it, or it needs others"
+                )
+
+    def _run(self, command: list[str | Path], what: str) -> None:
+        if process.run(command, output=self._log):
+            complaint = kbuild.complaint(self._log)
+            kind = DoesNotBuild if _REFUSED.search(complaint) else IopathError
+            raise kind(f"{self._kernel.title} {what}: {complaint}")
+
+
+def _unset(option: str, found: Sequence[str]) -> bool:
+    """Whether "# CONFIG_FOO is not set" holds."""
+    name = option.split()[1]
+    return not any(line.startswith(f"{name}=") for line in found)

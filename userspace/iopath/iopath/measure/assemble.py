@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Make the results of a kernel from what its guests recorded and counted."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from iopath.base import process, typed
+from iopath.base.cache import Cache, digest_file
+from iopath.base.programs import code_digest
+from iopath.counts import inline, longrun, output
+from iopath.counts.pathcount import BootProfile
+from iopath.counts.symbols import Symbols
+from iopath.kernels import elf, modules
+from iopath.measure import figures
+from iopath.measure.figures import RunCounts
+from iopath.measure.jobs import Recorded
+from iopath.measure.plan import modules_of
+from iopath.results.layers import Layers
+from iopath.rungs import report
+from iopath.rungs.runs import Run
+
+
+def keep(recorded: Recorded, folder: Path) -> None:
+    """Write what a job gave to its entry in the cache."""
+    (folder / "kallsyms.gz").write_bytes(recorded.kallsyms)
+    (folder / "counts.gz").write_bytes(recorded.counts)
+    (folder / "records.json").write_text(json.dumps(recorded.texts))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the guest that carried out *runs* with *files* left in its *entry* of the cache. It has
+    profiles if *full*, with source lines if there is *debug* information."""
+
+    entry: Path
+    runs: Sequence[Run]
+    files: Mapping[str, bytes]
+    cache: Cache
+    layers: Layers
+    full: bool = False
+    debug: Path | None = None
+
+    def records(self) -> dict[str, str]:
+        """The programs' reports and the files, by name."""
+        texts = json.loads((self.entry / "records.json").read_text())
+        figures.check_calibration(report.read(texts["calibrate"]))
+        return texts
+
+    def run_counts(self) -> dict[str, RunCounts]:
+        """What the plugin counted of the runs, by region."""
+        text = (self._read / "counts.json").read_text()
+        return typed.structure(json.loads(text), dict[str, RunCounts])
+
+    def profiles(self) -> dict[str, dict[str, Any]]:
+        """The profiles by region."""
+        return json.loads((self._read / "profiles.json").read_text())
+
+    @cached_property
+    def _read(self) -> Path:
+        """The cache entry with all that is made from what the guest left: by any of the code."""
+        debug = ""
+        if self.full and self.debug:
+            status = self.debug.stat()
+            tools = [process.need(tool, "binutils") for tool in ("nm", "addr2line")]
+            debug = [str(self.debug), status.st_size, status.st_mtime_ns]
+            debug += [digest_file(Path(tool)) for tool in tools]
+        inputs = {
+            "boot": self.entry.name,
+            "layers": self.layers.digest,
+            "code": code_digest(),
+            "ios": {str(run.region): (run.ios, run.long_ios, run.rung.batch) for run in self.runs},
+            "full": self.full,
+            "debug": debug,
+        }
+        return self.cache.entry("counted", inputs, self._make)
+
+    def _make(self, folder: Path) -> None:
+        counted = output.read(_unpack(self.entry / "counts.gz").splitlines())
+        texts = self.records()
+        kallsyms = symbols_of(_unpack(self.entry / "kallsyms.gz"), texts, self.files)
+        program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
+        functions = Symbols(kallsyms, elf.program_functions(program))
+        found = BootProfile(counted, functions, self.layers)
+        longs = longrun.LongRuns(found, functions, self.layers)
+        counts = {
+            str(run.region): RunCounts(
+                longs.figures(run, report.read(texts[f"long.{run.region}"]).tsc),
+                found.events(run.lines_region, run.rung.batch),
+                found.rounds(run.region),
+            )
+            for run in self.runs
+        }
+        (folder / "counts.json").write_text(json.dumps(typed.unstructure(counts)))
+        if self.full:
+            profiles = self._profiles(found, functions)
+            (folder / "profiles.json").write_text(json.dumps(profiles))
+
+    def _profiles(self, found: BootProfile, functions: Symbols) -> dict[str, dict[str, Any]]:
+        regions = {
+            str(run.region): found.region(run.region, run.ios)
+            | {
+                "lines": found.lines(run.lines_region, run.rung.batch),
+                "lines_noise": {
+                    "code_kernel": found.code_lines_noise(run.lines_region, run.rung.batch)
+                },
+            }
+            for run in self.runs
+        }
+        if self.debug:
+            lines = inline.Lines(self.debug, functions)
+            for run in self.runs:
+                counts = found.addresses(run.region, run.ios)
+                regions[str(run.region)]["source"] = inline.break_down(counts, lines, functions)
+        return regions
+
+
+def symbols_of(kallsyms: str, texts: Mapping[str, str], files: Mapping[str, bytes]) -> str:
+    """The functions of the kernel and of the modules among the guest's *files*, as /proc/kallsyms
+    lists them. It was read before these modules were loaded; *texts* say where they are."""
+    lines = [line for line in kallsyms.splitlines(keepends=True) if line.split(" ", 2)[1] in "tTwW"]
+    for name, data in modules_of(files).items():
+        lines += modules.kallsyms(name, data, texts)
+    return "".join(lines)
+
+
+def _unpack(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode(errors="replace")
+
+
+def results(
+    name: str,
+    release: str,
+    boots: Sequence[Counted],
+    *,
+    profile: bool,
+) -> list[dict[str, Any]]:
+    """The records of the runs that were carried out in *boots* of a kernel; with profiles if
+    *profile* says so."""
+    texts = [boot.records() for boot in boots]
+    counts = [boot.run_counts() for boot in boots]
+    runs = boots[0].runs
+    found = []
+    for run in runs:
+        reports = [report.read(text[f"run.{run.region}"]) for text in texts]
+        counted = [boot[str(run.region)] for boot in counts]
+        for one, other in zip(reports, counted, strict=True):
+            figures.check_rounds(run, one, other.rounds)
+        found.append(figures.figure(name, release, run, reports, counted))
+    if not profile:
+        return found
+    # The profile is of the boot that the figure is of: of the first, for most rungs.
+    numbers = {record["profile_boot"] for record in found}
+    profiles = {number: replace(boots[number], full=True).profiles() for number in numbers}
+    for run, record in zip(runs, found, strict=True):
+        number = record["profile_boot"]
+        own = record["profile"] = profiles[number][str(run.region)]
+        own["long_run"] = typed.unstructure(counts[number][str(run.region)].long.functions)
+    return found

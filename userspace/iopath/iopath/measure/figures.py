@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the rounds that guests recorded to the figures of a rung."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iopath.base.errors import IopathError
+from iopath.counts.longrun import LongRun
+from iopath.counts.pathcount import CountedRound
+from iopath.rungs.report import Report
+from iopath.rungs.runs import DRAIN_MS, Run
+
+_OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
+
+
+@dataclass(frozen=True)
+class RunCounts:
+    """What the plugin counted of a run in one boot: its long run, the metrics of a short round, and
+    each round."""
+
+    long: LongRun
+    events: dict[str, float] = field(default_factory=dict)
+    rounds: list[CountedRound] = field(default_factory=list)
+
+
+def check_calibration(report: Report) -> None:
+    """Check that the guest's clock counts instructions: a known loop must take its length."""
+    expected = report.expected_instructions
+    if expected is None:
+        raise IopathError("ioloop's calibration does not say how many instructions it has")
+    measured = [part.tsc for part in report.rounds if part.quiet]
+    if not measured or not 0 <= min(measured) - expected <= max(measured) - expected <= _OVERHEAD:
+        raise IopathError(
+            f"the guest's clock does not count instructions: a loop of {expected} took"
+            f" {', '.join(map(str, measured)) or 'too long'}"
+        )
+
+
+def check_rounds(run: Run, report: Report, counted: Sequence[CountedRound]) -> None:
+    """Check that the guest's clock and the plugin count the same instructions of each round, but
+    for those between the clock's readings and the markers, which are the same in all rounds. Where
+    another task runs, the guest may wait: then its clock goes on, and nothing is counted."""
+    if len(report.rounds) != len(counted):
+        raise IopathError(
+            f"{run.title}: {len(report.rounds)} rounds, but {len(counted)} were counted:"
+            " ioloop and pathcount differ"
+        )
+    over = [
+        (part.tsc - count.instructions, count.switches)
+        for part, count in zip(report.rounds, counted, strict=True)
+    ]
+    steady = {ticks for ticks, waits in over if not waits}
+    least = min(steady, default=0)
+    if len(steady) > 1 or not 0 <= least <= _OVERHEAD or min(over)[0] < least:
+        raise IopathError(
+            f"{run.title}: by the guest's clock the rounds took"
+            f" {', '.join(str(ticks) for ticks in sorted({ticks for ticks, _ in over}))}"
+            " instructions more than were counted: pathcount is wrong"
+        )
+
+
+def figure(
+    name: str,
+    release: str,
+    run: Run,
+    reports: Sequence[Report],
+    counts: Sequence[RunCounts],
+) -> dict[str, Any]:
+    """The record of one rung, from ioloop's report and the figures of the long run of each boot.
+
+    The figure of a boot is the median of the rounds without an interrupt. Its spread is their
+    largest less their smallest. The figure of the rung is the mean of the boots. The profile is of
+    the boot in the middle: of an even number the lower of the middle two. The guest's clock counts
+    the instructions of a round. It also goes on while the guest waits for an interrupt, so where
+    I/Os end by one, the plugin counts them.
+    """
+    figures, spreads, interrupted, whole = [], [], 0, []
+    for report, counted in zip(reports, counts, strict=True):
+        if run.rung.interrupts:
+            rounds = [(part.instructions / run.ios, part.quiet) for part in counted.rounds]
+        else:
+            rounds = [(part.tsc / part.ios, part.quiet) for part in report.rounds]
+        calm = [figure for figure, quiet in rounds if quiet]
+        if len(calm) < len(rounds) / 4:
+            raise IopathError(
+                f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
+                " interrupt; try a smaller block size"
+            )
+        figures.append(statistics.median(calm))
+        spreads.append(max(calm) - min(calm))
+        interrupted += len(rounds) - len(calm)
+        whole += [figure for figure, _ in rounds]
+    middle = statistics.median_low(figures)
+    means = [counted.long.mean for counted in counts]
+    deferred = [counted.long.with_deferred for counted in counts]
+    return {
+        "kernel": {"name": name, "release": release},
+        "rung": run.rung.name,
+        "op": run.op,
+        "block_size": run.block_size,
+        "instructions_per_io": _mean(figures),
+        "spread": round(max(spreads), 4),
+        "boots": [round(figure, 4) for figure in figures],
+        "boot_spread": round(max(figures) - min(figures), 4),
+        "profile_boot": figures.index(middle),
+        "mean": _mean(means),
+        "mean_boots": means,
+        "with_deferred": _mean(deferred),
+        "with_deferred_boots": deferred,
+        "all_parts": {
+            name: round(statistics.fmean(one.long.parts[name] for one in counts), 4)
+            for name in counts[0].long.parts
+        },
+        "long_run_ios": run.long_ios,
+        "drain_ms": DRAIN_MS,
+        "counts": {name: [part.events[name] for part in counts] for name in counts[0].events},
+        "mean_with_interrupts": round(statistics.fmean(whole), 4),
+        "rounds": len(whole),
+        "rounds_with_interrupts": interrupted,
+        "ios_per_round": run.ios,
+        "batch": run.rung.batch,
+        "command": run.rung.command(run.op, run.block_size, run.region),
+        "scenario": run.rung.digest,
+    }
+
+
+def _mean(boots: Sequence[float]) -> float:
+    return round(statistics.fmean(boots), 4)

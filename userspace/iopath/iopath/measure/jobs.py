@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A job: one plan for one guest, run anywhere.
+
+A job is a value that can be pickled. run() is a function of it alone, so any executor can run it: a
+thread, another process, another machine that has the same files. What a job gives depends only on
+its inputs().
+"""
+
+import contextlib
+import gzip
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iopath.base.cache import Cache, digest_file, digest_of
+from iopath.base.errors import Stopped
+from iopath.base.programs import code_digest
+from iopath.counts import sharing
+from iopath.guest import states
+from iopath.guest.guest import Record
+from iopath.guest.image import KALLSYMS, Image
+from iopath.guest.machine import Machine, Qemu
+from iopath.rungs.together import Shared
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan, the machine that it is for, and the plugin that counts.
+
+    *release* names the kernel in the log's name. *cache* keeps saved states and logs. *progress* is
+    a file that is told how many records there are. The job is cancelled by removing it. *shared*
+    are the runs of a guest with several CPUs.
+    """
+
+    qemu: Qemu
+    machine: Machine
+    image: Image
+    plugin: Path
+    options: str
+    release: str
+    cache: Path
+    progress: Path
+    shared: tuple[Shared, ...] = ()
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that the records depend on. What CPUs share is read from the guest's memory,
+        which is not kept, so these records depend on the code that reads it. Which of the others
+        are kept is decided in this file."""
+        read_by = {"read_by": code_digest() if self.shared else digest_file(Path(__file__))}
+        return {
+            **states.inputs(self.qemu, self.machine, self.image.start),
+            **read_by,
+            "image": hashlib.sha256(self.image.payload()).hexdigest(),
+            "plugin": digest_file(self.plugin),
+            "options": self.options,
+        }
+
+    @property
+    def log(self) -> Path:
+        """The file that gets the console."""
+        return self.cache / "logs" / f"{self.release}-{digest_of(self.inputs())[:8]}.log"
+
+    def report(self, records: int) -> None:
+        """Say how many records there are. Raises Stopped if the job is cancelled."""
+        try:
+            with self.progress.open("r+") as file:
+                file.write(str(records))
+        except FileNotFoundError:
+            raise Stopped from None
+
+    def done(self) -> float:
+        """How much of the job is done (0 to 1)."""
+        records = sum(line.startswith(("run ", "file ", "quiet ")) for line in self.image.plan)
+        with contextlib.suppress(OSError, ValueError):
+            return min(1.0, int(self.progress.read_text()) / records)
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a job gives: the guest's records by name, its /proc/kallsyms and the plugin's counts
+    (both compressed by gzip), and warnings."""
+
+    texts: dict[str, str]
+    kallsyms: bytes
+    counts: bytes
+    warnings: tuple[str, ...]
+
+
+def run(job: Job) -> Recorded:
+    """Carry out a job."""
+    job.report(0)
+    warnings: list[str] = []
+    cache = Cache(job.cache, warnings.append)
+    shared: dict[str, Any] = {}
+
+    def inspect(records: list[Record], counts: bytes, ram: Path) -> None:
+        if job.shared:
+            kallsyms = next(record.data for record in records if record.name == KALLSYMS)
+            lines = counts.decode().splitlines()
+            shared.update(
+                sharing.found(job.shared, lines, kallsyms.decode(), ram, job.machine.arch)
+            )
+
+    try:
+        records, counts = states.States(cache, warnings.append).run(
+            job.qemu, job.machine, job.image, job.log, job.report, job.plugin, job.options, inspect
+        )
+    finally:
+        cache.release()
+    if job.shared:
+        return Recorded({sharing.RECORD: json.dumps(shared)}, b"", b"", tuple(warnings))
+    texts = {record.name: record.data.decode(errors="replace") for record in records}
+    kallsyms = texts.pop(KALLSYMS).encode()
+    return Recorded(texts, _pack(kallsyms), _pack(counts), tuple(warnings))
+
+
+def _pack(data: bytes) -> bytes:
+    return gzip.compress(data, 1, mtime=0)

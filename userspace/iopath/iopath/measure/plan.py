@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The plan of a guest: its modules, its runs, and the guests that they are divided over."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from iopath.base.programs import guest_program
+from iopath.guest.image import QUIET, Image, Start
+from iopath.kernels import modules
+from iopath.kernels.built import Built
+from iopath.rungs.rung import Rung
+from iopath.rungs.runs import (
+    DRAIN_MS,
+    FLAT,
+    LINE_ROUNDS,
+    LONG,
+    NOISE_PASSES,
+    TIMED,
+    TIMED_ROUNDS,
+    Run,
+    Settings,
+)
+
+_DRAIN = f"--drain={DRAIN_MS}ms"
+_BACKGROUND = 12_000_000  # iterations of an empty loop of four instructions: a dozen ticks
+_CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
+# Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
+_GUEST_RUNS = 19
+
+
+# Files of the guest that say on what it measured.
+CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
+
+
+def unmet(rung: Rung, built: Built) -> str:
+    """What a kernel lacks of what a rung needs; empty if nothing."""
+    config = built.config.read_text() if rung.needs else ""
+    for option in rung.needs:
+        if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
+            return f"the kernel has no {option}"
+    for module in rung.modules:
+        if not (module.optional or modules.exists(module.name, built)):
+            return f"the kernel has no module {module.name}"
+    return ""
+
+
+def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
+    """The runs by guest. Those share a guest whose rungs have one program, load no module with
+    different parameters, and are not to be measured alone."""
+    found: list[tuple[Path | None, dict[str, list[str]], list[Run]]] = []
+    for run in runs:
+        wanted = {module.name: module.words(settings.overrides) for module in run.rung.modules}
+        for program, loaded, members in found:
+            together = not (run.rung.alone or members[0].rung.alone)
+            if (
+                together
+                and program == run.rung.program
+                and all(loaded.get(name, words) == words for name, words in wanted.items())
+            ):
+                loaded |= wanted
+                members.append(run)
+                break
+        else:
+            found.append((run.rung.program, wanted, [run]))
+    return [members for _, _, members in found]
+
+
+def guests(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
+    """The runs by guest, where guests run side by side: groups in parts of like size. How they are
+    split depends on the runs alone, so that a result does not depend on the number of CPUs. Regions
+    are numbered in each guest, so that a run that is alone in its guest always has one plan."""
+    found = []
+    for members in groups(runs, settings):
+        parts = -(-len(members) // _GUEST_RUNS)
+        ends = [len(members) * part // parts for part in range(parts + 1)]
+        found += [members[begin:end] for begin, end in itertools.pairwise(ends)]
+    return [
+        [replace(run, region=number) for number, run in enumerate(members, 1)] for members in found
+    ]
+
+
+def load(
+    built: Built, rungs: Sequence[Rung], settings: Settings
+) -> tuple[dict[str, bytes], list[str]]:
+    """The files of ioloop and of the modules that *rungs* need, and the commands that load them."""
+    files = {"bin/ioloop": guest_program("ioloop", built.arch).read_bytes()}
+    plan = []
+    for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
+        if module.optional and modules.find(module.name, built) is None:
+            continue
+        for path in modules.with_dependencies(module.name, built):
+            name = path.name.split(".")[0]
+            if f"modules/{name}.ko" in files:
+                continue
+            files[f"modules/{name}.ko"] = modules.uncompressed(path)
+            words = module.words(settings.overrides) if name == module.name else []
+            plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
+    return files, plan
+
+
+def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Start) -> Image:
+    """A guest in which there is all that *rungs* need, and which begins with *start*."""
+    files, plan = load(built, rungs, settings)
+    for path, file in dict.fromkeys(item for rung in rungs for item in rung.files):
+        files[path] = file.read_bytes()
+    # Loading a large module and making a file system takes longer than to measure.
+    first = rungs[0]
+    if first.alone and first.start:
+        commands = (*start.commands, *plan, *first.start, QUIET)
+        start, plan = Start(built.vmlinuz, commands, dict(files), built.arch), []
+    if first.alone:
+        plan += first.begin
+    return Image(start, plan, files)
+
+
+def plugin_options(runs: Sequence[Run]) -> str:
+    """The options of the plugin for a guest that carries out *runs*."""
+    options = [f"lines={LINE_ROUNDS}", f"flat={FLAT}"]
+    for run in runs:
+        if not run.rung.interrupts:
+            continue
+        options += [f"interrupts={region}:{count}" for region, count in run.interrupts.items()]
+    return ",".join(options)
+
+
+def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
+    """What a guest is given to carry out *runs*, which one guest can."""
+    image = prepared(
+        built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
+    )
+    start, plan, files = image.start, image.plan, image.files
+    for program in {run.rung.program for run in runs if run.rung.program}:
+        files[f"bin/{program.name}"] = program.read_bytes()
+    plan += [f"file {path}" for path in FACTS]
+    if settings.machine.exact:
+        plan += [
+            f"file {path}"
+            for name, data in modules_of(files).items()
+            for path in modules.section_files(name, data)
+        ]
+    plan.append(QUIET)
+    if not settings.machine.exact:
+        plan += _timed(runs, NOISE_PASSES + settings.passes)
+        return Image(start, plan, files)
+    plan += [
+        "run calibrate /bin/ioloop --calibrate --region=0 --output-format=json"
+        f" --number_ios={_CALIBRATION} --rounds=10",
+    ]
+    for run in runs:
+        command = run.rung.command(run.op, run.block_size, run.region)
+        plan += _steps(run, [" ".join([f"run run.{run.region}", *command])])
+    plan += _lines(runs)
+    plan += [*_impatient(built), *_long(runs)]
+    return Image(start, plan, files)
+
+
+def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The modules among a guest's files, by name."""
+    return {Path(path).stem: data for path, data in files.items() if path.endswith(".ko")}
+
+
+def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
+    """*commands* between the set-up and the clean-up of their rung."""
+    rung = run.rung
+    aged = [f"age {rung.target}"] if rung.target and age else []
+    return [*rung.setup, *aged, *commands, *rung.cleanup]
+
+
+def _lines(runs: Sequence[Run]) -> list[str]:
+    """The short rounds, whose cache lines are counted."""
+    plan = []
+    for run in runs:
+        words = run.rung.command(
+            run.op, run.block_size, run.lines_region, ios=run.rung.batch, rounds=LINE_ROUNDS
+        )
+        plan += _steps(run, [" ".join([f"run lines.{run.region}", *words])], age=False)
+    return plan
+
+
+# Dirty pages are written after two seconds instead of 35. And the kernel does no work of its own at
+# random times, which would hide what the runs leave behind.
+_IMPATIENT = (
+    ("PROC_SYSCTL", "write /proc/sys/vm/dirty_expire_centisecs 100"),
+    ("PROC_SYSCTL", "write /proc/sys/vm/dirty_writeback_centisecs 100"),
+    ("DAMON_STAT_ENABLED_DEFAULT", "write /sys/module/damon_stat/parameters/enabled N"),
+)
+
+
+def _impatient(built: Built) -> list[str]:
+    """What is set for the long runs, on a kernel that has it."""
+    config = built.config.read_text()
+    return [step for option, step in _IMPATIENT if f"CONFIG_{option}=y\n" in config]
+
+
+def _long(runs: Sequence[Run]) -> list[str]:
+    """The long runs, which come last: they are counted in another way, and to change between the
+    two takes the emulator a while."""
+    plan = [
+        f"run background /bin/ioloop --ioengine=null --number_ios={_BACKGROUND} --rounds=1"
+        f" --region={LONG} {_DRAIN} --cpus_allowed=0 --output-format=json"
+    ]
+    for run in runs:
+        commands = []
+        for name, region, ios in (
+            ("idle", run.idle_region, run.rung.batch),
+            ("long", run.long_region, run.long_ios),
+        ):
+            words = run.rung.command(run.op, run.block_size, region, ios=ios, rounds=1, long=True)
+            commands.append(" ".join([f"run {name}.{run.region}", *words, _DRAIN]))
+        plan += _steps(run, commands)
+    return plan
+
+
+def _timed(runs: Sequence[Run], passes: int) -> list[str]:
+    """The runs by turns, there and back, each with the processor's counters if it may."""
+    plan = []
+    for number in range(passes):
+        for run in runs if number % 2 == 0 else reversed(runs):
+            words = run.rung.command(
+                run.op, run.block_size, run.region, ios=TIMED * run.ios, rounds=TIMED_ROUNDS
+            )
+            counted = ["--pmu"] if run.counted else []
+            command = " ".join([f"run run.{run.region}.{number}", *words, *counted])
+            plan += _steps(run, [command], age=False)
+    return plan

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the median of a record does not show."""
+
+from iopath.results.result import ExactRecord
+
+# The largest normal distance of mean and median, in instructions per I/O. The start of a round
+# weighs more in the median.
+_RARE = 2.0
+
+# A mean, which is of the program's task alone, is below the median if interrupts or other tasks do
+# a part of each I/O. Then what the mean lacks is the deferred work, within this part of it.
+_OTHERS = 0.1
+
+# The spread of rounds rose if it is more than _JUMP_TIMES the old one and _JUMP.
+_JUMP, _JUMP_TIMES = 5.0, 3
+
+
+# Instructions of a round that the guest's clock counts and the profile does not, at most.
+_OVERHEAD = 64
+
+
+def contradiction(record: ExactRecord) -> str:
+    """How the guest's clock and the profile contradict each other, in words; empty if they do not.
+    Both are of the same boot, but perhaps of two rounds of it."""
+    if record.profile is None or record.profile_boot is None:
+        return ""
+    clock, counted = record.boots[record.profile_boot], record.profile.instructions
+    if abs(clock - counted) <= _OVERHEAD / record.ios_per_round + record.spread:
+        return ""
+    return f"the clock counts {clock:,.2f} instructions per I/O, the profile {counted:,.2f}"
+
+
+def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str]:
+    """What the median of a record does not show, in words; with *before*, also whether the spread
+    of its rounds rose."""
+    found = []
+    if before and record.spread > _JUMP_TIMES * before.spread + _JUMP:
+        found.append(
+            f"the spread of rounds rose from {before.spread:,.2f} to {record.spread:,.2f}"
+            " instructions per I/O"
+        )
+    if record.mean is None or record.mean_boots is None:
+        return found
+    above = record.mean - record.instructions_per_io
+    later = (record.with_deferred or record.mean) - record.mean
+    if abs(above) <= max(_RARE, max(record.mean_boots) - min(record.mean_boots)):
+        pass
+    elif above < 0 and abs(above + later) <= -_OTHERS * above:
+        found.append(
+            f"interrupts and other tasks execute {-above:,.2f} of the"
+            f" {record.instructions_per_io:,.2f} instructions per I/O"
+        )
+    else:
+        found.append(
+            f"some work happens less often than once per round: the mean is {record.mean:,.2f}"
+            f" instructions per I/O, the median {record.instructions_per_io:,.2f}"
+        )
+    return found

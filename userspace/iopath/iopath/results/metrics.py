@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The metrics of an exact result: what each is, how it is counted, and what is judged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from iopath.results.result import ExactRecord
+
+Boots = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a record, which has a value in each boot.
+
+    *value* gives these; None if the record lacks them. *noise* says what makes boots differ, or
+    builds of the same source. Differences up to *resolution* mean nothing, even if they repeat;
+    *layout* is what another build of a record's kernel may add to that. *gated*: a general limit
+    judges it. *costly*: it is shown even where the number of instructions is the same, because one
+    more costs far more than another instruction.
+    """
+
+    name: str
+    unit: str
+    counted: str
+    noise: str
+    resolution: float
+    value: Callable[[ExactRecord], Boots | None]
+    gated: bool = True
+    costly: bool = False
+    layout: Callable[[ExactRecord], float] = lambda record: 0.0
+
+
+def _counted(
+    name: str,
+    counted: str,
+    unit: str = "instructions",
+    noise: str = "per-CPU caches that are filled again",
+    resolution: float = 0.05,
+    *,
+    gated: bool = True,
+    costly: bool = False,
+    layout: Callable[[ExactRecord], float] = lambda record: 0.0,
+) -> Metric:
+    """A metric that the plugin counts in the short rounds of a single batch."""
+    return Metric(
+        name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
+        gated, costly, layout,
+    )  # fmt: skip
+
+
+def _code_layout(record: ExactRecord) -> float:
+    noise = (record.profile and record.profile.lines_noise) or {}
+    return noise.get("code_kernel", 0.0)
+
+
+INSTRUCTIONS = Metric(
+    "instructions", "instructions",
+    "the guest's clock, median of the rounds without an interrupt",
+    "the layout of memory", 0.05, lambda record: record.boots,
+)  # fmt: skip
+MEAN = Metric(
+    "mean", "instructions", "the plugin, in the task, over the long run",
+    "switches to other tasks", 0.5, lambda record: record.mean_boots,
+)  # fmt: skip
+ALL = Metric(
+    "all", "instructions",
+    "the plugin, in all contexts, over the long run and after",
+    "timer ticks and background work", 5.0, lambda record: record.with_deferred_boots,
+)  # fmt: skip
+LONG_RUN = (MEAN, ALL)
+
+METRICS = (
+    INSTRUCTIONS,
+    *LONG_RUN,
+    _counted("locked", "instructions with a lock prefix, and xchg with memory", costly=True),
+    _counted("indirect", "jumps and calls to a computed address", costly=True),
+    _counted("returns", "returns from functions; a retpoline is one"),
+    _counted("reads", "accesses to memory that read", "accesses"),
+    _counted("writes", "accesses to memory that write", "accesses"),
+    _counted(
+        "string bytes", "what repeated string instructions move, set or look at", "bytes",
+        costly=True,
+    ),
+    _counted("timestamps", "rdtsc, rdtscp, rdpmc", costly=True),
+    _counted("serialising", "cpuid, iret, writes to control registers and their like", costly=True),
+    _counted("msrs", "rdmsr, wrmsr", costly=True),
+    _counted("ports", "in, out", costly=True),
+    _counted("fences", "lfence, mfence, sfence", costly=True),
+    _counted("faults", "exceptions that the path raises", "faults"),
+    _counted("switches", "switches to another task", "switches", "turns of tasks"),
+    _counted(
+        "code lines", "lines of 64 bytes that instructions lie in, fewest of the rounds", "lines",
+        "where functions begin in a line, in another build", layout=_code_layout,
+    ),
+    _counted(
+        "data lines", "lines of 64 bytes that are accessed, fewest of the rounds", "lines",
+        "the layout of memory, and of static data in another build", 3.0,
+    ),
+    _counted("calls", "direct and indirect calls", gated=False),
+    _counted("jumps", "direct unconditional jumps", gated=False),
+    _counted("branches", "direct conditional branches", gated=False),
+)  # fmt: skip
+
+# The metrics that the plugin counts in the short rounds.
+COUNTED = tuple(metric.name for metric in METRICS if metric not in (INSTRUCTIONS, *LONG_RUN))

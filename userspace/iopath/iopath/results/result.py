@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The types of results, and how they are read from files.
+
+There are two kinds of result: an exact one, counted in an emulated guest, and one of a machine, in
+time. The files are described by result.schema.json and hardware.schema.json.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from iopath.base import typed
+from iopath.base.errors import IopathError, UsageError
+from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
+from iopath.results.shared import Sharing
+
+SCHEMA = 1
+
+# The drawings of a result, which are files of these kinds.
+VIEWS = ("html", "markdown", "svg", "png", "history")
+
+# The figures made from ioloop's counters, which count the program and the kernel apart.
+COUNTERS = {
+    "cycles": ("cycles_user", "cycles_kernel"),
+    "instructions": ("instructions_user", "instructions_kernel"),
+    "instructions_kernel": ("instructions_kernel",),
+    "cache_misses": ("cache_misses",),
+    "branch_misses": ("branch_misses",),
+}
+
+# By how much all may differ from the path without a reason, in instructions per I/O: the beginning
+# of a round weighs more in the path, and the background varies.
+MORE = 5.0
+
+Key = tuple[str, str, int]  # rung, operation, block size
+
+
+def title(rung: str, op: str) -> str:
+    """A rung and its operation, e.g. "dio.pread read"."""
+    return rung if op == "none" else f"{rung} {op}"
+
+
+def size_text(size: int) -> str:
+    """A number of bytes as people write it: 512 B, 4 KiB, 1 MiB."""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+@dataclass(kw_only=True)
+class Kernel:
+    """A kernel. Of one that a guest ran, its package and the guest's settings are known, too."""
+
+    name: str
+    release: str
+    version: str | None = None
+    origin: str | None = None
+    arch: str = "x86_64"
+    banner: str
+    compiler: str
+    cpu_model: str | None = None
+    cmdline: str
+    clocksource: str
+    config: dict[str, str]
+    digests: dict[str, str] | None = None
+    modules: dict[str, dict[str, str]]
+    zero_fill: bool | None = None
+    coherent: bool | None = None
+    quiet_after_seconds: int | None = None
+
+    @property
+    def shims(self) -> str:
+        """The compatibility shims that its modules use."""
+        return ", ".join(
+            filter(None, (facts.get("iopath_shims", "") for facts in self.modules.values()))
+        )
+
+
+@dataclass(kw_only=True)
+class ExactKernel(Kernel):
+    """The kernel of an exact result."""
+
+    version: str = field()
+    origin: str = field()
+    cpu_model: str = field()
+    digests: dict[str, str] = field()
+    zero_fill: bool = field()
+    coherent: bool = field()
+    quiet_after_seconds: int = field()
+
+
+@dataclass(kw_only=True)
+class KernelName:
+    """The kernel that a record is of."""
+
+    name: str
+    release: str
+
+
+class OfRung:
+    """What belongs to one rung, operation and block size. Derived classes have these as fields."""
+
+    rung: str
+    op: str
+    block_size: int
+
+    @property
+    def key(self) -> Key:
+        return self.rung, self.op, self.block_size
+
+    @property
+    def title(self) -> str:
+        return title(self.rung, self.op)
+
+    @property
+    def size(self) -> str:
+        return size_text(self.block_size) if self.block_size else ""
+
+
+@dataclass(kw_only=True)
+class Record(OfRung):
+    """One rung, operation and block size on one kernel."""
+
+    kernel: KernelName
+    rung: str
+    op: str
+    block_size: int
+    command: list[str]
+
+
+@dataclass(kw_only=True)
+class ExactRecord(Record):
+    """Instructions per I/O, with the figures of each boot."""
+
+    instructions_per_io: float
+    spread: float
+    boots: list[float]
+    boot_spread: float
+    profile_boot: int | None = None
+    mean: float | None = None
+    mean_boots: list[float] | None = None
+    with_deferred: float | None = None
+    with_deferred_boots: list[float] | None = None
+    counts: dict[str, list[float]] | None = None
+    scenario: str | None = None
+    all_parts: dict[str, float] | None = None  # of with_deferred, by who executed them
+    long_run_ios: int | None = None
+    drain_ms: int | None = None
+    mean_with_interrupts: float
+    rounds: int
+    rounds_with_interrupts: int
+    ios_per_round: int
+    batch: int
+    profile: ExactProfile | None = None
+    cpus: int | None = None
+    sharing: Sharing | None = None
+
+    # Two figures are judged and shown by these names everywhere.
+
+    @property
+    def path(self) -> float:
+        """What a usual I/O executes in its task."""
+        return self.instructions_per_io
+
+    @property
+    def path_boots(self) -> list[float]:
+        return self.boots
+
+    @property
+    def all(self) -> float | None:
+        """All that is executed because of the I/Os of a long run, for each I/O: what is rare, and
+        what is deferred, too."""
+        return self.with_deferred
+
+    @property
+    def all_boots(self) -> list[float] | None:
+        return self.with_deferred_boots
+
+    @property
+    def has_more(self) -> bool:
+        """Whether all is so much more or less than the path that it is no noise."""
+        return self.all is not None and abs(self.all - self.path) > MORE
+
+
+@dataclass(kw_only=True)
+class Figure:
+    """A median, its confidence interval and its noise."""
+
+    median: float
+    low: float
+    high: float
+    noise: float
+    boots: list[float] | None = None
+
+
+@dataclass(kw_only=True)
+class HardwareRecord(Record):
+    """Time and counters per I/O, or a profile of time."""
+
+    figures: dict[str, Figure] | None = None
+    absent: dict[str, str] | None = None
+    samples: int | None = None
+    rounds: int | None = None
+    ios_per_round: int | None = None
+    batch: int | None = None
+    profile: SampledProfile | None = None
+
+
+@dataclass
+class Row(OfRung):
+    """One rung, operation and block size, with the record of each kernel that has it."""
+
+    rung: str
+    op: str
+    block_size: int
+    records: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return " ".join(filter(None, [super().title, self.size]))
+
+
+@dataclass(kw_only=True)
+class Result:
+    """What is common to both kinds of result."""
+
+    heading: ClassVar[str]  # of what is measured per I/O
+    profiled_by: ClassVar[str]  # how a profile is made
+    counts: ClassVar[tuple[str, ...]]  # of a function in a profile; the first one is shown
+
+    schema: int
+    program: str
+    mode: str
+    machine: Any
+    programs: dict[str, str]
+    kernels: list[Any]
+    results: list[Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [kernel.name for kernel in self.kernels]
+
+    @property
+    def views(self) -> Sequence[str]:
+        """The drawings that there are of it."""
+        return VIEWS
+
+    @property
+    def profiled(self) -> bool:
+        return any(record.profile for record in self.results)
+
+    def rows(self) -> list[Row]:
+        """The records by rung, operation and block size, in the order of the ladder."""
+        found: dict[Key, Row] = {}
+        for record in self.results:
+            found.setdefault(record.key, Row(*record.key)).records[record.kernel.name] = record
+        return list(found.values())
+
+
+@dataclass(kw_only=True)
+class Qemu:
+    version: str
+    digest: str
+
+
+@dataclass(kw_only=True)
+class GuestMachine:
+    cpu: str
+    memory_mib: int
+    cmdline: str
+    seed: int
+
+
+@dataclass(kw_only=True)
+class ExactResult(Result):
+    """Instructions, counted in an emulated guest."""
+
+    heading = "Instructions"
+    profiled_by = (
+        "Where the instructions go. These are counted one by one. The guest's clock, which gives"
+        " the figures of the summary, also counts the few instructions per round that read it."
+    )
+    counts = COUNTS
+
+    qemu: Qemu
+    machine: GuestMachine
+    source: str
+    kernels: list[ExactKernel]
+    results: list[ExactRecord]
+
+
+@dataclass(kw_only=True)
+class HostMachine:
+    cpu: int
+    cpu_model: str
+    microcode: str
+    cpus: int
+    governor: str
+    boost: str
+    smt_siblings: list[int]
+    isolated: str
+    guest: bool
+    load: float
+    mitigations: dict[str, str]
+    warnings: list[str]
+
+
+@dataclass(kw_only=True)
+class HardwareResult(Result):
+    """Time, and the processor's counters, on the machine itself."""
+
+    heading = "Time"
+    profiled_by = "Where the time goes, by perf's samples."
+    counts = ("ns", "samples")
+
+    machine: HostMachine
+    kernels: list[Kernel]
+    results: list[HardwareRecord]
+
+    @property
+    def views(self) -> Sequence[str]:
+        return ("html",) if self.profiled else ()
+
+
+_KINDS: Mapping[str, tuple[type[Result], str]] = {
+    "exact": (ExactResult, "result.schema.json"),
+    "hardware": (HardwareResult, "hardware.schema.json"),
+}
+
+
+def parse(data: object, what: str = "the result") -> Result:
+    """The result that *data* is, as read from JSON. Raises IopathError if it is none."""
+    mode = data.get("mode") if isinstance(data, dict) else None
+    kind, schema = _KINDS["hardware" if mode == "hardware" else "exact"]
+    _validate(data, schema, what)
+    return typed.structure(data, kind)
+
+
+def make(data: dict[str, Any]) -> Result:
+    """The result that *data* is, which a measurement made. It is not validated against its schema,
+    which takes as long as measuring a rung."""
+    return typed.structure(data, _KINDS[data["mode"]][0])
+
+
+def dump(result: object) -> dict[str, Any]:
+    """A result or a comparison as it is written to JSON."""
+    return typed.unstructure(result)
+
+
+def load(path: Path) -> Result:
+    """The result in a file. Raises IopathError for another file, and for a newer format."""
+    try:
+        data = json.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise IopathError(f"{path} is not a result file: {error}") from error
+    version = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA:
+        raise IopathError(
+            f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
+        )
+    return parse(data, str(path))
+
+
+def _validate(data: object, schema: str, what: str) -> None:
+    import jsonschema
+
+    text = (Path(__file__).parent / schema).read_text()
+    try:
+        jsonschema.validate(data, json.loads(text))
+    except jsonschema.ValidationError as error:
+        place = "/".join(map(str, error.absolute_path)) or "the top"
+        raise IopathError(f"{what} is not a result file: at {place}: {error.message}") from error
+
+
+def fold(records: Iterable[Record]) -> str:
+    """The stacks of profiled records as flame graph tools read them, one a line:
+    "KERNEL;RUNG;a;b COUNT". The tools take whole numbers, so the counts are of 1000 I/Os."""
+    return "".join(
+        f"{record.kernel.name};{record.title};{stack} {round(count * 1000)}\n"
+        for record in records
+        if record.profile
+        for stack, count in record.profile.stacks
+    )
+
+
+def of_kernel(records: Sequence[Any], name: str) -> list[Any]:
+    """The records of one kernel."""
+    return [record for record in records if record.kernel.name == name]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A rung: a scenario that measures one way of doing I/O. builtin.py has those of iopath."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iopath.base.cache import digest_file, digest_of
+from iopath.results.ops import OPS
+
+# Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
+# see none, and many, so that their median is the path itself.
+ROUNDS = 60
+LONG = 120  # rounds' I/Os in the one long run that also counts what comes seldom or later
+_IOS = 100  # I/Os in a round
+_MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
+_LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
+
+CACHED = "--direct=0"
+CACHED_SIZE = "--size=1m"  # as much of the device is read into the page cache before
+_WALKED = "--size=48m"  # the same in a long run of writes: 12,000 pages
+
+Overrides = Mapping[str, Mapping[str, str]]  # parameters by module and name
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module to load, with its parameters."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    optional: bool = False  # loaded if the kernel has it
+
+    def words(self, overrides: Overrides) -> list[str]:
+        """The parameters as insmod takes them."""
+        values = {**dict(self.parameters), **overrides.get(self.name, {})}
+        return [f"{name}={value}" for name, value in values.items()]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One scenario. Steps are commands of the guest's init (userspace/guest/init.c)."""
+
+    name: str
+    about: str
+    options: tuple[str, ...] = ()  # the program's, besides those that command() adds
+    batch: int = 1  # I/Os submitted at a time
+    target: str | None = None  # a device or file; a rung without one has the single op "none"
+    can: tuple[str, ...] = OPS  # operations on the target
+    modules: tuple[Module, ...] = ()  # to load, in this order
+    needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
+    tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
+    files: tuple[tuple[str, Path], ...] = ()  # what these take in the guest, by path there
+    begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
+    start: tuple[str, ...] = ()  # steps before these, after which the guest's state is saved
+    setup: tuple[str, ...] = ()  # steps before each run
+    cleanup: tuple[str, ...] = ()  # steps after each run
+    cpus: str = "0"  # the CPUs that the program runs on
+    program: Path | None = None  # a static program; ioloop if there is none
+    round_ios: int | None = None  # I/Os in a round, if it is not the usual number
+    own_threads: bool = True  # the program's threads do the I/O, so its counters see it
+    interrupts: int = 0  # by which each I/O ends; then the plugin counts the figure, not the clock
+    base: str = ""  # the rung without the layer, if this is one with a layer on the same device
+    alone: bool = False  # each run has a guest of its own: what ran before would change the figure
+
+    @property
+    def guest_program(self) -> str:
+        """The program's path in the guest."""
+        return f"/bin/{self.program.name if self.program else 'ioloop'}"
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that it is made of: its program, files, modules and steps."""
+        parts = {name: str(part) for name, part in vars(self).items() if name != "about"}
+        parts["program"] = digest_file(self.program) if self.program else ""
+        parts["files"] = ", ".join(f"{path} {digest_file(file)}" for path, file in self.files)
+        return digest_of(parts)
+
+    @property
+    def requires(self) -> list[str]:
+        """Options and modules that the kernel must have."""
+        own = ("blknull", "biogen")
+        modules = [module.name for module in self.modules if not module.optional]
+        return [*self.needs, *(name for name in modules if name not in own)]
+
+    def ops(self, wanted: Sequence[str]) -> Sequence[str]:
+        return [op for op in wanted if op in self.can] if self.target else ("none",)
+
+    def fits(self, block_size: int) -> bool:
+        """Whether a batch is short enough to be measured between two ticks of the timer."""
+        return self.batch * block_size <= _MOST
+
+    def ios(self, block_size: int) -> int:
+        """How many I/Os make a round."""
+        if self.round_ios:
+            return self.round_ios
+        few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
+        return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
+
+    def long_ios(self, block_size: int) -> int:
+        """How many I/Os make the long run."""
+        return LONG * self.ios(block_size) // (1 if self.target else 10)
+
+    def command(
+        self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = ROUNDS,
+        long: bool = False,
+    ) -> list[str]:  # fmt: skip
+        """The command line of one run, which prints JSON; with *ios* to a round, if given. In a
+        *long* run, cached writes go from page to page: each page is written back once."""
+        walks = long and op == "write" and CACHED in self.options
+        options = self.options
+        if walks and (self.target or "").startswith("/dev/"):
+            options = tuple(_WALKED if word == CACHED_SIZE else word for word in options)
+        words = [self.guest_program, *options, f"--number_ios={ios or self.ios(block_size)}"]
+        if self.target:
+            words += [f"--filename={self.target}", f"--rw={op}", f"--bs={block_size}"]
+            words += [f"--pattern={'sequential' if walks else 'fixed'}"]
+        return [
+            *words,
+            f"--rounds={rounds}", f"--region={region}", f"--cpus_allowed={self.cpus}",
+            "--output-format=json",
+        ]  # fmt: skip

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured, on what machine, and the runs that this takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from iopath.guest.machine import Machine
+from iopath.results.ops import OPS
+from iopath.results.result import title
+from iopath.rungs.builtin import overrides
+from iopath.rungs.rung import Overrides, Rung
+
+LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
+
+# Regions. A run has one by its number, and others by a bit added to that. From FLAT on the plugin
+# counts without call trees and memory accesses.
+LINES = 0x4000  # the short rounds
+FLAT = 0x8000
+LONG = FLAT  # the long run; that of number 0 has no I/O: what the guest does besides
+IDLE = FLAT | 0x1000  # the same with a single batch of I/Os
+DRAIN = 0x4000  # added to these two: the sleep afterwards
+# How long this is, so that what was put off is done: a lazy RCU callback waits for 10 s. The guest
+# is idle meanwhile, so that it takes next to no time.
+DRAIN_MS = 12_000
+NOISE_PASSES = 12  # samples of each rung that tell the noise, where time is measured
+TIMED, TIMED_ROUNDS = 20, 20  # where time is measured: times the I/Os of a round; rounds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and on what machine."""
+
+    rungs: Sequence[Rung]
+    ops: Sequence[str] = OPS
+    block_sizes: Sequence[int] = (4096,)
+    machine: Machine = field(default_factory=Machine)
+    fill: bool = True  # whether blknull fills what it must not leave uninitialised
+    coherent: bool = True  # whether biogen minds the page cache of its block device
+    boots: int = 1  # how often each kernel is booted
+    passes: int = 20  # samples of each rung, where time is measured
+    profile: bool = False  # whether to count by function, too
+    inline: bool = False  # whether to tell inlined functions and source lines apart
+    layers: Path | None = None  # a table of layers instead of the built-in one
+    cpus: int = 1  # also run each rung on so many CPUs at the same time, if it is more than one
+
+    @property
+    def overrides(self) -> Overrides:
+        """The parameters of modules that are not as the rungs have them."""
+        return overrides(fill=self.fill, coherent=self.coherent)
+
+    def machines(self) -> list[Machine]:
+        """The machine of each boot. Boots differ in the seed alone: with a command line of its own,
+        a boot would differ from the others by more than chance."""
+        return [
+            replace(self.machine, seed=self.machine.seed + number) for number in range(self.boots)
+        ]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of ioloop in the guest."""
+
+    region: int = field(compare=False)  # a number of its own in the guest
+    rung: Rung
+    op: str
+    block_size: int
+
+    @property
+    def lines_region(self) -> int:
+        """The region of the short rounds whose cache lines are counted."""
+        return self.region | LINES
+
+    @property
+    def long_region(self) -> int:
+        """The region of the long run."""
+        return self.region | LONG
+
+    @property
+    def idle_region(self) -> int:
+        """The region of what the long run is compared with."""
+        return self.region | IDLE
+
+    @property
+    def title(self) -> str:
+        return title(self.rung.name, self.op)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the program's counters see the I/O."""
+        return self.rung.own_threads
+
+    @property
+    def interrupts(self) -> dict[int, int]:
+        """By region, the interrupts of a round that belong to its I/Os."""
+        each = self.rung.interrupts
+        return {self.region: each * self.ios, self.lines_region: each * self.rung.batch}
+
+    @property
+    def ios(self) -> int:
+        """I/Os in a round."""
+        return self.rung.ios(self.block_size)
+
+    @property
+    def long_ios(self) -> int:
+        """I/Os in the long run."""
+        return self.rung.long_ios(self.block_size)
+
+
+def make_runs(settings: Settings) -> tuple[list[Run], list[str]]:
+    """The runs of a guest, and what of the settings is left out since it cannot be measured."""
+    runs: list[Run] = []
+    left_out: list[str] = []
+    for rung in settings.rungs:
+        sizes = settings.block_sizes if rung.target else (0,)
+        for size in sizes:
+            if not rung.fits(size):
+                left_out.append(f"{rung.name} of {size >> 10} KiB")
+                continue
+            for op in rung.ops(settings.ops):
+                runs.append(Run(len(runs) + 1, rung, op, size))
+    return runs, left_out

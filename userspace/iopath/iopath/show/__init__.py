@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results and comparisons for people: terminal, Markdown, page, charts."""

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Facts about a result that a reviewer asks for first: what was measured, and on what."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from iopath.results.result import ExactResult, HardwareResult, Kernel, Result
+
+Fact = tuple[str, str]  # a name and a text
+
+# The options of a kernel that a reader asks for first.
+_PREEMPT = ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY")
+_MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAULT_ON")
+
+
+@singledispatch
+def facts(result: Result) -> list[Fact]:
+    """What was measured, and on what."""
+    raise TypeError(result)
+
+
+@facts.register
+def _(result: ExactResult) -> list[Fact]:
+    machine, first = result.machine, result.kernels[0]
+    device = "blknull, bio mode"
+    if not first.zero_fill:
+        device += ", zero_fill=0"
+    if not first.coherent:
+        device += "; biogen with coherent=0"
+    families = {record.rung.partition(".")[0] for record in result.results}
+    if "mq" in families:
+        device += "; for mq.*, in mode mq"
+    if "nullb" in families:
+        device += "; for nullb.*, null_blk"
+    return [
+        ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
+        ("device", device),
+        (
+            "guest",
+            f"QEMU {result.qemu.version} (TCG, -icount), CPU {machine.cpu}"
+            f" ({first.cpu_model}), 1 CPU, {machine.memory_mib} MiB",
+        ),
+        ("command line", machine.cmdline or "(nothing added)"),
+        ("made by", result.program),
+        *((kernel.name, _exact_kernel(kernel)) for kernel in result.kernels),
+    ]
+
+
+def _exact_kernel(kernel: Kernel) -> str:
+    """A kernel's release, origin, compiler and most important options."""
+    config = kernel.config
+    preempt = [name for name in _PREEMPT if config.get(name) == "y"]
+    options = [preempt[0] if preempt else "PREEMPT_NONE", f"HZ={config.get('HZ', '?')}"]
+    options += [name for name in _MORE if config.get(name) == "y"]
+    digest = (kernel.digests or {}).get("config", "")
+    return (
+        f"{kernel.release} ({kernel.origin}), {kernel.compiler}; {', '.join(options)};"
+        f" config {digest[:8]}"
+    )
+
+
+@facts.register
+def _(result: HardwareResult) -> list[Fact]:
+    machine = result.machine
+    state = [f"governor {machine.governor}", f"boost {machine.boost}"]
+    if machine.smt_siblings:
+        state.append(f"core shared with CPU {', '.join(map(str, machine.smt_siblings))}")
+    if machine.isolated:
+        state.append(f"isolated: {machine.isolated}")
+    state.append(f"load {machine.load:.2f}")
+    mitigated = [
+        f"{name}: {text}"
+        for name, text in machine.mitigations.items()
+        if not text.startswith(("Not affected", "Unknown"))
+    ]
+    running = all(name.startswith("host") for name in result.names)
+    place = "on the running machine" if running else "in guests on the processor itself (KVM)"
+    return [
+        ("measured", f"time per I/O and what the processor counts, {place}"),
+        ("machine", f"{machine.cpu_model}, CPU {machine.cpu} of {machine.cpus}"),
+        ("state", "; ".join(state)),
+        ("mitigations", "; ".join(mitigated) or "none"),
+        ("made by", result.program),
+        *((kernel.name, f"{kernel.release}, {kernel.compiler}") for kernel in result.kernels),
+    ]
+
+
+# The facts of each kernel in a table: the title of a row, and the field.
+_KERNEL = (
+    ("release", "release"),
+    ("package version", "version"),
+    ("origin", "origin"),
+    ("compiler", "compiler"),
+    ("command line", "cmdline"),
+    ("clock source", "clocksource"),
+)
+
+
+def of_kernels(kernels: Sequence[Kernel]) -> list[tuple[str, list[str]]]:
+    """The facts of each kernel, for the columns of a table."""
+    return [
+        (title, [getattr(kernel, field) or "" for kernel in kernels])
+        for title, field in _KERNEL
+        if getattr(kernels[0], field) is not None
+    ]

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tables of results, profiles and comparisons, for the terminal."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from iopath.compare.changes import (
+    Change,
+    Comparison,
+    ExactChange,
+    ExactComparison,
+    RungChange,
+    TimeComparison,
+    percent,
+)
+from iopath.results.profiles import COSTLY, COUNTS, ExactProfile, SampledProfile, Source
+from iopath.results.result import COUNTERS, ExactResult, HardwareResult, Record
+from iopath.show import texts
+from iopath.show.console import wrap
+from iopath.show.table import Table
+
+
+def side_by_side(rows: Sequence[tuple[str, str]], width: int) -> Text:
+    """Names and texts side by side."""
+    indent = max(cell_len(name) for name, _ in rows) + 2
+    space = "\n" + " " * indent
+    room = max(width - indent, 20)
+    return Text("\n").join(
+        Text.assemble((name.ljust(indent), "dim"), space.join(wrap(text, room)))
+        for name, text in rows
+    )
+
+
+def _op(record: Record) -> str:
+    return "" if record.op == "none" else record.op
+
+
+# Exact results.
+
+
+def ladder(result: ExactResult) -> Table:
+    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. Where
+    the path of any rung does not show what an I/O costs, all that is executed stands beside it."""
+    base, *others = result.names
+    rows = result.rows()
+    several = len({row.block_size for row in rows if row.block_size}) > 1
+    whole = any(record.has_more for record in result.results)
+    table = Table("rung", "op", "size")
+    for name in (base, *others):
+        table.number_column(name)
+        table.number_column("spread", style="dim", joined=True)
+        if whole:
+            table.number_column("all", joined=True)
+        if name != base:
+            table.number_column("change", joined=True)
+    previous = ""
+    for row in rows:
+        record = next(iter(row.records.values()))
+        cells = ["" if row.rung == previous and not several else row.rung, _op(record), record.size]
+        previous = row.rung
+        first = row.records.get(base)
+        for name in (base, *others):
+            record = row.records.get(name)
+            cells.append(texts.count(record.instructions_per_io) if record else "-")
+            cells.append(f"{record.spread:.2f}" if record else "")
+            if whole:
+                all_ = record.all if record else None
+                cells.append("-" if all_ is None else texts.count(all_))
+            if name != base:
+                cells.append(_change(first, record))
+        table.row(*cells)
+    return table
+
+
+def _change(first: Record | None, other: Record | None) -> str:
+    if not first or not other:
+        return ""
+    before, after = first.instructions_per_io, other.instructions_per_io
+    return texts.change(after - before, percent(before, after), 1)
+
+
+def layers(found: dict[str, float], unit: str, total: float) -> Table:
+    """The share of each layer."""
+    table = Table("layer")
+    table.number_column(unit)
+    table.number_column("share")
+    for name, part in found.items():
+        table.row(name, texts.count(part), f"{100 * part / total:.1f} %")
+    return table
+
+
+def functions(profile: ExactProfile, top: int) -> Table:
+    """The counts of the functions with the most instructions."""
+    table = Table("function")
+    table.text_column("layer")
+    for name in profile.columns:
+        title = name.replace("_", "\n")
+        table.number_column(title, style="dim" if name in COUNTS[1:] else "")
+    for function in profile.functions[:top]:
+        cells = [texts.count(function.count(name)) for name in profile.columns]
+        table.row(function.symbol.text, function.layer, *cells)
+    rest = profile.functions[top:]
+    if rest:
+        cells = [texts.count(sum(part.count(name) for part in rest)) for name in profile.columns]
+        table.row(f"{len(rest)} more functions", "", *cells, style="dim")
+    table.add_section()
+    cells = [texts.count(profile.count(name)) for name in profile.columns]
+    table.row("all", "", *cells, style="bold")
+    return table
+
+
+def inlined(source: Iterable[Source], top: int) -> Table:
+    """The instructions of each function: its own, and those of functions inlined there."""
+    found: dict[str, dict[str, float]] = {}
+    for row in source:
+        parts = found.setdefault(row.function, {})
+        parts[row.inlined] = parts.get(row.inlined, 0.0) + row.instructions
+    table = Table("function", "inlined there")
+    table.number_column("instructions")
+    for function, parts in list(found.items())[:top]:
+        table.row(function, "", texts.count(sum(parts.values())), style="bold")
+        for name, part in sorted(parts.items(), key=lambda part: -part[1]):
+            table.row("", name or "(its own)", texts.count(part))
+    return table
+
+
+def lines(source: Iterable[Source], top: int) -> Table:
+    """The source lines with the most instructions."""
+    found: dict[tuple[str, str], float] = {}
+    for row in source:
+        key = (row.line, row.inlined or row.function)
+        found[key] = found.get(key, 0.0) + row.instructions
+    table = Table("line", "function")
+    table.number_column("instructions")
+    for (line, function), part in sorted(found.items(), key=lambda part: -part[1])[:top]:
+        table.row(line, function, texts.count(part))
+    return table
+
+
+def _changes_of(comparison: Comparison, *titles: str) -> Table:
+    """A table with the columns of a comparison."""
+    table = Table(*titles)
+    table.number_column(comparison.base)
+    for name in comparison.others:
+        table.number_column(name)
+        table.number_column("change", joined=True)
+        table.number_column("noise", style="dim", joined=True)
+        table.text_column("verdict", joined=True)
+    return table
+
+
+def _colour(change: Change) -> str:
+    return {"longer": "red", "shorter": "green"}.get(change.verdict, "")
+
+
+def _change_cells(change: Change | None) -> list[str | Text]:
+    if change is None:
+        return ["", "", ""]
+    return [
+        texts.change(change.difference, change.percent) + texts.beside_path(change),
+        texts.noise(change),
+        Text(change.verdict_text, style=_colour(change)),
+    ]
+
+
+def _rung_table(found: Comparison) -> Table:
+    """A table with a column for rungs, and one for sizes if there are several."""
+    return Table("rung", "size") if len(found.sizes) > 1 else Table("rung")
+
+
+def _rung_cells(found: Comparison, rung: RungChange) -> list[str | Text]:
+    return [rung.title, rung.size] if len(found.sizes) > 1 else [rung.title]
+
+
+def _figure(rung: RungChange, kernel: str) -> str:
+    figure = rung.figure(kernel)
+    return "-" if figure is None else texts.count(figure)
+
+
+def comparison(found: ExactComparison) -> Table:
+    """The figures of every kernel, and how they differ from the first kernel's."""
+    table = _changes_of(found, "rung", "size")
+    for rung in found.rungs:
+        cells: list[str | Text] = [rung.title, rung.size]
+        for name in (found.base, *found.others):
+            figure = rung.figures.get(name)
+            cells.append(texts.count(figure.instructions) if figure else "-")
+            if name != found.base:
+                cells += _change_cells(rung.differences.get(name))
+        table.row(*cells)
+    return table
+
+
+_HALF = 9  # columns of a bar to either side of its axis; fewer if there is no room
+_LEAST_HALF = 4
+
+
+def digest(
+    found: Comparison, rungs: Sequence[RungChange], width: int, *, ascii_only: bool
+) -> Table:
+    """Some rungs of a comparison, in a line each: how they differ, with a bar, and what moved them
+    most. Figures are left out if *width* has no room for them."""
+    if len(found.others) > 1:
+        made = _digest_of_several(found, rungs, found.names)
+        if made.least <= width:
+            return made
+        return _digest_of_several(found, rungs, [n.replace(":", ":\n", 1) for n in found.names])
+    made = _digest(found, rungs, _HALF, figures=True, ascii_only=ascii_only)
+    if made.least <= width:
+        return made
+    room = width - _digest(found, rungs, 0, figures=False, ascii_only=ascii_only).least
+    half = min(_HALF, max(_LEAST_HALF, room // 2))
+    return _digest(found, rungs, half, figures=False, ascii_only=ascii_only)
+
+
+def _digest(
+    found: Comparison, rungs: Sequence[RungChange], half: int, *, figures: bool, ascii_only: bool
+) -> Table:
+    (name,) = found.others
+    changes = [rung.differences[name] for rung in rungs]
+    bars = texts.bars(changes, half, ascii_only=ascii_only)
+    table = _rung_table(found)
+    if figures:
+        table.number_column(found.base)
+        table.number_column(name, joined=True)
+    table.number_column("change", joined=True)
+    table.text_column("", joined=True)
+    table.text_column("most of it", joined=True)
+    for rung, change, bar in zip(rungs, changes, bars, strict=True):
+        cells: list[str | Text] = _rung_cells(found, rung)
+        if figures:
+            cells += [_figure(rung, kernel) for kernel in (found.base, name)]
+        colour = _colour(change)
+        cells += [Text(texts.brief(change), colour), Text(bar, colour), texts.top_mover(change)]
+        table.row(*cells)
+    return table
+
+
+def _digest_of_several(
+    found: Comparison, rungs: Sequence[RungChange], titles: Sequence[str]
+) -> Table:
+    """The changes on each kernel in per cent."""
+    table = _rung_table(found)
+    for title in titles:
+        table.number_column(title)
+    for rung in rungs:
+        cells = [*_rung_cells(found, rung), _figure(rung, found.base)]
+        for name in found.others:
+            change = rung.differences.get(name)
+            text = texts.share(change) if change else "-"
+            cells.append(Text(text, _colour(change) if change else ""))
+        table.row(*cells)
+    return table
+
+
+def metrics(found: ExactComparison, name: str) -> Table | None:
+    """The metrics of a kernel that differ by more than the noise; None if there are none."""
+    rows = []
+    for rung in found.rungs:
+        change = rung.differences.get(name)
+        parts = change.metrics if change else {}
+        cells = {metric: texts.metric(metric, part) for metric, part in parts.items()}
+        # Cache lines within the noise are listed only if something else differs.
+        if any(cells[metric] and part.verdict != "same" for metric, part in parts.items()):
+            rows.append((rung, cells))
+    if not rows:
+        return None
+    titles = dict.fromkeys(
+        metric for _, cells in rows for metric in cells if any(row.get(metric) for _, row in rows)
+    )
+    table = Table("rung", "size")
+    for metric in titles:
+        table.number_column(metric)
+    for rung, cells in rows:
+        table.row(rung.title, rung.size, *(cells.get(metric, "") for metric in titles))
+    return table
+
+
+# The counts of a function that are listed beside its instructions.
+_NAMED = (*COSTLY, "locked", "indirect", "reads", "writes")
+
+
+def movers(change: ExactChange, top: int) -> Table:
+    """The functions that account for most of a difference, in a line each."""
+    table = Table()
+    table.number_column("")
+    table.text_column("", joined=True)
+    table.text_column("", wraps=True, joined=True)
+    for row in change.functions[:top]:
+        name = ", ".join([row.name, *texts.notes(row)])
+        table.row(texts.signed(row.difference), row.layer, name)
+    rest = change.functions[top:]
+    if rest:
+        total = texts.signed(sum(row.difference for row in rest))
+        table.row(total, "", f"{len(rest)} more functions", style="dim")
+    return table
+
+
+def attribution(change: ExactChange, top: int, width: int) -> Table:
+    """The functions that account for a difference. If *width* is too small for a column of notes,
+    they are below the functions."""
+    wide = _attribution(change, top, None)
+    return wide if wide.least <= width else _attribution(change, top, width)
+
+
+def _attribution(change: ExactChange, top: int, width: int | None) -> Table:
+    table = Table("function") if width else Table("function", "layer")
+    for name in ("before", "after", "difference"):
+        table.number_column(name, joined=True)
+    if not width:
+        table.text_column("", wraps=True, joined=True)
+    for row in change.functions[:top]:
+        counts = ", ".join(texts.counts(row, _NAMED))
+        figures = [texts.count(row.before), texts.count(row.after), texts.signed(row.difference)]
+        notes = [part for part in (row.note, counts) if part]
+        if width:
+            table.row(row.name, *figures)
+            for line in wrap("; ".join([row.layer, *notes]), max(width - 40, 20)):
+                table.row(f"  {line}", style="dim")
+        else:
+            table.row(row.name, row.layer, *figures, "; ".join(notes))
+    rest = change.functions[top:]
+    blank = [""] * (2 if width else 3)
+    if rest:
+        total = sum(row.difference for row in rest)
+        table.row(f"{len(rest)} more functions", *blank, texts.signed(total), style="dim")
+    if abs(change.unattributed) >= 0.005:
+        table.row("clock against profile", *blank, texts.signed(change.unattributed), style="dim")
+    table.add_section()
+    table.row("all", *blank, texts.signed(change.difference), style="bold")
+    return table
+
+
+# Time, with intervals, and the processor's counters.
+
+
+def times(result: HardwareResult) -> Table:
+    """The ladder of a machine."""
+    records = result.results
+    counted = [name for name in COUNTERS if any(name in (r.figures or {}) for r in records)]
+    table = Table("rung", "op", "size")
+    for text in ("ns", "95 %", "A/A", *(name.replace("_", " ") for name in counted)):
+        table.number_column(text, style="dim" if text in ("95 %", "A/A") else "")
+    for record in records:
+        figures = record.figures or {}
+        ns = figures["ns"]
+        cells = [record.rung, _op(record), record.size, texts.count(ns.median)]
+        cells += [f"{texts.count(ns.low)} to {texts.count(ns.high)}"]
+        cells += [f"{100 * ns.noise / ns.median:.2f} %"]
+        cells += [texts.count(figures[n].median) if n in figures else "-" for n in counted]
+        table.row(*cells)
+    return table
+
+
+def time_comparison(found: TimeComparison) -> Table:
+    """How the figures of machines differ: time, and below it what was counted."""
+    table = _changes_of(found, "rung", "size", "per I/O")
+    for rung in found.rungs:
+        heads = [rung.title, rung.size]
+        for unit in ("ns", *COUNTERS):
+            if not any(unit in figures for figures in rung.figures.values()):
+                continue
+            cells: list[str | Text] = [*heads, unit.replace("_", " ")]
+            heads = ["", ""]
+            for name in (found.base, *found.others):
+                figure = rung.figures.get(name, {}).get(unit)
+                cells.append(texts.count(figure.median) if figure else "-")
+                if name != found.base:
+                    counted = rung.counted.get(name, {})
+                    change = rung.differences.get(name) if unit == "ns" else counted.get(unit)
+                    cells += _change_cells(change)
+            table.row(*cells)
+    return table
+
+
+def sampled_functions(profile: SampledProfile, top: int) -> Table:
+    """The functions that take most of the time."""
+    table = Table("function", "layer")
+    for name in ("ns", "share", "samples"):
+        table.number_column(name, style="" if name == "ns" else "dim")
+    for row in profile.functions[:top]:
+        share = f"{100 * row.ns / profile.ns:.1f} %"
+        table.row(row.symbol.text, row.layer, texts.count(row.ns), share, str(row.samples))
+    rest = profile.functions[top:]
+    if rest:
+        more = texts.count(sum(row.ns for row in rest))
+        table.row(f"{len(rest)} more functions", "", more, style="dim")
+    table.add_section()
+    table.row("all", "", texts.count(profile.ns), style="bold")
+    return table

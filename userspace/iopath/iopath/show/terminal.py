@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Print results and comparisons. What is printed depends on the kind of result."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from iopath.compare import labels, noise
+from iopath.compare.changes import (
+    Change,
+    Comparison,
+    ExactChange,
+    ExactComparison,
+    RungChange,
+    TimeComparison,
+)
+from iopath.results.result import ExactResult, HardwareResult, Key, Result
+from iopath.show import tables, texts
+from iopath.show.console import put, put_text, wrap
+from iopath.show.facts import facts
+from iopath.show.table import Table
+
+# What was measured.
+
+
+@singledispatch
+def show(result: Result, console: Console) -> None:
+    """Print what was measured on what, and the figures."""
+    raise TypeError(result)
+
+
+@show.register
+def _(result: ExactResult, console: Console) -> None:
+    show_header(result, console)
+    put(console, Text(), tables.ladder(result))
+    for record in result.results:
+        if record.has_more and record.all_parts:
+            said = texts.parts(record.all_parts, texts.count)
+            put_text(console, f"{record.kernel.name} {record.title}: all is {said}", "dim")
+
+
+@show.register
+def _(result: HardwareResult, console: Console) -> None:
+    show_header(result, console)
+    put(console, Text(), tables.times(result))
+    put(console, Text())
+    absent = {name: text for record in result.results[:1] for name, text in record.absent.items()}
+    for text in dict.fromkeys(absent.values()):
+        names = ", ".join(n.replace("_", " ") for n in absent if absent[n] == text)
+        put_text(console, f"not counted: {names}: {text}", "dim")
+
+
+# Profiles.
+
+
+@singledispatch
+def show_profile(result: Result, top: int, console: Console) -> None:
+    """Print where the instructions, or the time, of each rung go: by layer, then by function."""
+    raise TypeError(result)
+
+
+@show_profile.register
+def _(result: ExactResult, top: int, console: Console) -> None:
+    show_header(result, console)
+    for record in result.results:
+        profile = record.profile
+        size = f" {record.size}" if record.size else ""
+        _heading(
+            f"{record.kernel.name} {record.title}",
+            f"{size}: {texts.count(profile.total)} instructions per I/O"
+            f" ({texts.count(profile.kernel)} in the kernel), by the guest's clock"
+            f" {texts.count(record.instructions_per_io)}",
+            console,
+        )
+        parts = [tables.layers(profile.layers, "instructions", profile.total)]
+        parts.append(tables.functions(profile, top))
+        if profile.source is not None:
+            parts += [tables.inlined(profile.source, top), tables.lines(profile.source, top)]
+        for part in parts:
+            put(console, Text(), part)
+
+
+@show_profile.register
+def _(result: HardwareResult, top: int, console: Console) -> None:
+    show_header(result, console)
+    for record in result.results:
+        profile = record.profile
+        _heading(
+            record.title,
+            f": {texts.count(profile.ns)} ns per I/O, by {profile.samples:,} samples of"
+            f" {profile.event} in {profile.data}",
+            console,
+        )
+        if profile.event != "cycles":
+            text = (
+                "no PMU: a timer takes the samples, so code that runs with interrupts off is"
+                " counted where they are switched on again"
+            )
+            put_text(console, text, "yellow")
+        put(console, Text(), tables.layers(profile.layers, "ns", profile.ns))
+        put(console, Text(), tables.sampled_functions(profile, top))
+
+
+# Comparisons.
+
+_RUNGS = 5  # in a digest
+_LINES = 10  # rungs and functions in a digest
+_FUNCTIONS = 15  # for each difference, of the whole
+
+
+def show_comparison(comparison: Comparison, console: Console, top: int | None = None) -> None:
+    """Print on one screen how kernels differ: the verdict, the rungs that matter most, and *top*
+    functions that account for the first of them."""
+    _show_verdicts(comparison, console)
+    ranked = _ranked(comparison)
+    rungs = [rung for _, _, rung in ranked][:_RUNGS]
+    if rungs:
+        ascii_only = not console.encoding.startswith("utf")
+        table = tables.digest(comparison, rungs, console.width, ascii_only=ascii_only)
+        put(console, Text(), table)
+    for name, change, rung in ranked[:_RUNGS]:
+        if isinstance(change, ExactChange) and change.all and change.all.parts:
+            said = texts.parts(change.all.parts, texts.signed)
+            put_text(console, f"{rung.title}, {name}: all is {said}", "dim")
+    if more := texts.folded(comparison, comparison.others, len(rungs)):
+        put_text(console, f"{more} (--all)", "dim")
+    for name, change, rung in ranked[:1]:
+        if isinstance(change, ExactChange) and change.functions:
+            heading = f": {comparison.base} to {name}, {texts.signed(change.difference)}"
+            _heading(rung.title, f"{heading} instructions per I/O", console)
+            put(console, tables.movers(change, top or _LINES - len(rungs)))
+    for number, label in enumerate(labels.brief(comparison.labels)):
+        if not number:
+            put(console, Text())
+        put_text(console, f"differs besides the code: {label} (--all)", "dim")
+    if comparison.has_unknown:
+        put_text(console, texts.UNKNOWN, "yellow")
+
+
+def _ranked(comparison: Comparison) -> list[tuple[str, Change, RungChange]]:
+    """The rungs that differ on any kernel, each with the kernel on which that matters most."""
+    found: dict[Key, tuple[str, Change, RungChange]] = {}
+    for name in comparison.others:
+        for rung in comparison.ranked(name):
+            change = rung.differences[name]
+            if rung.key not in found or change.rank < found[rung.key][1].rank:
+                found[rung.key] = name, change, rung
+    return sorted(found.values(), key=lambda one: one[1].rank)
+
+
+@singledispatch
+def show_all(comparison: Comparison, console: Console, top: int | None = None) -> None:
+    """Print how kernels differ, rung by rung, with *top* functions of each difference."""
+    raise TypeError(comparison)
+
+
+@show_all.register
+def _(comparison: ExactComparison, console: Console, top: int | None = None) -> None:
+    top = top or _FUNCTIONS
+    _show_verdicts(comparison, console)
+    put(console, Text(), tables.comparison(comparison))
+    base = comparison.base
+    for name in comparison.others:
+        if table := tables.metrics(comparison, name):
+            _heading(f"{base} to {name}", ": what else differs per I/O", console)
+            put(console, table)
+    for rung in comparison.rungs:
+        for name, figure in rung.figures.items():
+            if len(figure.levels) > 1:
+                _heading(rung.title, f": {name}: {noise.in_boots(figure.levels)}", console)
+    for rung in comparison.rungs:
+        for name, change in rung.differences.items():
+            if change.is_explained:
+                heading = f": {base} to {name}, {texts.signed(change.difference)}"
+                _heading(rung.title, f"{heading} instructions per I/O", console)
+                put(console, tables.attribution(change, top, console.width))
+                if layers := texts.by_layer(change):
+                    put_text(console, f"layers: {layers}", "italic")
+            for text in change.findings:
+                _heading(rung.title, f": {name}: {text}", console)
+            _show_long_run(rung.title, f"{base} to {name}", change, top, console)
+    _show_labels(comparison, console)
+
+
+@show_all.register
+def _(comparison: TimeComparison, console: Console, top: int | None = None) -> None:
+    _show_verdicts(comparison, console)
+    put(console, Text(), tables.time_comparison(comparison))
+    _show_labels(comparison, console)
+
+
+def show_header(result: Result, console: Console) -> None:
+    """Print what was measured on what."""
+    put(console, tables.side_by_side(facts(result), console.width))
+
+
+def _heading(title: str, text: str, console: Console) -> None:
+    """Print an empty line, and a title with more text, wrapped between words."""
+    shown = Text("\n".join(wrap(title + text, console.width)))
+    shown.stylize("bold", 0, len(title))
+    put(console, Text(), shown)
+
+
+def _show_verdicts(comparison: Comparison, console: Console) -> None:
+    for name in comparison.others:
+        text = f"{comparison.base} to {name}: {texts.verdict(comparison, name)}"
+        put_text(console, text, "bold")
+
+
+def _show_labels(comparison: Comparison, console: Console) -> None:
+    if comparison.labels:
+        put(console, Text())
+    for label in comparison.labels:
+        put_text(console, f"differs  {label}", "dim")
+
+
+def _show_long_run(rung: str, names: str, change: ExactChange, top: int, console: Console) -> None:
+    """Print what the median of short rounds does not show, and the functions responsible."""
+    for figure in change.telling:
+        part = change.metrics[figure]
+        text = f": {names}, {figure}, {texts.signed(part.difference)} instructions per I/O"
+        _heading(rung, text, console)
+        table = Table("function")
+        table.number_column("difference")
+        for row in (part.functions or ())[:top]:
+            table.row(row.name, texts.signed(row.difference))
+        put(console, table)
+
+
+# The running machine.
+
+
+def show_scaling(records: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print I/Os per second and the cost of one over the number of CPUs."""
+    table = Table("how", "devices")
+    for name in ("CPUs", "I/Os per second", "spread", "ns per I/O and CPU", "of 1 CPU's rate"):
+        table.number_column(name)
+    alone = {r["how"]: r["ios_per_second"] for r in records if r["cpus"] == 1}
+    for record in records:
+        rate = record["ios_per_second"]
+        table.row(
+            record["how"], record["devices"], str(record["cpus"]), f"{rate:,.0f}",
+            f"{100 * record['spread'] / rate:.1f} %", texts.count(record["ns_per_io"]),
+            f"{rate / alone[record['how']]:.2f}",
+        )  # fmt: skip
+    put(console, table)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from iopath.compare.changes import (
+    Change,
+    Comparison,
+    ExactChange,
+    FunctionChange,
+    MetricChange,
+    percent,
+)
+from iopath.compare.noise import LADDER
+from iopath.results.profiles import COSTLY
+from iopath.results.result import Row
+
+_VERDICTS = {
+    "longer": "longer",
+    "shorter": "shorter",
+    "same in sum": "the same in sum",
+    "same": "the same",
+    "unknown": "undecided",
+}
+_FEW = 4  # layers in the verdict
+UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} tells of a whole ladder)"
+
+
+def count(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def signed(value: float) -> str:
+    return f"{value:+,.2f}"
+
+
+def change(difference: float, share: float | None, digits: int = 2) -> str:
+    """A difference, and its *share* in per cent."""
+    part = "" if share is None else f" ({share:+.{digits}f} %)"
+    return f"{signed(difference)}{part}"
+
+
+def noise(found: Change) -> str:
+    return "?" if found.noise is None else f"{found.noise:.2f}"
+
+
+def metric(name: str, found: MetricChange) -> str:
+    """By how much a metric differs; nothing if that is within the noise. Cache lines are shown with
+    their noise even then. A difference of unknown noise has a question mark."""
+    if not found.difference:
+        return ""
+    if found.telling is False and found.verdict != "unknown":
+        return ""
+    text = signed(found.difference)
+    if found.verdict == "unknown":
+        return f"{text}?"
+    if name.endswith("lines"):
+        return f"{text} ±{found.noise:.2f}"
+    return "" if found.verdict == "same" else text
+
+
+def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:
+    """Who executed the instructions of all, without those that did next to nothing."""
+    some = {name: value for name, value in found.items() if abs(value) >= 0.5}
+    return ", ".join(f"{name} {write(value)}" for name, value in some.items())
+
+
+def by_layer(found: ExactChange) -> str:
+    """By how much each layer differs."""
+    return ", ".join(
+        f"{part.layer} {signed(part.difference)}"
+        for part in found.layers
+        if abs(part.difference) >= 0.005
+    )
+
+
+@dataclass
+class Cell:
+    """A kernel's figure, and how it differs from the base's. Without a comparison there is no
+    verdict."""
+
+    instructions: float
+    spread: float
+    change: Change | None = None
+
+    @property
+    def text(self) -> str:
+        """How it differs, if by more than the noise; with a question mark if that is not known."""
+        if self.change is None:
+            return ""
+        beside = beside_path(self.change)
+        if self.change.verdict == "same":
+            return self.change.verdict_text + beside
+        return self.difference + ("?" if self.change.verdict == "unknown" else "") + beside
+
+    @property
+    def difference(self) -> str:
+        return change(self.change.difference, self.change.percent) if self.change else ""
+
+    @property
+    def verdict(self) -> str:
+        return self.change.verdict if self.change else ""
+
+
+def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cell | None:
+    """A kernel's cell of a row."""
+    record, first = row.records.get(kernel), row.records.get(base)
+    if record is None:
+        return None
+    made = Cell(record.instructions_per_io, max(record.spread, record.boot_spread))
+    if comparison:
+        made.change = comparison.of(row.key).get(kernel)
+    elif first and kernel != base:
+        before, after = first.instructions_per_io, record.instructions_per_io
+        made.change = Change(
+            difference=after - before, percent=percent(before, after), noise=None, verdict=""
+        )
+    return made
+
+
+def verdict(comparison: Comparison, name: str) -> str:
+    """How many rungs are longer or shorter on kernel *name*, and where the largest change is."""
+    changes = [rung.differences[name] for rung in comparison.rungs if name in rung.differences]
+    numbers = Counter(change.verdict_text for change in changes)
+    parts = [f"{numbers[word]} {text}" for word, text in _VERDICTS.items() if numbers[word]]
+    sentence = f"{rungs(len(changes))}: {', '.join(parts)}."
+    for rung in comparison.ranked(name)[:1]:
+        found = rung.differences[name]
+        if found.verdict in ("longer", "shorter"):
+            label = "Worst" if found.verdict == "longer" else "Best"
+            return f"{sentence} {label}: {rung.title} {_with_layers(found)}."
+        if isinstance(found, ExactChange) and found.expensive:
+            return f"{sentence} {rung.title}: {expensive(found)}."
+    return sentence
+
+
+def rungs(number: int) -> str:
+    return "1 rung" if number == 1 else f"{number} rungs"
+
+
+def _with_layers(found: Change) -> str:
+    text = change(found.difference, found.percent, 1)
+    text += beside_path(found)
+    if not isinstance(found, ExactChange) or not found.layers:
+        return text
+    layers = sorted(found.layers, key=lambda part: -abs(part.difference))
+    layers = [part for part in layers if abs(part.difference) >= 0.5][:_FEW]
+    return f"{text}: " + ", ".join(f"{part.layer} {part.difference:+,.0f}" for part in layers)
+
+
+# A digest of a comparison: rungs by what matters, each with a bar and what moved it most.
+
+
+def brief(found: Change) -> str:
+    """A difference with few digits; with a question mark if its noise is not known. Where the path
+    does not show what an I/O costs, all that is executed for it stands beside it."""
+    text = change(found.difference, found.percent, 1)
+    return f"{text}{'?' if found.verdict == 'unknown' else ''}{beside_path(found)}"
+
+
+def beside_path(found: Change) -> str:
+    """The difference of all that is executed for an I/O, where the path does not show it."""
+    if not (isinstance(found, ExactChange) and found.all):
+        return ""
+    return f", all {signed(found.all.difference)}"
+
+
+def share(found: Change) -> str:
+    """A difference in per cent alone."""
+    if found.verdict == "same":
+        return found.verdict_text
+    text = signed(found.difference) if found.percent is None else f"{found.percent:+.1f} %"
+    return f"{text}?" if found.verdict == "unknown" else text
+
+
+def counts(row: FunctionChange, names: Iterable[str]) -> list[str]:
+    """How some counts of a function differ."""
+    return [
+        f"{name.replace('_', ' ')} {signed(row.counts[name])}"
+        for name in names
+        if name in row.counts
+    ]
+
+
+def notes(row: FunctionChange) -> list[str]:
+    """What there is to say of a function besides its instructions."""
+    return [*filter(None, [row.note]), *counts(row, COSTLY)]
+
+
+def expensive(found: ExactChange) -> str:
+    """How the counts of expensive instructions differ."""
+    return ", ".join(f"{name} {difference:+,.0f}" for name, difference in found.expensive.items())
+
+
+def top_mover(found: Change) -> str:
+    """The layer that moved a figure most in the direction of its change; if the figure is the same,
+    what else differs."""
+    if not isinstance(found, ExactChange):
+        return ""
+    if not found.differs:
+        parts = [f"{name} {found.metrics[name].difference:+,.0f}" for name in found.telling]
+        return ", ".join(parts) or "rounds vary"
+    sign = {"longer": 1, "shorter": -1}.get(found.verdict, 0)
+    layers = [part for part in found.layers if part.difference * sign > 0] or found.layers
+    top = max(layers, key=lambda part: abs(part.difference), default=None)
+    if found.expensive and not (top and abs(top.difference) >= 0.5):
+        return expensive(found)
+    return f"{top.layer} {top.difference:+,.0f}" if top else ""
+
+
+def bars(changes: Sequence[Change], half: int, *, ascii_only: bool = False) -> list[str]:
+    """A bar for each change, to the left or the right of an axis, on a common scale. A side that no
+    bar needs is left out."""
+    shares = [change.percent or 0.0 for change in changes]
+    largest = max(map(abs, shares), default=0.0)
+    found = [_bar(share / largest if largest else 0.0, half, ascii_only) for share in shares]
+    left = any(share < 0 for share in shares)
+    return [bar if left else bar[half:] for bar in found]
+
+
+def _bar(part: float, half: int, ascii_only: bool) -> str:
+    """A bar that is *part* (-1 to 1) of *half* columns long."""
+    if ascii_only:
+        length = max(round(abs(part) * half), 1 if part else 0)
+        blocks, axis = "#" * length, "|"
+    else:
+        halves = max(round(2 * abs(part) * half), 1 if part else 0)
+        full, axis = "█" * (halves // 2), "│"
+        blocks = full + "▌" * (halves % 2) if part > 0 else "▐" * (halves % 2) + full
+    if part > 0:
+        return " " * half + axis + blocks.ljust(half)
+    return blocks.rjust(half) + axis + " " * half
+
+
+def folded(comparison: Comparison, names: Sequence[str], shown: int) -> str:
+    """What a digest on the kernels *names* that lists *shown* rungs leaves out; nothing if it
+    leaves out none."""
+    news = {rung.key for name in names for rung in comparison.ranked(name)}
+    same = sum(
+        rung.key not in news for rung in comparison.rungs if rung.differences.keys() & {*names}
+    )
+    parts = []
+    if len(news) > shown:
+        verb = "differs" if len(news) - shown == 1 else "differ"
+        parts.append(f"{rungs(len(news) - shown).replace(' ', ' more ')} {verb}")
+    if same:
+        parts.append(f"{rungs(same)} {'is' if same == 1 else 'are'} the same")
+    return ", ".join(parts)

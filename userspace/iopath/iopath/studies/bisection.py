@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Find the kernel that made a rung longer, or shorter: among packages, or among commits of a tree.
+
+Kernels are judged by the rule of compare: a kernel that is not different from the good end is good.
+A kernel that cannot be built or measured is skipped, as git bisect does it.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from iopath.base import process
+from iopath.base.cache import Cache
+from iopath.base.errors import IopathError, UsageError
+from iopath.compare import noise
+from iopath.kernels import gitrepo
+from iopath.kernels.apt import UNRELEASED
+from iopath.kernels.gitrepo import Repository, git
+from iopath.kernels.sources.debian import DebianKernel, arch_of, select
+from iopath.measure.session import Session
+from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, Metric
+from iopath.results.result import Result
+from iopath.rungs.runs import Settings
+
+Say = Callable[[str], None]
+
+
+def between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
+    """The packaged kernels from *good* to *bad* (specs without "debian:"), in that order.
+
+    Only those of the same flavour, and of the same build for a suite ("+deb13") where both ends are
+    of one: what differs should be the kernel, not its compiler.
+    """
+    if arch_of(good) != arch_of(bad):
+        raise UsageError(f"{good} and {bad} are of different architectures")
+    first, _ = select(good, kernels)
+    last, _ = select(bad, kernels)
+    if first.release == last.release:
+        raise UsageError(f"both ends are {first.release}: there is nothing in between")
+    if first.flavour != last.flavour:
+        raise UsageError(f"{first.release} and {last.release} are of different flavours")
+    builds = {_build(first), _build(last)}
+    released = first.suite not in UNRELEASED and last.suite not in UNRELEASED
+    candidates = [
+        kernel
+        for kernel in kernels
+        if not kernel.missing
+        and kernel.flavour == first.flavour
+        and (len(builds) > 1 or _build(kernel) in builds)
+        and not (released and kernel.suite in UNRELEASED)
+    ]
+    at, to = candidates.index(first), candidates.index(last)
+    return candidates[at : to + 1] if at < to else candidates[to : at + 1][::-1]
+
+
+def describe(kernels: Sequence[DebianKernel], listed: Sequence[DebianKernel]) -> str:
+    """What is searched; *listed* has all kernels, oldest first. It is said if the good end is the
+    newer one, which may be a mistake."""
+    good, bad = kernels[0], kernels[-1]
+    text = f"{len(kernels)} kernels from {good.release} to {bad.release}"
+    if listed.index(good) > listed.index(bad):
+        text += f"; GOOD ({good.release}) is newer than BAD ({bad.release}): searching backwards"
+    return text
+
+
+def _build(kernel: DebianKernel) -> str:
+    match = re.search(r"\+(deb\d+)", kernel.release)
+    return match.group(1) if match else ""
+
+
+class Search:
+    """The measurements of one search."""
+
+    def __init__(self, session: Session, settings: Settings, say: Say) -> None:
+        if len(settings.rungs) != 1 or len(settings.block_sizes) != 1:
+            raise UsageError("bisect looks at one rung and one block size: name it with --rung")
+        ops = settings.rungs[0].ops(settings.ops)[:1]
+        self._settings = replace(settings, ops=ops, profile=True)
+        self._session = session
+        self._say = say
+
+    def measure(self, kernel: str, name: str) -> Result:
+        """The result for *kernel*, under *name*."""
+        found = self._session.measure([kernel], self._settings)
+        found.kernels[0].name = name
+        record = found.results[0]
+        record.kernel.name = name
+        self._say(f"{name}: {record.instructions_per_io:,.2f} instructions per I/O")
+        return found
+
+    def judge(self, good: Result, bad: Result) -> Callable[[Result], bool]:
+        """A function that tells whether a result is bad. Raises IopathError if the ends agree.
+
+        The ends are judged as compare does it, and the figure by which they differ most is
+        followed: the path, unless another differs by more than twice as much. A kernel that
+        differs from both ends belongs to the nearer one.
+        """
+        one, other = (end.results[0] for end in (good, bad))
+        differing: list[tuple[Metric, list[noise.Boots], float]] = []
+        undecided = 0
+        for metric in (INSTRUCTIONS, *LONG_RUN):
+            ends = [metric.value(record) for record in (one, other)]
+            if not all(ends):
+                continue
+            change = _compare(metric, *ends)
+            if change.verdict == noise.UNKNOWN:
+                undecided = undecided or max(change.wanted, min(map(len, ends)) + 1)
+            elif change.verdict != noise.SAME:
+                differing.append((metric, ends, abs(change.difference)))
+        if not differing and undecided:
+            raise IopathError(
+                f"{len(one.boots)} boots of each end do not tell whether they differ: measure with"
+                f" --boots {undecided} or more"
+            )
+        if not differing:
+            raise IopathError(
+                f"both ends take the same: {one.instructions_per_io:,.2f} and"
+                f" {other.instructions_per_io:,.2f} instructions per I/O"
+            )
+        most = max(size for _, _, size in differing)
+        metric, ends, _ = next(found for found in differing if 2 * found[2] >= most)
+        self._say(f"following: {metric.name}")
+
+        def is_bad(result: Result) -> bool:
+            found = metric.value(result.results[0])
+            from_good, from_bad = (_compare(metric, end, found) for end in ends)
+            if noise.SAME in (from_good.verdict, from_bad.verdict):
+                return from_good.verdict != noise.SAME
+            return abs(from_bad.difference) < abs(from_good.difference)
+
+        return is_bad
+
+
+def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.Verdict:
+    return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
+
+
+def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[Result]:
+    """Search *kernels*, ordered from good to bad: the results of the last good one and the first
+    bad one. Kernels in between that had to be skipped are said."""
+    names = [f"debian:{kernel.release}" for kernel in kernels]
+    good = search.measure(names[0], names[0])
+    bad = search.measure(names[-1], names[-1])
+    is_bad = search.judge(good, bad)
+    low, high = 0, len(names) - 1
+    skipped: set[int] = set()
+    while True:
+        open_ = [at for at in range(low + 1, high) if at not in skipped]
+        if not open_:
+            break
+        at = min(open_, key=lambda at: abs(at - (low + high) / 2))
+        try:
+            found = search.measure(names[at], names[at])
+        except IopathError as error:
+            say(f"{names[at]}: skipped: {error}")
+            skipped.add(at)
+            continue
+        if is_bad(found):
+            high, bad = at, found
+        else:
+            low, good = at, found
+    unknown = [names[at] for at in sorted(skipped) if low < at < high]
+    if unknown:
+        say(f"or one of the skipped kernels: {', '.join(unknown)}")
+    return [good, bad]
+
+
+def commits(
+    search: Search, repository: Repository, good: str, bad: str, cache: Cache, say: Say
+) -> list[Result]:
+    """Search the commits of a repository, which stays as it is: the results of the first bad commit
+    and the one before."""
+    good, bad = (repository.commit(name) for name in (good, bad))
+    _check_ends(repository.path, good, bad)
+
+    def measure(commit: str) -> Result:
+        return search.measure(f"git:{repository.name}@{commit}", commit[:12])
+
+    with cache.workspace("bisect", {"repository": gitrepo.key(repository)}) as folder:
+        shutil.rmtree(folder / "git", ignore_errors=True)
+        gitrepo.share_objects(repository, folder / "git")
+        git(folder / "git", "update-ref", "--no-deref", "HEAD", bad)
+        return _first_bad(search, folder / "git", good, bad, measure, say)
+
+
+def tree(
+    search: Search, path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
+) -> list[Result]:
+    """Search the commits of the git tree *path*, checking each out there and building it with
+    *command* (a shell's); the results of the first bad commit and the one before."""
+    _check_top(path)
+    if git(path, "status", "--porcelain", "--untracked-files=no"):
+        raise UsageError(f"{path} has uncommitted changes: commit or stash them first")
+    if (path / git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
+        raise UsageError(f"{path} is being bisected: end that with git bisect reset")
+    # What a name like HEAD~3 means would change with each checkout.
+    good, bad = (gitrepo.resolve(path, str(path), name) for name in (good, bad))
+    _check_ends(path, good, bad)
+    start = git(path, "rev-parse", "--abbrev-ref", "HEAD")
+    if start == "HEAD":
+        start = git(path, "rev-parse", "HEAD")
+
+    def measure(commit: str) -> Result:
+        git(path, "checkout", "--quiet", "--detach", commit)
+        log = cache.root / "logs" / f"bisect-{commit[:12]}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
+        say(f"{commit[:12]}: building")
+        if process.run(["sh", "-c", command], output=log, cwd=path):
+            raise IopathError(f"{commit[:12]} does not build (log: {log})")
+        return search.measure(f"tree:{path}", commit[:12])
+
+    try:
+        return _first_bad(search, path, good, bad, measure, say)
+    finally:
+        git(path, "bisect", "reset", "HEAD", check=False)
+        git(path, "checkout", "--quiet", start, check=False)
+
+
+def _first_bad(
+    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result], say: Say
+) -> list[Result]:
+    """Have git search the commits of the repository *path*: the results of the first bad one and
+    the one before. git checks nothing out."""
+    results = {commit: measure(commit) for commit in (good, bad)}
+    is_bad = search.judge(results[good], results[bad])
+    output = _bisect(path, "start", "--no-checkout", bad, good)
+    while not (found := re.search(r"([0-9a-f]{40}) is the first bad commit", output)):
+        if "There are only 'skip'ped commits left" in output:
+            left = [
+                git(path, "log", "-1", "--format=%h (%s)", commit)
+                for commit in re.findall(r"^[0-9a-f]{40}$", output, re.MULTILINE)
+            ]
+            raise IopathError(
+                f"some commits could not be measured, so it is one of {', '.join(left)}"
+            )
+        commit = git(path, "rev-parse", "BISECT_HEAD")
+        try:
+            results[commit] = results.get(commit) or measure(commit)
+            word = "bad" if is_bad(results[commit]) else "good"
+        except IopathError as error:
+            say(f"skipped: {error}")
+            word = "skip"
+        output = _bisect(path, word)
+    first = found.group(1)
+    parent = git(path, "rev-parse", f"{first}^")
+    for commit in (parent, first):
+        results[commit] = results.get(commit) or measure(commit)
+    say(git(path, "log", "-1", "--format=first bad commit: %h %s (%an, %as)", first))
+    return [results[parent], results[first]]
+
+
+def _check_ends(path: Path, good: str, bad: str) -> None:
+    """Complain about ends between which nothing can be found, before any is measured."""
+    if good == bad:
+        raise UsageError(f"GOOD and BAD are one commit, {good[:12]}: there is nothing in between")
+    if gitrepo.run(path, "merge-base", "--is-ancestor", bad, good).returncode == 0:
+        raise UsageError(f"BAD ({bad[:12]}) comes before GOOD ({good[:12]}): exchange them")
+
+
+def _check_top(path: Path) -> None:
+    """Complain unless *path* is the top of a kernel's repository: git would take one that lies
+    above it, and check out that one's commits."""
+    try:
+        top = git(path, "rev-parse", "--show-toplevel")
+    except IopathError as error:
+        raise UsageError(f"{path} is no git repository with a work tree") from error
+    if Path(top) != path.resolve():
+        raise UsageError(f"{path} is not the top of a git repository: that is {top}")
+    if not all((path / name).is_file() for name in gitrepo.KERNEL):
+        raise UsageError(f"{path} is not a kernel: it lacks Kbuild, Kconfig or Makefile")
+
+
+_SKIPPED = 2  # exit status of git bisect where only skipped commits are left
+
+
+def _bisect(path: Path, *words: str) -> str:
+    """What git bisect says. Raises IopathError where it cannot go on, such as with a merge base
+    that is bad; git's explanation may be several lines."""
+    done = gitrepo.run(path, "bisect", *words)
+    if done.returncode not in (0, _SKIPPED):
+        lines = (done.stderr.strip() or done.stdout.strip() or "it failed").splitlines()
+        text = " ".join(line.strip().removeprefix("error: ") for line in lines)
+        raise IopathError(f"git bisect {words[0]}: {text}")
+    return done.stdout + done.stderr

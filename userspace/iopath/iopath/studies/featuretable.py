@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What features cost, as a table: on the terminal, and in Markdown."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from iopath.rungs.feature import Base
+from iopath.show import tables, texts
+from iopath.studies.features import Cost
+
+_LARGEST = 3  # functions that are named
+
+
+def _groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Cost]]]]:
+    """The rungs, each with its kernels and a row for each feature, the most expensive first."""
+    kernels = list(dict.fromkeys(cost.kernel for cost in costs))
+    for layer, rung, op in dict.fromkeys((cost.layer, cost.rung, cost.op) for cost in costs):
+        rows: dict[str, list[Cost]] = {}
+        for cost in costs:
+            if (cost.layer, cost.rung, cost.op) == (layer, rung, op):
+                rows.setdefault(cost.feature, []).append(cost)
+        yield (
+            f"{'layers on ' if layer else ''}{rung} {op}",
+            kernels,
+            sorted(rows.values(), key=lambda row: -max(cost.difference for cost in row)),
+        )
+
+
+def _head(kernels: Sequence[str]) -> list[str]:
+    return ["feature", *kernels, "%", "all", "locked", "indirect", "functions"]
+
+
+def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
+    """What a feature costs on each kernel, and more about the last one that has it."""
+    by_kernel = {cost.kernel: cost for cost in row}
+    cells = [row[0].feature]
+    for kernel in kernels:
+        cost = by_kernel.get(kernel)
+        if cost is None or cost.missing:
+            cells.append("-")
+        else:
+            cells.append("error" if cost.error else texts.signed(cost.difference))
+    known = [cost for cost in row if not cost.missing and not cost.error]
+    if not known:
+        return [*cells, "", "", "", "", row[-1].error or row[-1].missing]
+    cost = known[-1]
+    named = ", ".join(
+        f"{part['name']} {texts.signed(part['difference'])}" for part in cost.functions[:_LARGEST]
+    )
+    counts = [texts.signed(n) if n else "" for n in (cost.locked, cost.indirect)]
+    return [*cells, f"{cost.percent:+.1f}", texts.signed(cost.all), *counts, named]
+
+
+def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
+    """Print what features cost, rung by rung."""
+    console.print(f"base: {base.cmdline}", markup=False, soft_wrap=True)
+    for title, kernels, rows in _groups(costs):
+        known = [cost for row in rows for cost in row if cost.base]
+        bases = {cost.kernel: texts.count(cost.base) for cost in known}
+        said = ", ".join(f"{kernel} {count}" for kernel, count in bases.items())
+        console.print(f"\n{title}: {said} instructions without a feature", markup=False)
+        table = tables.Table("feature")
+        for name in _head(kernels)[1:-1]:
+            table.number_column(name)
+        table.text_column("functions", wraps=True)
+        for row in rows:
+            table.row(*_cells(row, kernels))
+        console.print(table)
+    for cost in costs:
+        if cost.error:
+            console.print(
+                f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}: {cost.error}",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
+
+
+def markdown(base: Base, costs: Sequence[Cost]) -> str:
+    """The same in Markdown."""
+    lines = ["# What features cost", "", f"Base: `{base.cmdline}`"]
+    for title, kernels, rows in _groups(costs):
+        head = _head(kernels)
+        lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+        lines += [f"| {' | '.join(_cells(row, kernels))} |" for row in rows]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The index of iopath track: the figures and steps of all its files, in SQLite.
+
+It holds nothing that is not in the files, and is made again from them if it is missing. A step is
+the difference of two neighbours on a line, by the rule of compare. The first kernel of a line is
+compared with the one before it in another line.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iopath.base import files
+from iopath.base.cache import digest_file
+from iopath.compare import compare, labels
+from iopath.compare.changes import ExactChange, ExactComparison
+from iopath.results import result
+from iopath.results.layers import Layers
+from iopath.results.metrics import INSTRUCTIONS
+from iopath.results.result import ExactResult, Key, size_text, title
+from iopath.show import page as webpage
+from iopath.show import texts
+from iopath.track import store
+from iopath.track.store import Point
+from iopath.track.watches import Config
+
+NAME = "index.sqlite"
+STEPS = "steps"  # the folder of the pages
+_SCHEMA = 1
+_FUNCTIONS = 3  # named in a change
+
+_TABLES = """
+create table seen (file text primary key, size integer, time integer, digest text);
+create table kernel (file text primary key, digest text, point text);
+create table figure (
+    file text, rung text, op text, block_size integer, instructions real, spread real,
+    primary key (file, rung, op, block_size)
+);
+create table pair (
+    before text, after text, digests text, differing text, labels text,
+    primary key (before, after)
+);
+create table change (
+    before text, after text, number integer, rung text, op text, block_size integer,
+    difference real, percent real, verdict text, mover text, functions text,
+    primary key (before, after, number)
+);
+"""
+
+
+def rung_title(key: Key) -> str:
+    """A rung and its operation, and its block size if that is not the usual one."""
+    rung, op, size = key
+    return title(rung, op) + (f" {size_text(size)}" if size not in (0, 4096) else "")
+
+
+def ordered(keys: Iterable[Key], config: Config) -> list[Key]:
+    """Rungs in the order in which they are measured, others behind them."""
+    place = {rung.name: number for number, rung in enumerate(config.rungs)}
+    return sorted(keys, key=lambda key: (key[2] or 4096, place.get(key[0], len(place)), key))
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a rung differs in a step. *unsure* is it where there were too few boots to know the
+    noise."""
+
+    key: Key
+    difference: float
+    percent: float | None
+    verdict: str
+    mover: str
+    functions: str
+
+    @property
+    def unsure(self) -> bool:
+        return self.verdict == "unknown"
+
+    @property
+    def title(self) -> str:
+        return rung_title(self.key)
+
+    @property
+    def text(self) -> str:
+        """The difference, with a question mark if it may be noise."""
+        return texts.change(self.difference, self.percent) + "?" * self.unsure
+
+
+@dataclass
+class Step:
+    """Two neighbours on a line that differ. *differing* says what else differs than the kernel, if
+    they cannot be compared; *labels* what else may account for the changes."""
+
+    before: Point
+    after: Point
+    differing: list[str]
+    labels: list[str]
+    changes: list[Change] = field(default_factory=list)
+
+    @property
+    def page(self) -> Path:
+        """The page that says where the changes come from, in the folder of the site."""
+        return Path(STEPS, self.after.watch, f"{self.before.title}..{self.after.title}.html")
+
+    @property
+    def name(self) -> str:
+        return f"{self.after.watch}/{self.before.title}..{self.after.title}"
+
+
+class Index:
+    """The index of the site in *folder*."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._database = self._open()
+        try:
+            (version,) = self._database.execute("pragma user_version").fetchone()
+        except sqlite3.DatabaseError:  # it is damaged
+            version = 0
+        if version != _SCHEMA:
+            self._database.close()
+            (folder / NAME).unlink()
+            self._database = self._open()
+            self._database.executescript(f"{_TABLES} pragma user_version = {_SCHEMA};")
+        self._database.execute("pragma synchronous = off")  # it can be made again
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._folder / NAME, isolation_level=None)
+
+    def close(self) -> None:
+        self._database.close()
+
+    # Files.
+
+    def refresh(self) -> None:
+        """Read the files that are new or have changed."""
+        known = {
+            file: (size, time, digest)
+            for file, size, time, digest in self._database.execute("select * from seen")
+        }
+        found = set()
+        for path in store.points(self._folder):
+            name = str(path.relative_to(self._folder))
+            found.add(name)
+            status = path.stat()
+            stamp = (status.st_size, status.st_mtime_ns)
+            if name in known and known[name][:2] == stamp:
+                continue
+            digest = digest_file(path)
+            self._begin()
+            if name not in known or known[name][2] != digest:
+                self._read(name, path, digest)
+            self._database.execute("replace into seen values (?, ?, ?, ?)", (name, *stamp, digest))
+            self._database.execute("commit")
+        for name in known.keys() - found:
+            self._begin()
+            self._forget(name)
+            self._database.execute("delete from seen where file = ?", (name,))
+            for table in ("pair", "change"):
+                self._database.execute(f"delete from {table} where ? in (before, after)", (name,))
+            self._database.execute("commit")
+
+    def _begin(self) -> None:
+        self._database.execute("begin immediate")
+
+    def _forget(self, name: str) -> None:
+        for table in ("kernel", "figure"):
+            self._database.execute(f"delete from {table} where file = ?", (name,))
+
+    def _read(self, name: str, path: Path, digest: str) -> None:
+        self._forget(name)
+        point, data = store.read(path)
+        text = json.dumps(vars(point), sort_keys=True)
+        self._database.execute("insert into kernel values (?, ?, ?)", (name, digest, text))
+        self._database.executemany(
+            "insert into figure values (?, ?, ?, ?, ?, ?)",
+            [
+                (name, one["rung"], one["op"], one["block_size"], one["instructions_per_io"],
+                 max(one["spread"], one["boot_spread"]))
+                for one in data.get("results", ())
+            ],
+        )  # fmt: skip
+
+    def points(self) -> dict[str, list[Point]]:
+        """The points of each watch, in their order."""
+        found: dict[str, list[Point]] = {}
+        for (text,) in self._database.execute("select point from kernel"):
+            point = Point(**json.loads(text))
+            found.setdefault(point.watch, []).append(point)
+        return {name: sorted(found[name], key=lambda point: point.order) for name in sorted(found)}
+
+    def figures(self, point: Point) -> dict[Key, tuple[float, float]]:
+        """The figure of each rung and its spread."""
+        rows = self._database.execute("select * from figure where file = ?", (str(point.path),))
+        return {(rung, op, size): (count, spread) for _, rung, op, size, count, spread in rows}
+
+    # Steps.
+
+    def compare(self, layers: Layers, say: Callable[[str], None]) -> None:
+        """Compare neighbours that were not compared yet, and write the pages of steps."""
+        digests = dict(self._database.execute("select file, digest from kernel"))
+        known = {
+            (before, after): found
+            for before, after, found in self._database.execute(
+                "select before, after, digests from pair"
+            )
+        }
+        steps = {step.name for step in self.steps()}
+        loaded: dict[Path, ExactResult] = {}
+        wanted = set()
+        for before, after in self._neighbours():
+            pair = (str(before.path), str(after.path))
+            wanted.add(pair)
+            digest = f"{digests[pair[0]]} {digests[pair[1]]}"
+            step = Step(before, after, [], [])
+            fresh = known.get(pair) == digest
+            if fresh and (step.name not in steps or (self._folder / step.page).exists()):
+                continue
+            say(f"comparing {before.title} and {after.title}")
+            loaded = {
+                point.path: loaded.get(point.path) or self._load(point) for point in (before, after)
+            }
+            self._compare(step, digest, loaded, layers)
+        for pair in known.keys() - wanted:
+            self._drop(pair)
+        self._remove_old_pages()
+
+    def _neighbours(self) -> Iterator[tuple[Point, Point]]:
+        for points in self.points().values():
+            lines: dict[str, list[Point]] = {}
+            newest: Point | None = None
+            for point in points:
+                if point.error:
+                    continue
+                line = lines.setdefault(point.line, [])
+                if line or newest:
+                    yield (line[-1] if line else newest), point
+                line.append(point)
+                newest = point
+
+    def _load(self, point: Point) -> ExactResult:
+        _, data = store.read(self._folder / point.path)
+        return result.make(data)
+
+    def _drop(self, pair: tuple[str, str]) -> None:
+        for table in ("pair", "change"):
+            self._database.execute(f"delete from {table} where before = ? and after = ?", pair)
+
+    def _compare(
+        self, step: Step, digests: str, loaded: Mapping[Path, ExactResult], layers: Layers
+    ) -> None:
+        parts = [(point.title, loaded[point.path]) for point in (step.before, step.after)]
+        whole = compare.merge(parts)
+        step.differing = compare.incomparable(whole, parts)
+        comparison = compare.compare(whole, layers)
+        step.labels = labels.brief(comparison.labels)
+        if not step.differing:
+            step.changes = list(changes(comparison))
+        if step.changes:
+            path = self._folder / step.page
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, webpage.render(whole, comparison, layers).encode())
+        pair = (str(step.before.path), str(step.after.path))
+        self._begin()
+        self._drop(pair)
+        self._database.execute(
+            "insert into pair values (?, ?, ?, ?, ?)",
+            (*pair, digests, json.dumps(step.differing), json.dumps(step.labels)),
+        )
+        self._database.executemany(
+            "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*pair, number, *one.key, one.difference, one.percent, one.verdict, one.mover,
+                 one.functions)
+                for number, one in enumerate(step.changes)
+            ],
+        )  # fmt: skip
+        self._database.execute("commit")
+
+    def _remove_old_pages(self) -> None:
+        wanted = {self._folder / step.page for step in self.steps()}
+        for path in (self._folder / STEPS).glob("*/*.html"):
+            if path not in wanted:
+                path.unlink()
+
+    def steps(self) -> list[Step]:
+        """The pairs that differ, or that cannot be compared, in the order of their points."""
+        points = {
+            str(point.path): (number, point)
+            for number, point in enumerate(p for points in self.points().values() for p in points)
+        }
+        found = {}
+        for before, after, _, differing, told in self._database.execute("select * from pair"):
+            found[before, after] = Step(
+                points[before][1], points[after][1], json.loads(differing), json.loads(told)
+            )
+        for before, after, _, rung, op, size, *rest in self._database.execute(
+            "select * from change order by before, after, number"
+        ):
+            found[before, after].changes.append(Change((rung, op, size), *rest))
+        some = [step for step in found.values() if step.changes or step.differing]
+        return sorted(some, key=lambda step: points[str(step.after.path)][0])
+
+
+def opened(folder: Path) -> closing:
+    """The index of a folder, for a with statement."""
+    return closing(Index(folder))
+
+
+def changes(comparison: ExactComparison) -> Iterator[Change]:
+    """The rungs that differ, those that matter most first. Where the noise is not known, a
+    difference that is within the resolution of the clock is none."""
+    (name,) = comparison.others
+    for rung in comparison.ranked(name):
+        found = rung.differences[name]
+        least = INSTRUCTIONS.resolution
+        if found.verdict == "unknown" and abs(found.difference) <= least and not found.moved:
+            continue
+        if not (found.differs or found.telling):
+            continue  # what is found in one kernel alone
+        yield Change(
+            rung.key, round(found.difference, 4), found.percent, found.verdict,
+            texts.top_mover(found), _functions(found),
+        )  # fmt: skip
+
+
+def _functions(change: ExactChange) -> str:
+    return ", ".join(
+        f"{part.name} {texts.signed(part.difference)}{f' ({part.note})' if part.note else ''}"
+        for part in change.functions[:_FUNCTIONS]
+    )

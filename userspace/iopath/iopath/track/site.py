@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The site of iopath track: one page with all figures, whose script draws charts.
+
+It needs no network and no server. The pages of steps and the result files lie beside it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from iopath.base import files
+from iopath.show import page
+from iopath.track.index import Index, Step, ordered, rung_title
+from iopath.track.store import Point
+from iopath.track.watches import Config
+
+NAME = "index.html"
+
+
+def write(folder: Path, config: Config, index: Index) -> None:
+    """Write the page, if it changes."""
+    text = page.environment().get_template("track.html").render(
+        title=config.title,
+        data=data(config, index),
+        css=page.source("page.css") + page.source("track.css"),
+        script=page.source("track.js"),
+    )  # fmt: skip
+    path = folder / NAME
+    if not path.exists() or path.read_text() != text:
+        files.write(path, text.encode())
+
+
+def data(config: Config, index: Index) -> dict[str, Any]:
+    """What the page shows. Watches are in the order of the file; those that are no longer in it
+    follow."""
+    points, found = index.points(), index.steps()
+    names = [watch.name for watch in config.watches]
+    names = [*(name for name in names if name in points), *sorted(points.keys() - set(names))]
+    return {
+        "watches": [
+            _watch(name, points[name], index, [s for s in found if s.after.watch == name], config)
+            for name in names
+        ]
+    }
+
+
+def _watch(
+    name: str, points: Sequence[Point], index: Index, found: Sequence[Step], config: Config
+) -> dict[str, Any]:
+    """Points are told by their number. Figures are by rung, one for each point."""
+    measured = [point for point in points if not point.error]
+    numbers = {point.path: number for number, point in enumerate(measured)}
+    lines = list(dict.fromkeys(point.line for point in measured))
+    figures = [index.figures(point) for point in measured]
+    keys = ordered({key for row in figures for key in row}, config)
+    rungs = {key: number for number, key in enumerate(keys)}
+    return {
+        "name": name,
+        "git": any(point.commit for point in points),
+        "lines": lines,
+        "points": [
+            {
+                "line": lines.index(point.line),
+                "title": point.title,
+                "detail": point.detail,
+                "date": point.date,
+                "file": str(point.path),
+            }
+            for point in measured
+        ],
+        "rungs": [
+            {
+                "key": "/".join(map(str, key)),
+                "title": rung_title(key),
+                "values": [row[key][0] if key in row else None for row in figures],
+            }
+            for key in keys
+        ],
+        "steps": [
+            {
+                "before": numbers[step.before.path],
+                "after": numbers[step.after.path],
+                "page": str(step.page),
+                "labels": step.labels,
+                "differing": step.differing,
+                "changes": [
+                    {
+                        "rung": rungs[change.key],
+                        "difference": change.difference,
+                        "text": change.text,
+                        "mover": change.mover,
+                        "functions": change.functions,
+                    }
+                    for change in step.changes
+                ],
+            }
+            for step in found
+        ],
+        "failed": [
+            {"title": point.title, "detail": point.detail, "error": point.error}
+            for point in points
+            if point.error
+        ],
+    }
+
+
+def steps(found: Sequence[Step]) -> dict[str, Any]:
+    """Steps as JSON (Documentation/track.rst)."""
+    return {
+        "schema": 1,
+        "steps": [
+            {
+                "name": step.name,
+                "watch": step.after.watch,
+                "before": step.before.title,
+                "after": step.after.title,
+                "detail": step.after.detail,
+                "date": step.after.date,
+                "commit": step.after.commit,
+                "labels": step.labels,
+                "differing": step.differing,
+                "changes": [
+                    {
+                        "rung": change.key[0],
+                        "op": change.key[1],
+                        "block_size": change.key[2],
+                        "difference": change.difference,
+                        "percent": change.percent,
+                        "verdict": change.verdict,
+                        "functions": change.functions,
+                    }
+                    for change in step.changes
+                ],
+            }
+            for step in found
+        ],
+    }

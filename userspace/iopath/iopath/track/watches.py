@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The file of iopath track: which kernels are watched, and what is measured on them
+(Documentation/track.rst)."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iopath.base.arch import BY_DEBIAN, X86_64
+from iopath.base.errors import UsageError
+from iopath.compare import noise
+from iopath.kernels import gitrepo, recipe
+from iopath.kernels.apt import SUITES
+from iopath.results.ops import OPS
+from iopath.rungs import builtin, tomlfile
+from iopath.rungs.rung import Rung
+
+ALL, NEWEST = "all", "newest"  # which releases of a series of Debian's kernels
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Kernels in one chart: Debian's, or the commits of a branch."""
+
+    name: str
+    kernels: tuple[str, ...]
+    releases: str = NEWEST
+    every: int = 1
+    merges: bool = False
+    suite: str = recipe.SUITE
+    config: str = recipe.MINIMAL
+    kconfig: tuple[str, ...] = ()
+    arch: str = X86_64.debian
+
+    @property
+    def is_git(self) -> bool:
+        return self.kernels[0].startswith("git:")
+
+    @property
+    def place(self) -> str:
+        """The repository of a branch."""
+        return gitrepo.split(self.kernels[0].removeprefix("git:"))[0]
+
+    @property
+    def range(self) -> tuple[str, str]:
+        """The commit that a branch is watched from, and the branch."""
+        first, last = gitrepo.split(self.kernels[0].removeprefix("git:"))[1].split("..")
+        return first, last or "HEAD"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a file says."""
+
+    watches: tuple[Watch, ...]
+    rungs: tuple[Rung, ...]
+    title: str = "What an I/O costs"
+    url: str = ""  # where the site is published
+    origin: str = "iopath"  # the name of the sender in KCIDB
+    ops: tuple[str, ...] = OPS
+    block_sizes: tuple[int, ...] = (4096,)
+    boots: int = noise.LADDER
+
+
+def _among(names: Collection[str]) -> tomlfile.Parse:
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _matching(pattern: str) -> tomlfile.Parse:
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _sizes(value: object) -> tuple[int, ...]:
+    sizes = [tomlfile.positive(part) for part in value] if isinstance(value, list) else []
+    if not sizes or any(size % 512 or size > 1 << 20 for size in sizes):
+        raise ValueError
+    return tuple(sizes)
+
+
+def _some(value: object) -> tuple[str, ...]:
+    found = tomlfile.words(value)
+    if not found or len(set(found)) < len(found):
+        raise ValueError
+    return found
+
+
+_TOP: tomlfile.Fields = {
+    "title": ("title", "a string", tomlfile.is_(str)),
+    "url": ("url", "an address that begins with https:// or http://", _matching(r"https?://\S+")),
+    "origin": ("origin", "letters a-z, digits and '_'", _matching(r"[a-z0-9_]+")),
+    "rungs": ("rungs", "a list of names of rungs, each once", _some),
+    "ops": ("ops", "a list of 'read' and 'write'", tomlfile.ops),
+    "block_sizes": ("block_sizes", "a list of multiples of 512 up to 1048576", _sizes),
+    "boots": ("boots", "a number from 1 on", tomlfile.positive),
+    "watch": ("watch", "tables: write [[watch]]", tomlfile.is_(list)),
+}
+_WATCH: tomlfile.Fields = {
+    "name": ("name", "a string", tomlfile.is_(str)),
+    "kernels": ("kernels", "a list of kernels, each once", _some),
+    "releases": ("releases", f"'{ALL}' or '{NEWEST}'", _among((ALL, NEWEST))),
+    "every": ("every", "a number from 1 on", tomlfile.positive),
+    "merges": ("merges", "true or false", tomlfile.is_(bool)),
+    "suite": ("suite", f"one of {', '.join(SUITES)}", _among(SUITES)),
+    "config": ("config", "'minimal', 'debian:SERIES' or a file", tomlfile.is_(str)),
+    "kconfig": ("kconfig", "a list of options like 'FOO=y'", tomlfile.words),
+    "arch": ("arch", f"one of {', '.join(BY_DEBIAN)}", _among(BY_DEBIAN)),
+}
+_OF_GIT = ("every", "merges", "suite", "config", "kconfig", "arch")
+
+
+def load(path: Path) -> Config:
+    """What a file says. Raises UsageError for the first mistake in it."""
+    table = tomlfile.load(path)
+    found = tomlfile.values("the top", table, _TOP, path)
+    try:
+        chosen = builtin.select(found.pop("rungs", ()))
+    except UsageError as error:
+        raise UsageError(f"{path}: rungs: {error}") from error
+    watches = tuple(_watch(part, path) for part in found.pop("watch", ()))
+    if not watches:
+        raise UsageError(f"{path}: nothing to watch: add a table [[watch]] with name and kernels")
+    names = [watch.name for watch in watches]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{path}: two tables [[watch]] have the name '{name}'")
+    return Config(watches=watches, rungs=tuple(chosen), **found)
+
+
+def _watch(table: Any, path: Path) -> Watch:  # noqa: ANN401
+    what = f"watch '{tomlfile.named('watch', table, path)}'"
+    watch = Watch(**{"kernels": (), **tomlfile.values(what, table, _WATCH, path)})
+    where = f"{path}: {what}"
+    if not watch.kernels:
+        raise UsageError(f"{where}: no kernels: e.g. kernels = ['debian:6.1']")
+    for kernel in watch.kernels:
+        _check(kernel, f"{where}: kernel '{kernel}'")
+    if watch.is_git:
+        if len(watch.kernels) > 1:
+            raise UsageError(f"{where}: a branch is watched alone: give it a [[watch]] of its own")
+        if "releases" in table:
+            raise UsageError(f"{where}: releases is for kernels of Debian")
+        recipe.recipe(watch.suite, None, watch.kconfig)  # complains about an option
+    elif given := _first(_OF_GIT, table):
+        raise UsageError(f"{where}: {given} is for commits of a branch")
+    return watch
+
+
+def _first(names: Sequence[str], table: dict[str, Any]) -> str:
+    return next((name for name in names if name in table), "")
+
+
+def _check(kernel: str, where: str) -> None:
+    kind, _, spec = kernel.partition(":")
+    if kind == "git" and spec:
+        _, revision = gitrepo.split(spec)
+        first, dots, last = revision.partition("..")
+        if not dots or not first or last.startswith("."):
+            raise UsageError(
+                f"{where}: not a branch with its start: it must be git:PATH@START..BRANCH"
+            )
+    elif kind != "debian" or not spec:
+        raise UsageError(
+            f"{where}: cannot be watched: it must be debian:SERIES, debian:RELEASE or"
+            " git:PATH@START..BRANCH"
+        )

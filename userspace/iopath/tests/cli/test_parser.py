@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A command is one file: a copy of the package with one more file has one more command. Commands
+that are not used are not imported."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from copied import Copied
+
+from iopath.cli.parser import commands, load
+
+NEW = '''# SPDX-License-Identifier: GPL-2.0
+"""Greet a kernel.
+
+More about it."""
+
+import argparse
+
+from iopath.base.errors import Regressed
+from iopath.cli.work import Work
+
+EXAMPLES = ("iopath greet debian:7.2", "iopath greet host --word Hello")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument("--word", default="Good morning", help="what to say")
+
+
+def run(args: argparse.Namespace, work: Work) -> int:
+    work.say(f"{args.word}, {args.kernel}")
+    if args.kernel == "debian:2.6":
+        raise Regressed("it is too old")
+    return 3 if args.kernel == "host" else 0
+'''
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Copied:
+    """A copy of the package with the command greet."""
+    found = Copied(tmp_path)
+    (found.package / "commands/greet.py").write_text(NEW)
+    return found
+
+
+def test_a_new_command_is_one_file(copied: Copied) -> None:
+    listed = copied.run("--help").stdout
+    assert "    greet     greet a kernel\n" in listed
+    helped = copied.run("greet", "--help").stdout
+    assert helped.startswith("examples:\n  iopath greet debian:7.2\n  iopath greet host --word")
+    assert "  --word WORD  what to say\n" in helped
+    assert "  --quiet      suppress progress messages\n" in helped
+    done = copied.run("greet", "debian:7.2", "--word", "Hello")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello, debian:7.2\n", "")
+    assert copied.run("greet", "host").returncode == 3
+    failed = copied.run("greet", "debian:2.6")
+    assert (failed.returncode, failed.stderr) == (1, "iopath: it is too old\n")
+    near = copied.run("great", "host").stderr
+    assert near == "iopath: argument COMMAND: invalid choice 'great': did you mean 'greet'?" + (
+        " (see --help)\n"
+    )
+    near = copied.run("greet", "host", "--wrod=x").stderr
+    assert "unknown argument '--wrod=x': did you mean '--word'?" in near
+
+
+def test_a_broken_command_breaks_no_other(copied: Copied) -> None:
+    """Only the command that is used is imported."""
+    (copied.package / "commands/greet.py").write_text('"""Greet."""\n\nimport nothing_like_this\n')
+    assert "    greet     greet\n" in copied.run("--help").stdout
+    assert copied.run("rungs").returncode == 0
+    assert "nothing_like_this" in copied.run("greet", "host").stderr
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["rungs"], ["cache", "--help"]])
+def test_a_command_loads_no_other(words: list[str]) -> None:
+    """What lists the commands or prints a table loads neither guests nor kernels."""
+    code = (
+        "import sys; from iopath.cli.main import main\n"
+        f"try: main({words})\nexcept SystemExit: pass\n"
+        "print('loaded', *(name for name in sys.modules if name.startswith('iopath.')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert loaded[0] == "loaded"
+    found = {name.split(".")[2] for name in loaded if name.startswith("iopath.commands.")}
+    assert found == set(words[:1]) & set(commands())
+    rooms = {name.split(".")[1] for name in loaded[1:]}
+    assert rooms <= {"base", "cli", "commands", "results", "rungs", "show"}
+
+
+@pytest.mark.parametrize("name", commands())
+def test_the_line_of_help_is_the_docstring(name: str) -> None:
+    first = load(name).__doc__.splitlines()[0]
+    assert first.endswith(".")
+    assert commands()[name] == first[0].lower() + first[1:-1]
+
+
+def test_options_are_written_in_full() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "iopath", "scale", "host", "--jso", "x.json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "unknown argument '--jso': did you mean '--json'?" in done.stderr

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rule by which two kernels differ: its error rates, and what it finds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import a_record, a_result
+
+from iopath.compare.noise import FEWEST, LADDER, Family, in_boots, judge, levels
+from iopath.results.findings import findings
+from iopath.results.metrics import METRICS
+from iopath.results.result import ExactRecord, parse
+
+ROWS, LADDERS = 37, 1000
+WHOLE = Family(ROWS, len(METRICS))
+ALONE = Family(1, len(METRICS))
+RESOLUTION = 0.05
+
+# The boots of the figures of many ladders: by ladder, boot, row and figure of the row. Of the
+# figures of a row, some vary around a mean; others follow its path or the layout of memory.
+Figures = np.ndarray
+Source = np.random.Generator
+VARYING = 4
+
+
+def figures(source: Source, boots: int, path: Figures, layout: Figures) -> Figures:
+    """Figures around 3,000: what varies does so by hundredths to tens, from row to row. *path* and
+    *layout* say in which boots a row has another one."""
+    scale = (0.01 * 1.25 ** np.arange(ROWS))[:, None]
+    varying = source.normal(size=(LADDERS, boots, ROWS, VARYING)) * scale
+    return 3000 + np.concatenate([varying, path[..., None], layout[..., None]], axis=-1)
+
+
+def each_row(chance: float, rows: int = ROWS) -> Callable[[Source, int], Figures]:
+    """Each of some rows has another path in some boots, and each fifth another layout."""
+
+    def boots(source: Source, count: int) -> Figures:
+        path, layout = source.random((2, LADDERS, count, ROWS)) < chance
+        row = np.arange(ROWS)
+        return figures(source, count, path & (row < rows), layout & (row < rows) & (row % 5 == 0))
+
+    return boots
+
+
+def together(chance: float) -> Callable[[Source, int], Figures]:
+    """The layout of memory decides, in each boot, for a fifth of the rows together."""
+
+    def boots(source: Source, count: int) -> Figures:
+        moved = source.random((LADDERS, count, 1)) < chance
+        rows = moved & (np.arange(ROWS) % 5 == 0)
+        return figures(source, count, rows, rows)
+
+    return boots
+
+
+def wrong(boots: Callable[[Source, int], Figures], count: int) -> float:
+    """The share of ladders of a kernel against itself in which any figure differs. Figures whose
+    boots overlap are judged in the first ladders only, where they must not differ."""
+    source = np.random.default_rng(20)
+    before, after = boots(source, count), boots(source, count)
+    apart = (before.min(1) > after.max(1)) | (after.min(1) > before.max(1))
+    apart[:3] = True
+    found = set()
+    for ladder, row, figure in np.argwhere(apart):
+        sides = (side[ladder, :, row, figure].tolist() for side in (before, after))
+        if judge(*sides, WHOLE, RESOLUTION).verdict in ("longer", "shorter"):
+            found.add(ladder)
+    return len(found) / LADDERS
+
+
+NOISES = [
+    pytest.param(each_row(0.5), id="each-row"),
+    pytest.param(each_row(0.2), id="each-row-seldom"),
+    pytest.param(each_row(0.02), id="each-row-very-seldom"),
+    pytest.param(each_row(0.5, 4), id="four-rows"),
+    pytest.param(each_row(0.0), id="around-a-mean-only"),
+    pytest.param(together(0.5), id="layout"),
+    pytest.param(together(0.1), id="layout-seldom"),
+]
+
+
+@pytest.mark.parametrize("boots", NOISES)
+def test_false_verdicts(boots: Callable[[Source, int], Figures]) -> None:
+    """At most one ladder in a hundred says that a kernel differs from itself. Fewer boots do not
+    call it different (test_more_rows_take_more_boots), so that to boot further adds nothing."""
+    assert wrong(boots, LADDER) <= 0.01
+
+
+def test_the_simulation_finds_a_bad_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer boots, or without Student's distribution, there would be too many."""
+    monkeypatch.setattr("iopath.compare.noise._CHANCE", 1)
+    assert wrong(each_row(0.5), FEWEST) > 0.05
+    monkeypatch.setattr("iopath.compare.noise.LADDER_ERROR", 100)
+    assert wrong(each_row(0.0), LADDER) > 0.02
+
+
+@pytest.mark.parametrize("count", [FEWEST, LADDER])
+@pytest.mark.parametrize("noise", [0.0, 0.002])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+def test_missed_verdicts(share: float, noise: float, count: int) -> None:
+    """A cost of 5 % that half of the boots pay is missed in at most 5 % of comparisons; where
+    fewer pay it, with the probability that none does. Else it is a difference, or undecided."""
+    source = np.random.default_rng(21)
+    missed = 0
+    for _ in range(LADDERS):
+        before, after = 3000 * (1 + noise * source.normal(size=(2, count)))
+        after = after + 150 * (source.random(count) < share)
+        verdict = judge(before.tolist(), after.tolist(), WHOLE, RESOLUTION).verdict
+        missed += verdict in ("same", "shorter")
+    assert missed / LADDERS <= max(0.05, 1.2 * (1 - share) ** count)
+
+
+# Each row for itself.
+
+
+def same(figure: float, boots: int = LADDER) -> list[float]:
+    return [figure] * boots
+
+
+def verdict(before: list[float], after: list[float], family: Family = WHOLE) -> str:
+    return judge(before, after, family, RESOLUTION).verdict
+
+
+def test_one_instruction_is_found() -> None:
+    assert verdict(same(2694.47), same(2695.47)) == "longer"
+    assert verdict(same(2694.47), same(2694.36)) == "shorter"
+    assert judge(same(2694.47), same(2695.47), WHOLE, RESOLUTION).difference == pytest.approx(1)
+    noisy = [100.0, 100.02, 100.0, 100.04, 100.0, 100.02, 100.0]
+    assert verdict(noisy, noisy[::-1]) == "same"
+
+
+def test_a_cost_that_some_boots_pay_is_seen() -> None:
+    found = judge(same(2700.0), [2700.0, *same(5400.0, 6)], WHOLE, RESOLUTION)
+    assert (found.verdict, found.wanted, found.most) == ("unknown", 0, 2700)
+    assert found.difference == pytest.approx(2700 * 6 / 7)
+    assert verdict(same(5400.0), [2700.0, *same(5400.0, 6)]) == "unknown"
+
+
+def test_boots_that_overlap_are_no_difference() -> None:
+    """However far apart the means are."""
+    before, after = [*same(100.0, 13), 120.0], same(120.0, 14)
+    found = judge(before, after, WHOLE, RESOLUTION)
+    assert found.difference > 1.9 * (found.noise or 0)
+    assert found.verdict == "unknown"
+
+
+def test_boots_that_differ_little_hide_little() -> None:
+    """A spread of 13.4 instructions of 5,000, as that of dm-crypt."""
+    noisy = [5000.0, 5013.4, 5000.0, 5013.4, 5013.4, 5000.0, 5013.4]
+    assert verdict(noisy, noisy[::-1]) == "same"
+    assert verdict(noisy, [boot + 140 for boot in noisy]) == "longer"
+
+
+@pytest.mark.parametrize(
+    ("rows", "needed"), [(1, 5), (2, 5), (5, 6), (20, 7), (ROWS, LADDER), (109, 8)]
+)
+def test_more_rows_take_more_boots(rows: int, needed: int) -> None:
+    family = Family(rows, len(METRICS))
+    assert family.needed == needed
+    for boots in range(1, needed):
+        found = judge(same(10.0, boots), same(20.0, boots), family, RESOLUTION)
+        assert (found.verdict, found.wanted, found.difference) == ("unknown", needed, 10)
+        assert (found.noise is None) == (found.most is None) == (boots < FEWEST)
+    assert verdict(same(10.0, needed), same(20.0, needed), family) == "longer"
+
+
+@pytest.mark.parametrize("boots", range(1, LADDER))
+def test_few_boots_that_agree_are_the_same(boots: int) -> None:
+    assert verdict(same(10.0, boots), same(10.0)) == ("unknown" if boots < 5 else "same")
+
+
+@pytest.mark.parametrize(("by", "found"), [(0.04, "same"), (0.06, "longer"), (-0.06, "shorter")])
+def test_the_resolution_is_a_twentieth_of_an_instruction(by: float, found: str) -> None:
+    assert verdict(same(20.0), same(20.0 + by)) == found
+
+
+def test_levels_in_words() -> None:
+    two = [2694.47, 2708.53, 2694.47, 2694.47, 2694.48, 2694.47, 2708.53, 2694.47]
+    assert in_boots(levels(two, RESOLUTION)) == "2,694.47 in 6 of 8 boots, 2,708.53 in 2"
+    assert in_boots(levels(same(20.0), RESOLUTION)) == "20.00 in 7 boots"
+    many = [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert in_boots(levels(many, RESOLUTION)) == "1.00 to 5.00 in 5 boots"
+
+
+def recorded(**figures: Any) -> ExactRecord:  # noqa: ANN401
+    """A record with these figures."""
+    record = a_record("a", "dio.pread", "read", 4096, stacks=None) | {"spread": 0.0} | figures
+    return parse(a_result([record])).results[0]
+
+
+@pytest.mark.parametrize(
+    ("mean", "found"),
+    [(2694.0, 0), (2695.4, 0), (2696.9, 1), (2746.5, 1), (2693.4, 0), (2300.0, 1)],
+)
+def test_a_mean_off_the_median_is_a_finding(mean: float, found: int) -> None:
+    record = recorded(instructions_per_io=2694.47, mean=mean, mean_boots=[mean, mean + 0.1])
+    texts = findings(record)
+    assert len(texts) == found
+    assert all("happens less often than once per round" in text for text in texts)
+
+
+def test_work_of_other_tasks_is_a_finding() -> None:
+    """The mean is that of the program's task; all that others did is among the deferred work."""
+    figures = {"instructions_per_io": 13307.3, "mean": 8190.4, "mean_boots": [8190.4]}
+    (text,) = findings(recorded(**figures, with_deferred=13311.6))
+    assert (
+        text == "interrupts and other tasks execute 5,116.90 of the 13,307.30 instructions per I/O"
+    )
+    for deferred in (8200.0, 18000.0):
+        (text,) = findings(recorded(**figures, with_deferred=deferred))
+        assert "happens less often than once per round" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"), [(0.0, 4.9, 0), (0.0, 500.0, 1), (2.2, 3.5, 0), (20.0, 66.0, 1)]
+)
+def test_a_spread_that_jumps_is_a_finding(before: float, after: float, found: int) -> None:
+    records = [
+        recorded(instructions_per_io=10.0, mean=10.0, mean_boots=[10.0], spread=spread)
+        for spread in (before, after)
+    ]
+    assert len(findings(records[1], records[0])) == found

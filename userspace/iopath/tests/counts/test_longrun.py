@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From flat counts to the mean of a long run and its deferred work: on counts that are made up."""
+
+import json
+from typing import Any
+
+import pytest
+
+from iopath.base.errors import IopathError
+from iopath.counts.longrun import LongRun, LongRuns
+from iopath.counts.output import FORMAT, read
+from iopath.counts.pathcount import BootProfile
+from iopath.counts.symbols import Symbols
+from iopath.results.layers import Layers
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import DRAIN, LONG, Run
+
+RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
+IOS = RUN.long_ios
+TEXT = 0xFFFFFFFF81000000
+NAMES = ("path", "tick", "fault", "callback", "asm_sysvec_apic_timer_interrupt",
+         "asm_exc_page_fault")  # fmt: skip
+BLOCK = {name: number for number, name in enumerate(NAMES)}
+TASK, OTHER, TIMER, FAULT = range(4)  # contexts
+
+Rows = list[tuple[str, int, int]]  # function, context, and how often its block was executed
+
+
+def region(
+    number: int, rows: Rows, ticks: int = 0, faults: int = 0, switches: int = 0
+) -> dict[str, Any]:
+    addresses = {
+        TIMER: ("asm_sysvec_apic_timer_interrupt", ticks),
+        FAULT: ("asm_exc_page_fault", faults),
+    }
+    return {
+        "type": "flat", "region": number, "rounds": 1, "switches": switches,
+        "entries": [
+            [context, f"{TEXT + 64 * BLOCK[name]:#x}", times]
+            for context, (name, times) in addresses.items()
+        ],
+        "counts": [[BLOCK[name], 10, context, times] for name, context, times in rows],
+    }  # fmt: skip
+
+
+def figures(long: dict[str, Any], drained: Rows, clock: int) -> LongRun:
+    """The figures of a long run, of which idle guests execute this: 3 ticks of 100 instructions in
+    an empty loop, and 50 in a sleep."""
+    symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
+    lines = [
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        *(
+            {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
+             "lens": [4] * 10, "kinds": "." * 10}
+            for number in BLOCK.values()
+        ),
+        region(LONG, [("path", TASK, 999), ("tick", TIMER, 30)], ticks=3),
+        region(RUN.idle_region, [("path", TASK, 1)]),
+        region(RUN.idle_region | DRAIN, [("tick", OTHER, 5)]),
+        long,
+        region(RUN.long_region | DRAIN, drained),
+        {"type": "end", "errors": []},
+    ]  # fmt: skip
+    known = Symbols(symbols)
+    found = BootProfile(read(map(json.dumps, lines)), known, Layers())
+    return LongRuns(found, known, Layers()).figures(RUN, clock)
+
+
+def by_name(found: LongRun) -> dict[str, tuple[float, float]]:
+    return {row.name: (row.mean, row.deferred) for row in found.functions}
+
+
+def test_ticks_and_sleeps_of_an_idle_guest_are_subtracted() -> None:
+    """Nine ticks here are as in an empty loop, and the sleep is as after a single batch."""
+    long = region(RUN.long_region, [("path", TASK, IOS), ("tick", TIMER, 90)], ticks=9)
+    found = figures(long, [("tick", OTHER, 5)], 10 * IOS + 900)
+    assert (found.mean, found.with_deferred) == (10, 10)
+    assert by_name(found) == {"path": (10, 0)}
+
+
+def test_what_callbacks_do_is_deferred() -> None:
+    """In a tick of the run, and in the sleep."""
+    rows = [("path", TASK, IOS), ("tick", TIMER, 90), ("callback", TIMER, IOS)]
+    long = region(RUN.long_region, rows, ticks=9)
+    found = figures(long, [("tick", OTHER, 5), ("callback", OTHER, IOS)], 20 * IOS + 900)
+    assert (found.mean, found.with_deferred) == (10, 30)
+    assert by_name(found) == {"callback": (0, 20), "path": (10, 0)}
+    assert found.parts == {"task": 10, "interrupts": 10, "other tasks": 0, "afterwards": 10}
+
+
+def test_what_other_tasks_do_is_told_apart() -> None:
+    rows = [("path", TASK, IOS), ("tick", TIMER, 90), ("callback", OTHER, 3 * IOS)]
+    long = region(RUN.long_region, rows, ticks=9, switches=2)
+    found = figures(long, [("tick", OTHER, 5)], 40 * IOS + 900)
+    assert found.with_deferred == 40
+    assert found.parts == {"task": 10, "interrupts": 0, "other tasks": 30, "afterwards": 0}
+
+
+def test_page_faults_are_of_the_path() -> None:
+    rows = [("path", TASK, IOS), ("fault", FAULT, IOS)]
+    long = region(RUN.long_region, rows, faults=IOS)
+    found = figures(long, [("tick", OTHER, 5)], 20 * IOS)
+    assert (found.mean, found.with_deferred) == (20, 20)
+    assert by_name(found) == {"path": (10, 0), "fault": (10, 0)}
+
+
+@pytest.mark.parametrize("off", [-100, 100])
+def test_a_count_that_the_clock_contradicts_is_refused(off: int) -> None:
+    long = region(RUN.long_region, [("path", TASK, IOS)])
+    with pytest.raises(IopathError, match="pathcount is wrong"):
+        figures(long, [], 10 * IOS + off)
+
+
+def test_the_clock_of_a_guest_that_waits_goes_on() -> None:
+    long = region(RUN.long_region, [("path", TASK, IOS)], switches=2)
+    assert figures(long, [("tick", OTHER, 5)], 10 * IOS + 4_000_000).mean == 10
+    with pytest.raises(IopathError, match="pathcount is wrong"):
+        figures(long, [], 10 * IOS - 100)
+
+
+def test_a_region_that_is_missing_is_said() -> None:
+    with pytest.raises(IopathError, match=f"no marker of region {RUN.long_region} was seen"):
+        figures(region(LONG | 7, []), [], 0)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reading what the plugin wrote."""
+
+import json
+from typing import Any
+
+import pytest
+
+from iopath.base.arch import X86_64
+from iopath.base.errors import IopathError
+from iopath.counts.output import FORMAT, Access, Block, Flat, Node, Round, Use, read
+
+START = {"type": "pathcount", "format": FORMAT, "target": "x86_64", "lines": 0}
+BLOCK = {"type": "block", "block": 7, "addr": "0x401933", "lens": [1, 2], "kinds": ".r"}
+REGION = {"type": "region", "region": 5, "rounds": 2, "median_round": 1}
+ROUND = {"type": "round", "region": 5, "round": 0, "instructions": 9, "quiet": False, "entries": 1,
+         "faults": 2, "switches": 3, "unmatched": 4,
+         "contexts": [[0, 5, 2], [2, 1, 1]]}  # fmt: skip
+ROOT = {"type": "node", "region": 5, "node": 1, "parent": None, "addr": "0x10", "median": [],
+        "quiet": [], "disturbed": []}  # fmt: skip
+CALL = {"type": "node", "region": 5, "node": 2, "parent": 1, "addr": "0x20", "site": "0x12",
+        "median": [[7, 2, 100, 1, 0]], "quiet": [[7, 2, 300, 3, 0]],
+        "disturbed": [[7, 2, 101, 1, 0]]}  # fmt: skip
+FLAT = {"type": "flat", "region": 6, "rounds": 1, "switches": 8, "entries": [[2, "0x30", 12]],
+        "counts": [[7, 2, 0, 12000]]}  # fmt: skip
+OF_CPU = FLAT | {"region": 8, "cpu": 1, "left_out": 3, "lengths": [50, 51]}
+ACCESS = {"type": "access", "region": 8, "line": "0x1000", "virt": "0xffff888000001000", "cpu": 1,
+          "pc": "0xffffffff81000000", "kind": "L", "context": 2, "store": True, "bytes": "0xf0",
+          "times": 24, "rounds": 12}  # fmt: skip
+END = {"type": "end", "errors": []}
+
+
+def text(*records: dict[str, Any]) -> list[str]:
+    return [json.dumps(record) for record in records]
+
+
+def test_read() -> None:
+    lines = {"code_user": 1}
+    rounds = (ROUND, ROUND | {"round": 1, "quiet": True, "lines": lines})
+    unknown = {"type": "a later one"}
+    found = read(
+        text(START, REGION, *rounds, BLOCK, ROOT, CALL, FLAT, unknown, OF_CPU, ACCESS, END)
+    )
+    assert found.arch == X86_64
+    assert found.blocks == {7: Block(0x401933, [1, 2], ".r")}
+    assert found.regions.keys() == {5}
+    assert found.regions[5].median == 1
+    assert found.regions[5].rounds == [
+        Round(9, 6, False, 2, 3, 4, None),
+        Round(9, 6, True, 2, 3, 4, lines),
+    ]
+    assert found.regions[5].nodes == {
+        1: Node(0x10, None, None, [], [], []),
+        2: Node(0x20, 1, 0x12, [[7, 2, 100, 1, 0]], [[7, 2, 300, 3, 0]], [[7, 2, 101, 1, 0]]),
+    }
+    entries, counts = {2: (0x30, 12)}, [[7, 2, 0, 12000]]
+    assert found.flats == {
+        6: [Flat(entries, counts, 1, 8, 0, 0, [])],
+        8: [Flat(entries, counts, 1, 8, 1, 3, [50, 51])],
+    }
+    # The first byte that it touches is the fourth.
+    access = Access(
+        1, 0xFFFFFFFF81000000, True, True, 0xF0, 24, 0xFFFF888000001004, 0x1004
+    )  # fmt: skip
+    assert found.uses == {8: [Use(0x1000, 2, 12, access)]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ([], "pathcount's output ends early"),
+        (text(START, BLOCK), "pathcount's output ends early"),
+        (["{"], "pathcount's output cannot be read: Expecting property name"),
+        (text(BLOCK, END), "pathcount's output cannot be read: it begins with block"),
+        (text(START, {"type": "block"}), "pathcount's output cannot be read: it lacks 'addr'"),
+        (text(START | {"format": FORMAT + 1}), "pathcount writes format 3, this iopath reads 2: "),
+        (text(START, {"type": "end", "errors": ["one", "two"]}), "pathcount: one; two$"),
+    ],
+)
+def test_what_is_no_output(lines: list[str], complaint: str) -> None:
+    with pytest.raises(IopathError, match=f"^{complaint}"):
+        read(lines)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What features cost: the table, what is wrong with one, and real costs in guests."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import KERNEL, Command
+
+from iopath.rungs import feature as features
+
+BASE, KNOWN = features.load()
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.guest
+def test_costs(iopath: Command, tmp_path: Path) -> None:
+    """Nothing costs nothing; statistics cost something in their functions; two features together
+    cost about their sum; an end by a timer's interrupt is counted without the time of waiting; a
+    feature that has no effect, and one that fails, are errors."""
+    path = write(
+        tmp_path / "mine.toml",
+        """
+[[feature]]
+name = "no.effect"
+shows = ["no_such_function"]
+
+[[feature]]
+name = "no.sign"
+
+[[feature]]
+name = "no.file"
+setup = ["write /no/such/file 1"]
+
+[[feature]]
+name = "not.so"
+expect = ["/proc/version Hurd"]
+
+[[feature]]
+name = "too.new"
+since = "99.0"
+
+[[feature]]
+name = "no.config"
+needs = ["CONFIG_NO_SUCH"]
+""",
+    )
+    out, text = tmp_path / "out.json", tmp_path / "out.md"
+    names = ["iostats", "rotational", "end.timer", "no.*", "not.so", "too.new"]
+    words = [word for name in names for word in ("--feature", name)]
+    done = iopath.run(
+        "features", KERNEL, "--features", path, *words, "--boots", "1", "--quiet",
+        "--with", "iostats,rotational", "--json", out, "--markdown", text,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "iopath: not measured: no.effect, no.sign, no.file, not.so\n"
+    written = json.loads(out.read_text())
+    assert written["base"]["cmdline"] == BASE.cmdline
+    found = {cost["feature"]: cost for cost in written["features"]}
+    assert all(cost["rung"] == "mq.pread" and cost["op"] == "read" for cost in found.values())
+    assert abs(found["nothing"]["difference"]) <= 0.05
+    assert 100 < found["iostats"]["difference"] < 500
+    assert "update_io_ticks" in {part["name"] for part in found["iostats"]["functions"]}
+    assert 4000 < found["end.timer"]["difference"] < 9000  # the timer alone runs for 10,000
+    assert {"hrtimer_interrupt", "__schedule"} <= {
+        part["name"] for part in found["end.timer"]["functions"]
+    }
+    both = found["iostats+rotational"]["difference"]
+    assert abs(both - found["iostats"]["difference"] - found["rotational"]["difference"]) <= 20
+    assert found["no.effect"]["error"] == (
+        "it did not take effect: no_such_function is not executed"
+    )
+    assert found["no.sign"]["error"] == (
+        "it did not take effect: the path is the same as without it"
+    )
+    assert "/no/such/file" in found["no.file"]["error"]
+    assert "instead of Hurd" in found["not.so"]["error"]
+    assert found["too.new"]["missing"] == "kernels from 99.0 on have it"
+    assert found["no.config"]["missing"] == "the kernel has no CONFIG_NO_SUCH"
+    assert "| iostats | +" in text.read_text()
+
+
+@pytest.mark.guest
+def test_layers(iopath: Command, tmp_path: Path) -> None:
+    """What a file system costs is in its functions, and the driver does no more than without it."""
+    out, drawn = tmp_path / "out.json", tmp_path / "out.svg"
+    done = iopath.run(
+        "features", KERNEL, "--feature", "ext4.pread", "--feature", "dm-linear.pread",
+        "--boots", "1", "--quiet", "--json", out, "--svg", drawn,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "layers on dio.pread write" in done.stdout
+    found = [cost for cost in json.loads(out.read_text())["features"] if cost.get("layer")]
+    assert {(cost["feature"], cost["rung"], cost["op"]) for cost in found} == {
+        (layer, base, op)
+        for layer, base in (("ext4.pread", "bare.pread"), ("dm-linear.pread", "dio.pread"))
+        for op in ("read", "write")
+    }
+    assert "ext4.pread (write)" in drawn.read_text()
+    for cost in found:
+        parts = {part["name"]: part for part in cost["functions"]}
+        shown = "ext4_file_read_iter" if cost["op"] == "read" else "ext4_file_write_iter"
+        assert ("dm_submit_bio" if "dm" in cost["feature"] else shown) in {
+            name.partition(" ")[0] for name in parts
+        }
+        assert sum(p["difference"] for p in parts.values() if p["layer"] == "driver") == 0
+        assert 500 < cost["difference"] < 5000

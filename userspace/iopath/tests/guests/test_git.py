@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernels of git repositories: names, ranges, builds, and what each commit of a series costs."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import Command
+from linux_source import build_command, make_command
+from planted import git, history
+from repositories import arch, kernel_repository
+
+from iopath.base.arch import X86_64, Arch
+from iopath.base.cache import Cache
+from iopath.base.errors import IopathError
+from iopath.kernels import recipe as kernelbuild
+from iopath.measure.session import Session
+
+__all__ = ["arch", "history"]
+
+guest = pytest.mark.guest
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@guest
+def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> None:
+    """One command, from a repository to the commit and its function; nothing in it changes."""
+    linux = kernel_repository(session, arch)
+    command = Command(session.cache.root, tmp_path)
+    before = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
+    out = tmp_path / "series.json"
+    done = command.run(
+        "series", f"git:{linux}@HEAD~3..", "--rung", "dio.pread", "--op", "read", "--json", out,
+        "--arch", arch.debian, timeout=3600,
+    )  # fmt: skip
+    assert done.returncode == 125, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("iopath: not measured: ")
+    assert done.stdout.startswith("1 of 2 commits change the path; 1 could not be measured.\n")
+    commits = json.loads(out.read_text())["commits"]
+    same, planted = (one["rungs"][0] for one in commits[1:3])
+    assert (same["difference"], same["verdict"]) == (0.0, "same")
+    assert (planted["difference"], planted["verdict"]) == (5.0, "longer")
+    assert planted["functions"][0]["name"] == "submit_bio_noacct"
+    assert planted["functions"][0]["difference"] == 5.0
+    assert "does not build: " in commits[3]["error"]
+    after = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
+    assert after == before
+
+
+@guest
+@pytest.mark.long
+def test_clones_give_one_kernel(session: Session, arch: Arch, tmp_path: Path) -> None:
+    """The same commit, built from a clone at another place and with nothing that is kept from
+    before, is the same to the last bit."""
+    linux = kernel_repository(session, arch)
+    clone = tmp_path / "a clone"
+    subprocess.run(["git", "clone", "--quiet", linux, clone], check=True)
+    cache = Cache(tmp_path / "cache")
+    shutil.copytree(session.cache.root / "apt", cache.root / "apt", symlinks=True)
+    ends = []
+    for kept, folder in ((session.cache, linux), (cache, clone)):
+        one = Session(kept, session.reporter)
+        one.recipe = kernelbuild.recipe("trixie", None, (), arch)
+        kernel = one.find(f"git:{folder}@HEAD~1")
+        ends.append(one.build(kernel, lambda what, part: None).digests)
+    assert ends[0] == ends[1]
+
+
+@guest
+@pytest.mark.long
+def test_tree_with_a_build_folder(session: Session, arch: Arch, tmp_path: Path) -> None:
+    """tree: takes the folder of make O=, whose source is elsewhere."""
+    linux = kernel_repository(session, arch)
+    source, folder = tmp_path / "source", tmp_path / "build"
+    subprocess.run(["git", "clone", "--quiet", linux, source], check=True)
+    git(source, "checkout", "--quiet", "HEAD~1")
+    configs = " ".join(map(str, kernelbuild.minimal_configs(arch)))
+    make = make_command(arch)
+    command = (
+        f"{make} O={folder} tinyconfig && cd {folder} &&"
+        f" {source}/scripts/kconfig/merge_config.sh -m .config {configs} &&"
+        f" {make} olddefconfig && {build_command(arch)}"
+    )
+    subprocess.run(["sh", "-ec", command], cwd=source, check=True, capture_output=True)
+    done = Command(session.cache.root, tmp_path).run(
+        "measure", f"tree:{folder}", "--rung", "null", timeout=3600
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@guest
+@pytest.mark.long
+def test_other_options(session: Session) -> None:
+    """An option that Kconfig drops is an error that names it."""
+    linux = kernel_repository(session, X86_64)
+    session.recipe = kernelbuild.recipe("trixie", None, ["NO_SUCH_OPTION=y"])
+    with pytest.raises(IopathError, match="the option CONFIG_NO_SUCH_OPTION=y did not take effect"):
+        session.build(session.find(f"git:{linux}@HEAD~3"), lambda what, part: None)
+    session.recipe = kernelbuild.Recipe.default()

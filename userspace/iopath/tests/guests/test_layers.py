@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Layers above the device keep data: fio writes and verifies on each, in guests, with memory below.
+
+The layers are those that "iopath features" measures, made by the same steps.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import fio
+import pytest
+from cases import cases
+from linux_source import LinuxSource
+from selftests import TROUBLE
+
+from iopath.guest.image import Image, Start
+from iopath.guest.machine import Machine, Qemu
+from iopath.guest.states import States
+from iopath.measure.packages import equipped
+from iopath.measure.plan import load
+from iopath.measure.session import Session
+from iopath.rungs.builtin import RUNGS
+from iopath.rungs.rung import Rung
+from iopath.rungs.runs import Settings
+
+pytestmark = pytest.mark.guest
+
+LAYERS = {rung.name: rung for rung in RUNGS if rung.base and rung.name.endswith(".pread")}
+KERNELS = ("5.10", "6.1", "6.12", "7.2", "7.3", "debug")  # the last with KASAN and lockdep
+DEBUG = ("minimal.config", "distribution.config", "debug.config", "layers.config")
+EACH = [(kernel, name) for kernel in KERNELS for name in LAYERS]
+QUICK = [("7.2", "raid1.pread"), ("7.2", "dm-crypt.pread"), ("6.1", "loop.pread")]
+
+JOBS = {
+    "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
+    "psync": "--rw=randrw --ioengine=psync --bs=4k",
+    "uring": "--rw=randwrite --ioengine=io_uring --iodepth=8 --bs=4k",
+}
+VERIFY = (
+    "--direct=1 --size=16m --io_size=4m --verify=crc32c --verify_fatal=1 --verify_dump=0"
+    " --output-format=terse --terse-version=3"
+)
+
+
+# As a parameter of its module, null_blk of 5.10 does not know memory_backed.
+NODE = "/sys/kernel/config/nullb/nullb0"
+NULL_BLK = (
+    "mount configfs /sys/kernel/config", f"mkdir {NODE}", f"write {NODE}/size 512",
+    f"write {NODE}/memory_backed 1", f"write {NODE}/power 1",
+)  # fmt: skip
+
+
+def with_memory(rung: Rung) -> Rung:
+    """*rung* on devices that store what is written."""
+    begin = [step for step in rung.begin if not step.endswith("/bypass 1")]
+    modules = []
+    for module in rung.modules:
+        parameters = module.parameters
+        if module.name == "blknull":
+            parameters = (*parameters, ("memory_backed", "1"))
+        elif module.name == "null_blk":
+            parameters = (("nr_devices", "0"),)
+            begin = [*NULL_BLK, *begin]
+        modules.append(replace(module, parameters=parameters))
+    return replace(rung, modules=tuple(modules), begin=tuple(begin))
+
+
+@pytest.mark.parametrize(("kernel", "name"), cases(EACH, quick=QUICK))
+def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) -> None:
+    tree = kernel == "debug"
+    found = session.find(
+        f"tree:{LinuxSource(session).tree(*DEBUG)}" if tree else f"debian:{kernel}"
+    )
+    built = found.prepare(session.cache, session.apt, lambda what, part: None)
+    (rung,) = equipped([with_memory(LAYERS[name])], session.cache, session.apt)
+    files, plan = load(built, [rung], Settings([rung]))
+    files |= {path: file.read_bytes() for path, file in rung.files}
+    plan += [*rung.start, *rung.begin]
+    target = "/mnt/fio" if rung.start else rung.target
+    plan += [
+        f"run {job} /bin/fio --name={job} --filename={target} {options} {VERIFY}"
+        for job, options in JOBS.items()
+    ]
+    log = tmp_path / "console.log"
+    machine = Machine(memory=2048)
+    start = Start(built.vmlinuz, files=fio.program(session)[1])
+    records, _ = States(session.cache).run(Qemu.find(), machine, Image(start, plan, files), log)
+    said = {record.name: record.data.decode(errors="replace") for record in records}
+    for job in JOBS:
+        words = next(line for line in said[job].splitlines() if line.startswith("3;")).split(";")
+        assert (words[2], words[4]) == (job, "0")
+        assert int(words[5]) >= 4 << 10  # KiB that were read back
+    console = log.read_text(errors="replace")
+    assert not [line for line in console.splitlines() if "I/O error" in line]
+    assert not TROUBLE.search(console)

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A change that was planted in a kernel is found: by compare, and by bisect among commits.
+
+The kernels are built from the source of one of Debian's with iopath's minimal.config, once: they
+stay in the user's cache, as do the results of measuring them.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Command
+from linux_source import LinuxSource, build_command
+from planted import FUNCTION, IMAGE, NOPS, PLACE, PLANTED, commit, differences, git, plant
+
+from iopath.base import process
+from iopath.base.errors import IopathError
+from iopath.base.sources import source_root
+from iopath.measure.session import Session
+from iopath.results import result
+from iopath.rungs import together
+
+guest = pytest.mark.guest
+
+# As many instructions, of which two read the time stamp, and one is locked, in a cache line that
+# nothing else is in.
+COSTLY = """\tstatic unsigned long planted[16] __aligned(128);
+\tasm volatile("rdtsc\\n\\tnop\\n\\tlock incq %0\\n\\tnop\\n\\trdtsc"
+\t\t     : "+m" (planted[0]) :: "eax", "edx");
+"""
+
+TOUCHED = {"dio.pread", "dio.aio.1"}
+UNTOUCHED = {"null", "syscall", "buf.pread"}
+RUNGS = [f"--rung={name}" for name in sorted(TOUCHED | UNTOUCHED)] + ["--op=read"]
+
+
+# Costs that the median of short rounds does not show: something seldom, and something later. Each
+# function that is planted executes so many instructions, and a few more. No two are alike: of
+# functions that are, the compiler makes one.
+SELDOM = {"planted_thousandth": (1000, 50_000), "planted_150th": (150, 50_002)}
+LATER = ("planted_callback", 1000)
+COSTS = """
+static noinline void planted_thousandth(void)
+{
+	unsigned long n = 25000;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static noinline void planted_150th(void)
+{
+	unsigned long n = 25001;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static void planted_callback(struct rcu_head *head)
+{
+	unsigned long n = 500;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+	kfree(head);
+}
+
+static noinline void planted(void)
+{
+	static unsigned long bios;
+	struct rcu_head *head = kmalloc(sizeof(*head), GFP_ATOMIC);
+
+	if (++bios % 1000 == 0)
+		planted_thousandth();
+	if (bios % 150 == 0)
+		planted_150th();
+	if (head)
+		call_rcu(head, planted_callback);
+}
+
+"""
+
+
+class Trees:
+    """Kernels built from one source, in the cache."""
+
+    def __init__(self, session: Session) -> None:
+        self._cache = session.cache
+        self._source = LinuxSource(session)
+
+    def plain(self) -> Path:
+        """The kernel as it is."""
+        return self._source.tree("minimal.config")
+
+    def copy(self, name: str, what: str = "", functions: str = "") -> Path:
+        """The same, with *what* planted and built by *name*, so that no two are one file."""
+        plain = self.plain()
+        build = build_command().replace("BUILD_USER=iopath", f"BUILD_USER={name}")
+
+        def make(folder: Path) -> None:
+            shutil.copytree(plain, folder / "linux", symlinks=True)
+            if what:
+                plant(folder / "linux", what, functions)
+            log = folder / "log"
+            if process.run(["sh", "-ec", build], output=log, cwd=folder / "linux"):
+                raise IopathError(f"no kernel: {log.read_text(errors='replace')[-2000:]}")
+
+        inputs = {"of": plain.parent.name, "planted": functions + what, "build": build}
+        return self._cache.entry("tree", inputs, make) / "linux"
+
+
+@pytest.fixture(scope="module")
+def trees(session: Session) -> Trees:
+    return Trees(session)
+
+
+@pytest.fixture
+def named(trees: Trees, tmp_path: Path) -> Callable[[str, Path], str]:
+    """What a tree is called on the command line, by a name that a table has room for."""
+
+    def name(name: str, tree: Path) -> str:
+        (tmp_path / name).symlink_to(tree)
+        return f"tree:{tmp_path / name}"
+
+    return name
+
+
+@guest
+def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """The function is named with the exact number; rungs that do not pass there are the same."""
+    before, after = named("before", trees.plain()), named("after", trees.copy("planted", COSTLY))
+    out = tmp_path / "out.json"
+    limit = ("--fail-above", "0.05")
+    done = iopath.run(
+        "compare", before, after, *RUNGS, "--json", out, "--all", *limit, timeout=3600
+    )
+    assert done.returncode == 1, done.stderr
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("iopath: dio.")
+    assert said.count(": after takes more than before: instructions ") == len(TOUCHED)
+    found = differences(out)
+    assert {rung: change["verdict"] for rung, change in found.items()} == {
+        **dict.fromkeys(TOUCHED, "longer"),
+        **dict.fromkeys(UNTOUCHED, "same"),
+    }
+    for rung, change in found.items():
+        functions = {row["name"]: row["difference"] for row in change["functions"]}
+        moved = {name: by for name, by in functions.items() if by}
+        assert moved == ({FUNCTION: PLANTED} if rung in TOUCHED else {}), rung
+        assert change["difference"] == pytest.approx(sum(moved.values()), abs=0.01)
+        metrics = {
+            name: (part["difference"], part["verdict"])
+            for name, part in change["metrics"].items()
+            if not name.endswith("lines") and part["verdict"] != "same"
+        }
+        mean, verdict = metrics.pop("mean", (0.0, "same"))
+        assert verdict == ("more" if rung in TOUCHED else "same"), rung
+        assert mean == pytest.approx(change["difference"], abs=0.05), rung
+        # What is planted is as much as the resolution of this metric.
+        deferred, _ = metrics.pop("all", (change["difference"], "same"))
+        assert deferred == pytest.approx(change["difference"], abs=0.5), rung
+        more = dict.fromkeys(("locked", "reads", "writes"), (1.0, "more"))
+        more |= {"timestamps": (2.0, "more")}
+        assert metrics == (more if rung in TOUCHED else {}), rung
+    for rung in TOUCHED:
+        lines = found[rung]["metrics"]["data lines"]
+        assert abs(lines["difference"] - 1) <= 3, rung
+    line = rf"{FUNCTION} .*\+{PLANTED}\.00 +timestamps \+2\.00, locked \+1\.00, reads \+1\.00, w"
+    assert len(re.findall(line, done.stdout)) == len(TOUCHED)
+
+
+@guest
+def test_costs_that_the_median_does_not_show(
+    iopath: Command, trees: Trees, named: Callable, tmp_path: Path
+) -> None:
+    """They are reported within 1 %, by the function, and fail the gate."""
+    before = named("before", trees.plain())
+    after = named("costs", trees.copy("costs", "\tplanted();\n", COSTS))
+    out = tmp_path / "out.json"
+    words = ("--rung=dio.pread", "--op=read", "--json", out, "--all")
+    done = iopath.run("compare", before, after, *words, "--fail-above", "1", timeout=3600)
+    assert done.returncode == 1, done.stderr
+    said = done.stderr.splitlines()[-1]
+    assert ", mean " in said
+    assert ", all " in said
+    change = differences(out)["dio.pread"]
+    seldom = sum(count / each for each, count in SELDOM.values())
+    # Two of three rounds of 100 I/Os have the 150th bio, and so has the median. What is left of it
+    # is what each bio executes at once.
+    at_once = change["difference"] - SELDOM["planted_150th"][1] / 100
+    assert 0 < at_once < 300
+    mean, deferred = (change["metrics"][name] for name in ("mean", "all"))
+    assert mean["telling"]
+    assert deferred["telling"]
+    # To allocate memory is seldom dear, too.
+    assert seldom < mean["difference"] - at_once < 1.05 * seldom
+    assert deferred["difference"] - mean["difference"] > LATER[1]
+    rows = {row["name"]: row["difference"] for row in mean["functions"]}
+    for function, (each, count) in SELDOM.items():
+        assert rows[function] == pytest.approx(count / each, rel=0.01)
+    assert LATER[0] not in rows
+    rows = {row["name"]: row["difference"] for row in deferred["functions"]}
+    assert rows[LATER[0]] == pytest.approx(LATER[1], rel=0.01)
+    assert "happens less often than once per round" in "".join(change["findings"])
+    for function in (*SELDOM, LATER[0]):
+        assert re.search(rf"{function} +\+", done.stdout)
+
+
+# Work that is put off by six seconds: a loop for each bio since the last time.
+PUT_OFF = """
+static unsigned long planted_bios;
+
+static noinline void planted_work(struct work_struct *work)
+{
+	unsigned long n = 500 * planted_bios;
+
+	planted_bios = 0;
+	if (n)
+		asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static DECLARE_DELAYED_WORK(planted_later, planted_work);
+
+static noinline void planted(void)
+{
+	if (!planted_bios++)
+		schedule_delayed_work(&planted_later, 6 * HZ);
+}
+
+"""
+
+
+@guest
+def test_work_that_is_put_off(
+    iopath: Command, trees: Trees, named: Callable, tmp_path: Path
+) -> None:
+    """It is a part of all, by its function, and fails the gate; the path is as long as before, but
+    for what puts it off."""
+    before = named("before", trees.plain())
+    after = named("later", trees.copy("later", "\tplanted();\n", PUT_OFF))
+    out = tmp_path / "out.json"
+    words = ("--rung=dio.pread", "--op=read", "--json", out, "--all")
+    done = iopath.run("compare", before, after, *words, "--fail-above", "1", timeout=3600)
+    assert done.returncode == 1, done.stderr
+    one, two = result.load(out).results
+    assert 0 < two.path - one.path < 20
+    assert two.all - one.all == pytest.approx(two.path - one.path + 1000, rel=0.01)
+    (row,) = [row for row in two.profile.long_run if row.name == "planted_work"]
+    assert row.deferred == pytest.approx(1000, rel=0.01)
+
+
+@guest
+def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """Another build of the same source, which boots for itself, differs in nothing."""
+    one, other = trees.plain(), trees.copy("again")
+    assert (one / IMAGE).read_bytes() != (other / IMAGE).read_bytes()
+    out = tmp_path / "out.json"
+    names = (named("one", one), named("other", other))
+    done = iopath.run("compare", *names, *RUNGS, "--json", out, "--fail-above", "0", timeout=3600)
+    assert (done.returncode, "iopath: " in done.stderr) == (0, False), done.stderr
+    found = differences(out)
+    assert found.keys() == TOUCHED | UNTOUCHED
+    assert {change["verdict"] for change in found.values()} == {"same"}
+    moved = [row for change in found.values() for row in change["functions"] if row["difference"]]
+    assert moved == []
+
+
+# What CPUs share: a counter that all increment, counters of CPUs that are packed into a line, and a
+# counter of which each CPU has its own.
+SHARED = """
+static struct {
+	atomic_t counter;
+	char rest[60];
+} planted_counter __aligned(64);
+
+static unsigned long planted_packed[8] __aligned(64);
+static DEFINE_PER_CPU(unsigned long, planted_own);
+
+static noinline void planted_sharing(void)
+{
+	atomic_inc(&planted_counter.counter);
+	planted_packed[raw_smp_processor_id()]++;
+	this_cpu_inc(planted_own);
+}
+
+"""
+
+
+@guest
+def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """A counter is true sharing, packed counters are false sharing, and counters of CPUs are none.
+    The plain kernel has none of them, so that they fail the gate."""
+    trees_ = {
+        "before": trees.plain(),
+        "after": trees.copy("sharing", "\tplanted_sharing();\n", SHARED),
+    }
+    names = [named(name, tree) for name, tree in trees_.items()]
+    out = tmp_path / "out.json"
+    words = ("--rung=dio.pread", "--op=read", "--cpus=2", "--json", out, "--fail-above", "1")
+    done = iopath.run("compare", *names, *words, timeout=3600)
+    assert done.returncode == 1, done.stderr
+    for arrangement in together.ARRANGEMENTS:
+        assert f"{arrangement}, planted_counter, locked writes 1.00" in done.stderr
+        assert f"{arrangement}, planted_packed, writes 1.00" in done.stderr
+    before, after = (record.sharing for record in result.load(out).results)
+    assert not [line for line in before.lines if "planted" in line.where]
+    planted = [line for line in after.lines if "planted" in line.where]
+    assert sorted((line.arrangement, line.kind, line.where) for line in planted) == sorted(
+        (arrangement, kind, where)
+        for arrangement in together.ARRANGEMENTS
+        for kind, where in (
+            ("true", "planted_counter"),
+            ("false", "planted_packed{+0x0, +0x8}"),
+        )
+    )
+    for line in planted:
+        rows = [(row.function, row.cpu, row.locked, row.per_io, row.bytes) for row in line.writes]
+        locked = line.kind == "true"
+        touched = [[(0, 3)], [(0, 3)]] if locked else [[(0, 7)], [(8, 15)]]
+        assert rows == [("planted_sharing", cpu, locked, 1.0, touched[cpu]) for cpu in (0, 1)]
+
+
+# What cannot be measured is not bad, for git bisect run.
+
+
+@guest
+@pytest.mark.parametrize(
+    ("file", "content", "complaint"),
+    [
+        (IMAGE, "no kernel", "QEMU ended with status 1: "),
+        ("Module.symvers", "no symbols", "the modules do not build for 6.12."),
+    ],
+)
+def test_damaged_tree(
+    iopath: Command, trees: Trees, tmp_path: Path, file: str, content: str, complaint: str
+) -> None:
+    """One that does not boot, and one that our modules do not build in."""
+    plain, damaged = trees.plain(), tmp_path / "damaged"
+    subprocess.run(["cp", "-as", plain, damaged], check=True)
+    (damaged / file).unlink()
+    (damaged / file).write_text(content)
+    names = (f"tree:{plain}", f"tree:{damaged}")
+    done = iopath.run("compare", *names, "--rung", "syscall", "--fail-above", "1", "--quiet")
+    said = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, len(said)) == (125, "", 1), done.stderr
+    assert said[0].startswith(f"iopath: {names[1]}: {complaint}")
+
+
+def commits(trees: Trees, tree: Path) -> tuple[str, str, str, str]:
+    """Make a repository of a kernel. The commits: a good one, one that does not compile, which is
+    in the middle, the last good one, and one with five more instructions, which is checked out."""
+    shutil.copytree(trees.plain(), tree, symlinks=True)
+    shutil.rmtree(tree / ".git", ignore_errors=True)
+    git(tree, "init", "--quiet")
+    place = tree / PLACE
+    good = commit(tree, PLACE, "as it is")
+    plain = place.read_text()
+    place.write_text(plain + "/* one */\n")
+    commit(tree, PLACE, "a comment")
+    plant(tree, "\tno C;\n")
+    broken = commit(tree, PLACE, "what does not compile")
+    place.write_text(plain)
+    last_good = commit(tree, PLACE, "what compiles again")
+    plant(tree, NOPS)
+    return good, broken, last_good, commit(tree, PLACE, "five more instructions")
+
+
+@guest
+def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
+    """Among commits of which one, where the search goes first, does not compile."""
+    tree = tmp_path / "linux"
+    good, broken, last_good, planted = commits(trees, tree)
+    git(tree, "branch", "--force", "work")
+    git(tree, "checkout", "--quiet", "work")
+    out = tmp_path / "out.json"
+    done = iopath.run(
+        "bisect", "--tree", tree, good, "HEAD", "--build", build_command(), "--rung", "dio.pread",
+        "--op", "read", "--json", out, timeout=3600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    said = done.stdout.splitlines()
+    assert any(line.startswith(f"skipped: {broken[:12]} does not build") for line in said)
+    assert any(
+        line.startswith(f"first bad commit: {planted[:7]}") and "five more instructions" in line
+        for line in said
+    )
+    assert f"first bad: {planted[:12]}" in said
+    kernels = result.load(out).names
+    assert kernels == [last_good[:12], planted[:12]]
+    change = differences(out)["dio.pread"]
+    assert [row["name"] for row in change["functions"] if row["difference"]] == [FUNCTION]
+    assert change["functions"][0]["difference"] == PLANTED
+    # The tree is left as it was.
+    assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "work"
+    assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+@pytest.mark.long
+@guest
+def test_git_bisect_run(trees: Trees, session: Session, tmp_path: Path) -> None:
+    """The tutorial's recipe finds the commit, and skips the one that does not compile."""
+    tree = tmp_path / "linux"
+    good, broken, _, planted = commits(trees, tree)
+    git(tree, "tag", "v6.12", good)
+    git(tree, "tag", "v6.13", planted)
+    text = (source_root() / "Documentation/tutorial.rst").read_text().partition("Which commit?")[2]
+    (recipe,) = re.findall(r"^    git checkout .*\n(?:    .*\n|\n)+", text, re.MULTILINE)
+    (search,) = re.findall(r"^    git bisect start .*\n(?:    .*\n)+", text, re.MULTILINE)
+    (tmp_path / "recipe").write_text(recipe + search)
+    surroundings = {
+        **os.environ,
+        "IOPATH_CACHE": str(session.cache.root),
+        "PATH": f"{source_root()}/build/bin:{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["sh", "-ex", tmp_path / "recipe"], cwd=tree, env=surroundings, timeout=3600,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert f"{planted} is the first bad commit" in done.stdout, done.stdout
+    assert f"git bisect skip {broken}" in git(tree, "bisect", "log")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From packages and trees to what is measured: all of it, or an error."""
+
+import os
+import resource
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iopath.base.cache import Cache, digest_file
+from iopath.base.errors import IopathError
+from iopath.guest.guest import command
+from iopath.guest.machine import Machine, Qemu, _digest
+from iopath.kernels.apt import Apt
+from iopath.kernels.modules import find
+from iopath.kernels.sources.tree import Tree, _tree_inputs
+from iopath.kernels.unpack import unpack
+
+SIZE = 1 << 20
+
+
+@pytest.fixture
+def deb(tmp_path: Path) -> Path:
+    """A package with two large files."""
+    root = tmp_path / "root"
+    (root / "DEBIAN").mkdir(parents=True)
+    (root / "DEBIAN/control").write_text(
+        "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@localhost>\nDescription: x\n"
+    )
+    for name in ("boot/vmlinuz-1", "usr/lib/one", "usr/lib/two"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(os.urandom(SIZE))
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", "-b", root, tmp_path / "x.deb"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return tmp_path / "x.deb"
+
+
+def test_unpacked_whole(deb: Path, tmp_path: Path) -> None:
+    unpack(deb, tmp_path / "all")
+    assert (tmp_path / "all/usr/lib/two").stat().st_size == SIZE
+    assert list((tmp_path / "all/boot").iterdir()) == []
+    unpack(deb, tmp_path / "some", only=["./boot/vmlinuz*", "*/none/*"])
+    files = [path.name for path in (tmp_path / "some").rglob("*") if path.is_file()]
+    assert files == ["vmlinuz-1"]
+
+
+@pytest.mark.parametrize("only", [None, ["*/lib/*", "*/none/*"]])
+def test_tar_that_is_killed_is_no_success(
+    deb: Path, tmp_path: Path, only: list[str] | None
+) -> None:
+    """It dies of a file that is too large, without a word."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE // 2, limits[1]))
+    try:
+        with pytest.raises(IopathError, match=r"cannot unpack x\.deb: tar ended with status -25"):
+            unpack(deb, tmp_path / "all", only=only)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("only", [None, ["*/lib/*"]])
+def test_a_truncated_package_is_refused(deb: Path, tmp_path: Path, only: list[str] | None) -> None:
+    os.truncate(deb, deb.stat().st_size - SIZE)
+    with pytest.raises(IopathError, match=r"cannot unpack x\.deb: "):
+        unpack(deb, tmp_path / "all", only=only)
+
+
+# Trees.
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """What of a built tree takes part in a measurement."""
+    for name in (
+        "arch/x86/boot/bzImage", ".config", "Module.symvers", "include/linux/bio.h",
+        "include/generated/compile.h", "arch/x86/include/asm/page.h", "scripts/mod/modpost",
+        "tools/objtool/objtool", "drivers/block/null_blk/null_blk.ko", "fs/configfs/configfs.ko",
+        "drivers/net/other.ko",
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    return Tree(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "matters"),
+    [
+        ("arch/x86/boot/bzImage", True),
+        (".config", True),
+        ("Module.symvers", True),
+        ("include/linux/bio.h", True),
+        ("include/linux/new.h", True),
+        ("arch/x86/include/asm/page.h", True),
+        ("tools/objtool/objtool", True),
+        ("scripts/mod/modpost", True),
+        ("drivers/block/null_blk/null_blk.ko", True),
+        ("fs/configfs/configfs.ko", True),
+        ("include/generated/compile.h", False),
+        ("drivers/net/other.ko", False),
+    ],
+)
+def test_what_a_tree_is_known_by(tree: Tree, name: str, matters: bool) -> None:
+    before = _tree_inputs(tree)
+    (tree.path / name).write_text("changed")
+    assert (_tree_inputs(tree) != before) == matters
+
+
+def test_a_tree_is_known_by_its_compiler(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _tree_inputs(tree)
+    other = tmp_path / "bin/gcc"
+    other.parent.mkdir()
+    shutil.copy(shutil.which("gcc-12") or shutil.which("gcc") or "", other)
+    with other.open("ab") as file:
+        file.write(b"another one")
+    monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
+    assert _tree_inputs(tree)["compiler"] != before["compiler"]
+
+
+def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
+    tree: Tree, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """While our modules are built, its image changes; no entry is left that mixes the two."""
+    (tree.path / "include/config").mkdir()
+    (tree.path / "include/config/kernel.release").write_text("6.12.0\n")
+    (tree.path / "Makefile").write_text("modules:\n\techo new > arch/x86/boot/bzImage\n")
+    cache = Cache(tmp_path_factory.mktemp("cache"))
+    apt = Apt(cache, print)
+    with pytest.raises(IopathError, match=r"has changed meanwhile: wait until it is built"):
+        tree.prepare(cache, apt, lambda what, part: None)
+    assert list((cache.root / "modules").iterdir()) == []
+    # It is done by now. What is measured then is a copy.
+    built = tree.prepare(cache, apt, lambda what, part: None)
+    (tree.path / "arch/x86/boot/bzImage").write_text("newer")
+    assert built.vmlinuz.read_text() == "new\n"
+    assert built.digests["vmlinuz"] == digest_file(built.vmlinuz)
+    assert built.own_modules
+    assert [path.name for path in sorted(built.own_modules.rglob("*.ko"))] == [
+        "null_blk.ko", "configfs.ko",
+    ]  # fmt: skip
+    assert find("null_blk", built) == built.own_modules / "drivers/block/null_blk/null_blk.ko"
+    with pytest.raises(IopathError, match=r"has changed meanwhile: measure it again"):
+        tree.debug_info(built, cache, apt, lambda what, part: None)
+
+
+# QEMU.
+
+
+def test_qemu_is_known_by_its_firmware(tmp_path: Path) -> None:
+    """By that and by its program, wherever they lie."""
+    program = tmp_path / "bin/qemu"
+    program.parent.mkdir()
+    firmware = tmp_path / "share"
+    firmware.mkdir()
+    program.write_text(f"#!/bin/sh\necho {firmware}\n")
+    program.chmod(0o755)
+    seen = {_digest((str(program),), program)}
+    for path in (firmware / "bios-256k.bin", firmware / "kvmvapic.bin",
+                 tmp_path / "lib/x/qemu/accel-tcg-x86_64.so"):  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for text in ("one", "two"):
+            path.write_text(text)
+            seen.add(_digest((str(program),), program))
+    assert len(seen) == 7
+
+
+def test_qemu_forbids_itself_what_it_does_not_need() -> None:
+    qemu = Qemu.find()
+    words = command(qemu, Machine(), Path("vmlinuz"), Path("folder"))
+    assert ("-sandbox" in words) == bool(qemu.sandbox)
+    without = command(replace(qemu, sandbox=()), Machine(), Path("vmlinuz"), Path("folder"))
+    assert "-sandbox" not in without

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Modules and programs are read as nm and modinfo read them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from iopath.base.arch import AARCH64, X86_64, Arch
+from iopath.base.errors import IopathError
+from iopath.base.process import need
+from iopath.base.programs import cross_compiler, guest_program
+from iopath.kernels.elf import Function, functions, modinfo, program_functions
+
+SOURCE = """
+#define INFO(name, text) static const char name[] \\
+    __attribute__((section(".modinfo"), used, aligned(1))) = text
+INFO(depends, "depends=blknull,crc32c_generic");
+INFO(version, "version=1.2 = three");
+INFO(alias, "alias=x");
+int data = 1;
+int nothing;
+static __attribute__((used, noinline)) int quiet(int x) { return x + data; }
+__attribute__((weak)) int weak(int x) { return x; }
+int loud(int x) { return quiet(x) + 1; }
+extern int elsewhere(void);
+__attribute__((weak)) extern int nowhere(void);
+__attribute__((section(".init.text"))) int once(void) { return elsewhere() + !!nowhere; }
+__attribute__((section(".text.unlikely"))) int cold(void) { return 3; }
+"""
+
+
+@pytest.fixture(params=[X86_64, AARCH64], ids=lambda arch: arch.name)
+def module(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    arch: Arch = request.param
+    (tmp_path / "module.c").write_text(SOURCE)
+    command = [cross_compiler(arch), "-O2", "-fno-pic", "-c", "module.c", "-o", "module.ko"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    return tmp_path / "module.ko"
+
+
+def test_functions(module: Path) -> None:
+    lines = subprocess.run(
+        [need("nm", "binutils"), "--format=sysv", "--defined-only", module],
+        capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    rows = [[field.strip() for field in line.split("|")] for line in lines if line.count("|") == 6]
+    wanted = [
+        Function(row[6], int(row[1], 16), row[0])
+        for row in rows
+        if row[2] in tuple("tTwW") and not row[6].startswith(".init") and row[0][0] != "$"
+    ]
+    found = functions(module.read_bytes())
+    assert [*found] == wanted
+    assert {one.name for one in found} == {"cold", "loud", "quiet", "weak"}
+
+
+def test_modinfo(module: Path) -> None:
+    found = modinfo(module.read_bytes())
+    assert (found["depends"], found["version"]) == ("blknull,crc32c_generic", "1.2 = three")
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 100, b"\x7fELF\x01\x01" + bytes(100)])
+def test_what_is_no_module(data: bytes) -> None:
+    with pytest.raises(IopathError, match="is no 64-bit ELF file"):
+        modinfo(data)
+
+
+@pytest.mark.parametrize("arch", [X86_64, AARCH64], ids=lambda arch: arch.name)
+def test_functions_of_a_program(arch: Arch) -> None:
+    program = guest_program("ioloop", arch)
+    lines = subprocess.run(
+        [need("nm", "binutils"), program], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    wanted = {line for line in lines if line.split()[-2] in "tTWi"}
+    found = program_functions(program.read_bytes()).splitlines()
+    assert wanted - {*found} == {line for line in wanted if line.endswith(" data_start")}
+    assert {line for line in {*found} - wanted if line.split()[2][0] != "$"} == set()
+    assert any(line.endswith(" T main") for line in found)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is made from what a guest left is kept, and made again when any code has changed."""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iopath
+from iopath.base.programs import guest_program
+from iopath.base.sources import source_root
+from iopath.counts.output import FORMAT
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import DRAIN, LONG, Run
+
+RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
+TEXT = 0xFFFFFFFF81000000
+NAMES = ("path", "fault", "asm_exc_page_fault")
+TASK, FAULT = 0, 1  # contexts
+
+# Prints the mean of the long run, by the code in the folder that it is given.
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from iopath.base.cache import Cache
+from iopath.measure.assemble import Counted
+from iopath.results.layers import Layers
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Run
+entry, cache, program = map(Path, sys.argv[2:])
+run = Run(1, select(["dio.pread"])[0], "read", 4096)
+files = {"bin/ioloop": program.read_bytes()}
+(found,) = Counted(entry, [run], files, Cache(cache), Layers()).run_counts().values()
+print(found.long.mean)
+"""
+
+
+def flat(number: int, rows: list[list[int]], faults: int = 0) -> dict:
+    entries = [[FAULT, f"{TEXT + 64 * 2:#x}", faults]] if faults else []
+    return {
+        "type": "flat", "region": number, "rounds": 1, "switches": 0, "entries": entries,
+        "counts": rows,
+    }  # fmt: skip
+
+
+def report(tsc: int) -> dict:
+    return {"jobs": [{"rounds": [{"ios": 1, "ns": 0, "tsc": tsc, "interrupts": 0}]}]}
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Path:
+    """What a guest left, in whose long run each I/O executes 10 instructions, and 10 in a page
+    fault."""
+    folder = tmp_path / "entry"
+    folder.mkdir()
+    ios = RUN.long_ios
+    lines = {"code_user": 1, "code_kernel": 1, "data_user": 1, "data_kernel": 1}
+    counted = {"instructions": 1, "quiet": True, "faults": 0, "switches": 0, "unmatched": 0}
+    counts = [
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        *(
+            {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
+             "lens": [4] * 10, "kinds": "." * 10}
+            for number in range(len(NAMES))
+        ),
+        {"type": "region", "region": RUN.lines_region, "median_round": 0},
+        {"type": "round", "region": RUN.lines_region, **counted, "lines": lines},
+        flat(LONG, []),
+        flat(RUN.idle_region, []),
+        flat(RUN.idle_region | DRAIN, []),
+        flat(RUN.long_region, [[0, 10, TASK, ios], [1, 10, FAULT, ios]], faults=ios),
+        flat(RUN.long_region | DRAIN, []),
+        {"type": "end", "errors": []},
+    ]  # fmt: skip
+    texts = {
+        "calibrate": json.dumps(report(100) | {"expected_instructions": 100}),
+        f"long.{RUN.region}": json.dumps(report(20 * ios)),
+    }
+    symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for number, name in enumerate(NAMES))
+    (folder / "records.json").write_text(json.dumps(texts))
+    (folder / "kallsyms.gz").write_bytes(gzip.compress(symbols.encode()))
+    (folder / "counts.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, counts)).encode()))
+    return folder
+
+
+def test_changed_code_is_not_served_what_other_code_made(entry: Path, tmp_path: Path) -> None:
+    """The code of a module that assemble does not name; and the first code gets its own again."""
+    package = Path(iopath.__file__).parent
+    own, changed = tmp_path / "own", tmp_path / "changed"
+    for folder in (own, changed):
+        shutil.copytree(package, folder / "iopath", ignore=shutil.ignore_patterns("__pycache__"))
+    arch = changed / "iopath/base/arch.py"
+    text = arch.read_text().replace("if self.exceptions:", "if self.exceptions and False:")
+    assert text != arch.read_text()
+    arch.write_text(text)
+
+    def mean(folder: Path) -> float:
+        words = [sys.executable, "-c", PROGRAM, folder, entry, tmp_path / "cache"]
+        done = subprocess.run(
+            [*words, guest_program("ioloop")], capture_output=True, text=True, check=False,
+            env={"IOPATH_SOURCE": str(source_root())},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout)
+
+    assert [mean(folder) for folder in (own, changed, own)] == [20, 10, 20]
+    assert len(list((tmp_path / "cache/counted").iterdir())) == 2

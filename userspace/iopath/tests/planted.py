@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commits of which one makes the path longer, and what tells them apart."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples import BOOTS, a_record, a_result
+
+from iopath.base.errors import IopathError
+from iopath.compare import compare
+from iopath.results import result
+from iopath.results.layers import Layers
+from iopath.results.result import Result
+from iopath.rungs import builtin
+from iopath.rungs.runs import Settings
+from iopath.studies import bisection
+
+# Every bio passes here once.
+FUNCTION = "submit_bio_noacct"
+PLACE = "block/blk-core.c"
+IMAGE = "arch/x86/boot/bzImage"
+PLANTED = 5
+NOPS = '\tasm volatile("' + "nop\\n\\t" * PLANTED + '");\n'
+
+
+def plant(source: Path, what: str = NOPS, functions: str = "") -> None:
+    """Add a statement to FUNCTION in a kernel's source, and *functions* before it."""
+    text = (source / PLACE).read_text()
+    head, body = re.split(rf"(?=^void {FUNCTION}\()", text, maxsplit=1, flags=re.MULTILINE)
+    declarations, rest = re.match(r"(.*?\n\n)(.*)", body, re.DOTALL).groups()
+    (source / PLACE).write_text(f"{head}{functions}{declarations}{what}{rest}")
+
+
+def differences(measured: Path) -> dict[str, dict[str, Any]]:
+    """How the second kernel of a result file differs from the first, by rung."""
+    whole = compare.compare(result.load(measured), Layers())
+    (other,) = whole.others
+    return {rung.rung: result.dump(rung.differences[other]) for rung in whole.rungs}
+
+
+# Bisect.
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=iopath", "-c", "user.email=iopath@localhost")
+    return subprocess.run(
+        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(folder: Path, file: str, subject: str) -> str:
+    git(folder, "add", "--force", file)
+    git(folder, "commit", "--quiet", "--message", subject)
+    return git(folder, "rev-parse", "HEAD")
+
+
+class Figures:
+    """What stands for a session: kernels take what a function says, or cannot be measured."""
+
+    def __init__(
+        self, figure: Callable[[str], float | None], noise: tuple[float, ...] = (0.0,) * BOOTS
+    ) -> None:
+        self._figure = figure
+        self._noise = noise
+        self.mean: Callable[[str], float] = lambda name: 2000.0
+        self.measured: list[str] = []
+
+    def measure(self, names: list[str], settings: Settings) -> Result:
+        (name,) = names
+        self.measured.append(name)
+        figure = self._figure(name)
+        if figure is None:
+            raise IopathError("it crashed")
+        record = a_record(name, "dio.pread", "read", 4096, stacks=None)
+        record |= {"instructions_per_io": figure, "boots": [figure + by for by in self._noise]}
+        record["mean_boots"] = [self.mean(name)] * len(self._noise)
+        return result.parse(a_result([record]))
+
+
+def search(
+    figure: Callable[[str], float | None], noise: tuple[float, ...] = (0.0,) * BOOTS
+) -> tuple[bisection.Search, Figures, list[str]]:
+    session, said = Figures(figure, noise), []
+    settings = Settings(rungs=builtin.select(["dio.pread"]), ops=["read"])
+    return bisection.Search(session, settings, said.append), session, said  # type: ignore[arg-type]
+
+
+def found(ends: list[Result]) -> list[str]:
+    return [end.names[0] for end in ends]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """Seven commits; in each the file "figure" says what the kernel takes."""
+    folder = tmp_path / "linux"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for name in ("Kbuild", "Kconfig", "Makefile"):
+        (folder / name).touch()
+        git(folder, "add", name)
+    for number, figure in enumerate(["2000", "2000", "2000", "broken", "2000", "2007", "2007"]):
+        (folder / "figure").write_text(f"{figure} {number}\n")
+        commit(folder, "figure", f"commit {number}")
+    return folder

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of metrics, and the one in the documentation."""
+
+from iopath.base.sources import source_root
+from iopath.results.metrics import COUNTED, METRICS
+
+
+def test_the_documentation_has_the_table() -> None:
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 14 12 34 28 12", ""]
+    rows = [("metric", "unit", "how it is counted", "why boots or builds differ", "resolution")]
+    rows += [
+        (metric.name + ("" if metric.gated else " \\*"), metric.unit, metric.counted, metric.noise,
+         f"{metric.resolution:g}")
+        for metric in METRICS
+    ]  # fmt: skip
+    for row in rows:
+        lines += [f"   {'- ' if number else '* - '}{text}".replace("   - ", "     - ")
+                  for number, text in enumerate(row)]  # fmt: skip
+    text = (source_root() / "Documentation/measuring.rst").read_text()
+    assert "\n".join(lines) in text, "\n".join(lines)
+
+
+def test_each_metric_has_a_name_of_its_own() -> None:
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    assert {*COUNTED} < {metric.name for metric in METRICS}

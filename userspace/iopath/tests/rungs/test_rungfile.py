@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rungs from a file: what is refused, and the documented example."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from iopath.base.errors import UsageError
+from iopath.measure import plan
+from iopath.results.ops import OPS
+from iopath.rungs import builtin, rungfile
+from iopath.rungs.rung import Module
+from iopath.rungs.runs import Settings, make_runs
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[rung", "is not TOML: "),
+        ("", "no rung: each must be a table [[rung]]"),
+        ("[rung]\n", "no rung: each must be a table [[rung]]"),
+        ("[[step]]\n", "unknown key 'step': rungs are tables [[rung]]"),
+        ("[[rung]]\n", "a rung has no name: set name to a string"),
+        ('[[rung]]\nname = "A b"\n', "invalid name 'A b': use a-z, 0-9, '.', '-' and '_'"),
+        ('[[rung]]\nname = "splice"\n', "rung splice: the name is in use: choose another"),
+        ('[[rung]]\nname = "x"\nrounds = 1\n', "rung x: unknown key 'rounds': must be one of "),
+        ('[[rung]]\nname = "x"\nios = 0\n', "rung x: ios must be a number, 1 or more"),
+        ('[[rung]]\nname = "x"\nios = true\n', "rung x: ios must be a number, 1 or more"),
+        ('[[rung]]\nname = "x"\noptions = "a"\n', "rung x: options must be a list of words"),
+        ('[[rung]]\nname = "x"\noptions = ["a b"]\n', "rung x: options must be a list of words"),
+        ('[[rung]]\nname = "x"\nops = ["trim"]\n', 'rung x: ops must be a list of "read" and'),
+        ('[[rung]]\nname = "x"\nops = ["read"]\n', "rung x: ops needs a target"),
+        ('[[rung]]\nname = "x"\nneeds = ["TMPFS"]\n', "rung x: needs must be a list of kernel"),
+        ('[[rung]]\nname = "x"\nmodules = ["loop"]\n', "rung x: modules must be a table of"),
+    ],
+)
+def test_bad_files(text: str, complaint: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rungs.toml", text)
+    with pytest.raises(UsageError) as error:
+        rungfile.load(path)
+    said = str(error.value)
+    assert said.startswith(str(path))
+    assert complaint in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("program", "complaint"),
+    [("missing", "No such file or directory"), ("rungs.toml", "is not a program: build it with")],
+)
+def test_bad_programs(program: str, complaint: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rungs.toml", f'[[rung]]\nname = "x"\nprogram = "{program}"\n')
+    with pytest.raises(UsageError, match=complaint):
+        rungfile.load(path)
+
+
+def test_a_missing_file(listed: Command, tmp_path: Path) -> None:
+    said = listed.fails("measure", "debian:6.1", "--rungs", tmp_path / "none", status=2)
+    assert said == f"iopath: {tmp_path / 'none'}: No such file or directory"
+
+
+def test_all_fields(tmp_path: Path) -> None:
+    text = """
+[[rung]]
+name = "x.y"
+about = "an example"
+options = ["--ioengine=sync", "--direct=1"]
+ios = 50
+batch = 2
+target = "/dev/blknull0"
+ops = ["write"]
+needs = ["CONFIG_BLOCK"]
+setup = ["mkdir /x"]
+cleanup = ["rmdir /x"]
+cpus = "1"
+alone = true
+
+[rung.modules]
+blknull = { nr_devices = 1, mode = "mq" }
+"""
+    (rung,) = rungfile.load(write(tmp_path / "rungs.toml", text))
+    assert rung.modules[0].words({}) == ["nr_devices=1", "mode=mq"]
+    assert rung.ops(OPS) == ["write"]
+    assert rung.command("write", 512, 3) == [
+        "/bin/ioloop", "--ioengine=sync", "--direct=1", "--number_ios=50",
+        "--filename=/dev/blknull0", "--rw=write", "--bs=512", "--pattern=fixed", "--rounds=60",
+        "--region=3", "--cpus_allowed=1", "--output-format=json",
+    ]  # fmt: skip
+    assert rung.alone
+    assert builtin.select([], [rung]) == [rung]
+    assert [found.name for found in builtin.select(["x.*", "splice"], [rung])] == ["splice", "x.y"]
+
+
+def test_guests() -> None:
+    """Only rungs that load no module with different parameters share a guest, and none that is
+    to be alone."""
+    names = ["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread", "remote.pread"]
+    other = replace(builtin.select(["dio.preadv"])[0], modules=(Module("blknull"),))
+    chosen = [*builtin.select(names), other]
+    runs, _ = make_runs(Settings(chosen, ops=["read"]))
+    found = plan.guests(runs, Settings(chosen))
+    assert [[run.rung.name for run in members] for members in found] == [
+        ["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread"],
+        ["remote.pread"],
+        ["dio.preadv"],
+    ]
+
+
+def test_guests_side_by_side() -> None:
+    """The ladder takes several guests, which have like shares of it."""
+    runs, _ = make_runs(Settings(builtin.select([])))
+    found = plan.guests(runs, Settings(()))
+    assert [run for members in found for run in members] == runs
+    sizes = [len(members) for members in found]
+    assert len(sizes) > 1
+    assert max(sizes) - min(sizes) <= 1

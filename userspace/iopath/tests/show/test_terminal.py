@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is printed to a terminal, a pipe or a file is whole."""
+
+import io
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Command
+from examples import a_result
+from pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
+from rich.console import Console
+from waiting import wait_for
+
+from iopath.base import progress
+from iopath.compare.changes import Change
+from iopath.results.ops import OPS
+from iopath.results.result import parse
+from iopath.rungs import builtin
+from iopath.show import terminal, texts
+from iopath.show.markdown import markdown
+
+LONG = "a_function_with_a_very_long_name_of_its_own"
+
+
+@pytest.mark.parametrize("width", [20, 60, 100, 400])
+def test_nothing_is_cut(width: int) -> None:
+    """However narrow the terminal is, each word and each figure is whole."""
+    whole = two([*LOCKED[:2], row(LONG, 1234567.25, "iov_iter and copying", indirect=7.0)])
+    whole["kernels"][0]["compiler"] = "gcc-" + "1" * 90
+    texts = []
+    for columns in (width, 1000):
+        console = Console(file=io.StringIO(), width=columns, highlight=False)
+        terminal.show(parse(whole), console)
+        terminal.show_comparison(compared(whole), console)
+        terminal.show_all(compared(whole), console)
+        terminal.show_profile(parse(whole), 15, console)
+        texts.append(console.file.getvalue())
+    assert "…" not in texts[0]
+    words = [set(re.findall(r"[^\s─█▌│;]+", text)) for text in texts]
+    assert words[0] == words[1]
+    assert {LONG, "1,234,567.25", "gcc-" + "1" * 90} <= words[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([*PLAIN, row("four", 60.0, "VFS")],
+         "1 rung: 1 longer. Worst: dio.pread read +60.00 (+4.3 %): VFS +60."),
+        ([row("one", 400.0, locked=2.0), *PLAIN[1:]],
+         "1 rung: 1 shorter. Best: dio.pread read -100.00 (-7.1 %): block core -100."),
+        (PLAIN, "1 rung: 1 the same."),
+        ([row("one", 600.0, locked=2.0), row("two", 500.0, reads=30.0), PLAIN[2]],
+         "1 rung: 1 the same in sum."),
+    ],
+)  # fmt: skip
+def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show_comparison(compared(two(rows)), console)
+    assert console.file.getvalue().splitlines()[0].rstrip() == f"old to new: {text}"
+
+
+def test_source_lines_of_a_profile() -> None:
+    """Inlined functions below the function they are in, and the lines that execute most."""
+    whole = two(PLAIN)
+    whole["results"][1]["profile"]["source"] = [
+        {
+            "function": "one",
+            "inlined": inlined,
+            "line": f"bio.c:{line}",
+            "instructions": count,
+        }
+        for inlined, line, count in (("", 10, 100.0), ("helper", 20, 390.0), ("helper", 21, 10.0))
+    ]
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    terminal.show_profile(parse(whole), 15, console)
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    at = lines.index("one 500.00")
+    assert lines[at + 1 : at + 3] == ["helper 400.00", "(its own) 100.00"]
+    assert lines.index("bio.c:20 helper 390.00") < lines.index("bio.c:10 one 100.00")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = []
+    for name, rows in (("old", PLAIN), ("new", LOCKED)):
+        whole = two(rows)
+        whole["kernels"] = whole["kernels"][:1]
+        whole["kernels"][0] |= {"name": name, "compiler": f"gcc {'of some distribution ' * 9}"}
+        whole["results"] = [profiled(name, rows)]
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps(whole))
+    return paths
+
+
+def test_a_pipe_gets_whole_lines_without_padding(listed: Command, files: list[Path]) -> None:
+    del listed.env["COLUMNS"]
+    lines = listed.run("compare", *files, "--anyway", "--all").stdout.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert max(map(len, lines)) > 160
+    assert sum("gcc of some" in line for line in lines) == 2
+
+
+def test_columns_are_heeded(listed: Command, files: list[Path]) -> None:
+    listed.env["COLUMNS"] = "90"
+    lines = listed.run("compare", *files, "--anyway", "--all").stdout.splitlines()
+    texts = [line for line in lines if "gcc" in line or "some distribution" in line]
+    assert len(texts) > 3
+    assert max(map(len, texts)) <= 90
+
+
+# The digest of a comparison.
+
+
+def a_ladder(*kernels: str, same: int = 3) -> dict[str, Any]:
+    """A result with every rung of the ladder. On the later kernels the first *same* rungs are the
+    same; of the others one half is longer and the other half shorter, by more and more."""
+    records = []
+    for at, kernel in enumerate(kernels):
+        for number, rung in enumerate(builtin.select([])):
+            change = 0 if number < same else at * (number if number % 2 else -number)
+            rows = [row(LONG, 500.0 + change, "iov_iter and copying"), *PLAIN]
+            for op in rung.ops(OPS):
+                record = profiled(kernel, rows)
+                size = 4096 if rung.target else 0
+                records.append({**record, "rung": rung.name, "op": op, "block_size": size})
+    return a_result(records)
+
+
+def digest(whole: dict[str, Any], width: int, top: int | None = None) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    terminal.show_comparison(compared(whole), console, top)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_the_digest_of_a_ladder_fits_one_screen() -> None:
+    whole = a_ladder("debian:6.1", "debian:7.2")
+    lines = digest(whole, 80)
+    assert len(lines) <= 23  # and the prompt
+    assert max(map(len, lines)) <= 80
+    at = next(number for number, line in enumerate(lines) if line.startswith("rung"))
+    assert [line.split("  ")[0] for line in lines[at + 2 : at + 7]] == [
+        "mq.uring read", "mq.uring write", "splice read", "dio.uring.fixed read",
+        "dio.uring.fixed write",
+    ]  # fmt: skip
+    assert lines[at + 7] == "28 more rungs differ, 4 rungs are the same (--all)"
+    assert lines[at + 9].startswith("mq.uring read: debian:6.1 to debian:7.2, +19.00 instructions")
+    assert lines[at + 10] == f"+19.00  iov_iter and copying  {LONG}"
+
+
+def test_the_digest_of_five_kernels_is_legible() -> None:
+    names = ["debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3"]
+    whole = a_ladder(*names)
+    for width in (80, 100):
+        lines = digest(whole, width)
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= width
+        assert all(f" {name}" in "\n".join(lines) for name in names)
+        at = next(number for number, line in enumerate(lines) if line.startswith("rung"))
+        heads = lines[at].split()[1:]
+        if width == 80:
+            heads = [a + b for a, b in zip(lines[at - 1].split(), heads, strict=True)]
+        assert heads == names
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_long_tables_fit_the_terminal(width: int) -> None:
+    """They are split into several, and each kernel's name is whole."""
+    names = ["debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3"]
+    whole = a_ladder(*names)
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    terminal.show(parse(whole), console)
+    terminal.show_all(compared(whole), console)
+    terminal.show_profile(parse(whole), 5, console)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, map(str.rstrip, lines))) <= width
+    heads = [line.split() for line in lines if line.startswith("rung")]
+    assert {name for head in heads for name in head} >= {*names}
+
+
+def test_top_says_how_many_functions() -> None:
+    whole = a_ladder("old", "new")
+    last = next(record for record in whole["results"][::-1] if record["op"] == "read")
+    last["profile"]["functions"][1]["instructions"] += 9
+    lines = digest(whole, 80, 1)
+    assert lines[-2:] == [
+        f"+19.00  iov_iter and copying  {LONG}",
+        " +9.00                        1 more functions",
+    ]
+
+
+def test_a_digest_where_nothing_differs() -> None:
+    assert digest(two(PLAIN), 80) == [
+        "old to new: 1 rung: 1 the same.", "1 rung is the same (--all)",
+    ]  # fmt: skip
+
+
+def test_a_digest_of_what_is_undecided_says_so() -> None:
+    whole = two(LOCKED)
+    for record in whole["results"]:
+        record["boots"] = record["boots"][:1]
+    lines = digest(whole, 80)
+    assert lines[0] == "old to new: 1 rung: 1 undecided. dio.pread read: locked +1."
+    assert any("+1.00 (+0.1 %)?" in line for line in lines)
+    assert lines[-1] == texts.UNKNOWN
+
+
+def test_a_digest_has_what_comes_seldom() -> None:
+    """Though the median is the same."""
+    whole = two(PLAIN)
+    long_run(whole, "old", 0, 0, {})
+    long_run(whole, "new", 0, 1150.0, {"later": 1150.0})
+    assert any(line.endswith("all +1,150") for line in digest(whole, 80))
+
+
+def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
+    comparison = compared(two(LOCKED))
+    comparison.labels = ["coherent (old.json, new.json)", "compiler: old gcc-10; new gcc-12"]
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    terminal.show_comparison(comparison, console)
+    assert console.file.getvalue().splitlines()[-2:] == [
+        "differs besides the code: coherent (old.json, new.json) (--all)",
+        "differs besides the code: compiler (--all)",
+    ]
+
+
+def test_bars() -> None:
+    def changes(*shares: float | None) -> list[Change]:
+        return [Change(difference=1.0, percent=p, noise=0.0, verdict="longer") for p in shares]
+
+    assert texts.bars(changes(10.0, -10.0, 5.0, -3.75, 0.001, 0.0, None), 4) == [
+        "    │████", "████│    ", "    │██  ", "  ▐█│    ", "    │▌   ", "    │    ", "    │    ",
+    ]  # fmt: skip
+    assert texts.bars(changes(10.0, 5.0), 4) == ["│████", "│██  "]
+    assert texts.bars(changes(10.0, -5.0), 4, ascii_only=True) == ["    |####", "  ##|    "]
+
+
+def test_bars_without_unicode(listed: Command, files: list[Path]) -> None:
+    listed.env["PYTHONIOENCODING"] = "ascii"
+    done = listed.run("compare", *files, "--anyway")
+    assert done.returncode == 0
+    assert "|#########" in done.stdout
+    assert done.stdout.isascii()
+
+
+def test_markdown_begins_with_the_verdict() -> None:
+    """The same one as on the terminal; then the rungs, the worst first; the facts come last."""
+    whole = a_ladder("debian:6.1", "debian:7.2")
+    lines = markdown(parse(whole), compared(whole)).splitlines()
+    verdict = " ".join(digest(whole, 100)[:2])
+    assert verdict.startswith("debian:6.1 to debian:7.2: 37 rungs: 17 longer, 16 shorter")
+    assert " ".join(lines[2:4]).split() == verdict.split()
+    at = next(number for number, line in enumerate(lines) if line.startswith("| rung"))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[at + 2 : at + 35]]
+    assert rows[0] == [
+        "mq.uring read", "+19.00 (+1.0 %)", "`      │██████`", "iov_iter and copying +19",
+    ]  # fmt: skip
+    shares = [float(re.search(r"([-+][\d.]+) %", row[1])[1]) for row in rows]
+    assert shares[:17] == sorted(shares[:17], reverse=True)
+    assert shares[17:] == sorted(shares[17:])
+    assert lines[at + 36] == "4 rungs are the same."
+    assert max(map(len, lines)) <= 100
+    assert lines.index("### What was measured") > lines.index("### Figures")
+
+
+def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least one line in each span of silence."""
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    reporter = progress.Reporter(console)
+    before = threading.active_count()
+    with reporter.running(3):
+        reporter.finished()
+        wait_for(lambda: console.file.getvalue().count("\n") >= 2, "two lines")
+    assert console.file.getvalue().splitlines()[:2] == ["measured 1 of 3 guests"] * 2
+    assert threading.active_count() <= before

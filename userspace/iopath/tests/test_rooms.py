@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rooms of the package: imports between them go down only, and those within a room make no
+circle."""
+
+import ast
+import graphlib
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import iopath
+
+# The rooms from the lowest to the highest, each with those that it may use. What these may use, it
+# may use, too.
+ROOMS = {
+    "base": (),
+    "results": ("base",),
+    "guest": ("base",),
+    "rungs": ("guest", "results"),
+    "kernels": ("guest", "results"),
+    "counts": ("rungs",),
+    "host": ("rungs",),
+    "compare": ("results",),
+    "measure": ("counts", "host", "kernels"),
+    "show": ("compare",),
+    "studies": ("measure", "show"),
+    "track": ("measure", "show"),
+    "cli": ("measure", "show"),
+    "commands": ("cli", "studies", "track"),
+}
+
+PACKAGE = Path(iopath.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path.read_text()
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if "source" not in path.relative_to(PACKAGE).parts
+}
+
+
+def imports(modules: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each of *modules*, source texts by name, with the modules that it imports, in functions, too.
+
+    An import of a package is one of its "__init__"."""
+    for name, text in modules.items():
+        for node in ast.walk(ast.parse(text)):
+            found = []
+            if isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{name}: from . import"
+                found = [f"{node.module}.{alias.name}" for alias in node.names]
+                found.append(str(node.module))
+            elif isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            for one in found:
+                place = one.removeprefix("iopath.")
+                if one.startswith("iopath.") and place in modules:
+                    yield name, place
+
+
+def upward(modules: Mapping[str, str]) -> list[str]:
+    """The imports that a room may not make."""
+    below: dict[str, set[str]] = {}
+    for room, uses in ROOMS.items():
+        below[room] = {room}.union(*(below[used] for used in uses))
+    found = []
+    for name, imported in imports(modules):
+        room, other = name.partition(".")[0], imported.partition(".")[0]
+        if room != "__main__" and other not in below[room]:
+            found.append(f"{name} imports {imported}")
+    return found
+
+
+def circle(modules: Mapping[str, str]) -> list[str]:
+    """A circle of imports, or nothing."""
+    graph: dict[str, set[str]] = {}
+    for name, imported in imports(modules):
+        graph.setdefault(name, set()).add(imported)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_each_module_is_in_a_room() -> None:
+    rooms = {name.partition(".")[0] for name in MODULES if "." in name}
+    assert rooms == set(ROOMS)
+    assert {name for name in MODULES if "." not in name} == {"__init__", "__main__"}
+
+
+def test_imports_go_down_only() -> None:
+    assert len([*imports(MODULES)]) > 400
+    assert upward(MODULES) == []
+
+
+def test_no_circle() -> None:
+    assert circle(MODULES) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from iopath.measure import plan",
+        "from iopath.measure.plan import guests",
+        "import iopath.measure.plan",
+        "def f():\n    from iopath.measure import plan",
+    ],
+)
+def test_planted_upward_import(text: str) -> None:
+    planted = MODULES | {"show.page": MODULES["show.page"] + f"\n\n{text}\n"}
+    assert set(upward(planted)) == {"show.page imports measure.plan"}
+
+
+def test_planted_circle() -> None:
+    assert circle(
+        {
+            "base.a": "import os\nfrom iopath.base.b import x\n",
+            "base.b": "def f():\n    from iopath.base import c\n",
+            "base.c": "import iopath.base.a\n",
+        }
+    )
+
+
+# What results are shown and compared by needs no machine.
+@pytest.mark.parametrize("room", ["results", "compare", "show"])
+def test_showing_loads_no_machine(room: str) -> None:
+    names = [f"iopath.{name}" for name in MODULES if name.startswith(f"{room}.")]
+    assert len(names) > 5
+    code = f"import sys\nfor name in {names}: __import__(name)\nprint(*sys.modules)\n"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {*names} <= {*loaded}
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("iopath.")}
+    assert rooms <= {"base", "results", "compare", "show"}

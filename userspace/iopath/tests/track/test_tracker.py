@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: GPL-2.0
+"""iopath track: its file, what it keeps, the steps that it finds, and its site."""
+
+import copy
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import axe_core_python
+import kcidb_io.schema
+import pytest
+from browser import Browser
+from command import Command, write_index
+from examples import STACKS, a_record, a_result
+from planted import commit, git, history
+from rich.console import Console
+from tracking import (
+    ASKED,
+    FILE,
+    LONGER,
+    a_point,
+    a_tracker,
+    config,
+    debian_points,
+    index_of,
+    keep,
+    site,
+    write_file,
+)
+
+from iopath.base.cache import Cache
+from iopath.base.errors import IopathError, UsageError
+from iopath.base.progress import Reporter
+from iopath.commands import track
+from iopath.kernels import recipe as kernelbuild
+from iopath.kernels.apt import Package
+from iopath.measure.session import Session
+from iopath.results import result
+from iopath.results.layers import Layers
+from iopath.track import chart, kcidb, store
+from iopath.track import site as tracksite
+from iopath.track.index import Index
+from iopath.track.store import Point
+from iopath.track.tracker import News, Tracker
+
+__all__ = ["history", "site"]
+
+
+# The file.
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("rungs", "rings"), "the top: unknown key 'rings'"),
+        (("dio.pread", "dio.preed"), "rungs: unknown rung 'dio.preed': did you mean 'dio.pread'?"),
+        (('rungs = ["syscall", "dio.pread"]', "rungs = []"), "rungs must be a list of names of"),
+        (('"The path"', "3"), "title must be a string"),
+        (('"The path"', '"x"\nboots = 0'), "boots must be a number from 1 on"),
+        (('"The path"', '"x"\nurl = "ftp://x"'), "url must be an address that begins with https"),
+        (('"The path"', '"x"\nblock_sizes = [513]'), "block_sizes must be a list of multiples of"),
+        (('"The path"', '"x"\nops = ["trim"]'), "ops must be a list of 'read' and 'write'"),
+        (('name = "block"', ""), "a watch has no name: set name to a string"),
+        (('name = "block"', 'name = "a b"'), "invalid name 'a b': use a-z, 0-9"),
+        (('name = "block"', 'name = "block"\nevery = 0'), "every must be a number from 1 on"),
+        (('name = "block"', 'name = "block"\nsuite = "woody"'), "suite must be one of bullseye"),
+        (('name = "block"', 'name = "block"\nreleases = "all"'), "releases is for kernels of Deb"),
+        (('name = "block"', 'name = "block"\nkconfig = ["x"]'), "invalid option 'x': must be like"),
+        (('name = "block"', 'name = "block"\narch = "arm"'), "arch must be one of amd64, arm64"),
+        (("v6.12..for-next", "v6.12"), "it must be git:PATH@START..BRANCH"),
+        (("v6.12..for-next", "v6.12...x"), "it must be git:PATH@START..BRANCH"),
+        (("git:linux@v6.12..for-next", "tree:linux"), "cannot be watched: it must be debian:SER"),
+        (('["git:linux@v6.12..for-next"]', "[]"), "kernels must be a list of kernels, each once"),
+        (('-next"]', '-next", "debian:6.1"]'), "a branch is watched alone"),
+        (('["git:linux@v6.12..for-next"]', '["debian:6.1"]\nevery = 2'), "every is for commits"),
+        (('kernels = ["git:linux@v6.12..for-next"]', ""), "no kernels: e.g. kernels = ["),
+        (("[[watch]]", "[watch]"), "watch must be tables: write [[watch]]"),
+        (('[[watch]]\nname = "block"\nkernels = ["git:linux@v6.12..for-next"]', ""),
+         "nothing to watch: add a table [[watch]] with name and kernels"),
+        (("title", "=title"), "is not TOML"),
+    ],
+)  # fmt: skip
+def test_mistakes(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    assert change[0] in FILE
+    with pytest.raises(UsageError) as found:
+        config(tmp_path, FILE.replace(*change))
+    assert message in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_two_watches_of_one_name(tmp_path: Path) -> None:
+    twice = FILE + FILE[FILE.index("[[watch]]") :]
+    with pytest.raises(UsageError, match=r"two tables \[\[watch\]\] have the name 'block'"):
+        config(tmp_path, twice)
+
+
+def test_bad_command_lines(empty: Command, tmp_path: Path) -> None:
+    file = write_file(tmp_path)
+    assert "no-such.toml: No such file" in empty.fails("track", tmp_path / "no-such.toml", status=2)
+    assert "git:linux: there is no such folder" in empty.fails("track", file, status=2)
+    assert not file.with_suffix("").exists()
+    assert "it is not a folder" in empty.fails("track", file, "--output", file, status=2)
+    said = empty.fails("track", file, "--svg", tmp_path / "x.png", status=2)
+    assert "must end in .svg" in said
+    assert "no such folder" in empty.fails("track", file, "--mail", "/no/such/file", status=2)
+
+
+def test_files_are_results(tmp_path: Path) -> None:
+    """compare reads them; the same result gives the same bytes; each function has a line."""
+    point = a_point(1)
+    keep(tmp_path, [point])
+    path = tmp_path / point.path
+    text = path.read_text()
+    keep(tmp_path, [point])
+    assert path.read_text() == text
+    whole = result.load(path)
+    assert whole.names == [point.title]
+    assert len(whole.results) == 3
+    read, data = store.read(path)
+    assert read == point
+    assert list(data) == sorted(data)
+    lines = text.splitlines()
+    assert sum('"name": "vfs_read"' in line for line in lines) == 2
+    assert len(text) < 3 * len(json.dumps(data))
+    json.loads(text)
+
+
+def test_a_debian_kernel_has_the_date_of_its_banner(tmp_path: Path) -> None:
+    made = a_result([a_record("k", "syscall", "none", 0)])
+    made["kernels"][0]["banner"] = "Linux version 6.1 #1 SMP Debian 6.1.192-2 (2026-11-15)"
+    point = a_point(1, title="6.1.192-2", position="6.1.192-2", date="", commit="")
+    store.write(tmp_path, point, result.make(made))
+    assert store.read(tmp_path / point.path)[0].date == "2026-11-15"
+
+
+def test_what_is_asked_again() -> None:
+    known = a_point(1)
+
+    def asked(**fields: Any) -> Point:  # noqa: ANN401
+        return a_point(1, asked={**ASKED, **fields})
+
+    assert known.is_answered_by(known)
+    assert asked(rungs=["syscall"], boots=1, missing="gone").is_answered_by(known)
+    for more in ({"rungs": ["null"]}, {"boots": 5}, {"build": "x"}, {"block_sizes": [512]}):
+        assert not asked(**more).is_answered_by(known)
+    failed = a_point(1, error="does not boot")
+    assert known.is_answered_by(failed)
+    for other in ({"rungs": ["syscall"]}, {"missing": "headers"}):
+        assert not asked(**other).is_answered_by(failed)
+
+
+def test_a_foreign_file(tmp_path: Path) -> None:
+    """A file that is none of ours is named, and nothing is guessed."""
+    keep(tmp_path, [a_point(1)])
+    (tmp_path / "results/block/other.json").write_text("{}")
+    index = Index(tmp_path)
+    with pytest.raises(Exception, match=r"other\.json is no file of iopath track: remove it"):
+        index.refresh()
+
+
+# Steps.
+
+
+def dump(folder: Path) -> list[tuple]:
+    """Everything in an index but the times of files."""
+    with sqlite3.connect(folder / "index.sqlite") as database:
+        tables = ("kernel", "figure", "pair", "change")
+        return [sorted(database.execute(f"select * from {table}")) for table in tables]
+
+
+def test_planted_step(tmp_path: Path) -> None:
+    """A step of five instructions is at its commit, names its function and has its page."""
+    points = [a_point(number) for number in range(5)]
+    points[2] = a_point(2, error="does not build")
+    keep(tmp_path, points, planted=3)
+    index = index_of(tmp_path)
+    (step,) = index.steps()
+    assert (step.before, step.after) == (points[1], points[3])
+    (change,) = step.changes
+    assert (change.title, change.text) == ("dio.pread read", "+5.00 (+0.83 %)")
+    assert (change.verdict, change.functions) == ("longer", "vfs_read +5.00")
+    page = (tmp_path / step.page).read_text()
+    assert "Worst: dio.pread read +5.00" in page
+    assert [path.name for path in (tmp_path / "steps/block").iterdir()] == [step.page.name]
+    shown = tracksite.data(config(tmp_path), index)["watches"][0]
+    assert [one["title"] for one in shown["points"]] == [p.title for p in points if not p.error]
+    assert shown["steps"][0]["page"] == str(step.page)
+    assert [one["error"] for one in shown["failed"]] == ["does not build"]
+
+
+def test_index_is_made_again(tmp_path: Path) -> None:
+    """An index that followed the files is that which is made from them at once."""
+    points = [a_point(number) for number in range(6)]
+    keep(tmp_path, points[:2])
+    index_of(tmp_path).close()
+    keep(tmp_path, [points[5]])
+    (tmp_path / points[0].path).unlink()
+    index_of(tmp_path).close()
+    keep(tmp_path, points[1:], planted=2)
+    index_of(tmp_path).close()
+    followed = dump(tmp_path)
+    pages = sorted((tmp_path / "steps").rglob("*.html"))
+    assert len(pages) == 1
+    (tmp_path / "index.sqlite").unlink()
+    pages[0].unlink()
+    index_of(tmp_path).close()
+    assert dump(tmp_path) == followed
+    assert sorted((tmp_path / "steps").rglob("*.html")) == pages
+    (tmp_path / "index.sqlite").write_bytes(b"nonsense" * 1000)
+    index_of(tmp_path).close()
+    assert dump(tmp_path) == followed
+
+
+def test_few_boots_are_marked(tmp_path: Path) -> None:
+    """With one boot the noise is not known: only what differs at all is a step, with a mark."""
+    for number in range(3):
+        records = [a_record("k", "dio.pread", "read", 4096, LONGER if number == 2 else STACKS)]
+        for record in records:
+            record["boots"] = record["boots"][:1]
+        store.write(tmp_path, a_point(number), result.make(a_result(records)))
+    (step,) = index_of(tmp_path).steps()
+    assert (step.after.title, step.changes[0].text) == (a_point(2).title, "+5.00 (+0.83 %)?")
+
+
+def test_measured_differently(tmp_path: Path) -> None:
+    """Results of another QEMU are not compared; it is said why."""
+    keep(tmp_path, [a_point(0)])
+    made = a_result([a_record("k", "dio.pread", "read", 4096, LONGER)])
+    made["qemu"]["version"] = "8.0"
+    store.write(tmp_path, a_point(1), result.make(made))
+    (step,) = index_of(tmp_path).steps()
+    assert step.changes == []
+    assert "qemu: version '7.2' and '8.0'" in step.differing[0]
+
+
+def wanted(tracker: Tracker) -> list[Point]:
+    (watch,) = tracker._config.watches
+    recipe = kernelbuild.Recipe.default() if watch.is_git else None
+    return [one.point for one in tracker._wanted(watch, recipe)]
+
+
+def test_commits_of_a_branch(history: Path, tmp_path: Path) -> None:
+    """The first parents from START on: those that were chosen stay so when the branch grows."""
+    session = Session(Cache(tmp_path / "cache"), Reporter(Console(), quiet=True))
+    main = git(history, "rev-parse", "--abbrev-ref", "HEAD")
+    start = git(history, "rev-list", "--max-parents=0", "HEAD")
+    text = FILE.replace("linux@v6.12..for-next", f"{history}@{start}..{main}")
+
+    def subjects(more: str = "") -> list[str]:
+        return [one.detail for one in wanted(a_tracker(session, tmp_path, text + more))]
+
+    assert subjects() == [f"commit {number}" for number in range(7)]
+    assert subjects("every = 4") == ["commit 0", "commit 4"]
+    other = wanted(a_tracker(session, tmp_path, text + 'arch = "arm64"'))
+    assert {one.arch for one in other} == {"aarch64"}
+    git(history, "checkout", "--quiet", "-b", "topic", "HEAD~2")
+    (history / "other").write_text("x")
+    commit(history, "other", "on the branch")
+    git(history, "checkout", "--quiet", main)
+    git(history, "merge", "--quiet", "--no-ff", "-m", "the merge", "topic")
+    assert subjects("every = 4") == ["commit 0", "commit 4"]
+    assert subjects()[-2:] == ["commit 6", "the merge"]
+    assert subjects("merges = true") == ["commit 0", "the merge"]
+    positions = [int(one.position) for one in wanted(a_tracker(session, tmp_path, text))]
+    assert positions == list(range(positions[0], positions[0] + 8))
+
+
+DEBIAN = """
+rungs = ["syscall", "dio.pread"]
+[[watch]]
+name = "debian"
+kernels = ["debian:5.10", "debian:6.1", "debian:7.2-rt"]
+"""
+
+
+def test_releases_of_debian(recorded: list[Package], tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    write_index(cache.root, recorded)
+    session = Session(cache, Reporter(Console(), quiet=True))
+    newest = wanted(a_tracker(session, tmp_path, DEBIAN))
+    assert [one.line for one in newest] == ["bullseye", "bookworm", "trixie-rt"]
+    every = wanted(a_tracker(session, tmp_path, DEBIAN + 'releases = "all"'))
+    assert {one.title for one in every} > {one.title for one in newest}
+    assert len({one.path for one in every}) == len(every)
+    assert every == sorted(every, key=lambda one: one.order)
+
+
+def test_nothing_new_takes_no_network(
+    listed: Command, recorded: list[Package], tmp_path: Path
+) -> None:
+    """With all kernels known, and with one that the mirror lacks, the command only writes a site;
+    what cannot be downloaded is not held against a kernel."""
+    session = Session(Cache(listed.cache), Reporter(Console(), quiet=True))
+    text = DEBIAN + 'releases = "all"'
+    tracker = a_tracker(session, tmp_path, text)
+    every = wanted(tracker)
+    missing = [one for one in every if one.asked["missing"]]
+    usable = [one for one in every if not one.asked["missing"]]
+    assert missing
+    keep(tmp_path / "site", usable, planted=len(usable) - 1)
+    file = write_file(tmp_path, text)
+    done = listed.run("track", file, "--output", tmp_path / "site", "--quiet")
+    assert done.returncode == 0
+    assert "1 new step." in done.stdout
+    assert done.stdout.count("Not measured: ") == len(missing)
+    assert "is no longer on the mirror." in " ".join(done.stdout.split())
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*.*")}
+    again = listed.run("track", file, "--output", tmp_path / "site", "--quiet")
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    changed = {path.name for path, when in kept.items() if path.stat().st_mtime_ns != when}
+    assert changed <= {"steps.json", "index.sqlite"}
+    listed.left_nothing()
+    (tmp_path / "site" / usable[0].path).unlink()
+    failed = listed.run("track", file, "--output", tmp_path / "site", "--quiet")
+    assert failed.returncode == 125
+    assert "iopath: nothing could be measured: " in failed.stderr
+    assert f"{usable[0].title}: " in failed.stderr
+    assert not (tmp_path / "site" / usable[0].path).exists()
+
+
+# Texts and other formats.
+
+
+def test_mail(tmp_path: Path) -> None:
+    points = [a_point(number) for number in range(3)]
+    keep(tmp_path, points, planted=2)
+    index = index_of(tmp_path)
+    failed = a_point(3, error="does not boot")
+    news = News(index.steps(), points[2:], [failed])
+    text = "\n".join(track._text(news, config(tmp_path), Path("site")))
+    assert text.splitlines() == [
+        "The path: 1 new step.",
+        "",
+        "block: 000000000001 to 000000000002 (2026-11-01)",
+        "    subject 2",
+        "    dio.pread read: +5.00 (+0.83 %): vfs_read +5.00",
+        "    site/steps/block/000000000001..000000000002.html",
+        "",
+        "Measured: block 000000000002.",
+        "",
+        "Not measured: block 000000000003: does not boot.",
+    ]
+    assert list(track._text(News([], points, []), config(tmp_path), Path("site"))) == []
+
+
+def test_kcidb(tmp_path: Path) -> None:
+    """It is what KCIDB's own library takes, with each figure."""
+    keep(tmp_path, [a_point(0), a_point(1, error="does not build")])
+    text = 'url = "https://example.org/io"\n' + FILE.replace("git:linux", "git:https://h/linux.git")
+    index = index_of(tmp_path)
+    found = kcidb.export(config(tmp_path, text), index)
+    kcidb_io.schema.V5_3.validate(found)
+    assert kcidb_io.schema.V5_3.is_valid(found)
+    broken = copy.deepcopy(found)
+    broken["tests"][0]["number"]["value"] = "many"
+    assert not kcidb_io.schema.V5_3.is_valid(broken)
+    assert [build["status"] for build in found["builds"]] == ["PASS", "ERROR"]
+    paths = {test["path"]: test["number"]["value"] for test in found["tests"]}
+    assert sorted(paths) == [
+        "iopath.dio.pread.read.4096", "iopath.dio.pread.write.4096", "iopath.syscall",
+    ]  # fmt: skip
+    figures = index.figures(a_point(0))
+    assert paths["iopath.dio.pread.read.4096"] == figures["dio.pread", "read", 4096][0]
+    builds = {build["id"]: build["checkout_id"] for build in found["builds"]}
+    assert {test["build_id"] for test in found["tests"]} < set(builds)
+    assert set(builds.values()) == {one["id"] for one in found["checkouts"]}
+    assert found["checkouts"][0]["git_repository_branch"] == "for-next"
+
+
+def test_chart(tmp_path: Path) -> None:
+    """A panel for each rung, with reads and writes, and a line for each release of Debian."""
+    versions = [("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.117-1")]
+    keep(tmp_path, debian_points(versions), planted=2)
+    index, config_ = index_of(tmp_path), config(tmp_path)
+    figure = chart.chart(index, config_)
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.lines}
+    assert list(panels) == ["syscall", "dio.pread"]
+    drawn = [list(line.get_ydata()) for line in panels["dio.pread"].lines]
+    read = index.figures(debian_points(versions)[0])["dio.pread", "read", 4096][0]
+    assert drawn[:2] == [[read, read], [read + 5]]
+    assert [text.get_text() for text in panels["syscall"].get_xticklabels()] == [
+        "6.1.190", "6.1.192", "6.12.117",
+    ]  # fmt: skip
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(IopathError, match="no kernel was measured"):
+        chart.chart(index_of(empty), config_)
+
+
+# The site in a browser.
+
+MANY = 1000
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    chromium.window(1400)
+    chromium.media()
+    chromium.errors.clear()
+    yield chromium
+    assert chromium.errors == []
+
+
+def show(browser: Browser, site: Path, address: str = "") -> None:
+    browser.call("Page.navigate", url="about:blank")
+    browser.wait("location.href === 'about:blank'")
+    browser.call("Page.navigate", url=f"{(site / 'index.html').as_uri()}#{address}")
+    browser.wait("document.readyState === 'complete' && location.protocol === 'file:'")
+    browser.settle()
+
+
+def text_of(browser: Browser, selector: str) -> str:
+    return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+
+def test_site_shows_the_step(browser: Browser, site: Path) -> None:
+    """The planted step is marked in the chart, listed, and leads to its functions."""
+    show(browser, site)
+    assert "block: 8 kernels from 000000000000 to 000000000007" in text_of(browser, "#about")
+    assert browser.run("document.querySelectorAll('#plot .step').length") == 1
+    label = browser.run("document.querySelector('#plot .step').ariaLabel")
+    assert label == "000000000005: +5.00 (+0.83 %)"
+    step = " ".join(text_of(browser, "#steps li").split())
+    assert "000000000004 to 000000000005" in step
+    assert "dio.pread read: +5.00 (+0.83 %): vfs_read +5.00" in step
+    assert "does not boot" in browser.run("document.querySelector('#failed').textContent")
+    for link in ("#steps a", "#plot .step"):
+        show(browser, site)
+        browser.run(
+            f"document.querySelector({json.dumps(link)})"
+            ".dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+        )
+        browser.wait("location.pathname.endsWith('000000000004..000000000005.html')")
+        browser.wait("document.readyState === 'complete'")
+        assert "+5.00" in text_of(browser, "#about")
+
+
+def test_every_link_of_the_site_leads_to_a_file(browser: Browser, site: Path) -> None:
+    for watch in ("block", "debian"):
+        show(browser, site, f"watch={watch}")
+        links = browser.run(
+            "[...document.querySelectorAll('a')].map((one) => one.getAttribute('href'))"
+            ".filter((one) => !one.startsWith('#'))"
+        )
+        assert len(links) > 4
+        for link in links:
+            name = re.sub(r"%([0-9A-F]{2})", lambda hit: chr(int(hit[1], 16)), link.split("#")[0])
+            assert (site / name).is_file(), link
+    assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)", (site / "index.html").read_text())
+
+
+def test_keys(browser: Browser, site: Path) -> None:
+    show(browser, site, "rung=dio.pread/read/4096")
+    browser.run("document.getElementById('plot').focus()")
+    browser.press("n")
+    told = text_of(browser, "#told")
+    assert "000000000005: " in told
+    assert "vfs_read +5.00" in told
+    browser.press("ArrowRight")
+    assert "000000000006: " in text_of(browser, "#told")
+    browser.press("p")
+    browser.press("+")
+    words = browser.run("location.hash")
+    assert "from=" in words
+    assert browser.run("document.querySelectorAll('#plot circle:not(.ring)').length") == 4
+    browser.press("0")
+    assert browser.run("document.querySelectorAll('#plot circle:not(.ring)').length") == 8
+    assert "from=" not in browser.run("location.hash")
+    browser.press("Enter")
+    browser.wait("location.pathname.endsWith('000000000004..000000000005.html')")
+
+
+def test_lines_and_pairs(browser: Browser, site: Path) -> None:
+    """Lines can be hidden; two kernels are side by side; steps are filtered."""
+    show(browser, site, "watch=debian&rung=dio.pread/read/4096")
+    assert browser.run("document.querySelectorAll('#plot circle:not(.ring)').length") == 3
+    browser.run("document.querySelector('#lines input').click()")
+    assert browser.run("document.querySelectorAll('#plot circle:not(.ring)').length") == 1
+    assert browser.run("location.hash").endswith("hide=bookworm")
+    rows = browser.run(
+        "[...document.querySelectorAll('#beside tbody tr')].map((row) => row.innerText)"
+    )
+    assert [row.split("\t")[-1] for row in rows] == ["same", "+5.00 (+0.83 %)", "same"]
+    assert "iopath compare results/debian/6.1.190-1.json" in text_of(browser, "#command")
+    show(browser, site, "watch=debian&one=6.1.192-2")
+    assert browser.run("document.querySelector('#command a').getAttribute('href')").startswith(
+        "steps/debian/6.1.192-2..6.12.117-1.html"
+    )
+    show(browser, site, "find=no_such_function")
+    assert text_of(browser, "#more-steps") == "No step matches."
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_anyone_can_use_it(browser: Browser, site: Path, width: int, scheme: str) -> None:
+    """It fits the width, and axe finds nothing wrong, contrast included."""
+    browser.window(width)
+    browser.media(scheme=scheme)
+    for watch in ("block", "debian"):
+        show(browser, site, f"watch={watch}")
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        browser.run((Path(axe_core_python.__file__).parent / "axe.min.js").read_text() + "; 0")
+        found = browser.run(
+            "axe.run().then(({violations}) => violations.flatMap(({id, nodes}) =>"
+            " nodes.map((node) => `${id}: ${node.html}`)))"
+        )
+        assert found == []
+
+
+def test_many_points(browser: Browser, tmp_path: Path) -> None:
+    keep(tmp_path, [a_point(number) for number in range(MANY)], MANY // 2, stacks=None)
+    index = index_of(tmp_path)
+    tracksite.write(tmp_path, config(tmp_path), index)
+    index.refresh()
+    index.compare(Layers(), lambda text: None)
+    tracksite.write(tmp_path, config(tmp_path), index)
+    show(browser, tmp_path, "rung=dio.pread/read/4096")
+    assert f"{MANY} kernels" in text_of(browser, "#about")
+    assert browser.run("document.querySelectorAll('#plot .step').length") == 1
+    for _ in range(5):
+        browser.run("zoom(0.5)")
+    browser.run("document.querySelector('#choice [name=out]').click()")
+    assert "from=" in browser.run("location.hash")
