@@ -24,12 +24,14 @@ from iopath.results.layers import Layers
 from iopath.rungs import report
 from iopath.rungs.runs import Run
 
+_KALLSYMS, _COUNTS, _RECORDS = "kallsyms.gz", "counts.gz", "records.json"
+
 
 def keep(recorded: Recorded, folder: Path) -> None:
     """Write what a job gave to its entry in the cache."""
-    (folder / "kallsyms.gz").write_bytes(recorded.kallsyms)
-    (folder / "counts.gz").write_bytes(recorded.counts)
-    (folder / "records.json").write_text(json.dumps(recorded.texts))
+    (folder / _KALLSYMS).write_bytes(recorded.kallsyms)
+    (folder / _COUNTS).write_bytes(recorded.counts)
+    (folder / _RECORDS).write_text(json.dumps(recorded.texts))
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Counted:
 
     def records(self) -> dict[str, str]:
         """The programs' reports and the files, by name."""
-        texts = json.loads((self.entry / "records.json").read_text())
+        texts = json.loads((self.entry / _RECORDS).read_text())
         figures.check_calibration(report.read(texts["calibrate"]))
         return texts
 
@@ -62,7 +64,10 @@ class Counted:
 
     @cached_property
     def _read(self) -> Path:
-        """The cache entry with all that is made from what the guest left: by any of the code."""
+        """The cache entry with all that is made from what the guest left: by any of the code.
+
+        A guest that runs again may be interrupted in other rounds, so its files are in the key.
+        """
         debug = ""
         if self.full and self.debug:
             status = self.debug.stat()
@@ -70,7 +75,9 @@ class Counted:
             debug = [str(self.debug), status.st_size, status.st_mtime_ns]
             debug += [digest_file(Path(tool)) for tool in tools]
         inputs = {
-            "boot": self.entry.name,
+            "boot": {
+                name: digest_file(self.entry / name) for name in (_KALLSYMS, _COUNTS, _RECORDS)
+            },
             "layers": self.layers.digest,
             "code": code_digest(),
             "ios": {str(run.region): (run.ios, run.long_ios, run.rung.batch) for run in self.runs},
@@ -80,9 +87,9 @@ class Counted:
         return self.cache.entry("counted", inputs, self._make)
 
     def _make(self, folder: Path) -> None:
-        counted = output.read(_unpack(self.entry / "counts.gz").splitlines())
+        counted = output.read(_unpack(self.entry / _COUNTS).splitlines())
         texts = self.records()
-        kallsyms = symbols_of(_unpack(self.entry / "kallsyms.gz"), texts, self.files)
+        kallsyms = symbols_of(_unpack(self.entry / _KALLSYMS), texts, self.files)
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
         functions = Symbols(kallsyms, elf.program_functions(program))
         found = BootProfile(counted, functions, self.layers)

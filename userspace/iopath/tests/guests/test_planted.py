@@ -138,7 +138,7 @@ def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path)
     assert done.returncode == 1, done.stderr
     said = done.stderr.splitlines()[-1]
     assert said.startswith("iopath: dio.")
-    assert said.count(": after takes more than before: instructions ") == len(TOUCHED)
+    assert said.count(f": {after} takes more than {before}: instructions ") == len(TOUCHED)
     found = differences(out)
     assert {rung: change["verdict"] for rung, change in found.items()} == {
         **dict.fromkeys(TOUCHED, "longer"),

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 import iopath
+from iopath.base.cache import Cache
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_root
 from iopath.counts.output import FORMAT
+from iopath.measure.assemble import Counted
+from iopath.results.layers import Layers
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import DRAIN, LONG, Run
 
@@ -68,6 +71,9 @@ def entry(tmp_path: Path) -> Path:
              "lens": [4] * 10, "kinds": "." * 10}
             for number in range(len(NAMES))
         ),
+        {"type": "region", "region": RUN.region, "median_round": 0},
+        {"type": "round", "region": RUN.region, **counted, "instructions": 100},
+        {"type": "round", "region": RUN.region, **counted, "instructions": 200},
         {"type": "region", "region": RUN.lines_region, "median_round": 0},
         {"type": "round", "region": RUN.lines_region, **counted, "lines": lines},
         flat(LONG, []),
@@ -110,3 +116,21 @@ def test_changed_code_is_not_served_what_other_code_made(entry: Path, tmp_path: 
 
     assert [mean(folder) for folder in (own, changed, own)] == [20, 10, 20]
     assert len(list((tmp_path / "cache/counted").iterdir())) == 2
+
+
+def test_a_guest_that_ran_again_is_not_served_what_the_first_counted(
+    entry: Path, tmp_path: Path
+) -> None:
+    """Its entry has the same name, and a tick may have come in another round."""
+
+    def instructions() -> list[int]:
+        files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
+        counted = Counted(entry, [RUN], files, Cache(tmp_path / "cache"), Layers())
+        return [part.instructions for part in counted.run_counts()[str(RUN.region)].rounds]
+
+    assert instructions() == [100, 200]
+    counts = gzip.decompress((entry / "counts.gz").read_bytes()).decode().splitlines()
+    of_run = [at for at, line in enumerate(counts) if f'"round", "region": {RUN.region},' in line]
+    counts[of_run[0]], counts[of_run[1]] = counts[of_run[1]], counts[of_run[0]]
+    (entry / "counts.gz").write_bytes(gzip.compress("\n".join(counts).encode()))
+    assert instructions() == [200, 100]

@@ -20,17 +20,36 @@ static FILE *out;
 /* QEMU looks at the version after this. */
 __attribute__((constructor)) static void choose_version(void)
 {
-	if (qemu_plugin_read_memory_vaddr)
+	if (qemu_plugin_set_pc)
+		qemu_plugin_version = 7;
+	else if (qemu_plugin_read_memory_vaddr)
 		qemu_plugin_version = 4;
 	else if (qemu_plugin_scoreboard_new)
 		qemu_plugin_version = 2;
 }
 
-static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+static void translate(struct qemu_plugin_tb *tb);
 
-static void again(qemu_plugin_id_t id)
+static void translate_v1(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	translate(tb);
+}
+
+static void translate_cb(struct qemu_plugin_tb *tb, void *data)
+{
+	translate(tb);
+}
+
+/* QEMU passes an id before version 7, and data since; neither is needed. */
+static void again(void *data)
+{
+	qemu_plugin_tb_trans_v1_cb_t v1 = translate_v1;
+
+	qemu_plugin_register_vcpu_tb_trans_cb(self,
+		qemu_plugin_version >= 7 ?
+			translate_cb :
+			(qemu_plugin_tb_trans_cb_t)(void *)v1,
+		NULL);
 }
 
 static void add(unsigned int vcpu, void *data)
@@ -41,7 +60,7 @@ static void add(unsigned int vcpu, void *data)
 static void on_begin(unsigned int vcpu, void *data)
 {
 	if (!counting)
-		qemu_plugin_reset(self, again);
+		qemu_plugin_reset(self, again, NULL);
 	counting = 1;
 	count = 0;
 }
@@ -52,7 +71,7 @@ static void on_end(unsigned int vcpu, void *data)
 	fflush(out);
 }
 
-static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void translate(struct qemu_plugin_tb *tb)
 {
 	size_t i;
 
@@ -83,6 +102,6 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 			out = fopen(argv[i] + 4, "w");
 	}
 	self = id;
-	again(id);
+	again(NULL);
 	return begin && end && out ? 0 : -1;
 }
