@@ -81,6 +81,14 @@ class Machine:
         return " ".join(filter(None, words))
 
 
+def check_host() -> None:
+    """Refuse a machine that guests do not run on: the tools that build for them need x86_64."""
+    if (machine := this_machine()) != X86_64:
+        raise IopathError(
+            f"this machine is {machine.name}: guests need x86_64; host can be measured here"
+        )
+
+
 @dataclass(frozen=True)
 class Qemu:
     """The emulator: the words that start it, its version ("7.2.22"), and a digest of its program,
@@ -97,16 +105,13 @@ class Qemu:
     @classmethod
     def find(cls, arch: Arch = X86_64) -> "Qemu":
         """The installed emulator of an architecture."""
+        check_host()
         path = Path(process.need(arch.qemu, arch.qemu_package))
         return cls.started_by((str(path),), path, arch)
 
     @classmethod
     def started_by(cls, words: tuple[str, ...], path: Path, arch: Arch) -> "Qemu":
         """The emulator of an architecture whose program is *path* and which *words* start."""
-        if (machine := this_machine()) != X86_64:  # so are the tools that build for guests
-            raise IopathError(
-                f"this machine is {machine.name}: guests need x86_64; host can be measured here"
-            )
         text = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
         match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
         if not match:

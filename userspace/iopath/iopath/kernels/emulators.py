@@ -11,7 +11,7 @@ from iopath.base import process
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError, did_you_mean
-from iopath.guest.machine import Qemu
+from iopath.guest.machine import Qemu, check_host
 from iopath.kernels.apt import SUITES, Apt
 from iopath.kernels.built import Step
 from iopath.kernels.unpack import new_root, unpack
@@ -26,6 +26,7 @@ def emulator(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Qemu
     if suite not in SUITES:
         near = did_you_mean(suite, SUITES)
         raise UsageError(f"{suite}: not a suite of Debian{near or ': such as trixie'}")
+    check_host()
     root = _root(suite, arch, cache, apt, step)
     program = root / "usr/bin" / arch.qemu
     if not program.exists():
