@@ -21,6 +21,10 @@ class Unreachable(IopathError):
     """A mirror, a disk or a scheduler failed. The same work may succeed later."""
 
 
+class Lacking(IopathError):
+    """A kernel lacks what is to be measured. The text says what."""
+
+
 class NotMeasured(IopathError):
     """Not all could be measured, so that there is no verdict: for git bisect run, neither good nor
     bad."""

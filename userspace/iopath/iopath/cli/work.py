@@ -68,7 +68,8 @@ class Work:
                 if scheduler:
                     from iopath.measure.cluster import Cluster
 
-                    session.executor = Cluster(scheduler)
+                    session.executor = cluster = Cluster(scheduler)
+                    session.places = cluster.places
                 yield session
             finally:
                 if session.executor:

@@ -3,7 +3,6 @@
 
 import argparse
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from iopath.base import files
@@ -14,7 +13,6 @@ from iopath.cli.measuring import add_boots, add_scheduler, add_seed
 from iopath.cli.options import add_file
 from iopath.cli.work import Work
 from iopath.compare import noise
-from iopath.guest import guest
 from iopath.guest.machine import Machine
 from iopath.results.layers import Layers
 from iopath.results.ops import OPS
@@ -73,15 +71,10 @@ def run(args: argparse.Namespace, work: Work) -> int:
         return 0
     machine = Machine(cmdline=base.cmdline, seed=args.seed)
     settings = Settings([], ops=args.op or (), machine=machine, boots=args.boots, profile=True)
-    with (
-        work.session(args.scheduler) as session,
-        ThreadPoolExecutor(guest.cpu_count()) as executor,
-    ):
+    with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
-        measure = features.Features(session, base, settings, session.executor or executor, Layers())
-        costs = [
-            cost for kernel in args.kernels for cost in measure.measure(kernel, chosen, args.rung)
-        ]
+        study = features.Features(session, base, settings, Layers())
+        costs = study.measure(args.kernels, chosen, args.rung)
     if args.json:
         files.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")
     if args.markdown:

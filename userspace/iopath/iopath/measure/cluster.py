@@ -96,7 +96,8 @@ class Cluster(Executor):
                 " where the Debian package is, set PYTHONPATH=/usr/lib/iopath"
             )
         threads = sum(worker["nthreads"] for worker in self._workers().values())
-        self._threads = ThreadPoolExecutor(max(_FEWEST, _EACH * threads))
+        self.places = max(_FEWEST, _EACH * threads)  # jobs that it takes at a time
+        self._threads = ThreadPoolExecutor(self.places)
         self._lock = threading.Lock()
         self._images: dict[str, Any] = {}  # what workers were sent, by the kernel's digest
         self._builders: set[str] = set()  # workers that prepare a kernel now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The two pools of a measurement: one prepares kernels, one runs jobs.
+"""The two pools of all measurements of a call: one prepares kernels, one runs jobs.
 
 What follows when one of them is done is done by the thread that waits, one after the other.
 """
@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from iopath.base import process
-from iopath.base.errors import IopathError
 from iopath.measure import jobs
 from iopath.measure.jobs import Job, Recorded
 
@@ -86,8 +85,8 @@ class Pools:
 
 @contextmanager
 def pools(kernels: int, jobs_: int, executor: Executor | None) -> Iterator[Pools]:
-    """The pools for so many *kernels* and *jobs_* at a time. An error of a kernel leaves the pools
-    as they are; any other end of the block stops them."""
+    """The pools for so many *kernels* and *jobs_* at a time. An exception in the block stops them;
+    so errors of kernels and jobs are kept until it ends."""
     with (
         TemporaryDirectory(prefix="iopath-jobs-") as folder,
         ThreadPoolExecutor(kernels) as preparing,
@@ -96,8 +95,6 @@ def pools(kernels: int, jobs_: int, executor: Executor | None) -> Iterator[Pools
         found = Pools(preparing, running, executor, Path(folder))
         try:
             yield found
-        except IopathError:
-            raise  # nothing runs any more, and a search goes on with other kernels
         except BaseException:
             found.stop()
             raise

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measure rungs on kernels: prepare each kernel, run its jobs, and assemble the result."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
+from functools import partial
 
 from iopath import __version__
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache, digest_file, digest_of
-from iopath.base.errors import IopathError, Unreachable, UsageError
+from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.base.sources import source_digest
@@ -24,9 +25,9 @@ from iopath.kernels.kernel import Kernel
 from iopath.kernels.sources import debian, git
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure import packages, timed
-from iopath.measure.plan import guests, make_image, unmet
-from iopath.measure.pools import pools
-from iopath.measure.work import Measured, Prepared, Work
+from iopath.measure.plan import guests, unmet
+from iopath.measure.pools import Pools, pools
+from iopath.measure.work import Measured, Measurement, Prepared, Work
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
 from iopath.results.result import Result
@@ -41,6 +42,7 @@ class Session(Finder):
         self.reporter = reporter
         # Runs jobs and prepares kernels. Without one, threads run jobs, and build() builds.
         self.executor: Executor | None = None
+        self.places = guest.cpu_count()  # how many jobs run at a time
         self._asked = prepare.Asked(cache, self.apt)
 
     def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:
@@ -61,73 +63,94 @@ class Session(Finder):
         for name in names if self.executor else ():
             self._asked.ask(self.executor, self.find(name), lambda what, part: None)
 
-    def measure(
-        self, names: Sequence[str], settings: Settings, executor: Executor | None = None
-    ) -> Result:
-        """Measure the kernels *names*. Guests run in *executor*, which the caller shuts down, or
-        else in threads, one per CPU. If any kernel fails, the others' measurements are finished
-        (and cached) before the first failure is raised.
-        """
+    def measure(self, names: Sequence[str], settings: Settings) -> Result:
+        """Measure the kernels *names*. If any fails, the others' measurements are finished (and
+        cached) before the first failure is raised."""
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
-        runs, left_out = make_runs(settings)
-        if left_out:
-            self.reporter.warn(
-                f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}"
-            )
-        if not runs:
-            raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
-        kernels = [self.find(name) for name in names]
-        arches = dict.fromkeys(kernel.arch for kernel in kernels)
-        qemus = {arch: self._emulator(settings.machine.emulator, arch) for arch in arches}
-        equipped = {arch: self._equipped(settings, arch) for arch in arches}
-        if settings.cpus > 1:
-            paging.check(arches)
+        warn = self.reporter.warn
+        kernels = {name: self.find(name) for name in names}
+        _check(settings, kernels.values(), warn)
         if not settings.machine.exact:
-            if foreign := next((arch for arch in arches if arch != X86_64), None):
-                raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
-            return self._measure_time(names, kernels, equipped[X86_64], settings, qemus)
-        number = len(names) * settings.boots * len(guests(runs, settings))
-        executor = executor or self.executor
+            return self._measure_time(kernels, settings)
+        found: dict[str, Measured | IopathError] = {}
+
+        def keep(one: Measurement, measured: Measured | IopathError) -> None:
+            found[one.name] = measured
+
+        self._run([Measurement(name, settings) for name in names], kernels, keep, warn)
+        return _whole(settings, _successes(names, found, warn), warn)
+
+    def measure_each(
+        self,
+        wanted: Sequence[Measurement],
+        then: Callable[[Measurement, Result | IopathError], None],
+    ) -> None:
+        """Carry out all that is *wanted*, in emulation, in one pair of pools. As each is complete,
+        *then* is called with its result, or the error that it ended with. There are no warnings.
+        """
+        kernels = {one.name: self.find(one.name) for one in wanted}
+        for one in wanted:
+            _check(one.settings, [kernels[one.name]], _silent)
+
+        def complete(one: Measurement, measured: Measured | IopathError) -> None:
+            if isinstance(measured, IopathError):
+                then(one, measured)
+                return
+            try:
+                result = _whole(one.settings, [measured], _silent)
+            except IopathError as error:
+                then(one, error)
+            else:
+                then(one, result)
+
+        self._run(wanted, kernels, complete, _silent)
+
+    def _run(
+        self,
+        wanted: Sequence[Measurement],
+        kernels: Mapping[str, Kernel],
+        then: Callable[[Measurement, Measured | IopathError], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        """Prepare each kernel once, and run the jobs of all that is *wanted*."""
+        suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
+        qemus = {suite: self._emulator(*suite) for suite in dict.fromkeys(suites.values())}
         with (
-            self.reporter.running(number),
-            pools(len(names), 2 * number if executor else guest.cpu_count(), executor) as both,
+            self.reporter.running(sum(one.guests for one in wanted)),
+            pools(len(kernels) or 1, self.places, self.executor) as both,
         ):
-            works = [Work(name, settings, self.cache, self.reporter, both, qemus) for name in names]
-            for work, name, kernel in zip(works, names, kernels, strict=True):
-                own = equipped[kernel.arch]
-                both.prepare(self._prepare, name, kernel, own, settings, then=work.prepared)
+            for name, kernel in kernels.items():
+                works = [
+                    Work(
+                        one, qemus[suites[one]], self.cache, self.reporter, warn, both,
+                        partial(then, one),
+                    )
+                    for one in wanted
+                    if one.name == name
+                ]  # fmt: skip
+                built = partial(self._built, kernel, works, warn, both)
+                both.prepare(self._build, name, kernel, then=built)
             both.finish()
-            measured = _finish(names, works, self.reporter)
-        whole = result.make(
-            {
-                "schema": result.SCHEMA,
-                "program": f"iopath {__version__}",
-                "mode": "exact",
-                "qemu": _emulators(list(qemus.values())),
-                "machine": {
-                    "cpu": ", ".join(settings.machine.on(arch).model for arch in arches),
-                    "memory_mib": settings.machine.memory,
-                    "cmdline": settings.machine.cmdline,
-                    "seed": settings.machine.seed,
-                },
-                "programs": {
-                    name: _digests(digest_file(guest_program(name, arch)) for arch in arches)
-                    for name in ("init", "ioloop")
-                }
-                | {"pathcount": digest_file(guest_program("pathcount.so"))},
-                "source": source_digest(),
-                "kernels": [description for description, _ in measured],
-                "results": [record for _, records in measured for record in records],
-            }
-        )
-        for record in whole.results:
-            if text := contradiction(record):
-                raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
-            for text in findings(record):
-                self.reporter.warn(f"{record.kernel.name}: {record.title}: {text}")
-        return whole
+
+    def _built(
+        self,
+        kernel: Kernel,
+        works: Sequence[Work],
+        warn: Callable[[str], None],
+        both: Pools,
+        future: Future,
+    ) -> None:
+        """A kernel is built, or that failed: prepare what is measured on it."""
+        try:
+            built = future.result()
+        except IopathError as error:
+            for work in works:
+                work.failed(error)
+            return
+        for work in works:
+            both.prepare(self._prepare, work.wanted, kernel, built, warn, then=work.prepared)
 
     def _emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
@@ -141,57 +164,57 @@ class Session(Finder):
         rungs = packages.equipped(settings.rungs, self.cache, self.apt.of(arch))
         return make_runs(replace(settings, rungs=rungs))[0]
 
-    def _prepare(
-        self, name: str, kernel: Kernel, runs: Sequence[Run], settings: Settings
-    ) -> Prepared:
-        """Prepare a kernel, and what its guests are given."""
+    def _build(self, name: str, kernel: Kernel) -> Built:
         with self.reporter.task(name) as step:
-            built = self.build(kernel, step)
-            possible = self.possible(name, built, runs)
-            debug = None
-            if settings.profile and settings.inline:
-                debug = kernel.debug_info(built, self.cache, self.apt, step)
-        parts = guests(possible, settings)
-        images = [make_image(built, members, settings) for members in parts]
-        for _ in range(settings.boots * (len(guests(runs, settings)) - len(parts))):
-            self.reporter.finished()
-        return Prepared(built, possible, parts, images, debug)
+            return self.build(kernel, step)
 
-    def _measure_time(
-        self,
-        names: Sequence[str],
-        kernels: Sequence[Kernel],
-        runs: Sequence[Run],
-        settings: Settings,
-        qemus: Mapping[Arch, Qemu],
-    ) -> Result:
+    def _prepare(
+        self, wanted: Measurement, kernel: Kernel, built: Built, warn: Callable[[str], None]
+    ) -> Prepared:
+        """Prepare what is measured on a kernel that is built."""
+        if lack := wanted.lacks(built):
+            raise Lacking(lack)
+        settings = wanted.settings
+        possible = self.possible(wanted.name, built, self._equipped(settings, built.arch), warn)
+        debug = None
+        if settings.profile and settings.inline:
+            with self.reporter.task(wanted.name) as step:
+                debug = kernel.debug_info(built, self.cache, self.apt, step)
+        return Prepared(built, possible, guests(possible, settings), debug)
+
+    def _measure_time(self, kernels: Mapping[str, Kernel], settings: Settings) -> Result:
         """Measure time in guests that run on the processor itself, one after the other."""
+        if foreign := next((one.arch for one in kernels.values() if one.arch != X86_64), None):
+            raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
+        qemu = self._emulator(settings.machine.emulator, X86_64)
+        runs = self._equipped(settings, X86_64)
         if settings.machine.accel == "kvm":
             kvm.need()
         whole = timing.result_of(survey.choose_cpu(None), [])
         whole["kernels"] = []
-        with self.reporter.running(len(names)):
-            for name, kernel in zip(names, kernels, strict=True):
-                with self.reporter.task(name) as step:
-                    built = self.build(kernel, step)
+        with self.reporter.running(len(kernels)):
+            for name, kernel in kernels.items():
+                built = self._build(name, kernel)
                 log = self.cache.root / "logs" / f"{built.release}-kvm.log"
-                possible = self.possible(name, built, runs)
+                possible = self.possible(name, built, runs, self.reporter.warn)
                 with self.reporter.guest(name) as advance:
                     described, records = timed.measure(
-                        name, built, possible, settings, qemus[X86_64], log, advance
+                        name, built, possible, settings, qemu, log, advance
                     )
                 whole["kernels"].append(described)
                 whole["results"] += records
         return result.make(whole)
 
-    def possible(self, name: str, built: Built, runs: Sequence[Run]) -> list[Run]:
-        """Those of *runs* whose preconditions a kernel meets; the others are warned of."""
+    def possible(
+        self, name: str, built: Built, runs: Sequence[Run], warn: Callable[[str], None]
+    ) -> list[Run]:
+        """Those of *runs* whose preconditions a kernel meets; *warn* is told of the others."""
         missing: dict[str, list[str]] = {}
         for rung in dict.fromkeys(run.rung for run in runs):
             if lack := unmet(rung, built):
                 missing.setdefault(lack, []).append(rung.name)
         for lack, rungs in missing.items():
-            self.reporter.warn(f"{name}: left out: {', '.join(rungs)}: {lack}")
+            warn(f"{name}: left out: {', '.join(rungs)}: {lack}")
         left_out = {rung for rungs in missing.values() for rung in rungs}
         left = [run for run in runs if run.rung.name not in left_out]
         if not left:
@@ -212,16 +235,70 @@ def _digests(parts: Iterable[str]) -> str:
     return found[0] if len(found) == 1 else digest_of(found)
 
 
-def _finish(names: Sequence[str], works: Sequence[Work], reporter: Reporter) -> list[Measured]:
+def _successes(
+    names: Sequence[str],
+    found: Mapping[str, Measured | IopathError],
+    warn: Callable[[str], None],
+) -> list[Measured]:
+    """What was measured on the kernels *names*. Raises the first error, and warns of the others."""
     done, failures = [], []
-    for name, work in zip(names, works, strict=True):
-        if isinstance(work.measured, IopathError):
-            kind = Unreachable if isinstance(work.measured, Unreachable) else IopathError
-            failures.append(kind(f"{name}: {work.measured}"))
+    for name in names:
+        measured = found[name]
+        if isinstance(measured, IopathError):
+            kind = Unreachable if isinstance(measured, Unreachable) else IopathError
+            failures.append(kind(f"{name}: {measured}"))
         else:
-            done.append(work.measured)
+            done.append(measured)
     for failure in failures[1:]:
-        reporter.warn(str(failure))
+        warn(str(failure))
     if failures:
         raise failures[0]
     return done
+
+
+def _whole(settings: Settings, measured: Sequence[Measured], warn: Callable[[str], None]) -> Result:
+    """The result of what was *measured*. Raises IopathError where it contradicts itself."""
+    qemus = {one.arch: one.qemu for one in measured}
+    whole = result.make(
+        {
+            "schema": result.SCHEMA,
+            "program": f"iopath {__version__}",
+            "mode": "exact",
+            "qemu": _emulators(list(qemus.values())),
+            "machine": {
+                "cpu": ", ".join(settings.machine.on(arch).model for arch in qemus),
+                "memory_mib": settings.machine.memory,
+                "cmdline": settings.machine.cmdline,
+                "seed": settings.machine.seed,
+            },
+            "programs": {
+                name: _digests(digest_file(guest_program(name, arch)) for arch in qemus)
+                for name in ("init", "ioloop")
+            }
+            | {"pathcount": digest_file(guest_program("pathcount.so"))},
+            "source": source_digest(),
+            "kernels": [one.description for one in measured],
+            "results": [record for one in measured for record in one.records],
+        }
+    )
+    for record in whole.results:
+        if text := contradiction(record):
+            raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
+        for text in findings(record):
+            warn(f"{record.kernel.name}: {record.title}: {text}")
+    return whole
+
+
+def _check(settings: Settings, kernels: Iterable[Kernel], warn: Callable[[str], None]) -> None:
+    """Raise UsageError if nothing can be measured, and warn of what cannot."""
+    runs, left_out = make_runs(settings)
+    if left_out:
+        warn(f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}")
+    if not runs:
+        raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
+    if settings.cpus > 1:
+        paging.check(kernel.arch for kernel in kernels)
+
+
+def _silent(text: str) -> None:
+    pass

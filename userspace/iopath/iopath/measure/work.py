@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What there is to do for one kernel: prepare it, run its jobs and assemble its records."""
+"""What is measured on one kernel: run its jobs, and assemble its records."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,61 +21,97 @@ from iopath.kernels.built import Built
 from iopath.measure import assemble, description, several
 from iopath.measure.assemble import Counted
 from iopath.measure.jobs import Job
-from iopath.measure.plan import guests, plugin_options
+from iopath.measure.plan import guests, make_image, plugin_options
 from iopath.measure.pools import Pools
 from iopath.results.layers import Layers
 from iopath.rungs import together
-from iopath.rungs.runs import Run, Settings
+from iopath.rungs.runs import Run, Settings, make_runs
 
-Measured = tuple[dict[str, Any], list[dict[str, Any]]]  # a kernel's description, and its records
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What is measured on the kernel *name*. Progress calls its guests *title*, or by their kernel,
+    boot and rungs. *lacks* says what a kernel lacks of what is to be measured; empty if nothing."""
+
+    name: str
+    settings: Settings
+    title: str = ""
+    lacks: Callable[[Built], str] = lambda built: ""
+
+    @property
+    def guests(self) -> int:
+        """The guests of a kernel that lacks nothing."""
+        runs, _ = make_runs(self.settings)
+        return self.settings.boots * len(guests(runs, self.settings))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a kernel: its description and its records; and in which emulator."""
+
+    arch: Arch
+    qemu: Qemu
+    description: dict[str, Any]
+    records: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel that is ready to be measured: the runs that it can carry out, by guest, what these
-    guests are given, and the kernel's debug information if it is wanted."""
+    """A kernel that is ready to be measured: the runs that it can carry out, by guest, and the
+    kernel's debug information if it is wanted."""
 
     built: Built
     possible: Sequence[Run]
     parts: Sequence[Sequence[Run]]
-    images: Sequence[Image]
     debug: Path | None
 
 
 class Work:
-    """The work on the kernel *name*. Its methods are called by the thread that waits for the
-    pools, but for _entry()."""
+    """The work on a measurement. *then* is called with what was measured, or with the error. The
+    methods are called by the thread that waits for the pools, but for those that are jobs."""
 
     def __init__(
-        self, name: str, settings: Settings, cache: Cache, reporter: Reporter, pools: Pools,
-        qemus: Mapping[Arch, Qemu],
+        self, wanted: Measurement, qemu: Qemu, cache: Cache, reporter: Reporter,
+        warn: Callable[[str], None], pools: Pools, then: Callable[[Measured | IopathError], None],
     ) -> None:  # fmt: skip
-        self._name = name
-        self._settings = settings
+        self.wanted = wanted
+        self._name = wanted.name
+        self._settings = wanted.settings
+        self._qemu = qemu
         self._cache = cache
         self._reporter = reporter
+        self._warn = warn
         self._pools = pools
-        self._qemus = qemus
-        self._layers = Layers(settings.layers)
+        self._then = then
+        self._layers = Layers(wanted.settings.layers)
         self._left = 0  # jobs
         self._failed: dict[tuple[int, ...], IopathError] = {}
         self._boots: dict[tuple[int, int], Counted] = {}  # by guest and boot
         self._shared: dict[tuple[int, int], dict[str, Any]] = {}
-        self.measured: Measured | IopathError = IopathError("it was not measured")
 
     def prepared(self, future: Future) -> None:
-        """The kernel is prepared, or it failed: run its jobs."""
+        """The kernel is prepared, or that failed: run its jobs."""
         try:
             self._ready: Prepared = future.result()
         except IopathError as error:
-            self.measured = error
+            self.failed(error)
             return
         ready, settings = self._ready, self._settings
+        self._skip(self.wanted.guests - settings.boots * len(ready.parts))
         for at in range(len(ready.parts)):
             for number in range(settings.boots):
                 self._job(self._counted, at, number)
         if settings.cpus > 1:
             self._share()
+
+    def failed(self, error: IopathError) -> None:
+        """The kernel cannot be measured."""
+        self._skip(self.wanted.guests)
+        self._then(error)
+
+    def _skip(self, guests: int) -> None:
+        for _ in range(guests):
+            self._reporter.finished()
 
     def _job(self, function: Any, *args: Any) -> None:  # noqa: ANN401
         self._left += 1
@@ -91,30 +127,39 @@ class Work:
         self._left -= 1
         if self._left:
             return
+        measured: Measured | IopathError
         try:
-            self.measured = self._assemble()
+            measured = self._assemble()
         except IopathError as error:
-            self.measured = error
+            measured = error
+        self._boots.clear()  # they have the guests' files
+        self._then(measured)
 
     def _counted(self, at: int, number: int) -> Counted:
         """What guest *at* of boot *number* counted. Most profiles are of the first boot."""
-        members = self._ready.parts[at]
+        settings, members = self._settings, self._ready.parts[at]
         job = self._make(
-            self._settings.machines()[number],
-            self._ready.images[at],
+            settings.machines()[number],
+            make_image(self._ready.built, members, settings),
             plugin_options(members),
         )
-        rungs = dict.fromkeys(run.rung.name for run in (members[0], members[-1]))
-        title = f"{self._name}, boot {number + 1}, {' to '.join(rungs)}"
         return Counted(
-            self._entry(title, job), members, job.image.files, self._cache, self._layers,
-            self._settings.profile and not number, self._ready.debug,
+            self._entry(self._title(members, number), job), members, job.image.files, self._cache,
+            self._layers, settings.profile and not number, self._ready.debug,
         )  # fmt: skip
+
+    def _title(self, members: Sequence[Run], number: int) -> str:
+        """What progress calls a guest of boot *number*."""
+        boot = f"boot {number + 1}"
+        if title := self.wanted.title:
+            return f"{title}, {boot}" if self._settings.boots > 1 else title
+        rungs = dict.fromkeys(run.rung.name for run in (members[0], members[-1]))
+        return f"{self._name}, {boot}, {' to '.join(rungs)}"
 
     def _make(self, machine: Machine, image: Image, options: str, **more: Any) -> Job:  # noqa: ANN401
         built = self._ready.built
         return Job(
-            qemu=self._qemus[built.arch],
+            qemu=self._qemu,
             machine=machine.on(built.arch),
             image=image,
             plugin=guest_program("pathcount.so"),
@@ -135,7 +180,7 @@ class Work:
             with self._reporter.guest(name) as advance:
                 recorded = self._pools.run(job, advance)
             for text in recorded.warnings:
-                self._reporter.warn(text)
+                self._warn(text)
             assemble.keep(recorded, folder)
 
         entry = self._cache.entry("result", job.inputs(), make)
@@ -150,7 +195,7 @@ class Work:
         settings, possible = self._settings, self._ready.possible
         able = [run for run in possible if together.can_run(run, settings)]
         if single := dict.fromkeys(run.rung.name for run in possible if run not in able):
-            self._reporter.warn(
+            self._warn(
                 f"{self._name}: measured on one CPU only: {', '.join(single)}:"
                 " the program cannot use several"
             )
@@ -190,7 +235,8 @@ class Work:
             for run in members:
                 records[run] |= {"cpus": settings.cpus, "sharing": sharing.merged(found, run)}
                 for text in sharing.failures(found, run):
-                    self._reporter.warn(f"{name}: left out: {text}")
+                    self._warn(f"{name}: left out: {text}")
         texts = self._boots[0, 0].records()
         described = description.describe(name, ready.built, texts, settings)
-        return described, [records[run] for run in ready.possible]
+        found = [records[run] for run in ready.possible]
+        return Measured(ready.built.arch, self._qemu, described, found)

@@ -7,23 +7,23 @@ feature that did not take effect is an error.
 """
 
 import fnmatch
+import itertools
 import re
-from collections.abc import Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from iopath import __version__
-from iopath.base import process
-from iopath.base.errors import IopathError
-from iopath.base.progress import Reporter
+from iopath.base.errors import IopathError, Lacking, Unreachable
 from iopath.compare import compare
 from iopath.compare.changes import ExactChange
 from iopath.kernels.built import Built
 from iopath.measure.plan import unmet
 from iopath.measure.session import Session
+from iopath.measure.work import Measurement
 from iopath.results.layers import Layers
-from iopath.results.result import ExactRecord, ExactResult
+from iopath.results.result import ExactRecord, ExactResult, Result
 from iopath.results.symbol import plain
 from iopath.rungs.builtin import select
 from iopath.rungs.feature import PLAIN, Base, Feature
@@ -31,8 +31,6 @@ from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 
 SCHEMA = 1  # of the file of --json
-_SIDE_BY_SIDE = 4  # features that are prepared or read while guests run
-_ON_A_CLUSTER = 64  # the same, where the guests run on other machines
 
 
 @dataclass(kw_only=True)
@@ -61,54 +59,70 @@ class Cost:
     error: str = ""
 
 
-class Features:
-    """One run of the command on a kernel: guests run in *executor*."""
+@dataclass
+class _Row:
+    """A cost that is not known yet, and what it is compared with."""
 
-    def __init__(
-        self, session: Session, base: Base, settings: Settings, executor: Executor, layers: Layers
-    ) -> None:
-        # The guests of one feature are not the whole; what is wrong with one is in its cost.
-        self._session = Session(session.cache, Reporter(session.reporter.console, silent=True))
-        self._session.apt = session.apt
-        self._build = session.build
-        self._reporter = session.reporter
+    feature: Feature
+    base: Measurement
+    cost: Cost
+
+
+class Features:
+    """What features cost, each rung with one in a guest of its own; all on one *session*."""
+
+    def __init__(self, session: Session, base: Base, settings: Settings, layers: Layers) -> None:
+        self._session = session
         self._base = base
         self._settings = settings
-        self._executor = executor
-        self._side_by_side = _ON_A_CLUSTER if session.executor else _SIDE_BY_SIDE
         self._layers = layers
 
-    def measure(self, kernel: str, features: Sequence[Feature], rungs: Sequence[str]) -> list[Cost]:
-        """What *features* cost on a kernel; on *rungs*, or on those that each names."""
-        with self._reporter.task(kernel) as step:
-            built = self._build(self._session.find(kernel), step)
-        wanted = {}
-        for feature in features:
-            chosen = self._rungs(feature, rungs)
-            ops = tuple(self._settings.ops or feature.ops or self._base.ops)
-            wanted[feature] = [(rung, op) for rung in chosen for op in rung.ops(ops)]
-        jobs = [(feature, pair) for feature, some in wanted.items() for pair in some]
+    def measure(
+        self, kernels: Sequence[str], features: Sequence[Feature], rungs: Sequence[str]
+    ) -> list[Cost]:
+        """What *features* cost on *kernels*; on *rungs*, or on those that each names. What is wrong
+        with a feature is in its cost. Raises IopathError if a base could not be measured."""
         # A round of another length is compared with a base of that length.
-        needed = dict.fromkeys((pair, feature.ios) for feature, pair in jobs)
-        with (
-            self._reporter.running(len(needed) + len(jobs)),
-            ThreadPoolExecutor(self._side_by_side) as pool,
-        ):
-            try:
-                running = {
-                    (pair, ios): pool.submit(self._run, kernel, replace(PLAIN, ios=ios), pair)
-                    for pair, ios in needed
-                }
-                bases = {key: result.result() for key, result in running.items()}
-                costs = [
-                    pool.submit(self._cost, kernel, built, feature, pair, bases[pair, feature.ios])
-                    for feature, pair in jobs
-                ]
-                return [cost.result() for cost in costs]
-            except BaseException:
-                process.stop_all()
-                pool.shutdown(cancel_futures=True)
-                raise
+        bases: dict[tuple[str, str, str, int], Measurement] = {}
+        rows: dict[Measurement, _Row] = {}
+        for kernel, feature, rung, op in self._pairs(kernels, features, rungs):
+            ios = feature.ios or self._base.ios
+            key = (kernel, rung.name, op, ios)
+            if key not in bases:
+                without = replace(PLAIN, name=f"base of {ios} I/Os", ios=ios)
+                bases[key] = self._measurement(kernel, without, rung, op)
+            own = self._measurement(kernel, feature, rung, op)
+            cost = Cost(
+                kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name, op=op,
+                layer=feature.layer is not None,
+            )  # fmt: skip
+            rows[own] = _Row(feature, bases[key], cost)
+        found: dict[Measurement, Result | IopathError] = {}
+
+        def complete(one: Measurement, result: Result | IopathError) -> None:
+            """Once a row and its base are measured, it has a cost, and the row's result goes."""
+            found[one] = result
+            for own, row in rows.items():
+                if own in found and row.base in found:
+                    self._fill(row, found[row.base], found.pop(own))
+
+        self._session.measure_each([*bases.values(), *rows], complete)
+        for base in bases.values():
+            error = found[base]
+            if isinstance(error, IopathError) and not isinstance(error, Lacking):
+                kind = Unreachable if isinstance(error, Unreachable) else IopathError
+                raise kind(f"{base.name}: {error}")
+        return [row.cost for row in rows.values()]
+
+    def _pairs(
+        self, kernels: Sequence[str], features: Sequence[Feature], rungs: Sequence[str]
+    ) -> Iterator[tuple[str, Feature, Rung, str]]:
+        """What there is a cost of: kernel, feature, rung and operation."""
+        for kernel, feature in itertools.product(kernels, features):
+            ops = tuple(self._settings.ops or feature.ops or self._base.ops)
+            for rung in self._rungs(feature, rungs):
+                for op in rung.ops(ops):
+                    yield kernel, feature, rung, op
 
     def _rungs(self, feature: Feature, chosen: Sequence[str]) -> list[Rung]:
         """The rungs that a feature is measured on. A layer has a single one."""
@@ -117,57 +131,45 @@ class Features:
             return [rung for rung in known if not chosen or rung in select(chosen)]
         return select([*(chosen or feature.rungs or self._base.rungs)])
 
-    def _run(
-        self, kernel: str, feature: Feature, pair: tuple[Rung, str], *, again: bool = False
-    ) -> ExactResult:
-        """Measure a rung with a feature; *again* with other seeds."""
-        rung, op = pair
+    def _measurement(self, kernel: str, feature: Feature, rung: Rung, op: str) -> Measurement:
+        """A rung with a feature, in a guest. The base that is measured again has other seeds."""
         cmdline = _command_line(self._base.cmdline, feature.cmdline)
         machine = replace(self._settings.machine, cmdline=cmdline)
-        if again:
+        if feature == PLAIN:
             machine = replace(machine, seed=machine.seed + self._settings.boots)
-        settings = replace(
-            self._settings,
-            rungs=[feature.applied(rung, self._base)],
-            ops=(op,),
-            machine=machine,
+        applied = feature.applied(rung, self._base)
+        return Measurement(
+            kernel,
+            replace(self._settings, rungs=[applied], ops=(op,), machine=machine),
+            f"{kernel}, {feature.name}, {rung.name} {op}",
+            partial(_lack, feature, applied),
         )
-        with self._reporter.guest(f"{kernel}, {feature.name}, {rung.name} {op}"):
-            measured = self._session.measure([kernel], settings, self._executor)
-        assert isinstance(measured, ExactResult)
-        return measured
 
-    def _cost(
-        self,
-        kernel: str,
-        built: Built,
-        feature: Feature,
-        pair: tuple[Rung, str],
-        base: ExactResult,
-    ) -> Cost:
-        rung, op = pair
-        cost = Cost(
-            kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name, op=op,
-            layer=feature.layer is not None,
-        )  # fmt: skip
-        cost.missing = self._lack(built, feature, rung)
-        if cost.missing:
-            self._reporter.finished()
-            return cost
+    def _fill(self, row: _Row, base: Result | IopathError, with_it: Result | IopathError) -> None:
+        """Compare a rung with a feature and its base."""
+        feature, cost = row.feature, row.cost
+        for one in (with_it, base):
+            if isinstance(one, Lacking):
+                cost.missing = str(one)
+                return
+            if isinstance(one, IopathError):
+                cost.error = " ".join(str(one).split())
+                return
+        assert isinstance(base, ExactResult)
+        assert isinstance(with_it, ExactResult)
         try:
-            with_it = self._run(kernel, feature, pair, again=feature == PLAIN)
             change, record = self._compare(base, with_it)
         except IopathError as error:
-            cost.error = " ".join(str(error).removeprefix(f"{kernel}: ").split())
-            return cost
+            cost.error = " ".join(str(error).split())
+            return
         unseen = _unseen(feature, record)
         if unseen:
             cost.error = f"it did not take effect: {unseen} is not executed"
-            return cost
+            return
         differs = any(abs(one.difference) >= 0.01 for one in change.functions)
         if not (feature.expect or feature.shows or feature == PLAIN or differs):
             cost.error = "it did not take effect: the path is the same as without it"
-            return cost
+            return
         cost.base = round(record.instructions_per_io - change.difference, 4)
         cost.instructions = record.instructions_per_io
         cost.difference = round(change.difference, 4)
@@ -182,22 +184,22 @@ class Features:
             for one in change.functions
             if abs(one.difference) >= 0.01
         ]
-        return cost
-
-    def _lack(self, built: Built, feature: Feature, rung: Rung) -> str:
-        """Why a kernel cannot have the feature; empty if it can."""
-        match = re.match(r"(\d+)\.(\d+)", built.release)
-        version = (int(match[1]), int(match[2])) if match else ()
-        if not feature.fits(version):
-            first, last = (".".join(map(str, end)) for end in (feature.since, feature.until))
-            return f"kernels from {first} on have it" if first else f"kernels up to {last} have it"
-        return unmet(feature.applied(rung, self._base), built)
 
     def _compare(self, base: ExactResult, other: ExactResult) -> tuple[ExactChange, ExactRecord]:
         whole = compare.merge([("base", base), ("with", other)])
         (row,) = compare.compare(whole, self._layers).rungs
         (change,) = row.differences.values()
         return change, other.results[0]
+
+
+def _lack(feature: Feature, applied: Rung, built: Built) -> str:
+    """Why a kernel cannot have a feature, *applied* to a rung; empty if it can."""
+    match = re.match(r"(\d+)\.(\d+)", built.release)
+    version = (int(match[1]), int(match[2])) if match else ()
+    if not feature.fits(version):
+        first, last = (".".join(map(str, end)) for end in (feature.since, feature.until))
+        return f"kernels from {first} on have it" if first else f"kernels up to {last} have it"
+    return unmet(applied, built)
 
 
 def _command_line(base: str, own: str) -> str:

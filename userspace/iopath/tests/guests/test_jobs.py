@@ -48,8 +48,8 @@ def test_processes_as_threads(resumable: Command, tmp_path: Path) -> None:
     for path in (resumable.cache / "result").iterdir():
         path.rename(tmp_path / path.name)
     session.cache.release()
-    with pool() as executor:
-        in_processes = session.measure([KERNEL], SETTINGS, executor)
+    with pool() as session.executor:
+        in_processes = session.measure([KERNEL], SETTINGS)
     session.cache.release()
     assert len(list((resumable.cache / "result").iterdir())) == 2
     assert in_processes == in_threads
@@ -57,8 +57,12 @@ def test_processes_as_threads(resumable: Command, tmp_path: Path) -> None:
 
 def test_a_time_limit_in_a_process(ready: Command) -> None:
     settings = replace(SETTINGS, machine=Machine(cmdline=FAST_START, time_limit=1))
-    with pool() as executor, pytest.raises(IopathError, match="did not end within 1 s") as error:
-        session_of(ready).measure([KERNEL], settings, executor)
+    session = session_of(ready)
+    with (
+        pool() as session.executor,
+        pytest.raises(IopathError, match="did not end within 1 s") as error,
+    ):
+        session.measure([KERNEL], settings)
     assert str(error.value).startswith(f"{KERNEL}: ")
     assert list((ready.cache / "result").glob("*")) == []
     assert ready.programs() == []
@@ -95,9 +99,9 @@ from iopath.rungs.builtin import select
 if __name__ == "__main__":
     session = Session(Cache(Path(sys.argv[1])), Reporter(Console(stderr=True), quiet=True))
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
+    with ProcessPoolExecutor(2, mp_context=context) as session.executor:
         try:
-            session.measure([sys.argv[2]], Settings(select(["syscall"]), boots=3), pool)
+            session.measure([sys.argv[2]], Settings(select(["syscall"]), boots=3))
         except KeyboardInterrupt:
             print("interrupted", flush=True)
 """
