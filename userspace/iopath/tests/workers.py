@@ -34,8 +34,11 @@ class Processes:
             )  # fmt: skip
 
     def address(self) -> str:
-        wait_for(self._file.exists, "the scheduler")
-        return json.loads(self._file.read_text())["address"]
+        def written() -> str:
+            # The file is there before its content.
+            return self._file.read_text() if self._file.exists() else ""
+
+        return json.loads(wait_for(written, "the scheduler"))["address"]
 
     def kill(self, name: str) -> None:
         child = self._running.pop(name)

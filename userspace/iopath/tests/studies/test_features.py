@@ -1,7 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
 """How the cost of features is measured."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from examples import a_result
+from pairs import PLAIN as BEFORE
+from pairs import profiled, row
+
+from iopath.base.errors import IopathError, Lacking, Unreachable
+from iopath.guest.machine import Machine
+from iopath.measure.work import Measurement
+from iopath.results.layers import Layers
+from iopath.results.result import Result, parse
+from iopath.rungs.feature import PLAIN, Base, Feature
+from iopath.rungs.runs import Settings
 from iopath.studies import features
+from iopath.studies.features import Cost, Features
+
+BASE = Base("quiet", ("dio.pread",), ("read",), 100)
+BOOTS = 7
+SETTINGS = Settings([], ops=(), machine=Machine(cmdline="quiet", seed=5), boots=BOOTS, profile=True)
+ONE = Feature("one", cmdline="one=1", shows=("one",))
+TWO = Feature("two", cmdline="two=1", shows=("two",))
+SHORT = Feature("short", ios=10, shows=("one",))
+AFTER = [row("one", 507.0, locked=2.0), *BEFORE[1:]]
 
 
 def test_command_line() -> None:
@@ -9,3 +33,94 @@ def test_command_line() -> None:
     join = features._command_line
     assert join("a mitigations=off b", "mitigations=auto pti=on") == "a b mitigations=auto pti=on"
     assert join("a mitigations=off", "") == "a mitigations=off"
+
+
+class Answers:
+    """Instead of a session: known results, or errors, by the title of a guest; the last that is
+    asked for comes first."""
+
+    def __init__(self, **errors: IopathError) -> None:
+        self._errors = errors
+        self.asked: list[Measurement] = []
+
+    def measure_each(
+        self,
+        wanted: Sequence[Measurement],
+        then: Callable[[Measurement, Result | IopathError], None],
+    ) -> None:
+        self.asked += wanted
+        for one in reversed(wanted):
+            then(one, self._errors.get(name_of(one)) or self._result(one))
+
+    def _result(self, one: Measurement) -> Result:
+        functions = AFTER if name_of(one) in ("one", "two", "short") else BEFORE
+        return parse(a_result([profiled(one.name, functions)]))
+
+
+def name_of(one: Measurement) -> str:
+    """A feature, or "base"."""
+    return one.title.split(", ")[1].split()[0]
+
+
+def measured(
+    session: Answers, *some: Feature, kernels: Sequence[str] = ("debian:6.1",)
+) -> list[Cost]:
+    study = Features(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
+    return study.measure(kernels, some, ())
+
+
+def test_costs() -> None:
+    """Features are in the order that they were asked for, by kernel, whatever is done first."""
+    costs = measured(Answers(), PLAIN, ONE, TWO, kernels=("debian:6.1", "debian:7.2"))
+    assert [(cost.kernel, cost.feature, cost.difference, cost.error) for cost in costs] == [
+        (kernel, feature, difference, "")
+        for kernel in ("debian:6.1", "debian:7.2")
+        for feature, difference in (("nothing", 0.0), ("one", 7.0), ("two", 7.0))
+    ]
+
+
+def test_a_base_is_shared() -> None:
+    """Two features have one base, with its seeds; a round of another length has another base. The
+    base that is measured again has seeds that no boot of the base had."""
+    session = Answers()
+    measured(session, PLAIN, ONE, TWO, SHORT)
+    assert [one.title for one in session.asked] == [
+        f"debian:6.1, {name}, dio.pread read"
+        for name in ("base of 100 I/Os", "base of 10 I/Os", "nothing", "one", "two", "short")
+    ]
+    rounds = [one.settings.rungs[0].round_ios for one in session.asked]
+    assert rounds == [100, 10, 100, 100, 100, 10]
+    seeds = [one.settings.machine.seed for one in session.asked]
+    assert seeds == [5, 5, 5 + BOOTS, 5, 5, 5]
+    lines = [one.settings.machine.cmdline for one in session.asked]
+    assert lines == ["quiet", "quiet", "quiet", "quiet one=1", "quiet two=1", "quiet"]
+
+
+def test_an_error_is_in_its_cost() -> None:
+    """The other costs are there."""
+    session = Answers(one=IopathError("the guest\nfailed"), short=Lacking("it has no CONFIG_X"))
+    costs = measured(session, PLAIN, ONE, TWO, SHORT)
+    assert [(cost.feature, cost.error, cost.missing, cost.difference) for cost in costs] == [
+        ("nothing", "", "", 0.0),
+        ("one", "the guest failed", "", 0.0),
+        ("two", "", "", 7.0),
+        ("short", "", "it has no CONFIG_X", 0.0),
+    ]
+
+
+def test_without_a_base_there_is_no_cost() -> None:
+    """The error is that of the base, of its kind. What the base lacks, the features lack."""
+    for kind in (IopathError, Unreachable):
+        with pytest.raises(kind, match=r"^debian:6\.1: it failed$") as error:
+            measured(Answers(base=kind("it failed")), PLAIN, ONE)
+        assert error.type is kind
+    costs = measured(Answers(base=Lacking("it has no CONFIG_X")), PLAIN, ONE)
+    assert [cost.missing for cost in costs] == 2 * ["it has no CONFIG_X"]
+
+
+def test_what_does_not_take_effect() -> None:
+    unseen, same = replace(ONE, shows=("ghost",)), Feature("same")
+    assert [cost.error for cost in measured(Answers(), unseen, same)] == [
+        "it did not take effect: ghost is not executed",
+        "it did not take effect: the path is the same as without it",
+    ]

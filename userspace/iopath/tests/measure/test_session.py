@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measurements side by side: one pool that prepares and one that runs jobs, however many there are.
+
+No guest runs: each job is refused by the executor, with an error that tells it from the others.
+"""
+
+import io
+import threading
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from iopath.base.arch import X86_64, Arch
+from iopath.base.cache import Cache
+from iopath.base.errors import IopathError, Lacking
+from iopath.base.progress import Reporter
+from iopath.guest.machine import Machine
+from iopath.kernels.apt import Apt
+from iopath.kernels.built import Built, Step
+from iopath.kernels.kernel import Kernel
+from iopath.measure import jobs
+from iopath.measure.jobs import Job
+from iopath.measure.session import Session
+from iopath.measure.work import Measurement
+from iopath.results.result import Result
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Settings
+
+PLACES = 3
+
+
+@dataclass
+class Files(Kernel):
+    """A kernel that is a few files."""
+
+    title: str
+    folder: Path
+    arch: Arch = X86_64
+    prepared: int = 0
+
+    def prepare(self, cache: Cache, apt: Apt, step: Step) -> Built:
+        self.prepared += 1
+        if self.title == "broken":
+            raise IopathError("it does not build")
+        for name in ("vmlinuz", "config"):
+            (self.folder / name).write_text(f"{self.title}\n")
+        return Built(
+            "6.1.0", "6.1.0", "", self.folder / "vmlinuz", self.folder / "config", {}, None, {}, []
+        )
+
+
+@dataclass
+class Refusing(Executor):
+    """Refuses each job, as soon as so many wait."""
+
+    waiting: threading.Barrier
+    threads: list[int] = field(default_factory=list)  # that live, at each job
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
+        assert function is jobs.run
+        job: Job
+        (job,) = args
+        self.threads.append(threading.active_count())
+        self.waiting.wait(600)
+        future: Future = Future()
+        future.set_exception(IopathError(f"{job.machine.cmdline} is refused"))
+        return future
+
+
+class Kernels(Session):
+    """A session that knows kernels of files, and whose executor refuses all jobs."""
+
+    def __init__(self, folder: Path, places: int) -> None:
+        self.said = io.StringIO()
+        super().__init__(Cache(folder / "cache"), Reporter(Console(file=self.said, width=200)))
+        self.executor = self.refusing = Refusing(threading.Barrier(places))
+        self.places = places
+        self.known: dict[str, Files] = {}
+        self._folder = folder
+
+    def find(self, name: str) -> Kernel:
+        if name not in self.known:
+            (self._folder / name).mkdir()
+            self.known[name] = Files(name, self._folder / name)
+        return self.known[name]
+
+
+def a_measurement(kernel: str, cmdline: str, lack: str = "", *rungs: str) -> Measurement:
+    settings = Settings(select([*(rungs or ["null"])]), machine=Machine(cmdline=cmdline))
+    return Measurement(kernel, settings, f"{kernel}, {cmdline}", lambda built: lack)
+
+
+def measured(session: Session, *wanted: Measurement) -> dict[str, Result | IopathError]:
+    """What each gave, by its title."""
+    found: dict[str, Result | IopathError] = {}
+
+    def keep(one: Measurement, result: Result | IopathError) -> None:
+        assert one.title not in found
+        assert threading.current_thread() is threading.main_thread()
+        found[one.title] = result
+
+    session.measure_each(wanted, keep)
+    return found
+
+
+def test_two_pools_for_all(tmp_path: Path) -> None:
+    """A thread for each kernel, and one for each place; all places are used. A kernel is prepared
+    once."""
+    before = threading.active_count()
+    session = Kernels(tmp_path, PLACES)
+    wanted = [
+        a_measurement(kernel, f"number={number}")
+        for kernel in ("one", "two")
+        for number in range(6 * PLACES)
+    ]
+    found = measured(session, *wanted)
+    assert {title: str(error) for title, error in found.items()} == {
+        one.title: f"{one.settings.machine.cmdline} is refused" for one in wanted
+    }
+    assert len(session.refusing.threads) == len(wanted)
+    progress = 1  # says that it is still at work
+    most = before + progress + len(session.known) + PLACES
+    assert PLACES < max(session.refusing.threads) <= most
+    assert threading.active_count() == before
+    assert [kernel.prepared for kernel in session.known.values()] == [1, 1]
+
+
+def test_errors_are_handed_back(tmp_path: Path) -> None:
+    """A kernel that lacks something, or cannot be prepared, leaves the other measurements."""
+    session = Kernels(tmp_path, 1)
+    found = measured(
+        session,
+        a_measurement("one", "a=1"),
+        a_measurement("one", "a=2", "it has no CONFIG_X"),
+        a_measurement("one", "a=3", "", "raw.pread"),
+        a_measurement("broken", "a=4"),
+        a_measurement("broken", "a=5"),
+    )
+    assert {title: (type(error), str(error)) for title, error in found.items()} == {
+        "one, a=1": (IopathError, "a=1 is refused"),
+        "one, a=2": (Lacking, "it has no CONFIG_X"),
+        "one, a=3": (
+            IopathError, "nothing is left to measure: the kernel has no module blknull",
+        ),
+        "broken, a=4": (IopathError, "it does not build"),
+        "broken, a=5": (IopathError, "it does not build"),
+    }  # fmt: skip
+    assert len(session.refusing.threads) == 1
+    assert session.known["broken"].prepared == 1
+    assert session.said.getvalue() == ""
+
+
+def test_nothing_is_measured(tmp_path: Path) -> None:
+    assert measured(Kernels(tmp_path, 1)) == {}
+
+
+def test_the_first_error_of_some_kernels(tmp_path: Path) -> None:
+    """All kernels are tried; the first one's error is raised, and the others are warned of."""
+    session = Kernels(tmp_path, 1)
+    settings = Settings(select(["null"]), machine=Machine(cmdline="a=1"))
+    with pytest.raises(IopathError, match=r"^broken: it does not build$"):
+        session.measure(["broken", "one", "two"], settings)
+    assert session.said.getvalue().splitlines() == [
+        "iopath: one: a=1 is refused", "iopath: two: a=1 is refused",
+    ]  # fmt: skip
