@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -82,6 +82,13 @@ static noinline void planted(void)
 """
 
 
+def replace(file: Path, old: str, new: str) -> None:
+    """Replace a text that a file has once."""
+    text = file.read_text()
+    assert text.count(old) == 1, f"{file}: {old}"
+    file.write_text(text.replace(old, new))
+
+
 class Trees:
     """Kernels built from one source, in the cache."""
 
@@ -93,8 +100,12 @@ class Trees:
         """The kernel as it is."""
         return self._source.tree("minimal.config")
 
-    def copy(self, name: str, what: str = "", functions: str = "") -> Path:
-        """The same, with *what* planted and built by *name*, so that no two are one file."""
+    def copy(
+        self, name: str, what: str = "", functions: str = "",
+        replaced: Sequence[tuple[str, str, str]] = (),
+    ) -> Path:  # fmt: skip
+        """The same, with *what* planted, other text in place of what is *replaced* in a file, and
+        built by *name*, so that no two are one file."""
         plain = self.plain()
         build = build_command().replace("BUILD_USER=iopath", f"BUILD_USER={name}")
 
@@ -102,11 +113,15 @@ class Trees:
             shutil.copytree(plain, folder / "linux", symlinks=True)
             if what:
                 plant(folder / "linux", what, functions)
+            for file, old, new in replaced:
+                replace(folder / "linux" / file, old, new)
             log = folder / "log"
             if process.run(["sh", "-ec", build], output=log, cwd=folder / "linux"):
                 raise IopathError(f"no kernel: {log.read_text(errors='replace')[-2000:]}")
 
         inputs = {"of": plain.parent.name, "planted": functions + what, "build": build}
+        if replaced:
+            inputs["replaced"] = list(replaced)
         return self._cache.entry("tree", inputs, make) / "linux"
 
 
@@ -319,6 +334,82 @@ def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: 
         locked = line.kind == "true"
         touched = [[(0, 3)], [(0, 3)]] if locked else [[(0, 7)], [(8, 15)]]
         assert rows == [("planted_sharing", cpu, locked, 1.0, touched[cpu]) for cpu in (0, 1)]
+
+
+# Each block device counts its bios, in a line of its own behind its inode. Kernels differ in where
+# that counter is, in where the next device begins, and in a lock that each bio takes.
+BDEV = "block/bdev.c"
+INODE = """\
+struct bdev_inode {
+	struct block_device bdev;
+	struct inode vfs_inode;
+"""
+COUNT = (
+    BDEV,
+    "static struct kmem_cache *bdev_cachep",
+    """\
+void planted(struct block_device *bdev);
+void planted(struct block_device *bdev)
+{
+	struct bdev_inode *ei = container_of(bdev, struct bdev_inode, bdev);
+
+	ei->bios++;
+}
+
+static struct kmem_cache *bdev_cachep""",
+)
+COUNTER = "\tunsigned long bios;\n"
+BEHIND = (BDEV, INODE, INODE + COUNTER)
+BESIDE = (BDEV, INODE, INODE.replace("\tstruct block_device", COUNTER + "\tstruct block_device"))
+PACKED = (BDEV, "(SLAB_HWCACHE_ALIGN|SLAB_RECLAIM_ACCOUNT|", "(SLAB_RECLAIM_ACCOUNT|")
+LOCKED = (
+    BDEV,
+    "\tei->bios++;\n",
+    "\tei->bios++;\n\tspin_lock(&bdev->bd_size_lock);\n\tspin_unlock(&bdev->bd_size_lock);\n",
+)
+
+
+@guest
+@pytest.mark.long
+def test_shared_structures(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """A field that moves beside those that each I/O reads, objects that no longer begin in a line
+    of their own, and a lock in a structure that is shared: each fails the gate, by what accesses it
+    and how often, in the arrangements that share it. A kernel without types has no other name."""
+    kernels = {
+        "base": (COUNT, BEHIND),
+        "moved": (COUNT, BESIDE),
+        "packed": (COUNT, BEHIND, PACKED),
+        "locked": (COUNT, BEHIND, LOCKED),
+    }
+    call = ("\tplanted(bio->bi_bdev);\n", "void planted(struct block_device *bdev);\n\n")
+    names = [named(name, trees.copy(name, *call, replaced)) for name, replaced in kernels.items()]
+    out = tmp_path / "out.json"
+    words = ("--rung=dio.pread", "--op=read", "--cpus=2", "--json", out, "--fail-above", "1")
+    done = iopath.run("compare", *names, *words, timeout=7200)
+    assert done.returncode == 1, done.stderr
+    records = result.load(out).results
+    figures = [
+        {(one.arrangement, one.of, one.metric): one.boots for one in record.sharing.figures}
+        for record in records
+    ]
+    reads = {("page: submit_bio_noacct", "accesses"): 3}
+    more = {
+        "moved": (reads, ("files", "threads")),
+        "packed": ({("page: planted", "writes"): 1}, ("devices",)),
+        "locked": ({("page: _raw_spin_lock", "locked writes"): 1}, ("files", "threads")),
+    }
+    for name, found, (what, arrangements) in zip(
+        names[1:], figures[1:], more.values(), strict=True
+    ):
+        said = done.stderr.partition(f"{name} shares more than {names[0]}: ")[2].partition(";")[0]
+        assert set(re.findall(r"(\w+), page: ", said)) == set(arrangements)
+        for (of, metric), times in what.items():
+            for arrangement in together.ARRANGEMENTS:
+                key = (arrangement, of, metric)
+                by = times if arrangement in arrangements else 0
+                assert (f"{', '.join(key)} {times:.2f} (1 % allowed)" in said) == bool(by), key
+                before, after = (set(side.get(key, (0.0,))) for side in (figures[0], found))
+                assert after == {one + by for one in before}, key
 
 
 # What cannot be measured is not bad, for git bisect run.
