@@ -24,15 +24,25 @@ FUNCTION = "submit_bio_noacct"
 PLACE = "block/blk-core.c"
 IMAGE = "arch/x86/boot/bzImage"
 PLANTED = 5
-NOPS = '\tasm volatile("' + "nop\\n\\t" * PLANTED + '");\n'
 
 
-def plant(source: Path, what: str = NOPS, functions: str = "") -> None:
-    """Add a statement to FUNCTION in a kernel's source, and *functions* before it."""
-    text = (source / PLACE).read_text()
-    head, body = re.split(rf"(?=^void {FUNCTION}\()", text, maxsplit=1, flags=re.MULTILINE)
+def nops(count: int) -> str:
+    """A statement of so many instructions."""
+    return '\tasm volatile("' + "nop\\n\\t" * count + '");\n'
+
+
+NOPS = nops(PLANTED)
+
+
+def plant(
+    source: Path, what: str = NOPS, functions: str = "", function: str = FUNCTION,
+    place: str = PLACE,
+) -> None:  # fmt: skip
+    """Add a statement to a *function* in a kernel's source, and *functions* before it."""
+    text = (source / place).read_text()
+    head, body = re.split(rf"(?=^void {function}\()", text, maxsplit=1, flags=re.MULTILINE)
     declarations, rest = re.match(r"(.*?\n\n)(.*)", body, re.DOTALL).groups()
-    (source / PLACE).write_text(f"{head}{functions}{declarations}{what}{rest}")
+    (source / place).write_text(f"{head}{functions}{declarations}{what}{rest}")
 
 
 def differences(measured: Path) -> dict[str, dict[str, Any]]:

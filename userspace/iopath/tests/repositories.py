@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from linux_source import LinuxSource, left_out
-from planted import NOPS, commit, git, plant
+from planted import NOPS, PLACE, commit, git, nops, plant
 
 from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.measure.session import Session
@@ -20,9 +20,68 @@ def arch(request: pytest.FixtureRequest) -> Arch:
     return request.param
 
 
+# The branch SERIES, and the instructions per bio that its commits add: some nops, a count of bios
+# with 3,000 nops for each 64th, and a callback that is deferred.
+SERIES = "planted"
+SEVEN, SIDE = 7, 11
+SELDOM = 3 + 3000 / 64
+DEFERRED = 50_000
+
+_BIOS = "static unsigned long planted_bios;\n\n"
+_SELDOM = """\
+\tasm volatile("incq %0; testb $63, %0; jnz 1f\\n.rept 3000\\nnop\\n.endr\\n1:"
+\t\t     : "+m" (planted_bios) : : "cc");
+"""
+_CALLBACK = f"""\
+static void planted_callback(struct rcu_head *head)
+{{
+	unsigned long n = {DEFERRED // 2};
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+	kfree(head);
+}}
+
+static noinline void planted(void)
+{{
+	struct rcu_head *head = kmalloc(sizeof(*head), GFP_ATOMIC);
+
+	if (head)
+		call_rcu(head, planted_callback);
+}}
+
+"""
+
+
+def _plant_series(tree: Path) -> None:
+    """Make the branch SERIES of the commit that is checked out. Each function is planted in once,
+    so that commits can be reverted and merged."""
+    git(tree, "checkout", "--quiet", "-b", SERIES)
+    plant(tree, nops(SEVEN))
+    seven = commit(tree, PLACE, "seven nops")
+    _break(tree)
+    git(tree, "revert", "--no-edit", "HEAD")
+    plant(tree, _SELDOM, _BIOS, "submit_bio")
+    commit(tree, PLACE, "3,000 nops on each 64th bio")
+    plant(tree, "\tplanted();\n", _CALLBACK, "submit_bio_noacct_nocheck")
+    commit(tree, PLACE, "call_rcu() for each bio")
+    git(tree, "revert", "--no-edit", seven)
+    git(tree, "checkout", "--quiet", "-b", "side", seven)
+    plant(tree, nops(SIDE), function="bio_endio", place="block/bio.c")
+    commit(tree, "block/bio.c", "a side branch")
+    git(tree, "checkout", "--quiet", SERIES)
+    git(tree, "merge", "--quiet", "--no-edit", "side")
+
+
+def _break(tree: Path) -> None:
+    with (tree / "block/bdev.c").open("a") as file:
+        file.write("int broken(\n")
+    commit(tree, "block/bdev.c", "a syntax error")
+
+
 def kernel_repository(session: Session, arch: Arch) -> Path:
     """A repository with a kernel: the source, a commit that changes a comment, one that adds
-    PLANTED instructions, and one that does not build. It is the same each time."""
+    PLANTED instructions, and one that does not build; and the branch SERIES of the comment. It is
+    the same each time."""
     excluded = left_out(arch)
 
     def make(folder: Path) -> None:
@@ -34,12 +93,14 @@ def kernel_repository(session: Session, arch: Arch) -> Path:
         git(tree, "commit", "--quiet", "--message", "the source")
         with (tree / "block/bio.c").open("a") as file:
             file.write("/* a comment */\n")
-        commit(tree, "block/bio.c", "a comment")
+        comment = commit(tree, "block/bio.c", "a comment")
         plant(tree, NOPS)
-        commit(tree, "block/blk-core.c", "five instructions more")
-        with (tree / "block/bdev.c").open("a") as file:
-            file.write("int broken(\n")
-        commit(tree, "block/bdev.c", "a syntax error")
+        commit(tree, PLACE, "five instructions more")
+        _break(tree)
+        main = git(tree, "rev-parse", "--abbrev-ref", "HEAD")
+        git(tree, "checkout", "--quiet", comment)
+        _plant_series(tree)
+        git(tree, "checkout", "--quiet", main)
 
-    inputs = {"of": LinuxSource(session).wanted, "left_out": excluded, "recipe": 1}
+    inputs = {"of": LinuxSource(session).wanted, "left_out": excluded, "recipe": 2}
     return session.cache.entry("history", inputs, make) / "linux"

@@ -10,13 +10,14 @@ import pytest
 from command import Command
 from linux_source import build_command, make_command
 from planted import git, history
-from repositories import arch, kernel_repository
+from repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, arch, kernel_repository
 
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
 from iopath.kernels import recipe as kernelbuild
 from iopath.measure.session import Session
+from iopath.results.metrics import ALL
 
 __all__ = ["arch", "history"]
 
@@ -51,6 +52,63 @@ def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> Non
     assert "does not build: " in commits[3]["error"]
     after = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
     assert after == before
+
+
+@guest
+@pytest.mark.long
+def test_series_of_planted_commits(session: Session, tmp_path: Path) -> None:
+    """All that each commit costs is what was planted: for each I/O, for each 64th, or later. A
+    revert takes it back, and a merge costs what its branch does. The table, the cover letter, the
+    JSON and the gate say so."""
+    linux = kernel_repository(session, X86_64)
+    command = Command(session.cache.root, tmp_path)
+    out, letter = tmp_path / "series.json", tmp_path / "series.md"
+    words = ("--rung", "dio.pread", "--op", "read")
+    done = command.run(
+        "series", f"git:{linux}@{SERIES}~8..{SERIES}", *words, "--json", out, "--markdown", letter,
+        timeout=7200,
+    )  # fmt: skip
+    assert done.returncode == 125, done.stderr
+    found = {one["subject"]: one for one in json.loads(out.read_text())["commits"]}
+    broken = found.pop("a syntax error")
+    assert done.stderr.splitlines()[-1] == f"iopath: not measured: {broken['commit']}"
+    assert "does not build: " in broken["error"]
+    planted = {
+        "a comment": (0.0, found.pop("the source")),
+        "seven nops": (SEVEN, found["a comment"]),
+        'Revert "a syntax error"': (0.0, found["seven nops"]),
+        "3,000 nops on each 64th bio": (SELDOM, found['Revert "a syntax error"']),
+        "call_rcu() for each bio": (DEFERRED, found["3,000 nops on each 64th bio"]),
+        'Revert "seven nops"': (-SEVEN, found["call_rcu() for each bio"]),
+        "a side branch": (SIDE, found["seven nops"]),
+        f"Merge branch 'side' into {SERIES}": (SIDE, found['Revert "seven nops"']),
+    }
+    assert found.keys() == planted.keys()
+    for subject, (more, before) in planted.items():
+        commit = found[subject]
+        (rung,) = commit["rungs"]
+        assert commit["before"] == before["commit"], subject
+        seldom = more in (SELDOM, DEFERRED)
+        assert rung["all"] == pytest.approx(more, rel=0.01, abs=0 if seldom else ALL.resolution)
+        if not seldom:
+            assert rung["difference"] == pytest.approx(more, abs=0.01), subject
+        assert rung["verdict"] == ("longer" if more > 0 else "shorter" if more else "same")
+        # A change that is no more than the path has one figure.
+        said = f"{rung['all' if seldom else 'difference']:+,.2f}"
+        for text in (done.stdout, letter.read_text()):
+            (line, *lines) = text.partition(commit["commit"])[2].splitlines() or [""]
+            line = f"{line} {lines[0]}" if text != done.stdout else line
+            assert (said in line) == bool(more), (subject, line)
+    assert done.stdout.startswith("6 of 8 commits change the path; 1 could not be measured.\n")
+    assert "3,000 nops on each 64th bio\n    dio.pread read 4 KiB: +49." in letter.read_text()
+    for subject, (more, before) in planted.items():
+        pair = [f"git:{linux}@{one['commit']}" for one in (before, found[subject])]
+        gate = command.run("compare", *pair, *words, "--fail-above", "1", timeout=600)
+        # Of some 2,000 instructions.
+        fails = more in (SELDOM, DEFERRED)
+        assert gate.returncode == fails, gate.stderr
+        assert (f"{pair[1]} takes more than {pair[0]}: " in gate.stderr) == fails
+        assert (", all " in gate.stderr) == fails
 
 
 @guest
