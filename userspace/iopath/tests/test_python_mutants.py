@@ -181,6 +181,26 @@ MUTANTS = [
         "track/test_tracker.py::test_measured_differently",
     ),
     Mutant(
+        "kernels beside a change of QEMU are compared by the result of both", "track/index.py",
+        "if step.apart and path.exists():", "if False:",
+        "track/test_instruments.py::test_a_step_beside_a_change",
+    ),
+    Mutant(
+        "the first kernel of a line is judged once", "track/index.py",
+        "if alike(one, point)), same", "if one), same",
+        "track/test_instruments.py::test_the_first_kernel_of_a_line",
+    ),
+    Mutant(
+        "a step that is judged at last is new", "track/tracker.py",
+        'known = {(step["name"], bool(step["differing"]))', 'known = {(step["name"], False)',
+        "track/test_instruments.py::test_an_older_kernel_that_fails",
+    ),
+    Mutant(
+        "with a step that is not judged, track exits with 125", "commands/track.py",
+        "    if news.unjudged:", "    if False:",
+        "track/test_instruments.py::test_an_older_kernel_that_is_gone",
+    ),
+    Mutant(
         "one boot gives no step without a difference", "track/index.py",
         "abs(found.difference) <= least and not found.moved", "False",
         "track/test_tracker.py::test_few_boots_are_marked",

@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import STACKS, Stack, a_record, a_result
+from examples import DIGEST, STACKS, Stack, a_record, a_result
+from rich.console import Console
 
+from iopath.base.cache import Cache
+from iopath.base.progress import Reporter
 from iopath.kernels import recipe as kernelbuild
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
+from iopath.results.result import Result
+from iopath.rungs.runs import Settings
 from iopath.track import site as tracksite
 from iopath.track import store, watches
 from iopath.track.index import Index
@@ -104,7 +109,49 @@ def index_of(folder: Path) -> Index:
     return index
 
 
+# What is measured.
+
+
+class Planted(Session):
+    """A session with planted figures in place of guests. The commits of *longer* take five
+    instructions more in vfs_read; those of *broken* cannot be measured. With another QEMU or
+    another source of modules, three instructions more are counted."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Cache(folder / "cache"), Reporter(Console(), quiet=True))
+        self.longer: set[str] = set()
+        self.broken: dict[str, BaseException] = {}
+        self.qemu = "7.2"
+        self.source = DIGEST
+        self.calls: list[list[str]] = []
+
+    def measure(self, names: Sequence[str], settings: Settings, executor: object = None) -> Result:
+        commits = [name.rpartition("@")[2] for name in names]
+        for name, commit in zip(names, commits, strict=True):
+            error = self.broken.get(commit)
+            if error:
+                raise type(error)(f"{name}: {error}")
+        self.calls.append(commits)
+        more = 3.0 * ((self.qemu, self.source) != ("7.2", DIGEST))
+        records = []
+        for name, commit in zip(names, commits, strict=True):
+            *stacks, (path, layer, count) = LONGER if commit in self.longer else STACKS
+            counted = [*stacks, (path, layer, count + more)]
+            records.append(a_record(name, "dio.pread", "read", 4096, counted))
+        made = a_result(records)
+        made["qemu"]["version"] = self.qemu
+        made["source"] = self.source
+        return result.make(made)
+
+
 # Which kernels.
+
+
+def wanted(tracker: Tracker) -> list[Point]:
+    """The points of the only watch."""
+    (watch,) = tracker._config.watches
+    recipe = kernelbuild.Recipe.default() if watch.is_git else None
+    return [one.point for one in tracker._wanted(watch, recipe)]
 
 
 def a_tracker(session: Session, folder: Path, text: str) -> Tracker:

@@ -68,6 +68,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
     tried = [one for one in (*news.failed, *news.unreached) if not one.asked["missing"]]
     if tried and not news.measured:
         raise NotMeasured(f"nothing could be measured: {_names(tried)}")
+    if news.unjudged:
+        raise NotMeasured(f"not judged: {_listed([_title(step) for step in news.unjudged])}")
     return 0
 
 
@@ -75,7 +77,9 @@ def _text(news: News, config: Config, folder: Path) -> Iterator[str]:
     """What is new, for a mail; nothing if nothing is."""
     if not (news.steps or news.failed):
         return
-    yield f"{config.title}: {_number(len(news.steps), 'new step')}."
+    unjudged = len(news.unjudged)
+    new = _number(len(news.steps) - unjudged, "new step")
+    yield f"{config.title}: {new}{f', {unjudged} not judged' if unjudged else ''}."
     if len(news.steps) > _STEPS:
         yield f"The newest {_STEPS}:"
     for step in news.steps[: -_STEPS - 1 : -1]:
@@ -101,7 +105,7 @@ def _step(step: Step, place: str) -> Iterator[str]:
     )
     yield from _wrapped(after.detail, "    ")
     if step.differing:
-        yield from _wrapped(f"measured differently: {'; '.join(step.differing)}", "    ")
+        yield from _wrapped(f"not judged: {'; '.join(step.differing)}", "    ")
     for change in step.changes[:_CHANGES]:
         functions = f": {change.functions}" if change.functions else ""
         yield from _wrapped(f"{change.title}: {change.text}{functions}", "    ")
@@ -123,6 +127,13 @@ def _number(count: int, what: str) -> str:
 
 
 def _names(points: Sequence[Point]) -> str:
-    found = [f"{point.watch} {point.title}" for point in points[:_STEPS]]
-    more = len(points) - len(found)
-    return ", ".join([*found, f"{more} more"] if more else found)
+    return _listed([f"{point.watch} {point.title}" for point in points])
+
+
+def _title(step: Step) -> str:
+    return f"{step.after.watch} {step.before.title} to {step.after.title}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _STEPS
+    return ", ".join([*names[:_STEPS], f"{more} more"] if more > 0 else names)

@@ -11,7 +11,7 @@ from iopath.base.errors import IopathError, UsageError
 from iopath.compare import attribution, exact, times
 from iopath.compare.changes import Comparison
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult, HardwareResult, Result, of_kernel
+from iopath.results.result import ExactResult, HardwareResult, Result, alone, of_kernel
 
 NOTHING = "nothing to compare with: give two kernels or result files, or more"
 
@@ -28,9 +28,7 @@ def in_order(
         if name in files:
             parts.append((Path(name).name, files[name]))
         elif measured:
-            kernels = [kernel for kernel in measured.kernels if kernel.name == name]
-            records = of_kernel(measured.results, name)
-            parts.append(("measured now", replace(measured, kernels=kernels, results=records)))
+            parts.append(("measured now", alone(measured, name)))
     return parts
 
 

@@ -26,7 +26,7 @@ from iopath.results.result import ExactRecord, ExactResult, Key, Row
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
 # Fields of two results that must be equal, if their kernels are to be compared.
-_SAME = ("qemu", "machine", "programs", "source")
+SAME = ("qemu", "machine", "programs", "source")
 
 # Fields of two records that must be equal.
 _SCENARIO = "program, files, modules and steps"
@@ -47,7 +47,7 @@ def incomparable(results: Sequence[tuple[str, ExactResult]]) -> list[str]:
         one, two = (" ".join(_arches(whole)) for whole in (first, other))
         if one != two:
             texts.append(f"architecture: {one} and {two}")
-        for field in _SAME:
+        for field in SAME:
             one, two = getattr(first, field), getattr(other, field)
             if one != two:
                 texts.append(f"{field}: {_differing(one, two)}")

@@ -7,7 +7,7 @@ time. The files are described by result.schema.json and hardware.schema.json.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -386,6 +386,12 @@ def fold(records: Iterable[Record]) -> str:
         if record.profile
         for stack, count in record.profile.stacks
     )
+
+
+def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
+    """The result of one kernel of several."""
+    kernels = [kernel for kernel in whole.kernels if kernel.name == name]
+    return replace(whole, kernels=kernels, results=of_kernel(whole.results, name))
 
 
 def of_kernel(records: Sequence[Any], name: str) -> list[Any]:

@@ -3,19 +3,22 @@
 
 It holds nothing that is not in the files, and is made again from them if it is missing. A step is
 the difference of two neighbours on a line, by the rule of compare. The first kernel of a line is
-compared with the one before it in another line.
+compared with one before it in another line.
+
+Neighbours are compared by their own results. If these were measured by different versions of QEMU
+or of iopath, the two kernels are compared by the result of their pair (store.py).
 """
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from iopath.base import files
-from iopath.base.cache import digest_file
-from iopath.compare import compare, labels
+from iopath.base.cache import digest_file, digest_of
+from iopath.compare import compare, exact, labels
 from iopath.compare.changes import ExactChange, ExactComparison
 from iopath.results import result
 from iopath.results.layers import Layers
@@ -29,18 +32,18 @@ from iopath.track.watches import Config
 
 NAME = "index.sqlite"
 STEPS = "steps"  # the folder of the pages
-_SCHEMA = 1
+_SCHEMA = 2
 _FUNCTIONS = 3  # named in a change
 
 _TABLES = """
 create table seen (file text primary key, size integer, time integer, digest text);
-create table kernel (file text primary key, digest text, point text);
+create table kernel (file text primary key, digest text, instrument text, point text);
 create table figure (
     file text, rung text, op text, block_size integer, instructions real, spread real,
     primary key (file, rung, op, block_size)
 );
 create table pair (
-    before text, after text, digests text, differing text, labels text,
+    before text, after text, digests text, apart integer, differing text, labels text,
     primary key (before, after)
 );
 create table change (
@@ -91,14 +94,20 @@ class Change:
 
 @dataclass
 class Step:
-    """Two neighbours on a line that differ. *differing* says what else differs than the kernel, if
-    they cannot be compared; *labels* what else may account for the changes."""
+    """Two neighbours on a line that differ. If they cannot be compared, *differing* says why: what
+    else differs than the kernel. *apart* is whether their own results cannot be compared. *labels*
+    says what else may account for the changes."""
 
     before: Point
     after: Point
     differing: list[str]
     labels: list[str]
     changes: list[Change] = field(default_factory=list)
+    apart: bool = False
+
+    @property
+    def points(self) -> tuple[Point, Point]:
+        return self.before, self.after
 
     @property
     def page(self) -> Path:
@@ -142,7 +151,8 @@ class Index:
             for file, size, time, digest in self._database.execute("select * from seen")
         }
         found = set()
-        for path in store.points(self._folder):
+        of_points, of_pairs = set(store.points(self._folder)), set(store.pairs(self._folder))
+        for path in sorted(of_points | of_pairs):
             name = str(path.relative_to(self._folder))
             found.add(name)
             status = path.stat()
@@ -151,7 +161,7 @@ class Index:
                 continue
             digest = digest_file(path)
             self._begin()
-            if name not in known or known[name][2] != digest:
+            if path in of_points and (name not in known or known[name][2] != digest):
                 self._read(name, path, digest)
             self._database.execute("replace into seen values (?, ?, ?, ?)", (name, *stamp, digest))
             self._database.execute("commit")
@@ -174,7 +184,9 @@ class Index:
         self._forget(name)
         point, data = store.read(path)
         text = json.dumps(vars(point), sort_keys=True)
-        self._database.execute("insert into kernel values (?, ?, ?)", (name, digest, text))
+        instrument = digest_of({part: data.get(part) for part in exact.SAME})
+        row = (name, digest, instrument, text)
+        self._database.execute("insert into kernel values (?, ?, ?, ?)", row)
         self._database.executemany(
             "insert into figure values (?, ?, ?, ?, ?, ?)",
             [
@@ -201,7 +213,7 @@ class Index:
 
     def compare(self, layers: Layers, say: Callable[[str], None]) -> None:
         """Compare neighbours that were not compared yet, and write the pages of steps."""
-        digests = dict(self._database.execute("select file, digest from kernel"))
+        digests = self._digests()
         known = {
             (before, after): found
             for before, after, found in self._database.execute(
@@ -214,7 +226,8 @@ class Index:
         for before, after in self._neighbours():
             pair = (str(before.path), str(after.path))
             wanted.add(pair)
-            digest = f"{digests[pair[0]]} {digests[pair[1]]}"
+            used = (*pair, str(store.pair(before, after).path))
+            digest = " ".join(digests[file] for file in used if file in digests)
             step = Step(before, after, [], [])
             fresh = known.get(pair) == digest
             if fresh and (step.name not in steps or (self._folder / step.page).exists()):
@@ -228,18 +241,26 @@ class Index:
             self._drop(pair)
         self._remove_old_pages()
 
+    def _digests(self) -> dict[str, str]:
+        """The digest of each file."""
+        return dict(self._database.execute("select file, digest from seen"))
+
     def _neighbours(self) -> Iterator[tuple[Point, Point]]:
+        kept = self._digests()
+        instruments = dict(self._database.execute("select file, instrument from kernel"))
+
+        def alike(before: Point, after: Point) -> bool:
+            one, two = (instruments[str(point.path)] for point in (before, after))
+            return one == two or str(store.pair(before, after).path) in kept
+
         for points in self.points().values():
-            lines: dict[str, list[Point]] = {}
-            newest: Point | None = None
-            for point in points:
-                if point.error:
-                    continue
-                line = lines.setdefault(point.line, [])
-                if line or newest:
-                    yield (line[-1] if line else newest), point
-                line.append(point)
-                newest = point
+            newest: dict[str, Point] = {}  # of each line
+            measured = [point for point in points if not point.error]
+            for number, point in enumerate(measured):
+                before = newest.get(point.line) or _in_another_line(point, measured[:number], alike)
+                if before:
+                    yield before, point
+                newest[point.line] = point
 
     def _load(self, point: Point) -> ExactResult:
         _, data = store.read(self._folder / point.path)
@@ -255,6 +276,16 @@ class Index:
         parts = [(point.title, loaded[point.path]) for point in (step.before, step.after)]
         whole = compare.merge(parts)
         step.differing = compare.incomparable(whole, parts)
+        step.apart = bool(step.differing)
+        path = self._folder / store.pair(step.before, step.after).path
+        if step.apart and path.exists():
+            pair, data = store.read_pair(path)
+            if pair.error:
+                step.differing.insert(0, pair.error)
+            else:
+                whole = result.make(data)
+                both = [(title, result.alone(whole, title)) for title, _ in parts]
+                step.differing = compare.incomparable(whole, both)
         comparison = compare.compare(whole, layers)
         step.labels = labels.brief(comparison.labels)
         if not step.differing:
@@ -263,17 +294,17 @@ class Index:
             path = self._folder / step.page
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write(path, webpage.render(whole, comparison, layers).encode())
-        pair = (str(step.before.path), str(step.after.path))
+        names = (str(step.before.path), str(step.after.path))
         self._begin()
-        self._drop(pair)
+        self._drop(names)
         self._database.execute(
-            "insert into pair values (?, ?, ?, ?, ?)",
-            (*pair, digests, json.dumps(step.differing), json.dumps(step.labels)),
+            "insert into pair values (?, ?, ?, ?, ?, ?)",
+            (*names, digests, step.apart, json.dumps(step.differing), json.dumps(step.labels)),
         )
         self._database.executemany(
             "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (*pair, number, *one.key, one.difference, one.percent, one.verdict, one.mover,
+                (*names, number, *one.key, one.difference, one.percent, one.verdict, one.mover,
                  one.functions)
                 for number, one in enumerate(step.changes)
             ],
@@ -288,21 +319,39 @@ class Index:
 
     def steps(self) -> list[Step]:
         """The pairs that differ, or that cannot be compared, in the order of their points."""
+        return [step for step in self._compared() if step.changes or step.differing]
+
+    def gaps(self) -> list[Step]:
+        """The pairs whose own results cannot be compared."""
+        return [step for step in self._compared() if step.apart]
+
+    def _compared(self) -> list[Step]:
         points = {
             str(point.path): (number, point)
             for number, point in enumerate(p for points in self.points().values() for p in points)
         }
         found = {}
-        for before, after, _, differing, told in self._database.execute("select * from pair"):
+        for row in self._database.execute("select * from pair"):
+            before, after, _, apart, differing, told = row
             found[before, after] = Step(
-                points[before][1], points[after][1], json.loads(differing), json.loads(told)
-            )
+                points[before][1], points[after][1], json.loads(differing), json.loads(told),
+                apart=bool(apart),
+            )  # fmt: skip
         for before, after, _, rung, op, size, *rest in self._database.execute(
             "select * from change order by before, after, number"
         ):
             found[before, after].changes.append(Change((rung, op, size), *rest))
-        some = [step for step in found.values() if step.changes or step.differing]
-        return sorted(some, key=lambda step: points[str(step.after.path)][0])
+        return sorted(found.values(), key=lambda step: points[str(step.after.path)][0])
+
+
+def _in_another_line(
+    point: Point, earlier: Sequence[Point], alike: Callable[[Point, Point], bool]
+) -> Point | None:
+    """What the first kernel of a line is compared with, among those before it: the newest that it
+    can be compared with, or else the newest. So it is judged once, although the other line goes
+    on."""
+    same = [one for one in earlier if one.arch == point.arch]
+    return next((one for one in reversed(same) if alike(one, point)), same[-1] if same else None)
 
 
 def opened(folder: Path) -> closing:

@@ -10,6 +10,7 @@ from typing import Any
 
 from iopath.base import files
 from iopath.show import page
+from iopath.track import store
 from iopath.track.index import Index, Step, ordered, rung_title
 from iopath.track.store import Point
 from iopath.track.watches import Config
@@ -33,21 +34,31 @@ def write(folder: Path, config: Config, index: Index) -> None:
 def data(config: Config, index: Index) -> dict[str, Any]:
     """What the page shows. Watches are in the order of the file; those that are no longer in it
     follow."""
-    points, found = index.points(), index.steps()
+    points, found, gaps = index.points(), index.steps(), index.gaps()
     names = [watch.name for watch in config.watches]
     names = [*(name for name in names if name in points), *sorted(points.keys() - set(names))]
     return {
         "watches": [
-            _watch(name, points[name], index, [s for s in found if s.after.watch == name], config)
+            _watch(name, points[name], index, _of(name, found), _of(name, gaps), config)
             for name in names
         ]
     }
 
 
+def _of(watch: str, steps: Sequence[Step]) -> list[Step]:
+    return [step for step in steps if step.after.watch == watch]
+
+
 def _watch(
-    name: str, points: Sequence[Point], index: Index, found: Sequence[Step], config: Config
+    name: str,
+    points: Sequence[Point],
+    index: Index,
+    found: Sequence[Step],
+    gaps: Sequence[Step],
+    config: Config,
 ) -> dict[str, Any]:
-    """Points are told by their number. Figures are by rung, one for each point."""
+    """Points are told by their number. Figures are by rung, one for each point. Those on both sides
+    of a gap cannot be compared; its file, if there is one, holds both kernels."""
     measured = [point for point in points if not point.error]
     numbers = {point.path: number for number, point in enumerate(measured)}
     lines = list(dict.fromkeys(point.line for point in measured))
@@ -95,6 +106,14 @@ def _watch(
                 ],
             }
             for step in found
+        ],
+        "gaps": [
+            {
+                "before": numbers[step.before.path],
+                "after": numbers[step.after.path],
+                "file": "" if step.differing else str(store.pair(step.before, step.after).path),
+            }
+            for step in gaps
         ],
         "failed": [
             {"title": point.title, "detail": point.detail, "error": point.error}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The files in which iopath track keeps what it measured: one for each kernel of a watch.
+"""The files in which iopath track keeps what it measured: one for each kernel of a watch, and one
+for each pair of neighbours whose own results cannot be compared.
 
 A file is a result like others, so that compare reads it, with a field "track" besides. Of a kernel
 that could not be measured it has this field alone, with the error. A file depends on the kernel and
@@ -9,10 +10,10 @@ repository of git keeps a history of them in little space.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from iopath.base import files
 from iopath.base.arch import X86_64
@@ -23,6 +24,7 @@ from iopath.results.kernelinfo import matters
 from iopath.results.result import ExactResult
 
 RESULTS = "results"  # the folder, below that of the site
+PAIRS = "pairs"  # the folder of pairs
 _SCHEMA = 1
 _LEAST = 0.01  # instructions per I/O of a function in the long run
 _DATE = re.compile(r"\((\d{4}-\d\d-\d\d)\)")  # of a Debian kernel, in its banner
@@ -70,33 +72,75 @@ class Point:
         )
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbours of a watch that were measured together, since their own results cannot be
+    compared. *asked* and *error* are as those of a point."""
+
+    watch: str
+    before: str  # the titles
+    after: str
+    asked: dict[str, Any]
+    error: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Its file, in the folder of the site."""
+        return Path(PAIRS, self.watch, f"{self.before}..{self.after}.json")
+
+    def is_answered_by(self, known: "Pair") -> bool:
+        """Whether it was already tried."""
+        return not known.error or known.asked == self.asked
+
+
+_Kept = TypeVar("_Kept", Point, Pair)
+
+
+def pair(before: Point, after: Point, asked: dict[str, Any] | None = None) -> Pair:
+    """The pair of two points of a watch."""
+    return Pair(after.watch, before.title, after.title, asked or {})
+
+
 def write(folder: Path, point: Point, measured: ExactResult | None) -> None:
     """Keep a point: with its result, or with its error."""
-    data: dict[str, Any] = {}
-    if measured:
-        data = result.dump(_slim(measured, point.title))
-        found = _DATE.search(measured.kernels[0].banner)
-        if found and not point.date:
-            point = replace(point, date=found[1])
-    data["track"] = {"schema": _SCHEMA, **asdict(point)}
-    path = folder / point.path
+    found = _DATE.search(measured.kernels[0].banner) if measured else None
+    if found and not point.date:
+        point = replace(point, date=found[1])
+    _write(folder, point, measured, [point.title])
+
+
+def write_pair(folder: Path, pair: Pair, measured: ExactResult | None) -> None:
+    """Keep a pair: with the result of both kernels, or with its error."""
+    _write(folder, pair, measured, [pair.before, pair.after])
+
+
+def _write(
+    folder: Path, kept: Point | Pair, measured: ExactResult | None, titles: Sequence[str]
+) -> None:
+    data = result.dump(_slim(measured, titles)) if measured else {}
+    data["track"] = {"schema": _SCHEMA, **asdict(kept)}
+    path = folder / kept.path
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write(path, f"{''.join(_lines(data))}\n".encode())
 
 
-def _slim(measured: ExactResult, title: str) -> ExactResult:
-    """A result of one kernel under the name *title*, without options that change no path, and
+def _slim(measured: ExactResult, titles: Sequence[str]) -> ExactResult:
+    """A result whose kernels have the names *titles*, without options that change no path, and
     without the many functions that hardly run in the long run."""
-    (kernel,) = measured.kernels
-    config = {name: value for name, value in kernel.config.items() if matters(name)}
+    names = dict(zip(measured.names, titles, strict=True))
+    kernels = []
+    for kernel in measured.kernels:
+        config = {name: value for name, value in kernel.config.items() if matters(name)}
+        kernels.append(replace(kernel, name=names[kernel.name], config=config))
     records = []
     for record in measured.results:
         profile = record.profile
         if profile and profile.long_run:
             some = [row for row in profile.long_run if abs(row.mean) + abs(row.deferred) >= _LEAST]
             profile = replace(profile, long_run=some)
-        records.append(replace(record, kernel=replace(record.kernel, name=title), profile=profile))
-    return replace(measured, kernels=[replace(kernel, name=title, config=config)], results=records)
+        named = replace(record.kernel, name=names[record.kernel.name])
+        records.append(replace(record, kernel=named, profile=profile))
+    return replace(measured, kernels=kernels, results=records)
 
 
 def _lines(value: object, indent: str = "\n") -> Iterator[str]:
@@ -118,21 +162,35 @@ def _lines(value: object, indent: str = "\n") -> Iterator[str]:
 
 
 def points(folder: Path) -> Iterator[Path]:
-    """The files below *folder*."""
+    """The files of points below *folder*."""
     yield from sorted((folder / RESULTS).glob("*/*.json"))
+
+
+def pairs(folder: Path) -> Iterator[Path]:
+    """The files of pairs below *folder*."""
+    yield from sorted((folder / PAIRS).glob("*/*.json"))
 
 
 def read(path: Path) -> tuple[Point, dict[str, Any]]:
     """The point of a file, and the whole file. Raises IopathError for another file."""
+    return _read(path, Point)
+
+
+def read_pair(path: Path) -> tuple[Pair, dict[str, Any]]:
+    """The same of a pair."""
+    return _read(path, Pair)
+
+
+def _read(path: Path, kind: type[_Kept]) -> tuple[_Kept, dict[str, Any]]:
     try:
         data = json.loads(path.read_text())
         track = dict(data["track"])
         schema = track.pop("schema")
-        point = Point(**track)
+        kept = kind(**track)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise IopathError(f"{path} is no file of iopath track: remove it") from error
-    if schema != _SCHEMA or point.path.parts[1:] != path.parts[-2:]:
+    if schema != _SCHEMA or kept.path.parts != path.parts[-3:]:
         raise IopathError(
             f"{path} is not where iopath track writes it, or of another version: remove it"
         )
-    return point, data
+    return kept, data

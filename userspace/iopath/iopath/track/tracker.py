@@ -2,7 +2,9 @@
 """Track what an I/O costs: measure the kernels of a file that are new, and show them all.
 
 Each kernel is kept in a file as soon as it is measured (store.py), so a run that is ended goes
-on where it was. What is shown is made from these files alone (index.py, site.py).
+on where it was. Where QEMU or the modules changed between two neighbours, both are measured once
+more, together, so that they can be compared. What is shown is made from these files alone
+(index.py, site.py).
 """
 
 import json
@@ -14,20 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from iopath.base import files
-from iopath.base.arch import BY_DEBIAN, X86_64
+from iopath.base.arch import ARCHES, BY_DEBIAN, X86_64
 from iopath.base.cache import digest_of, out_of_space
 from iopath.base.errors import IopathError, Unreachable, UsageError
+from iopath.compare import compare
 from iopath.kernels import apt
 from iopath.kernels.recipe import Recipe
 from iopath.kernels.sources import debian
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult, of_kernel
+from iopath.results.result import ExactResult, alone
 from iopath.rungs.runs import Settings
 from iopath.track import site, store
 from iopath.track.index import Index, Step, opened
-from iopath.track.store import Point
+from iopath.track.store import Pair, Point
 from iopath.track.watches import ALL, Config, Watch
 
 _TOGETHER = 4  # kernels that are prepared at a time
@@ -47,13 +50,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class News:
-    """What a run found: steps that were not told before, kernels that it measured, those that it
-    could not measure, and those that it will try again."""
+    """What a run found: steps that were not told before or that it could not judge, kernels that it
+    measured, those that it could not measure, and those that the next run will try again."""
 
     steps: list[Step]
     measured: list[Point]
     failed: list[Point]
     unreached: list[Point] = field(default_factory=list)
+
+    @property
+    def unjudged(self) -> list[Step]:
+        """The steps whose kernels cannot be compared."""
+        return [step for step in self.steps if step.differing]
 
 
 class Tracker:
@@ -67,6 +75,7 @@ class Tracker:
         self._folder = folder
         self._make_recipe = make_recipe
         self._unreached: list[Point] = []
+        self._tried: set[str] = set()  # the steps whose kernels were to be measured together
         self._settings = Settings(
             config.rungs,
             ops=config.ops,
@@ -94,10 +103,15 @@ class Tracker:
             measured, failed = [], []
             for point in self._update(index, again=again):
                 (failed if point.error else measured).append(point)
-            index.refresh()
-            index.compare(Layers(), self._session.reporter.note)
+            self._compare(index)
+            self._measure_apart(index, again=again)
+            self._compare(index)
             site.write(self._folder, self._config, index)
             return News(self._untold(index.steps()), measured, failed, self._unreached)
+
+    def _compare(self, index: Index) -> None:
+        index.refresh()
+        index.compare(Layers(), self._session.reporter.note)
 
     def told(self) -> None:
         """The steps were told: they are not new to the next run."""
@@ -108,10 +122,15 @@ class Tracker:
     def _untold(self, steps: Sequence[Step]) -> list[Step]:
         try:
             told = json.loads((self._folder / _TOLD).read_text())
-            names = {step["name"] for step in told["steps"]}
+            known = {(step["name"], bool(step["differing"])) for step in told["steps"]}
         except (OSError, ValueError, KeyError, TypeError):
-            names = set()
-        return [step for step in steps if step.name not in names]
+            known = set()
+        return [
+            step
+            for step in steps
+            if (step.name, bool(step.differing)) not in known
+            or (step.differing and step.name in self._tried)
+        ]
 
     # Measure.
 
@@ -119,10 +138,7 @@ class Tracker:
         """Measure the points that are missing: each as it is kept."""
         known = {point.path: point for points in index.points().values() for point in points}
         for watch in self._config.watches:
-            recipe = None
-            if watch.is_git:
-                recipe = self._make_recipe(watch.suite, watch.config, watch.kconfig, watch.arch)
-                self._session.recipe = recipe
+            recipe = self._recipe(watch)
             missing = []
             for one in self._wanted(watch, recipe):
                 found = known.get(one.point.path)
@@ -130,17 +146,15 @@ class Tracker:
                     continue
                 missing.append(one)
             self._session.reporter.note(f"{watch.name}: {len(missing)} kernels to measure")
-            missing.reverse()  # the newest first
-            for start in range(0, len(missing), _TOGETHER):
-                for one, measured in self._measure(missing[start : start + _TOGETHER]):
+            for some in _batches(missing):
+                for one, measured in self._measure(some):
                     if isinstance(measured, Unreachable):
                         self._session.reporter.warn(f"{one.point.title}: {measured}")
                         self._unreached.append(one.point)
                         continue
                     point = one.point
                     if isinstance(measured, IopathError):
-                        text = str(measured).removeprefix(f"{one.name}: ")
-                        point = replace(point, error=re.split(r" \(log: | \[IP: ", text)[0])
+                        point = replace(point, error=_brief(one, measured))
                         self._session.reporter.warn(f"{point.title}: {point.error}")
                         before = known.get(point.path)
                         if before and not before.error:
@@ -174,14 +188,71 @@ class Tracker:
                 yield from self._measure([one])
             return
         for one in usable:
-            chosen = [kernel for kernel in whole.kernels if kernel.name == one.name]
-            yield one, replace(whole, kernels=chosen, results=of_kernel(whole.results, one.name))
+            yield one, alone(whole, one.name)
+
+    # Measure neighbours together whose own results cannot be compared.
+
+    def _measure_apart(self, index: Index, *, again: bool) -> None:
+        """Measure the pairs that are missing, and those that failed before if they are to be tried
+        *again*."""
+        apart = [step for step in index.steps() if step.differing]
+        for watch in self._config.watches:
+            steps = [step for step in apart if step.after.watch == watch.name]
+            if not steps:
+                continue
+            recipe = self._recipe(watch)
+            found = self._found(watch, recipe, [p for step in steps for p in step.points])
+            for step in steps:
+                both = [found.get(point.path) for point in step.points]
+                lacking = [one.point.asked["missing"] if one else "it" for one in both]
+                pair = store.pair(*step.points, {**self._asked(recipe), "missing": lacking})
+                path = self._folder / pair.path
+                known = store.read_pair(path)[0] if path.exists() else None
+                if known and pair.is_answered_by(known) and not (again and known.error):
+                    continue
+                self._tried.add(step.name)
+                self._keep_pair(pair, [one for one in both if one])
+
+    def _keep_pair(self, pair: Pair, both: Sequence[Wanted]) -> None:
+        """Measure the two kernels of a pair, and keep the result or the error."""
+        failed = "{} cannot be measured again: {}".format
+        errors = [
+            failed(title, f"{what} is no longer on the mirror")
+            for title, what in zip((pair.before, pair.after), pair.asked["missing"], strict=True)
+            if what
+        ]
+        parts = []
+        if not errors:
+            self._session.reporter.note(f"measuring {pair.before} and {pair.after} together")
+            try:
+                for one, measured in self._measure(both):
+                    if isinstance(measured, Unreachable):
+                        self._session.reporter.warn(f"{one.point.title}: {measured}")
+                        return
+                    if isinstance(measured, IopathError):
+                        errors.append(failed(one.point.title, _brief(one, measured)))
+                    else:
+                        parts.append((one.name, measured))
+            except UsageError as error:  # the repository no longer has a commit
+                errors.append(failed(pair.before, error))
+        for text in errors:
+            self._session.reporter.warn(text)
+        whole = None if errors else compare.merge(parts)
+        store.write_pair(self._folder, replace(pair, error="; ".join(errors)), whole)
 
     # What there is to measure.
 
-    def _wanted(self, watch: Watch, recipe: Recipe | None) -> list[Wanted]:
-        """The kernels of a watch, oldest first."""
-        asked: dict[str, Any] = {
+    def _recipe(self, watch: Watch) -> Recipe | None:
+        """How the commits of a watch are built; the session knows it from now on."""
+        if not watch.is_git:
+            return None
+        recipe = self._make_recipe(watch.suite, watch.config, watch.kconfig, watch.arch)
+        self._session.recipe = recipe
+        return recipe
+
+    def _asked(self, recipe: Recipe | None) -> dict[str, Any]:
+        """What is to be measured of a kernel."""
+        return {
             "rungs": [rung.name for rung in self._config.rungs],
             "ops": list(self._config.ops),
             "block_sizes": list(self._config.block_sizes),
@@ -189,6 +260,10 @@ class Tracker:
             "build": digest_of(recipe.inputs())[:16] if recipe else "",
             "missing": "",
         }
+
+    def _wanted(self, watch: Watch, recipe: Recipe | None) -> list[Wanted]:
+        """The kernels of a watch, oldest first."""
+        asked = self._asked(recipe)
         found = self._commits(watch, asked) if recipe else self._releases(watch, asked)
         return sorted(found, key=lambda one: one.point.order)
 
@@ -225,13 +300,53 @@ class Tracker:
                     every = every[-1:]
             chosen |= {kernel.release: kernel for kernel in every}
         for kernel in chosen.values():
-            arch = "" if kernel.arch is X86_64 else kernel.arch.debian
-            flavour = "".join(f"-{word}" for word in (kernel.flavour, arch) if word)
-            suite = kernel.suite.partition("-")[0]
-            line = "testing" if kernel.suite in apt.UNRELEASED else suite
-            point = Point(
-                watch.name, f"{line}{flavour}", f"{kernel.version}{flavour}", kernel.version,
-                f"{kernel.release}, {kernel.suite}", {**asked, "missing": kernel.missing},
-                arch=kernel.arch.name,
-            )  # fmt: skip
-            yield Wanted(point, f"debian:{kernel.release}")
+            yield _release(watch, kernel, asked)
+
+    def _found(
+        self, watch: Watch, recipe: Recipe | None, points: Sequence[Point]
+    ) -> dict[Path, Wanted]:
+        """Those of *points* that there still are, by their files: also those that the watch wants
+        no more."""
+        asked = self._asked(recipe)
+        if recipe:
+            every = [
+                Wanted(replace(point, asked=asked), f"git:{watch.place}@{point.commit}")
+                for point in points
+            ]
+        else:
+            every = [
+                _release(watch, kernel, asked)
+                for arch in ARCHES
+                if any(point.arch == arch.name for point in points)
+                for kernel in self._session.debian_kernels(arch)
+            ]
+        return {one.point.path: one for one in every}
+
+
+def _release(watch: Watch, kernel: DebianKernel, asked: dict[str, Any]) -> Wanted:
+    """A kernel of Debian, on the line of its release of Debian and flavour."""
+    arch = "" if kernel.arch is X86_64 else kernel.arch.debian
+    flavour = "".join(f"-{word}" for word in (kernel.flavour, arch) if word)
+    suite = kernel.suite.partition("-")[0]
+    line = "testing" if kernel.suite in apt.UNRELEASED else suite
+    point = Point(
+        watch.name, f"{line}{flavour}", f"{kernel.version}{flavour}", kernel.version,
+        f"{kernel.release}, {kernel.suite}", {**asked, "missing": kernel.missing},
+        arch=kernel.arch.name,
+    )  # fmt: skip
+    return Wanted(point, f"debian:{kernel.release}")
+
+
+def _batches(missing: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
+    """Kernels that are measured at a time, the newest first: those of one architecture, so that
+    results differ in the emulator only if their own does."""
+    for arch in dict.fromkeys(one.point.arch for one in missing):
+        some = [one for one in reversed(missing) if one.point.arch == arch]
+        for start in range(0, len(some), _TOGETHER):
+            yield some[start : start + _TOGETHER]
+
+
+def _brief(one: Wanted, error: IopathError) -> str:
+    """An error without the name of the kernel and what changes from run to run."""
+    text = str(error).removeprefix(f"{one.name}: ")
+    return re.split(r" \(log: | \[IP: ", text)[0]

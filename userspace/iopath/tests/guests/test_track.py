@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """iopath track: its file, what it keeps, the steps that it finds, and its site."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from planted import git, history
 from tracking import FILE, a_tracker, write_file
 
 from iopath.measure.session import Session
+from iopath.results import result
 from iopath.track import store
 from iopath.track.index import opened
 from iopath.track.store import Point
@@ -76,3 +78,17 @@ def test_two_kernels(session: Session, tmp_path: Path, make_command: Any) -> Non
     again = command.run("track", file)
     assert (again.returncode, again.stdout) == (0, "")
     assert again.stderr == "debian: 0 kernels to measure\n"
+    # The older one as if another QEMU had measured it: both are measured together, and the step is
+    # the same.
+    path = site / step.before.path
+    data = json.loads(path.read_text())
+    data["qemu"]["version"] = "1.0"
+    path.write_text(json.dumps(data))
+    beside = command.run("track", file)
+    assert (beside.returncode, beside.stdout) == (0, ""), beside.stderr
+    assert f"measuring {step.before.title} and {step.after.title} together\n" in beside.stderr
+    pair = store.pair(step.before, step.after).path
+    assert result.load(site / pair).names == [step.before.title, step.after.title]
+    with opened(site) as index:
+        assert [(one.changes, one.apart) for one in index.steps()] == [(step.changes, True)]
+    assert command.run("track", file).stderr == "debian: 0 kernels to measure\n"

@@ -28,6 +28,7 @@ from tracking import (
     index_of,
     keep,
     site,
+    wanted,
     write_file,
 )
 
@@ -35,7 +36,6 @@ from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.progress import Reporter
 from iopath.commands import track
-from iopath.kernels import recipe as kernelbuild
 from iopath.kernels.apt import Package
 from iopath.measure.session import Session
 from iopath.results import result
@@ -44,7 +44,7 @@ from iopath.track import chart, kcidb, store
 from iopath.track import site as tracksite
 from iopath.track.index import Index
 from iopath.track.store import Point
-from iopath.track.tracker import News, Tracker
+from iopath.track.tracker import News
 
 __all__ = ["history", "site"]
 
@@ -234,12 +234,6 @@ def test_measured_differently(tmp_path: Path) -> None:
     (step,) = index_of(tmp_path).steps()
     assert step.changes == []
     assert "qemu: version '7.2' and '8.0'" in step.differing[0]
-
-
-def wanted(tracker: Tracker) -> list[Point]:
-    (watch,) = tracker._config.watches
-    recipe = kernelbuild.Recipe.default() if watch.is_git else None
-    return [one.point for one in tracker._wanted(watch, recipe)]
 
 
 def test_commits_of_a_branch(history: Path, tmp_path: Path) -> None:
@@ -497,6 +491,26 @@ def test_lines_and_pairs(browser: Browser, site: Path) -> None:
     )
     show(browser, site, "find=no_such_function")
     assert text_of(browser, "#more-steps") == "No step matches."
+
+
+def test_gap(browser: Browser, tmp_path: Path) -> None:
+    """A line has a gap where QEMU changed, and the command there takes the result of both."""
+    points = [a_point(number) for number in range(3)]
+    keep(tmp_path, points[:2])
+    made = a_result([a_record(name, "dio.pread", "read", 4096) for name in ("k", "l")])
+    made["qemu"]["version"] = "8.0"
+    both = result.make(made)
+    store.write(tmp_path, points[2], result.alone(both, "l"))
+    pair = store.pair(points[1], points[2])
+    store.write_pair(tmp_path, pair, both)
+    tracksite.write(tmp_path, config(tmp_path), index_of(tmp_path))
+    show(browser, tmp_path, f"rung=dio.pread/read/4096&one={points[1].title}")
+    line = browser.run("document.querySelector('#plot .l0 path').getAttribute('d')")
+    assert re.sub("[^A-Z]", "", line) == "MLM"
+    assert f"iopath compare {pair.path} --html" in text_of(browser, "#command")
+    assert (tmp_path / pair.path).is_file()
+    show(browser, tmp_path, f"one={points[0].title}")
+    assert f"iopath compare {points[0].path} {points[2].path} " in text_of(browser, "#command")
 
 
 @pytest.mark.parametrize("width", [390, 1400])

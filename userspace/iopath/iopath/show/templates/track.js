@@ -124,7 +124,7 @@ function previous(watch, number) {
 }
 
 function paths(watch, values, x, y, from, to, hidden) {
-	const broken = new Set(watch.steps.filter((step) => step.differing.length).map((step) => step.after));
+	const broken = new Set(watch.gaps.map((gap) => gap.after));
 	const texts = watch.lines.map(() => "");
 	const begun = watch.lines.map(() => false);
 	for (let at = from; at <= to; at++) {
@@ -222,7 +222,7 @@ function drawSteps(at) {
 		const item = element("li", {}, element("span", { class: "when" }, after.date));
 		if (step.differing.length) {
 			item.append(`${before.title} to ${after.title}`,
-				element("div", { class: "dim" }, `measured differently: ${step.differing.join("; ")}`));
+				element("div", { class: "dim" }, `not judged: ${step.differing.join("; ")}`));
 			return item;
 		}
 		const own = step.changes.find((one) => one.rung === at.rung) ?? step.changes[0];
@@ -510,11 +510,12 @@ function drawBeside(at) {
 			...[before, after].map((value) => element("td", { class: "number more" }, value === null ? "-" : count(value))), cell);
 	}));
 	const step = watch.steps.find((part) => part.before === at.one && part.after === at.two && part.changes.length);
+	const gap = watch.gaps.find((part) => part.before === at.one && part.after === at.two && part.file);
 	const where = document.getElementById("command");
 	if (step)
 		where.replaceChildren(element("a", { href: address(step.page) }, "The functions that changed"));
 	else
-		where.replaceChildren("The functions that changed: ", element("code", {}, `iopath compare ${one.file} ${two.file} --html page.html`));
+		where.replaceChildren("The functions that changed: ", element("code", {}, `iopath compare ${gap ? gap.file : `${one.file} ${two.file}`} --html page.html`));
 }
 
 // The files.
