@@ -205,6 +205,31 @@ MUTANTS = [
         "abs(found.difference) <= least and not found.moved", "False",
         "track/test_tracker.py::test_few_boots_are_marked",
     ),
+    Mutant(
+        "an estimate has the stated share of differences within its range", "compare/bridge.py",
+        "min(SHARE * (len(points) + 1) / len(points), 1.0)", "0.5",
+        "compare/test_bridge.py::test_the_share_of_new_differences_is_within_the_error",
+    ),
+    Mutant(
+        "a rung is predicted by the others", "compare/bridge.py",
+        "if at != number]", "]",
+        "compare/test_bridge.py::test_a_rung_is_predicted_by_the_others",
+    ),
+    Mutant(
+        "pairs that are far apart weigh more", "compare/bridge.py",
+        "self.weight = abs(u - x)", "self.weight = 1.0",
+        "compare/test_bridge.py::test_rungs_that_are_close_to_each_other_weigh_little",
+    ),
+    Mutant(
+        "an error that is larger than the estimate is refused", "results/bridge.py",
+        "and self.error < 1):", "and self.error < 1e9):",
+        "compare/test_bridge.py::test_time_that_does_not_depend_on_instructions_is_refused",
+    ),
+    Mutant(
+        "a rate starts from what was measured", "compare/bridge.py",
+        "ns = measured.ns +", "ns = bridge.fixed_ns +",
+        "compare/test_bridge.py::test_the_rate_follows_the_base",
+    ),
 ]  # fmt: skip
 
 

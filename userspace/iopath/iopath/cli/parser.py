@@ -18,7 +18,7 @@ _EXAMPLES = ("iopath compare debian:6.1 debian:7.2", "iopath measure debian:7.2 
 # The order in which help lists the commands; others follow.
 _ORDER = (
     "kernels", "rungs", "cache", "measure", "profile", "compare", "bisect", "series", "track",
-    "features", "run", "trace", "scale",
+    "features", "run", "trace", "scale", "bridge",
 )  # fmt: skip
 
 _FOLDER = Path(__file__).parents[1] / "commands"

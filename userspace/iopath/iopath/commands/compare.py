@@ -12,8 +12,9 @@ from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, ad
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import compare, limits, noise
+from iopath.compare import bridge, compare, limits, noise
 from iopath.compare import sharing as sharing_changes
+from iopath.results import bridge as bridges
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import Result
@@ -37,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anyway", action="store_true", help="compare results even if more than the kernel differs"
     )
+    add_file(parser, "time", "also estimate the time of each change by this file of iopath bridge")
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
@@ -55,6 +57,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files.check()
     guest.need_counts()
     building.check(args.kernels)
+    to_time = bridges.load(args.time) if args.time else None
     layers = Layers(args.layers)
     names = args.kernels
     if all(map(_is_file, names)):
@@ -89,6 +92,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 measured = _replaced(measured, more)
                 parts = compare.in_order(names, loaded, measured)
                 whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+    if to_time:
+        bridge.add_times(comparison, whole, to_time, str(args.time))
     files.write(whole, comparison, layers)
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
     sharing.show_changes(sharing_changes.changes(whole), work.out)

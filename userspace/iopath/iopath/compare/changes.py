@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from iopath.results.bridge import Bridge
 from iopath.results.metrics import METRICS
 from iopath.results.result import Figure, Key, OfRung
 
@@ -114,8 +115,21 @@ class MetricChange(Change):
 
 
 @dataclass(kw_only=True)
+class TimeEstimate:
+    """What a difference in instructions takes on a machine: from *low* to *high* ns per I/O. The
+    rates are I/Os per second of one core, before and after it, by the middle of the range; None of
+    a rung that was not measured there."""
+
+    low: float
+    high: float
+    iops_before: float | None = None
+    iops_after: float | None = None
+
+
+@dataclass(kw_only=True)
 class ExactChange(Change):
-    """How an exact figure differs, and the functions and layers that account for it."""
+    """How an exact figure differs, and the functions and layers that account for it. *time* is an
+    estimate, if there is a bridge to it and the figure differs."""
 
     findings: list[str]
     metrics: dict[str, MetricChange]
@@ -123,6 +137,7 @@ class ExactChange(Change):
     layers: list[LayerChange]
     functions: list[FunctionChange]
     unattributed: float
+    time: TimeEstimate | None = None
 
     @property
     def differs(self) -> bool:
@@ -270,6 +285,9 @@ class Comparison:
 
 @dataclass(kw_only=True)
 class ExactComparison(Comparison):
+    """*bridge* is what times are estimated by, if they are."""
+
+    bridge: Bridge | None = None
     options: dict[str, list[str]]
     rungs: list[ExactRungChange]
 

@@ -5,14 +5,14 @@ There are two kinds of result: an exact one, counted in an emulated guest, and o
 time. The files are described by result.schema.json and hardware.schema.json.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from iopath.base import typed
-from iopath.base.errors import IopathError, UsageError
+from iopath.base.errors import IopathError
+from iopath.results import jsonfile
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
 from iopath.results.shared import Sharing
 
@@ -325,6 +325,7 @@ class HardwareResult(Result):
         return ("html",) if self.profiled else ()
 
 
+_KIND = "a result"
 _KINDS: Mapping[str, tuple[type[Result], str]] = {
     "exact": (ExactResult, "result.schema.json"),
     "hardware": (HardwareResult, "hardware.schema.json"),
@@ -335,7 +336,7 @@ def parse(data: object, what: str = "the result") -> Result:
     """The result that *data* is, as read from JSON. Raises IopathError if it is none."""
     mode = data.get("mode") if isinstance(data, dict) else None
     kind, schema = _KINDS["hardware" if mode == "hardware" else "exact"]
-    _validate(data, schema, what)
+    jsonfile.validate(data, schema, what, _KIND)
     return typed.structure(data, kind)
 
 
@@ -352,29 +353,13 @@ def dump(result: object) -> dict[str, Any]:
 
 def load(path: Path) -> Result:
     """The result in a file. Raises IopathError for another file, and for a newer format."""
-    try:
-        data = json.loads(path.read_text())
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise IopathError(f"{path} is not a result file: {error}") from error
-    version = data.get("schema") if isinstance(data, dict) else None
-    if isinstance(version, int) and version > SCHEMA:
+    data = jsonfile.read(path, _KIND)
+    version = jsonfile.schema_of(data)
+    if version is not None and version > SCHEMA:
         raise IopathError(
             f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
         )
     return parse(data, str(path))
-
-
-def _validate(data: object, schema: str, what: str) -> None:
-    import jsonschema
-
-    text = (Path(__file__).parent / schema).read_text()
-    try:
-        jsonschema.validate(data, json.loads(text))
-    except jsonschema.ValidationError as error:
-        place = "/".join(map(str, error.absolute_path)) or "the top"
-        raise IopathError(f"{what} is not a result file: at {place}: {error.message}") from error
 
 
 def fold(records: Iterable[Record]) -> str:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from iopath.compare import sharing as sharing_changes
-from iopath.compare.changes import Comparison, ExactChange
+from iopath.compare.changes import Comparison, ExactChange, ExactComparison
 from iopath.results.result import ExactResult
 from iopath.show import sharing as sharing_tables
 from iopath.show import texts
@@ -17,7 +17,7 @@ _HALF = 6  # columns of a bar to either side of its axis
 _LARGEST = 5  # functions that are named for each changed rung
 
 
-def markdown(result: ExactResult, comparison: Comparison | None) -> str:
+def markdown(result: ExactResult, comparison: ExactComparison | None) -> str:
     """The verdict, the figures, the functions and layers behind those that changed, and what was
     measured."""
     lines = ["## Instructions per I/O"]
@@ -26,6 +26,8 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
             lines += _digest(comparison, name)
         if comparison.has_unknown:
             lines += ["", texts.UNKNOWN]
+        if comparison.bridge:
+            lines += ["", *_wrap(f"{texts.basis(comparison.bridge)}.")]
         lines += ["", "### Figures"]
     lines += _figures(result, comparison)
     for row in result.rows():
@@ -34,6 +36,7 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
                 lines += ["", f"### {row.title}: {comparison.base} to {kernel}", ""]
                 text = texts.change(change.difference, change.percent) + texts.beside_path(change)
                 lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
+                lines += _wrap(_time(change))
                 lines += _wrap(_metrics(change))
                 lines += _attribution(change)
     lines += _sharing(result)
@@ -47,7 +50,15 @@ def markdown(result: ExactResult, comparison: Comparison | None) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _digest(comparison: Comparison, name: str) -> list[str]:
+def _time(change: ExactChange) -> str:
+    """What a change takes on a machine, on one line; nothing if that is not estimated."""
+    time, rate = texts.change_time(change)
+    if not time:
+        return ""
+    return f"Estimated: {time} ns{f', {rate} {texts.RATE}' if rate else ''}."
+
+
+def _digest(comparison: ExactComparison, name: str) -> list[str]:
     """The verdict on a kernel, and the rungs that differ, those that matter most first."""
     lines = ["", *_wrap(f"{comparison.base} to {name}: {texts.verdict(comparison, name)}")]
     ranked = comparison.ranked(name)
@@ -62,7 +73,11 @@ def _digest(comparison: Comparison, name: str) -> list[str]:
             ["", *(f"`{bar}`" for bar in texts.bars(changes, _HALF))],
             ["most of it", *map(texts.top_mover, changes)],
         ]
-        lines += ["", *_table(columns, right=(1,))]
+        if comparison.bridge:
+            times = [texts.change_time(change) for change in changes]
+            columns += [[texts.TIME, *(time for time, _ in times)]]
+            columns += [[texts.RATE, *(rate for _, rate in times)]]
+        lines += ["", *_table(columns, right=(1, 4, 5))]
     if same := texts.folded(comparison, [name], len(ranked)):
         lines += ["", f"{same}."]
     return lines

@@ -148,7 +148,21 @@ def _changes_of(comparison: Comparison, *titles: str) -> Table:
         table.number_column("change", joined=True)
         table.number_column("noise", style="dim", joined=True)
         table.text_column("verdict", joined=True)
+        _time_columns(table, comparison)
     return table
+
+
+def _time_columns(table: Table, comparison: Comparison) -> None:
+    """Columns of estimated time, if there is a bridge to it."""
+    if isinstance(comparison, ExactComparison) and comparison.bridge:
+        table.number_column(texts.TIME)
+        table.number_column(texts.RATE, joined=True)
+
+
+def _time_cells(comparison: Comparison, change: Change | None) -> list[str]:
+    if isinstance(comparison, ExactComparison) and comparison.bridge:
+        return [*texts.change_time(change)]
+    return []
 
 
 def _colour(change: Change) -> str:
@@ -188,7 +202,8 @@ def comparison(found: ExactComparison) -> Table:
             figure = rung.figures.get(name)
             cells.append(texts.count(figure.instructions) if figure else "-")
             if name != found.base:
-                cells += _change_cells(rung.differences.get(name))
+                change = rung.differences.get(name)
+                cells += [*_change_cells(change), *_time_cells(found, change)]
         table.row(*cells)
     return table
 
@@ -228,12 +243,14 @@ def _digest(
     table.number_column("change", joined=True)
     table.text_column("", joined=True)
     table.text_column("most of it", joined=True)
+    _time_columns(table, found)
     for rung, change, bar in zip(rungs, changes, bars, strict=True):
         cells: list[str | Text] = _rung_cells(found, rung)
         if figures:
             cells += [_figure(rung, kernel) for kernel in (found.base, name)]
         colour = _colour(change)
         cells += [Text(texts.brief(change), colour), Text(bar, colour), texts.top_mover(change)]
+        cells += _time_cells(found, change)
         table.row(*cells)
     return table
 
@@ -250,6 +267,8 @@ def _digest_of_several(
         for name in found.others:
             change = rung.differences.get(name)
             text = texts.share(change) if change else "-"
+            if time := texts.change_time(change)[0]:
+                text += f", {time} ns"
             cells.append(Text(text, _colour(change) if change else ""))
         table.row(*cells)
     return table

@@ -127,6 +127,8 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
             put_text(console, f"{rung.title}, {name}: all is {said}", "dim")
     if more := texts.folded(comparison, comparison.others, len(rungs)):
         put_text(console, f"{more} (--all)", "dim")
+    if isinstance(comparison, ExactComparison):
+        _show_basis(comparison, console)
     for name, change, rung in ranked[:1]:
         if isinstance(change, ExactChange) and change.functions:
             heading = f": {comparison.base} to {name}, {texts.signed(change.difference)}"
@@ -162,6 +164,7 @@ def _(comparison: ExactComparison, console: Console, top: int | None = None) -> 
     top = top or _FUNCTIONS
     _show_verdicts(comparison, console)
     put(console, Text(), tables.comparison(comparison))
+    _show_basis(comparison, console)
     base = comparison.base
     for name in comparison.others:
         if table := tables.metrics(comparison, name):
@@ -208,6 +211,12 @@ def _show_verdicts(comparison: Comparison, console: Console) -> None:
     for name in comparison.others:
         text = f"{comparison.base} to {name}: {texts.verdict(comparison, name)}"
         put_text(console, text, "bold")
+
+
+def _show_basis(comparison: ExactComparison, console: Console) -> None:
+    """Print what times are estimated by."""
+    if comparison.bridge:
+        put_text(console, texts.basis(comparison.bridge), "dim")
 
 
 def _show_labels(comparison: Comparison, console: Console) -> None:

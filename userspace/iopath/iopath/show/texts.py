@@ -11,9 +11,11 @@ from iopath.compare.changes import (
     ExactChange,
     FunctionChange,
     MetricChange,
+    TimeEstimate,
     percent,
 )
 from iopath.compare.noise import LADDER
+from iopath.results.bridge import Bridge
 from iopath.results.profiles import COSTLY
 from iopath.results.result import Row
 
@@ -26,6 +28,10 @@ _VERDICTS = {
 }
 _FEW = 4  # layers in the verdict
 UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} tells of a whole ladder)"
+
+# Titles of what a bridge estimates.
+TIME = "estimated ns"
+RATE = "M IOPS per core"
 
 
 def count(value: float) -> str:
@@ -65,6 +71,46 @@ def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:
     """Who executed the instructions of all, without those that did next to nothing."""
     some = {name: value for name, value in found.items() if abs(value) >= 0.5}
     return ", ".join(f"{name} {write(value)}" for name, value in some.items())
+
+
+def time(found: TimeEstimate) -> str:
+    """The range of an estimated difference in ns."""
+    low, high = found.low, found.high
+    digits = 0 if min(abs(low), abs(high)) >= 10 else 1
+    return f"{low:+,.{digits}f} to {high:+,.{digits}f}"
+
+
+def rate(found: TimeEstimate) -> str:
+    """Millions of I/Os per second of one core; nothing if they are not known."""
+    if found.iops_before is None or found.iops_after is None:
+        return ""
+    before, after = (value / 1e6 for value in (found.iops_before, found.iops_after))
+    digits = 2 if min(before, after) >= 1 else 3
+    return f"{after:.{digits}f} instead of {before:.{digits}f}"
+
+
+def change_time(found: Change | None) -> tuple[str, str]:
+    """The estimated time of a change and the rates, if there are any."""
+    if not (isinstance(found, ExactChange) and found.time):
+        return "", ""
+    sign = "?" if found.verdict == "unknown" else ""
+    return time(found.time) + sign, rate(found.time)
+
+
+def error(found: Bridge) -> str:
+    """The error of a bridge's estimates."""
+    return (
+        f"±{100 * found.error:.0f} % of an estimated difference, for {100 * found.share:.0f} % of"
+        f" the differences between {rungs(len(found.rungs))}, each left out in turn"
+    )
+
+
+def basis(found: Bridge) -> str:
+    """What times are estimated by."""
+    return (
+        f"ns and IOPS are estimated for {found.cpu_model} by the time of {found.release} there:"
+        f" {found.ns_per_instruction:.3g} ns per instruction, {error(found)}"
+    )
 
 
 def by_layer(found: ExactChange) -> str:

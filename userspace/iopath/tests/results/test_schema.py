@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from iopath.results import result
-from iopath.results.result import ExactResult, HardwareResult, Result
+from iopath.results.bridge import Bridge
+from iopath.results.result import SCHEMA, ExactResult, HardwareResult
 
 SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -63,7 +64,11 @@ def _of_fields(kind: Any, schema: dict[str, Any], root: dict[str, Any], place: s
     return found
 
 
-KINDS = [(ExactResult, "result.schema.json"), (HardwareResult, "hardware.schema.json")]
+KINDS = [
+    (ExactResult, "result.schema.json"),
+    (HardwareResult, "hardware.schema.json"),
+    (Bridge, "bridge.schema.json"),
+]
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -71,9 +76,10 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
-def test_types_and_schemas_agree(kind: type[Result], name: str) -> None:
+def test_types_and_schemas_agree(kind: type, name: str) -> None:
     schema = schema_of(name)
     assert disagreements(kind, schema, schema, "") == []
+    assert schema["properties"]["schema"]["const"] == SCHEMA
 
 
 def test_disagreements_are_found() -> None:
