@@ -442,12 +442,11 @@ def check_end(output: Output, **counts: int) -> list[str]:
     return faults + differs("errors", len(output.end["errors"]), len(counts))
 
 
-def check_decoder(work: Path, decoder: Path) -> list[str]:
-    """The kinds of instructions, as the assembler encodes them."""
-    sources = [HERE / f"decode_{decoder.name}", decoder]
+def check_program(work: Path, *sources: Path) -> list[str]:
+    """A test in C of one file of the plugin: it prints a line for each fault."""
     includes = [f"-I{HERE.parent}", f"-I{HERE.parents[2]}/kernel/include"]
-    build(["gcc", "-O2", "-Wall", "-Werror", *includes, "-o", work / "decode", *sources])
-    done = subprocess.run([work / "decode"], text=True, stdout=subprocess.PIPE, check=False)
+    build(["gcc", "-O2", "-Wall", "-Werror", *includes, "-o", work / "program", *sources])
+    done = subprocess.run([work / "program"], text=True, stdout=subprocess.PIPE, check=False)
     return done.stdout.splitlines() or differs("status", done.returncode, 0)
 
 
@@ -606,7 +605,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pathcount-") as name:
         work = Path(name)
         for decoder in sorted((HERE.parent / "arch").glob("*.c")):
-            tap.check(check_decoder(work, decoder), f"instructions of {decoder.stem} are decoded")
+            faults = check_program(work, HERE / f"decode_{decoder.name}", decoder)
+            tap.check(faults, f"instructions of {decoder.stem} are decoded")
+        faults = check_program(work, HERE / "model.c", HERE.parent / "model.c")
+        tap.check(faults, "the model counts known sequences as by hand")
         symbols = build_initrd(work)
         plugin = args.plugin
         if not plugin:
