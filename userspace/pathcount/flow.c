@@ -20,6 +20,7 @@
 
 #define RECORD_BUCKETS	(1u << 16)
 #define LINE_SHIFT	6
+#define PAGE_SHIFT	12
 #define STACK_SIZE	16384	/* the kernel's; others are farther apart */
 
 /**
@@ -106,13 +107,16 @@ static struct record *records[RECORD_BUCKETS];
 static uint64_t *entries;
 static unsigned int nr_entries;
 
-/* The set of cache lines of a round; a slot is used if its round is @mark. */
-static struct line {
-	uint64_t line;
+/*
+ * The set of cache lines and pages of a round; a slot is used if its round is
+ * @mark.
+ */
+static struct place {
+	uint64_t key;
 	uint64_t mark;
-} *line_set;
-static unsigned int line_room, nr_lines;
-static uint64_t line_mark;
+} *place_set;
+static unsigned int place_room, nr_places;
+static uint64_t place_mark;
 
 /**
  * flow_alloc() - zeroed memory, or the end of the emulator
@@ -160,44 +164,59 @@ static struct frame *top(void)
 	return &now.stack->frames[now.stack->nr - 1];
 }
 
-/* Cache lines. */
+/* Cache lines and pages. */
 
-static void line_insert(uint64_t line)
+static void place_insert(uint64_t key)
 {
-	unsigned int i = hash(line) & (line_room - 1);
+	unsigned int i = hash(key) & (place_room - 1);
 
-	while (line_set[i].mark == line_mark)
-		i = (i + 1) & (line_room - 1);
-	line_set[i] = (struct line){ line, line_mark };
+	while (place_set[i].mark == place_mark)
+		i = (i + 1) & (place_room - 1);
+	place_set[i] = (struct place){ key, place_mark };
 }
 
-static void line_double(void)
+static void place_double(void)
 {
-	unsigned int i, old_room = line_room;
-	struct line *old = line_set;
+	unsigned int i, old_room = place_room;
+	struct place *old = place_set;
 
-	line_room = old_room ? 2 * old_room : 4096;
-	line_set = flow_alloc(line_room * sizeof(*line_set));
+	place_room = old_room ? 2 * old_room : 4096;
+	place_set = flow_alloc(place_room * sizeof(*place_set));
 	for (i = 0; i < old_room; i++)
-		if (old[i].mark == line_mark)
-			line_insert(old[i].line);
+		if (old[i].mark == place_mark)
+			place_insert(old[i].key);
 	free(old);
 }
 
-/* Code and data lines are counted apart: the lowest bit tells them. */
+/* Is this the first time in the round that a line or page is touched? */
+static bool is_first(uint64_t key)
+{
+	unsigned int i = hash(key) & (place_room - 1);
+
+	for (; place_set[i].mark == place_mark; i = (i + 1) & (place_room - 1))
+		if (place_set[i].key == key)
+			return false;
+	place_set[i] = (struct place){ key, place_mark };
+	if (++nr_places > place_room / 2)
+		place_double();
+	return true;
+}
+
+/*
+ * Code and data are counted apart: the lowest bit tells them, the next one lines
+ * from pages.
+ */
 static void touch_line(uint64_t line, bool data)
 {
-	uint64_t key = line << 1 | data;
-	unsigned int i = hash(key) & (line_room - 1);
+	uint64_t page = line >> (PAGE_SHIFT - LINE_SHIFT);
+	unsigned int what = (data ? PLACES_DATA_USER : PLACES_CODE_USER) +
+			    (line >> (63 - LINE_SHIFT));
 
-	for (; line_set[i].mark == line_mark; i = (i + 1) & (line_room - 1))
-		if (line_set[i].line == key)
-			return;
-	line_set[i] = (struct line){ key, line_mark };
-	if (++nr_lines > line_room / 2)
-		line_double();
-	now.round.lines[(data ? LINES_DATA_USER : LINES_CODE_USER) +
-			(line >> (63 - LINE_SHIFT))]++;
+	if (!is_first(line << 2 | data))
+		return;
+	now.round.lines[what]++;
+	if (is_first(page << 2 | 2 | data))
+		now.round.pages[what]++;
 }
 
 static void touch_range(uint64_t addr, size_t size, bool data)
@@ -566,6 +585,8 @@ static void follow(const struct departure *from, uint64_t pc)
 	const struct block *block = from->block;
 	struct frame *frame;
 
+	if (now.lines && block->last_kind == INSN_BRANCH && pc != block->end)
+		now.round.taken++;
 	switch (block->last_kind) {
 	case INSN_CALL:
 	case INSN_CALL_IND:
@@ -754,7 +775,8 @@ void flow_step(uint64_t pc, struct block *next)
  * @number: its region
  * @insn_counter: where the guest's code counts instructions begun
  * @after: the block after the marker
- * @lines_rounds: count cache lines in so many rounds of a region
+ * @lines_rounds: count cache lines, pages and taken branches in so many rounds
+ *	of a region
  */
 void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		struct block *after, unsigned int lines_rounds)
@@ -778,10 +800,10 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 	now.touched = NULL;
 	now.lines = region->nr_rounds < lines_rounds;
 	if (now.lines) {
-		line_mark++;
-		nr_lines = 0;
-		if (!line_set)
-			line_double();
+		place_mark++;
+		nr_places = 0;
+		if (!place_set)
+			place_double();
 	}
 	now.round.has_lines = now.lines;
 	for (i = 0; i < region->nr_contexts; i++) {

@@ -132,13 +132,13 @@ struct context {
 	uint64_t kernel;
 };
 
-/* Distinct cache lines, by what touched them and by half of address space. */
+/* Lines and pages, by what touched them and by half of address space. */
 enum {
-	LINES_CODE_USER,
-	LINES_CODE_KERNEL,
-	LINES_DATA_USER,
-	LINES_DATA_KERNEL,
-	NR_LINES
+	PLACES_CODE_USER,
+	PLACES_CODE_KERNEL,
+	PLACES_DATA_USER,
+	PLACES_DATA_KERNEL,
+	NR_PLACES
 };
 
 /**
@@ -167,8 +167,10 @@ struct sample {
  * @expected:	interrupts that belong to the I/O
  * @switches:	times that another task was switched in
  * @unmatched:	returns that nothing in the call tree accounts for
- * @has_lines:	@lines is counted
+ * @has_lines:	@lines, @pages and @taken are counted
  * @lines:	distinct cache lines
+ * @pages:	distinct pages of 4 KiB
+ * @taken:	conditional branches that were taken
  * @nr_shares:	how many @shares
  * @shares:	contexts with instructions in this round
  * @nr_samples:	how many @samples
@@ -183,7 +185,9 @@ struct round {
 	unsigned int switches;
 	unsigned int unmatched;
 	bool has_lines;
-	unsigned int lines[NR_LINES];
+	unsigned int lines[NR_PLACES];
+	unsigned int pages[NR_PLACES];
+	unsigned int taken;
 	unsigned int nr_shares;
 	struct share *shares;
 	unsigned int nr_samples;

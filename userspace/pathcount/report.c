@@ -193,6 +193,14 @@ static void write_contexts(const struct region *region, unsigned int number)
 	}
 }
 
+static void write_places(const char *name, const unsigned int *places)
+{
+	fprintf(out, ",\"%s\":{\"code_user\":%u,\"code_kernel\":%u,"
+		"\"data_user\":%u,\"data_kernel\":%u}", name,
+		places[PLACES_CODE_USER], places[PLACES_CODE_KERNEL],
+		places[PLACES_DATA_USER], places[PLACES_DATA_KERNEL]);
+}
+
 static void write_round(const struct round *round, unsigned int region,
 			unsigned int number)
 {
@@ -209,14 +217,11 @@ static void write_round(const struct round *round, unsigned int region,
 			round->shares[i].context, round->shares[i].user,
 			round->shares[i].kernel);
 	fputc(']', out);
-	if (round->has_lines)
-		fprintf(out, ",\"lines\":{\"code_user\":%u,"
-			"\"code_kernel\":%u,\"data_user\":%u,"
-			"\"data_kernel\":%u}",
-			round->lines[LINES_CODE_USER],
-			round->lines[LINES_CODE_KERNEL],
-			round->lines[LINES_DATA_USER],
-			round->lines[LINES_DATA_KERNEL]);
+	if (round->has_lines) {
+		write_places("lines", round->lines);
+		write_places("pages", round->pages);
+		fprintf(out, ",\"taken\":%u", round->taken);
+	}
 	fputs("}\n", out);
 }
 

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[2]
-LINE = 64
+LINE, PAGE = 64, 4096
 
 # Region: the body that guest.c runs in it, the instructions it executes in
 # user mode with the call that enters it, and the rounds.
@@ -40,6 +40,9 @@ EXPECTED = {
     14: ("body_costly", 1183, 10),
     65535: ("body_lines", 9, 4),
 }
+
+# Conditional branches that are taken in a round, of regions that stay in user mode.
+TAKEN = {1: 999, 2: 99, 3: 99, 4: 99, 12: 99, 65535: 0}
 
 # In guest.c, from one rdtsc to the other: rdtsc, mov, and the two markers.
 UNCOUNTED = 4
@@ -138,17 +141,17 @@ class Output:
             yield pc
             pc += length
 
-    def code_lines(self, region: int, column: str) -> int:
-        """Distinct cache lines of user code."""
-        lines = set()
+    def code_places(self, region: int, column: str, size: int) -> int:
+        """Distinct lines or pages, of *size* bytes, of user code."""
+        places = set()
         for node in self.nodes[region].values():
             for block, executed, *_ in node[column]:
                 item = self.blocks[block]
                 start = int(item["addr"], 16)
                 end = start + sum(item["lens"][:executed]) - 1
                 if not is_kernel(item["addr"]):
-                    lines.update(range(start // LINE, end // LINE + 1))
-        return len(lines)
+                    places.update(range(start // size, end // size + 1))
+        return len(places)
 
     def path(self, region: int, node: int | None) -> list[int]:
         """Addresses of a node and its callers, outermost first."""
@@ -378,9 +381,34 @@ def check_lines(output: Output) -> list[str]:
     return (
         differs("reads and writes", output.accesses(65535, "median"), (5, 2))
         + differs("data lines", lines[2]["data_user"], 6)
-        + differs("code lines", lines[2]["code_user"], output.code_lines(65535, "median"))
+        + differs("code lines", lines[2]["code_user"], output.code_places(65535, "median", LINE))
         + differs("kernel lines", (lines[2]["code_kernel"], lines[2]["data_kernel"]), (0, 0))
     )
+
+
+def check_pages(output: Output) -> list[str]:
+    """The page of body_lines' memory and that of the stack, and those of its code."""
+    faults = []
+    for item in output.rounds[65535][:3]:
+        pages, what = item["pages"], f"body_lines round {item['round']}"
+        faults += differs(f"{what}: data pages", pages["data_user"], 2)
+        count = output.code_places(65535, "median", PAGE)
+        faults += differs(f"{what}: code pages", pages["code_user"], count)
+        kernel = pages["code_kernel"], pages["data_kernel"]
+        faults += differs(f"{what}: kernel pages", kernel, (0, 0))
+    return faults
+
+
+def check_taken(output: Output) -> list[str]:
+    """Conditional branches that were taken: of each loop all but the last one."""
+    faults, seen = [], set()
+    for region, count in TAKEN.items():
+        for item in output.rounds[region][:3]:
+            if item["quiet"]:
+                seen.add(region)
+                what = f"{EXPECTED[region][0]} round {item['round']}"
+                faults += differs(f"{what}: taken branches", item["taken"], count)
+    return faults + differs("regions with a quiet round", seen, set(TAKEN))
 
 
 def check_flat_user(output: Output) -> list[str]:
@@ -687,6 +715,8 @@ def run(
     tap.check(check_unmatched(output), "every return has its call, with mitigations")
     tap.check(check_sums(output), "nodes, contexts and rounds add up, with mitigations")
     tap.check(check_lines(output), "cache lines, reads and writes")
+    tap.check(check_pages(output), "pages of code and data")
+    tap.check(check_taken(output), "branches that are taken are told from others")
 
     qemu(args, work, "unmarked", f"{plugin},out={work}/unmarked.json", "unmarked=1 noapictimer")
     tap.check(

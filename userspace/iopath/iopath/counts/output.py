@@ -26,7 +26,7 @@ class Block:
 @dataclass(frozen=True)
 class Round:
     """A round of a region. It is *quiet* if no interrupt came; *user* are the instructions in user
-    mode. Not each one has its cache lines counted."""
+    mode. Not each one has its cache lines, its pages and its taken branches counted."""
 
     instructions: int
     user: int
@@ -35,6 +35,8 @@ class Round:
     switches: int
     unmatched: int
     lines: dict[str, int] | None
+    pages: dict[str, int] | None
+    taken: int | None
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def _round(record: dict[str, Any]) -> Round:
     user = sum(user for _, user, _ in record.get("contexts", ()))
     return Round(
         record["instructions"], user, record["quiet"], record["faults"], record["switches"],
-        record["unmatched"], record.get("lines"),
+        record["unmatched"], record.get("lines"), record.get("pages"), record.get("taken"),
     )  # fmt: skip
 
 

@@ -10,11 +10,12 @@ import itertools
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from iopath.base.errors import IopathError
-from iopath.counts.output import Block, Flat, Output, Region
+from iopath.counts.output import Block, Flat, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import COSTLY, STRING_BYTES
@@ -237,9 +238,14 @@ class BootProfile:
                         found[name] += times
         counted = region.rounds[region.median or 0]
         found["faults"], found["switches"] = counted.faults, counted.switches
-        lines = self.lines(number, ios_per_round)
+        found["taken branches"] = counted.taken or 0
+        places = {
+            "lines": self.lines(number, ios_per_round),
+            "pages": self.pages(number, ios_per_round),
+        }
         return {name: round(count / ios_per_round, 4) for name, count in found.items()} | {
-            f"{what} lines": round(lines[f"{what}_user"] + lines[f"{what}_kernel"], 4)
+            f"{what} {name}": round(counts[f"{what}_user"] + counts[f"{what}_kernel"], 4)
+            for name, counts in places.items()
             for what in ("code", "data")
         }
 
@@ -271,8 +277,11 @@ class BootProfile:
 
     def lines(self, number: int, ios_per_round: int) -> dict[str, float]:
         """Distinct cache lines touched per I/O in a region: the fewest of its quiet rounds."""
-        fewest = min(self._line_rounds(number), key=lambda lines: sum(lines.values()))
-        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
+        return self._fewest(number, ios_per_round, [part.lines for part in self._quiet(number)])
+
+    def pages(self, number: int, ios_per_round: int) -> dict[str, float]:
+        """Distinct pages touched per I/O in a region: the fewest of its quiet rounds."""
+        return self._fewest(number, ios_per_round, [part.pages for part in self._quiet(number)])
 
     def code_lines_noise(self, number: int, ios_per_round: int) -> float:
         """How far the count of the kernel's code lines may be off, per I/O.
@@ -285,13 +294,18 @@ class BootProfile:
         variance = sum(map(_line_variance, self._executed(number).values()))
         return round(4 * math.sqrt(variance) / ios_per_round, 4)
 
-    def _line_rounds(self, number: int) -> list[dict[str, int]]:
+    def _quiet(self, number: int) -> list[Round]:
         region = self.regions.get(number)
-        rounds = region.rounds if region else []
-        counted = [part.lines for part in rounds if part.quiet and part.lines is not None]
+        return [part for part in (region.rounds if region else ()) if part.quiet]
+
+    def _fewest(
+        self, number: int, ios_per_round: int, rounds: Iterable[dict[str, int] | None]
+    ) -> dict[str, float]:
+        counted = [places for places in rounds if places is not None]
         if not counted:
             raise IopathError(f"no round of region {number} counted its cache lines")
-        return counted
+        fewest = min(counted, key=lambda places: sum(places.values()))
+        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
 
     def _executed(self, number: int) -> dict[Symbol, set[int]]:
         """The pieces of _ALIGNMENT bytes that each kernel function executes in a region's median

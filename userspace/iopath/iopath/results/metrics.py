@@ -100,6 +100,15 @@ METRICS = (
     _counted("calls", "direct and indirect calls", gated=False),
     _counted("jumps", "direct unconditional jumps", gated=False),
     _counted("branches", "direct conditional branches", gated=False),
+    _counted("taken branches", "those of them that were taken", gated=False),
+    _counted(
+        "code pages", "pages of 4 KiB that instructions lie in, fewest of the rounds", "pages",
+        "where functions lie, in another build", 5.0, gated=False,
+    ),
+    _counted(
+        "data pages", "pages of 4 KiB that are accessed, fewest of the rounds", "pages",
+        "the layout of memory, and of static data in another build", 3.0, gated=False,
+    ),
 )  # fmt: skip
 
 # The metrics that the plugin counts in the short rounds.

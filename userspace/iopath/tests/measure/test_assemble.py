@@ -62,7 +62,8 @@ def entry(tmp_path: Path) -> Path:
     folder = tmp_path / "entry"
     folder.mkdir()
     ios = RUN.long_ios
-    lines = {"code_user": 1, "code_kernel": 1, "data_user": 1, "data_kernel": 1}
+    places = {"code_user": 1, "code_kernel": 1, "data_user": 1, "data_kernel": 1}
+    short = {"lines": places, "pages": places, "taken": 1}
     counted = {"instructions": 1, "quiet": True, "faults": 0, "switches": 0, "unmatched": 0}
     counts = [
         {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
@@ -75,7 +76,7 @@ def entry(tmp_path: Path) -> Path:
         {"type": "round", "region": RUN.region, **counted, "instructions": 100},
         {"type": "round", "region": RUN.region, **counted, "instructions": 200},
         {"type": "region", "region": RUN.lines_region, "median_round": 0},
-        {"type": "round", "region": RUN.lines_region, **counted, "lines": lines},
+        {"type": "round", "region": RUN.lines_region, **counted, **short},
         flat(LONG, []),
         flat(RUN.idle_region, []),
         flat(RUN.idle_region | DRAIN, []),
