@@ -72,7 +72,7 @@ parts() {
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
-	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs}.py "${pick[@]}"
+	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model}.py "${pick[@]}"
 	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	selftests
 	part sharing "${pytest[@]}" -m "guest$short" $tests/test_sharing.py "${pick[@]}"

@@ -17,6 +17,7 @@
 
 #include "arch.h"
 #include "flow.h"
+#include "model.h"
 
 #define RECORD_BUCKETS	(1u << 16)
 #define LINE_SHIFT	6
@@ -77,6 +78,9 @@ unsigned int flow_expected[NR_REGIONS];
 
 bool flow_active;
 
+/* Whether the rounds that count lines are modelled. */
+bool flow_model;
+
 /* What goes on in the round under way. */
 static struct {
 	struct region *region;
@@ -91,6 +95,7 @@ static struct {
 	uint64_t slot;
 	struct record *touched;
 	bool lines;
+	bool model;
 	struct stack *stack;
 } now;
 
@@ -152,6 +157,9 @@ void *flow_grow(void *array, unsigned int nr, size_t size)
 	}
 	return array;
 }
+
+/* CPUs that execute the round under way. */
+static struct model models[NR_MODEL_STATES];
 
 static uint64_t hash(uint64_t x)
 {
@@ -219,6 +227,73 @@ static void touch_line(uint64_t line, bool data)
 		now.round.pages[what]++;
 }
 
+/* The model. */
+
+static void model_range(uint64_t addr, size_t size, bool data)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_MODEL_STATES; i++) {
+		if (data)
+			model_access(&models[i], addr, size);
+		else
+			model_fetch(&models[i], addr, size);
+	}
+}
+
+/* The last instruction of @block led to @pc. */
+static void model_branch(struct model *model, const struct block *block,
+			 uint64_t pc)
+{
+	switch (block->last_kind) {
+	case INSN_BRANCH:
+		model_conditional(model, block->last_pc, pc != block->end);
+		break;
+	case INSN_CALL:
+		model_call(model, block->end);
+		break;
+	case INSN_CALL_IND:
+		model_indirect(model, block->last_pc, pc);
+		model_call(model, block->end);
+		break;
+	case INSN_JUMP_IND:
+		model_indirect(model, block->last_pc, pc);
+		break;
+	case INSN_RET:
+		model_return(model, pc);
+		break;
+	}
+}
+
+static void model_branches(const struct block *block, uint64_t pc)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_MODEL_STATES; i++)
+		model_branch(&models[i], block, pc);
+}
+
+/* The first round of a region begins on a CPU that has executed nothing. */
+static void model_begin_round(bool first)
+{
+	if (first)
+		model_reset(&models[MODEL_WARM]);
+	model_begin(&models[MODEL_WARM]);
+	models[MODEL_COLD] = models[MODEL_WARM];
+	model_evict(&models[MODEL_COLD]);
+}
+
+static struct model_round *model_end_round(void)
+{
+	struct model_round *counted = flow_alloc(sizeof(*counted));
+	unsigned int i;
+
+	for (i = 0; i < NR_MODEL_STATES; i++)
+		memcpy(counted->counts[i], models[i].counts,
+		       sizeof(models[i].counts));
+	return counted;
+}
+
 static void touch_range(uint64_t addr, size_t size, bool data)
 {
 	uint64_t line = addr >> LINE_SHIFT;
@@ -226,6 +301,8 @@ static void touch_range(uint64_t addr, size_t size, bool data)
 
 	for (; line <= last; line++)
 		touch_line(line, data);
+	if (now.model)
+		model_range(addr, size, data);
 }
 
 /* Counting. */
@@ -587,6 +664,8 @@ static void follow(const struct departure *from, uint64_t pc)
 
 	if (now.lines && block->last_kind == INSN_BRANCH && pc != block->end)
 		now.round.taken++;
+	if (now.model)
+		model_branches(block, pc);
 	switch (block->last_kind) {
 	case INSN_CALL:
 	case INSN_CALL_IND:
@@ -806,6 +885,9 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 			place_double();
 	}
 	now.round.has_lines = now.lines;
+	now.model = flow_model && now.lines;
+	if (now.model)
+		model_begin_round(!region->nr_rounds);
 	for (i = 0; i < region->nr_contexts; i++) {
 		region->contexts[i].user = 0;
 		region->contexts[i].kernel = 0;
@@ -871,10 +953,13 @@ void flow_end(void)
 		rec->round = (struct tally){ 0 };
 		rec->touched = false;
 	}
+	if (now.model)
+		round->model = model_end_round();
 	region->rounds = flow_grow(region->rounds, region->nr_rounds,
 				   sizeof(*region->rounds));
 	region->rounds[region->nr_rounds++] = *round;
 	now.lines = false;
+	now.model = false;
 	flow_active = false;
 }
 

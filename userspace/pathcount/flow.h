@@ -171,6 +171,7 @@ struct sample {
  * @lines:	distinct cache lines
  * @pages:	distinct pages of 4 KiB
  * @taken:	conditional branches that were taken
+ * @model:	what the model counted; NULL if the round was not modelled
  * @nr_shares:	how many @shares
  * @shares:	contexts with instructions in this round
  * @nr_samples:	how many @samples
@@ -188,6 +189,7 @@ struct round {
 	unsigned int lines[NR_PLACES];
 	unsigned int pages[NR_PLACES];
 	unsigned int taken;
+	struct model_round *model;
 	unsigned int nr_shares;
 	struct share *shares;
 	unsigned int nr_samples;
@@ -287,6 +289,7 @@ void *flow_grow(void *array, unsigned int nr, size_t size);
 extern struct region *flow_regions[NR_REGIONS];
 extern unsigned int flow_expected[NR_REGIONS];
 extern bool flow_active;
+extern bool flow_model;
 
 void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		struct block *after, unsigned int lines_rounds);

@@ -38,6 +38,21 @@ enum model_count {
 	NR_MODEL_COUNTS
 };
 
+/* The CPU as earlier rounds left it, or after other work. */
+enum model_state {
+	MODEL_WARM,
+	MODEL_COLD,
+	NR_MODEL_STATES
+};
+
+/**
+ * struct model_round - what a round counts
+ * @counts:	by the state of the CPU before the round
+ */
+struct model_round {
+	uint64_t counts[NR_MODEL_STATES][NR_MODEL_COUNTS];
+};
+
 /**
  * struct model - a CPU
  * @l1i:	level 1 cache of instructions: numbers of lines, by set

@@ -561,6 +561,10 @@ static bool parse_option(const char *arg, const char **out)
 			return true;
 		}
 	}
+	if (!strcmp(arg, "model=0") || !strcmp(arg, "model=1")) {
+		flow_model = arg[6] == '1';
+		return true;
+	}
 	if (!strncmp(arg, "flat=", 5) && arg[5] >= '0' && arg[5] <= '9') {
 		unsigned long flat = strtoul(arg + 5, &end, 10);
 
@@ -584,7 +588,7 @@ static bool parse_option(const char *arg, const char **out)
 		}
 	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), flat=REGION (0 to %d) and interrupts=REGION:N\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d) and interrupts=REGION:N\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }

@@ -13,6 +13,7 @@
 #include "arch.h"
 #include "flat.h"
 #include "flow.h"
+#include "model.h"
 #include "report.h"
 #include "shared.h"
 
@@ -39,6 +40,22 @@ static const char *const fault_texts[] = {
 	[FAULT_NO_END]	  = "the guest ended inside a region: no END marker",
 	[FAULT_NO_MARKER] = "no BEGIN marker was executed: nothing was counted",
 	[FAULT_LOST]	  = "a flat region has more tasks or interrupts than can be followed",
+};
+
+static const char *const model_states[] = {
+	[MODEL_WARM]	= "warm",
+	[MODEL_COLD]	= "cold",
+};
+
+static const char *const model_counts[] = {
+	[MODEL_L1I]	    = "l1i",
+	[MODEL_L1D]	    = "l1d",
+	[MODEL_L2]	    = "l2",
+	[MODEL_ITLB]	    = "itlb",
+	[MODEL_DTLB]	    = "dtlb",
+	[MODEL_CONDITIONAL] = "conditional",
+	[MODEL_INDIRECT]    = "indirect",
+	[MODEL_RETURN]	    = "returns",
 };
 
 static char *path, *tmp_path;
@@ -201,6 +218,21 @@ static void write_places(const char *name, const unsigned int *places)
 		places[PLACES_DATA_USER], places[PLACES_DATA_KERNEL]);
 }
 
+static void write_model(const struct model_round *model)
+{
+	unsigned int i, k;
+
+	fputs(",\"model\":{", out);
+	for (i = 0; i < NR_MODEL_STATES; i++) {
+		fprintf(out, "%s\"%s\":{", i ? "," : "", model_states[i]);
+		for (k = 0; k < NR_MODEL_COUNTS; k++)
+			fprintf(out, "%s\"%s\":%" PRIu64, k ? "," : "",
+				model_counts[k], model->counts[i][k]);
+		fputc('}', out);
+	}
+	fputc('}', out);
+}
+
 static void write_round(const struct round *round, unsigned int region,
 			unsigned int number)
 {
@@ -222,6 +254,8 @@ static void write_round(const struct round *round, unsigned int region,
 		write_places("pages", round->pages);
 		fprintf(out, ",\"taken\":%u", round->taken);
 	}
+	if (round->model)
+		write_model(round->model);
 	fputs("}\n", out);
 }
 

@@ -53,13 +53,15 @@ def copy_cache(source: Path, target: Path) -> None:
     shutil.copytree(source, target, symlinks=True, copy_function=copy, dirs_exist_ok=True)
 
 
-def copy_states(session: Session, root: Path, seeds: Sequence[int]) -> None:
-    """Have guests of KERNEL with FAST_START and these seeds resume in the cache *root*. The user's
-    cache keeps their states."""
+def copy_states(
+    session: Session, root: Path, seeds: Sequence[int], cmdline: str = FAST_START
+) -> None:
+    """Have guests of KERNEL with a command line and these seeds resume in the cache *root*. The
+    user's cache keeps their states."""
     built = session.find(KERNEL).prepare(session.cache, session.apt, lambda what, part: None)
     states = States(session.cache)
     for seed in seeds:
-        machine = Machine(cmdline=FAST_START, seed=seed)
+        machine = Machine(cmdline=cmdline, seed=seed)
         log = root.parent / "console.log"
         state = states.prepare(Qemu.find(), machine, Start(built.vmlinuz), log)
         assert state

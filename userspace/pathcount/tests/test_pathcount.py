@@ -411,6 +411,30 @@ def check_taken(output: Output) -> list[str]:
     return faults + differs("regions with a quiet round", seen, set(TAKEN))
 
 
+def check_model(output: Output) -> list[str]:
+    """The first round misses each line and page once, and so does one after other work, which has
+    the lines in L2. Those in between miss nothing."""
+    faults = []
+    for item in output.rounds[65535][:3]:
+        what, first = f"body_lines round {item['round']}", not item["round"]
+        lines, pages = item["lines"], item["pages"]
+        misses = {
+            "l1i": lines["code_user"], "l1d": lines["data_user"],
+            "itlb": pages["code_user"], "dtlb": pages["data_user"],
+        }  # fmt: skip
+        l2 = (misses["l1i"] + misses["l1d"]) * first
+        none = dict.fromkeys(("conditional", "indirect", "returns"), 0)
+        # The call that enters it is an indirect one.
+        none["indirect"] = int(first)
+        warm = (misses if first else dict.fromkeys(misses, 0)) | {"l2": l2} | none
+        faults += differs(f"{what}: warm", item["model"]["warm"], warm)
+        faults += differs(f"{what}: cold", item["model"]["cold"], misses | {"l2": l2} | none)
+    # A loop of 999 taken branches and one that is not. 13 histories are new, then 11 of those that
+    # have the last round's end in them. The end is never foreseen.
+    mispredicted = [item["model"]["warm"]["conditional"] for item in output.rounds[1][:3]]
+    return faults + differs("body_loop: mispredicted", mispredicted, [14, 12, 1])
+
+
 def check_flat_user(output: Output) -> list[str]:
     """Known code counts the same as in a call tree: exactly, but for one instruction more for each
     fault in a repeated string instruction."""
@@ -663,6 +687,7 @@ def run(
             region, tick = map(int, line.split())
             ticks[region].append(tick)
     output = Output(work / "counted.json")
+    counted_rounds = [item for rounds in output.rounds.values() for item in rounds]
 
     tap.check(
         differs("results", counted == plain, True), "the guest runs the same with and without"
@@ -703,7 +728,7 @@ def run(
         args,
         work,
         "faults",
-        f"{plugin},out={work}/faults.json,lines=3",
+        f"{plugin},out={work}/faults.json,lines=3,model=1",
         "faults=1 mitigations=auto noapictimer",
     )
     output = Output(work / "faults.json")
@@ -717,6 +742,11 @@ def run(
     tap.check(check_lines(output), "cache lines, reads and writes")
     tap.check(check_pages(output), "pages of code and data")
     tap.check(check_taken(output), "branches that are taken are told from others")
+    tap.check(check_model(output), "the model misses what is known")
+    tap.check(
+        differs("modelled", {"model" in item for item in counted_rounds}, {False}),
+        "without the option, no round is modelled",
+    )
 
     qemu(args, work, "unmarked", f"{plugin},out={work}/unmarked.json", "unmarked=1 noapictimer")
     tap.check(
@@ -729,6 +759,7 @@ def run(
         refused(args, plugin, out + ",colour=red", "colour=red"), "an unknown option: refused"
     )
     tap.check(refused(args, plugin, out + ",lines=-1", "lines=-1"), "a bad value: refused")
+    tap.check(refused(args, plugin, out + ",model=2", "model=2"), "a model that is none: refused")
     tap.check(
         refused(args, plugin, out + ",flat=65536", "flat=65536"),
         "a region that there is not: refused",

@@ -171,6 +171,13 @@ def add_cpus(parser: Options) -> None:
     )  # fmt: skip
 
 
+def add_model(parser: Options) -> None:
+    parser.add_argument(
+        "--model", action="store_true",
+        help="also tell what the caches and branch predictors of a modelled CPU would miss",
+    )  # fmt: skip
+
+
 def add_scheduler(parser: Options) -> None:
     parser.add_argument(
         "--scheduler", metavar="ADDRESS",

@@ -7,12 +7,20 @@ from dataclasses import replace
 from iopath.base.errors import UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
-from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
+from iopath.cli.measuring import (
+    Guest,
+    Range,
+    Scenario,
+    add_boots,
+    add_cpus,
+    add_model,
+    add_scheduler,
+)
 from iopath.cli.options import number
 from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.host import survey, timing
-from iopath.show import sharing, terminal
+from iopath.show import model, sharing, terminal
 
 EXAMPLES = (
     "iopath measure debian:6.1 debian:7.2",
@@ -30,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_scheduler(parser)
     on_host.add_cpu(parser)
     add_cpus(parser)
+    add_model(parser)
     parser.add_argument(
         "--passes", type=number(6, 10000, "passes"), default=timing.PASSES, metavar="N",
         help="samples of each rung on this machine (default: %(default)s)",
@@ -41,7 +50,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     files = Files.read(args)
     files.check()
-    others = {"boots": args.boots != 1, "cpus": args.cpus != 1}
+    others = {"boots": args.boots != 1, "cpus": args.cpus != 1, "model": args.model}
     host = on_host.is_asked(args.kernels, scenario, guest, building.arch, others)
     if files.folded:
         counting = "only profile counts" if host else "only profile and compare count"
@@ -63,15 +72,21 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 raise UsageError(
                     "--cpus: only emulated guests have several CPUs; leave out --accel kvm"
                 )
+            if args.model:
+                raise UsageError(
+                    "--model: only emulated guests are modelled; leave out --accel kvm"
+                )
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
             settings = replace(
                 scenario.settings(guest.added()),
                 machine=guest.machine, boots=args.boots, passes=args.passes, cpus=args.cpus,
+                model=args.model,
             )  # fmt: skip
             kernels = Range.read(args).expand(session, args.kernels)
             measured = session.measure(kernels, settings)
     files.write(measured)
     terminal.show(measured, work.out)
     sharing.show(measured, work.out)
+    model.show(measured, work.out)
     return 0

@@ -9,7 +9,7 @@ from iopath.base import files
 from iopath.base.errors import UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
-from iopath.cli.measuring import Guest, Range, Scenario, add_cpus, add_scheduler
+from iopath.cli.measuring import Guest, Range, Scenario, add_cpus, add_model, add_scheduler
 from iopath.cli.options import add_layers, add_top
 from iopath.cli.output import Files
 from iopath.cli.work import Work
@@ -17,7 +17,7 @@ from iopath.host import devices, perf, survey, timing
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import Result
-from iopath.show import sharing, terminal
+from iopath.show import model, sharing, terminal
 
 EXAMPLES = (
     "iopath profile debian:7.2 --rung dio.pread --op read",
@@ -35,6 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_scheduler(parser)
     on_host.add_cpu(parser)
     add_cpus(parser)
+    add_model(parser)
     parser.add_argument(
         "--data", metavar="FILE", type=Path, default=Path("perf.data"),
         help="file for perf's record (default: %(default)s)",
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     wanted = Files.read(args)
     wanted.check()
-    others = {"cpus": args.cpus != 1, "inline": args.inline}
+    others = {"cpus": args.cpus != 1, "model": args.model, "inline": args.inline}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
         wanted.check_views(("html",))
         layers = Layers(args.layers)
@@ -65,12 +66,13 @@ def run(args: argparse.Namespace, work: Work) -> int:
             settings = replace(
                 scenario.settings(guest.added()),
                 machine=guest.machine, profile=True, inline=args.inline, layers=args.layers,
-                cpus=args.cpus,
+                cpus=args.cpus, model=args.model,
             )  # fmt: skip
             measured = session.measure(Range.read(args).expand(session, args.kernels), settings)
     wanted.write(measured, layers=layers)
     terminal.show_profile(measured, args.top, work.out)
     sharing.show(measured, work.out)
+    model.show(measured, work.out)
     return 0
 
 

@@ -26,7 +26,8 @@ class Block:
 @dataclass(frozen=True)
 class Round:
     """A round of a region. It is *quiet* if no interrupt came; *user* are the instructions in user
-    mode. Not each one has its cache lines, its pages and its taken branches counted."""
+    mode. Not each one has its cache lines, its pages and its taken branches counted, or is
+    modelled: *model* has the misses by the state of the CPU before."""
 
     instructions: int
     user: int
@@ -37,6 +38,7 @@ class Round:
     lines: dict[str, int] | None
     pages: dict[str, int] | None
     taken: int | None
+    model: dict[str, dict[str, int]] | None
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def _round(record: dict[str, Any]) -> Round:
     return Round(
         record["instructions"], user, record["quiet"], record["faults"], record["switches"],
         record["unmatched"], record.get("lines"), record.get("pages"), record.get("taken"),
+        record.get("model"),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from iopath.base.errors import IopathError
 from iopath.counts.output import Block, Flat, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
+from iopath.results.model import Misses, Model
 from iopath.results.profiles import COSTLY, STRING_BYTES
 from iopath.results.symbol import Symbol
 
@@ -282,6 +283,21 @@ class BootProfile:
     def pages(self, number: int, ios_per_round: int) -> dict[str, float]:
         """Distinct pages touched per I/O in a region: the fewest of its quiet rounds."""
         return self._fewest(number, ios_per_round, [part.pages for part in self._quiet(number)])
+
+    def model(self, number: int, ios_per_round: int) -> Model | None:
+        """What a modelled CPU would have missed per I/O in a region, in the quiet round in which it
+        missed least when warm; None if no round was modelled."""
+        modelled = [part.model for part in self._quiet(number) if part.model is not None]
+        if not modelled:
+            return None
+        least = min(modelled, key=lambda states: sum(states["warm"].values()))
+        warm, cold = (
+            Misses(
+                **{name: round(count / ios_per_round, 4) for name, count in least[state].items()}
+            )
+            for state in ("warm", "cold")
+        )
+        return Model(warm=warm, cold=cold)
 
     def code_lines_noise(self, number: int, ios_per_round: int) -> float:
         """How far the count of the kernel's code lines may be off, per I/O.

@@ -99,6 +99,7 @@ class Counted:
                 longs.figures(run, report.read(texts[f"long.{run.region}"]).tsc),
                 found.events(run.lines_region, run.rung.batch),
                 found.rounds(run.region),
+                found.model(run.lines_region, run.rung.batch),
             )
             for run in self.runs
         }

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from iopath.base import typed
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
+from iopath.results.model import Model
 from iopath.rungs.report import Report
 from iopath.rungs.runs import DRAIN_MS, Run
 
@@ -18,11 +20,12 @@ _OVERHEAD = 64  # instructions between two readings of the counter that are not 
 @dataclass(frozen=True)
 class RunCounts:
     """What the plugin counted of a run in one boot: its long run, the metrics of a short round, and
-    each round."""
+    each round; and what a modelled CPU would have missed in a short round."""
 
     long: LongRun
     events: dict[str, float] = field(default_factory=dict)
     rounds: list[CountedRound] = field(default_factory=list)
+    model: Model | None = None
 
 
 def check_calibration(report: Report) -> None:
@@ -71,10 +74,10 @@ def figure(
     """The record of one rung, from ioloop's report and the figures of the long run of each boot.
 
     The figure of a boot is the median of the rounds without an interrupt. Its spread is their
-    largest less their smallest. The figure of the rung is the mean of the boots. The profile is of
-    the boot in the middle: of an even number the lower of the middle two. The guest's clock counts
-    the instructions of a round. It also goes on while the guest waits for an interrupt, so where
-    I/Os end by one, the plugin counts them.
+    largest less their smallest. The figure of the rung is the mean of the boots. The profile and
+    the model are of the boot in the middle: of an even number the lower of the middle two. The
+    guest's clock counts the instructions of a round. It also goes on while the guest waits for an
+    interrupt, so where I/Os end by one, the plugin counts them.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
@@ -95,6 +98,7 @@ def figure(
     middle = statistics.median_low(figures)
     means = [counted.long.mean for counted in counts]
     deferred = [counted.long.with_deferred for counted in counts]
+    model = counts[figures.index(middle)].model
     return {
         "kernel": {"name": name, "release": release},
         "rung": run.rung.name,
@@ -123,6 +127,7 @@ def figure(
         "batch": run.rung.batch,
         "command": run.rung.command(run.op, run.block_size, run.region),
         "scenario": run.rung.digest,
+        **({"model": typed.unstructure(model)} if model else {}),
     }
 
 

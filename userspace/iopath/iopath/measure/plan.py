@@ -117,9 +117,11 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
     return Image(start, plan, files)
 
 
-def plugin_options(runs: Sequence[Run]) -> str:
+def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
     """The options of the plugin for a guest that carries out *runs*."""
     options = [f"lines={LINE_ROUNDS}", f"flat={FLAT}"]
+    if settings.model:
+        options.append("model=1")
     for run in runs:
         if not run.rung.interrupts:
             continue

@@ -141,7 +141,7 @@ class Work:
         job = self._make(
             settings.machines()[number],
             make_image(self._ready.built, members, settings),
-            plugin_options(members),
+            plugin_options(members, settings),
         )
         return Counted(
             self._entry(self._title(members, number), job), members, job.image.files, self._cache,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from iopath.base import typed
 from iopath.base.errors import IopathError
 from iopath.results import jsonfile
+from iopath.results.model import Model
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
 from iopath.results.shared import Sharing
 
@@ -157,6 +158,7 @@ class ExactRecord(Record):
     profile: ExactProfile | None = None
     cpus: int | None = None
     sharing: Sharing | None = None
+    model: Model | None = None
 
     # Two figures are judged and shown by these names everywhere.
 

@@ -42,6 +42,7 @@ class Settings:
     profile: bool = False  # whether to count by function, too
     inline: bool = False  # whether to tell inlined functions and source lines apart
     layers: Path | None = None  # a table of layers instead of the built-in one
+    model: bool = False  # whether to model caches and branch predictors in the short rounds
     cpus: int = 1  # also run each rung on so many CPUs at the same time, if it is more than one
 
     @property

@@ -37,6 +37,8 @@ from iopath.show import charts
         (["6.1"], "6.1: not a kernel; ask for deb:FILES, debian:SERIES"),
         (["host", "debian:6.1"], "host: must be measured alone; compare takes its result file"),
         (["host", "--boots", "3"], "--boots: cannot be used with host"),
+        (["host", "--model"], "--model: cannot be used with host"),
+        (["debian:6.1", "--accel", "kvm", "--model"], "--model: only emulated guests are modelled"),
         (["host", "--svg", "x.svg"], "--svg: only exact results can be drawn"),
         (["host", "--on-cpu", "9999"], "--on-cpu 9999: iopath may not run there: must be one of 0"),
         (["tree:/nonexistent"], "tree:/nonexistent: /nonexistent/arch/x86/boot/bzImage is missing"),

@@ -37,7 +37,8 @@ def text(*records: dict[str, Any]) -> list[str]:
 def test_read() -> None:
     lines, pages = {"code_user": 2}, {"code_user": 1}
     counted = {"round": 1, "quiet": True, "lines": lines, "pages": pages, "taken": 7}
-    rounds = (ROUND, ROUND | counted)
+    model = {"warm": {"l1i": 3}, "cold": {"l1i": 4}}
+    rounds = (ROUND, ROUND | counted, ROUND | counted | {"model": model})
     unknown = {"type": "a later one"}
     found = read(
         text(START, REGION, *rounds, BLOCK, ROOT, CALL, FLAT, unknown, OF_CPU, ACCESS, END)
@@ -47,8 +48,9 @@ def test_read() -> None:
     assert found.regions.keys() == {5}
     assert found.regions[5].median == 1
     assert found.regions[5].rounds == [
-        Round(9, 6, False, 2, 3, 4, None, None, None),
-        Round(9, 6, True, 2, 3, 4, lines, pages, 7),
+        Round(9, 6, False, 2, 3, 4, None, None, None, None),
+        Round(9, 6, True, 2, 3, 4, lines, pages, 7, None),
+        Round(9, 6, True, 2, 3, 4, lines, pages, 7, model),
     ]
     assert found.regions[5].nodes == {
         1: Node(0x10, None, None, [], [], []),

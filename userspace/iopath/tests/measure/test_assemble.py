@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from iopath.base.sources import source_root
 from iopath.counts.output import FORMAT
 from iopath.measure.assemble import Counted
 from iopath.results.layers import Layers
+from iopath.results.model import Misses, Model
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import DRAIN, LONG, Run
 
@@ -117,6 +119,34 @@ def test_changed_code_is_not_served_what_other_code_made(entry: Path, tmp_path: 
 
     assert [mean(folder) for folder in (own, changed, own)] == [20, 10, 20]
     assert len(list((tmp_path / "cache/counted").iterdir())) == 2
+
+
+def test_the_model_is_of_the_round_that_misses_least(entry: Path, tmp_path: Path) -> None:
+    """When warm, and of those without an interrupt; without a modelled round there is none."""
+    files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
+
+    def model() -> Model | None:
+        counted = Counted(entry, [RUN], files, Cache(tmp_path / "cache"), Layers())
+        return counted.run_counts()[str(RUN.region)].model
+
+    def states(warm: int, cold: int) -> dict:
+        names = [one.name for one in fields(Misses)]
+        return {"warm": dict.fromkeys(names, warm), "cold": dict.fromkeys(names, cold)}
+
+    assert model() is None
+    counts = gzip.decompress((entry / "counts.gz").read_bytes()).decode().splitlines()
+    (at,) = (
+        n for n, line in enumerate(counts) if f'"round", "region": {RUN.lines_region},' in line
+    )
+    short = json.loads(counts[at])
+    counts[at : at + 1] = [
+        json.dumps(short | {"model": states(*figures), "quiet": quiet})
+        for figures, quiet in (((9, 9), True), ((3, 7), True), ((4, 5), True), ((1, 1), False))
+    ]
+    (entry / "counts.gz").write_bytes(gzip.compress("\n".join(counts).encode()))
+    found = model()
+    assert found
+    assert (found.warm.l1d, found.cold.l1d) == (3.0, 7.0)
 
 
 def test_a_guest_that_ran_again_is_not_served_what_the_first_counted(

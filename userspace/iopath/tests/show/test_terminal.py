@@ -5,6 +5,7 @@ import io
 import json
 import re
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from waiting import wait_for
 
 from iopath.base import progress
 from iopath.compare.changes import Change
+from iopath.results.model import Misses
 from iopath.results.ops import OPS
 from iopath.results.result import parse
 from iopath.rungs import builtin
-from iopath.show import terminal, texts
+from iopath.show import model, terminal, texts
 from iopath.show.markdown import markdown
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
@@ -43,6 +45,24 @@ def test_nothing_is_cut(width: int) -> None:
     words = [set(re.findall(r"[^\s─█▌│;]+", text)) for text in texts]
     assert words[0] == words[1]
     assert {LONG, "1,234,567.25", "gcc-" + "1" * 90} <= words[0]
+
+
+def test_the_model_has_a_table_of_its_own() -> None:
+    """For the records that have it; and nothing is printed where none has."""
+    whole = two(PLAIN)
+    texts = []
+    for record in (None, whole["results"][1]):
+        if record:
+            misses = {one.name: float(at) for at, one in enumerate(fields(Misses))}
+            record["model"] = {"warm": misses, "cold": misses | {"l1d": 12.5}}
+        console = Console(file=io.StringIO(), width=200, highlight=False)
+        model.show(parse(whole), console)
+        texts.append(" ".join(console.file.getvalue().split()))
+    assert texts[0] == ""
+    assert texts[1].startswith("new: misses and mispredictions per I/O of a model, not of this CPU")
+    assert "old:" not in texts[1]
+    assert "dio.pread read 4 KiB warm 0.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00" in texts[1]
+    assert texts[1].endswith("cold 0.00 12.50 2.00 3.00 4.00 5.00 6.00 7.00")
 
 
 @pytest.mark.parametrize(
