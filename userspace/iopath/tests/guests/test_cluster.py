@@ -2,6 +2,7 @@
 """Jobs on a cluster: a scheduler and two workers, each a process with a cache of its own, on this
 machine. The figures are those of a local run, whatever dies meanwhile."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -189,14 +190,17 @@ def builder(folder: Path) -> str:
 @guest
 @pytest.mark.long
 def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
-    """What a feature costs is the same."""
+    """What a feature costs the path is the same. Other figures depend on where ticks come."""
     words = ["features", KERNEL, "--feature", "rotational", "--feature", "iostats", "--boots", "1"]
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     assert ready.run(*words, "--json", here).returncode == 0
     shutil.rmtree(ready.cache / "result")
     done = ready.run(*words, "--json", there, "--scheduler", processes.address())
     assert done.returncode == 0, done.stderr
-    assert json.loads(here.read_text()) == json.loads(there.read_text())
+    costs = [json.loads(out.read_text())["features"] for out in (here, there)]
+    for cost in itertools.chain(*costs):
+        del cost["mean"], cost["all"]
+    assert costs[0] == costs[1] != []
 
 
 @guest
