@@ -160,6 +160,14 @@ FIXTURE_VARIANT_ADD(io, bad_sync) {
 	.engine = ENGINE_SYNC,
 };
 
+FIXTURE_VARIANT_ADD(io, bad_late) {
+	.disk = {
+		.mib = DISK_MIB, .block = 512, .null_blk = true,
+		.delay_ns = 100000, .badblocks = "4096-4103",
+	},
+	.engine = ENGINE_SYNC,
+};
+
 FIXTURE_VARIANT_ADD(io, bad_vector) {
 	.disk = {
 		.mib = DISK_MIB, .block = 512, .null_blk = true,

@@ -68,7 +68,7 @@ MUTANTS = [
     Mutant(
         "a synchronous bio is waited for", "biogen/late.c",
         "biogen_io_start_wait(io);\n\tbiogen_io_wait(io);", "biogen_io_start_wait(io);",
-        "biogen_io -r io.timer_sync.random",
+        "biogen_io -r io.bad_late.bad_block",
     ),
     Mutant(
         "attributes do not change while power is on", "biogen/configfs.c",
