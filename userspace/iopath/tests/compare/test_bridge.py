@@ -96,7 +96,8 @@ def test_a_rung_is_predicted_by_the_others() -> None:
     """Of which there are few, so that it would move what remains."""
     ladder = {("raw.pread", "read", 512 * at): (1000.0 * at,) for at in range(1, 6)}
     times = Machine().times(on(0, ladder))
-    times["raw.pread", "read", 512 * 5] += 100
+    for at, more in enumerate((10, -10, -10, 10, 100), 1):
+        times["raw.pread", "read", 512 * at] += more
     found = bridge.make(
         ("h", result.make(machines.host(times))),
         ("e", result.make(machines.exact(OLD, ladder=ladder))),
@@ -108,11 +109,11 @@ def test_a_rung_is_predicted_by_the_others() -> None:
 def test_rungs_that_are_close_to_each_other_weigh_little() -> None:
     """Many that differ by a few instructions, whose times differ by noise, and some that differ by
     many."""
-    ladder = {("raw.pread", "read", 512 * at): (1000.0 + at,) for at in range(1, 9)}
+    ladder = {("raw.pread", "read", 512 * at): (1000.0 + at,) for at in range(1, 16)}
     ladder |= {("dio.pread", "read", 512 * at): (1000.0 * at,) for at in range(2, 6)}
     times = Machine().times(on(0, ladder))
-    for at in range(1, 9):
-        times["raw.pread", "read", 512 * at] += at  # ns, of an instruction each
+    for at in range(1, 16):
+        times["raw.pread", "read", 512 * at] += at / 2  # ns, of an instruction each
     found = bridge.make(
         ("h", result.make(machines.host(times))),
         ("e", result.make(machines.exact(OLD, ladder=ladder))),

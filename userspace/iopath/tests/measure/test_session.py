@@ -125,7 +125,7 @@ def test_two_pools_for_all(tmp_path: Path) -> None:
     progress = 1  # says that it is still at work
     most = before + progress + len(session.known) + PLACES
     assert PLACES < max(session.refusing.threads) <= most
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # those of other tests may end meanwhile
     assert [kernel.prepared for kernel in session.known.values()] == [1, 1]
 
 
