@@ -62,14 +62,14 @@ def _plant_series(tree: Path) -> None:
     git(tree, "revert", "--no-edit", "HEAD")
     plant(tree, _SELDOM, _BIOS, "submit_bio")
     commit(tree, PLACE, "3,000 nops on each 64th bio")
-    plant(tree, "\tplanted();\n", _CALLBACK, "submit_bio_noacct_nocheck")
-    commit(tree, PLACE, "call_rcu() for each bio")
     git(tree, "revert", "--no-edit", seven)
     git(tree, "checkout", "--quiet", "-b", "side", seven)
     plant(tree, nops(SIDE), function="bio_endio", place="block/bio.c")
     commit(tree, "block/bio.c", "a side branch")
     git(tree, "checkout", "--quiet", SERIES)
     git(tree, "merge", "--quiet", "--no-edit", "side")
+    plant(tree, "\tplanted();\n", _CALLBACK, "submit_bio_noacct_nocheck")
+    commit(tree, PLACE, "call_rcu() for each bio")
 
 
 def _break(tree: Path) -> None:
@@ -102,5 +102,5 @@ def kernel_repository(session: Session, arch: Arch) -> Path:
         _plant_series(tree)
         git(tree, "checkout", "--quiet", main)
 
-    inputs = {"of": LinuxSource(session).wanted, "left_out": excluded, "recipe": 2}
+    inputs = {"of": LinuxSource(session).wanted, "left_out": excluded, "recipe": 3}
     return session.cache.entry("history", inputs, make) / "linux"
