@@ -21,8 +21,7 @@ from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies
 from iopath.kernels.sources.debian import DebianKernel
-from iopath.measure import plan
-from iopath.measure import session as measure
+from iopath.measure import plan, work
 from iopath.measure.session import Session
 from iopath.results.result import Result
 from iopath.rungs.builtin import RUNGS, select
@@ -70,7 +69,7 @@ def bios(request: pytest.FixtureRequest, session: Session) -> Figures:
 
     names = [f"debian:{request.param}"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "make_image", make_image)
+        patch.setattr(work, "make_image", make_image)
         return figures(session.measure(names, Settings(select(BIO_RUNGS), profile=True)))
 
 
