@@ -47,12 +47,14 @@ struct task {
  * @listed:	it is on the CPU's list of blocks
  * @next:	that list
  * @times:	executions by context
+ * @repeats:	those after which its repeated string instruction went on
  */
 struct flat_count {
 	struct block *block;
 	bool listed;
 	struct flat_count *next;
 	int64_t times[FLAT_CONTEXTS];
+	int64_t repeats[FLAT_CONTEXTS];
 };
 
 struct flat_region *flat_regions[NR_REGIONS];
@@ -108,6 +110,13 @@ static void count(struct block *block, unsigned int context, int times)
 	counts->times[context] += times;
 	if (block->pauses && context == CONTEXT_TASK && is_kernel(block->addr))
 		now->waited = true;
+}
+
+/* The repeated string instruction that ends @block has not ended yet. */
+static void count_repeat(struct block *block, unsigned int context)
+{
+	block->flat[now->number].repeats[context]++;
+	now->region->iterations++;
 }
 
 static void add_row(struct block *block, unsigned int executed,
@@ -258,8 +267,14 @@ static void leave(uint64_t pc)
 	kind = &faults[task->entry[task->depth]];
 	set_context();
 	index = index_of(left.block, pc);
-	if (index && !(left.block->last_kind == INSN_REP &&
-		       pc == left.block->last_pc)) {
+	if (block_repeats(left.block, pc)) {
+		/* Between two iterations, or in one that is begun anew. */
+		if (*kind > 0)
+			count_part(left.block, left.context,
+				   left.block->nr - 1);
+		else
+			count_repeat(left.block, left.context);
+	} else if (index) {
 		count_part(left.block, left.context, index);
 		++*kind;
 	} else if (pc == left.block->addr &&
@@ -280,6 +295,10 @@ static void follow(struct block *block, uint64_t pc, struct block *next)
 		/* The kernel serialises the CPU with an iret to the next. */
 		if (pc != block->end)
 			leave(pc);
+		return;
+	}
+	if (block_repeats(block, pc)) {
+		count_repeat(block, now->context);
 		return;
 	}
 	if (leads_to(block, pc, next))
@@ -435,7 +454,8 @@ static void note_length(void)
 	unsigned int i;
 
 	for (counts = now->touched; counts; counts = counts->next)
-		length += counts->block->nr * counts->times[CONTEXT_TASK];
+		length += counts->block->nr * counts->times[CONTEXT_TASK] -
+			  counts->repeats[CONTEXT_TASK];
 	for (i = now->first_row; i < region->nr_rows; i++)
 		if (region->rows[i].context == CONTEXT_TASK)
 			length += region->rows[i].executed *
@@ -443,6 +463,19 @@ static void note_length(void)
 	region->lengths = flow_grow(region->lengths, region->rounds,
 				    sizeof(*region->lengths));
 	region->lengths[region->rounds++] = length;
+}
+
+/* Note how often a block was executed in a context. */
+static void add_counts(const struct flat_count *counts, unsigned int context)
+{
+	struct block *block = counts->block;
+	int64_t repeats = counts->repeats[context];
+	int64_t whole = counts->times[context] - repeats;
+
+	if (whole)
+		add_row(block, block->nr, context, whole);
+	if (repeats && block->nr > 1)
+		add_row(block, block->nr - 1, context, repeats);
 }
 
 /* Note what was counted in the round under way as rows, or forget it. */
@@ -456,11 +489,10 @@ static void finish(bool keep)
 	else
 		now->region->nr_rows = now->first_row;
 	for (counts = now->touched; counts; counts = counts->next) {
-		for (i = 0; i < flat_nr_contexts; i++)
-			if (keep && counts->times[i])
-				add_row(counts->block, counts->block->nr, i,
-					counts->times[i]);
+		for (i = 0; keep && i < flat_nr_contexts; i++)
+			add_counts(counts, i);
 		memset(counts->times, 0, sizeof(counts->times));
+		memset(counts->repeats, 0, sizeof(counts->repeats));
 		counts->listed = false;
 	}
 	flat_active[now->number] = false;

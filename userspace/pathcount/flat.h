@@ -35,6 +35,7 @@ struct flat_row {
  * @left_out:	how many more there were in which the CPU waited for another
  * @lengths:	instructions of the task in each round
  * @switches:	times that another task was switched in
+ * @iterations:	of repeated string instructions, after which these went on
  * @entries:	interrupts and exceptions that began, by context
  * @nr_rows:	how many @rows
  * @rows:	what was counted
@@ -44,6 +45,7 @@ struct flat_region {
 	unsigned int left_out;
 	uint64_t *lengths;
 	unsigned int switches;
+	uint64_t iterations;
 	unsigned int entries[FLAT_CONTEXTS];
 	unsigned int nr_rows;
 	struct flat_row *rows;

@@ -359,7 +359,7 @@ static void account(struct block *block, unsigned int executed,
 	struct context *context = &now.region->contexts[node->context];
 	struct record *rec;
 
-	if (!executed)
+	if (!executed && !tally->reads && !tally->writes)
 		return;
 	rec = find_record(node, block, executed);
 	if (!rec->touched) {
@@ -373,7 +373,7 @@ static void account(struct block *block, unsigned int executed,
 		context->kernel += tally->times * executed;
 	else
 		context->user += tally->times * executed;
-	if (now.lines)
+	if (now.lines && executed)
 		touch_range(block->addr, insn_pc(block, executed) -
 			    block->addr, false);
 }
@@ -553,6 +553,9 @@ static void resume(const struct departure *from, uint64_t pc)
 	} else if (was_tried(from, pc)) {
 		now.round.faults++;
 		retract(from);
+	} else if (block_repeats(block, pc)) {
+		retract(from);
+		now.round.iterations++;
 	} else if (leads_to(block, pc, NULL)) {
 		follow(from, pc);
 	} else {
@@ -821,6 +824,10 @@ void flow_step(uint64_t pc, struct block *next)
 	if (complete) {
 		again = was_tried(&from, pc);
 		from.executed -= again;
+		if (!again && block_repeats(block, pc)) {
+			from.executed--;
+			now.round.iterations++;
+		}
 	} else if (pc != insn_pc(block, from.begun)) {
 		/*
 		 * Going on with the next instruction, QEMU has only taken a

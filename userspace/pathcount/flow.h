@@ -53,7 +53,8 @@ struct block {
 
 /**
  * struct tally - what was counted
- * @times:	executions
+ * @times:	executions, or of no instruction: iterations of a repeated string
+ *		instruction after which it went on
  * @reads:	memory reads in them
  * @writes:	memory writes
  * @strings:	bytes of repeated string instructions
@@ -161,7 +162,8 @@ struct sample {
 
 /**
  * struct round - one pass from BEGIN to END
- * @instructions: all of them
+ * @instructions: all of them, a repeated string instruction once
+ * @iterations:	the other iterations of repeated string instructions
  * @entries:	interrupts and exceptions that began
  * @faults:	exceptions among them
  * @expected:	interrupts that belong to the I/O
@@ -180,6 +182,7 @@ struct sample {
  */
 struct round {
 	uint64_t instructions;
+	uint64_t iterations;
 	unsigned int entries;
 	unsigned int faults;
 	unsigned int expected;
@@ -281,6 +284,16 @@ static inline enum leads block_leads_to(const struct block *block, uint64_t pc)
 	default:
 		return pc == block->end;
 	}
+}
+
+/*
+ * Does @block end with a repeated string instruction that goes on, if @pc comes
+ * next? QEMU executes it anew for each iteration, and once more when it ends. A
+ * processor retires it once, when it ends.
+ */
+static inline bool block_repeats(const struct block *block, uint64_t pc)
+{
+	return block->last_kind == INSN_REP && pc == block->last_pc;
 }
 
 void *flow_alloc(size_t size);

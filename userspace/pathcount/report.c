@@ -17,7 +17,7 @@
 #include "report.h"
 #include "shared.h"
 
-#define FORMAT_VERSION	2
+#define FORMAT_VERSION	3
 
 static const char *const node_kinds[] = {
 	[NODE_ROOT]	= "root",
@@ -239,10 +239,11 @@ static void write_round(const struct round *round, unsigned int region,
 	unsigned int i;
 
 	fprintf(out, "{\"type\":\"round\",\"region\":%u,\"round\":%u,"
-		"\"instructions\":%" PRIu64 ",\"quiet\":%s,\"entries\":%u,"
+		"\"instructions\":%" PRIu64 ",\"iterations\":%" PRIu64
+		",\"quiet\":%s,\"entries\":%u,"
 		"\"faults\":%u,\"switches\":%u,\"unmatched\":%u,"
 		"\"contexts\":[", region, number, round->instructions,
-		round_is_quiet(round) ? "true" : "false", round->entries,
+		round->iterations, round_is_quiet(round) ? "true" : "false", round->entries,
 		round->faults, round->switches, round->unmatched);
 	for (i = 0; i < round->nr_shares; i++)
 		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
@@ -308,7 +309,8 @@ static void write_flat(struct flat_region *region, unsigned int number,
 		write_block(region->rows[i].block);
 	nr = add_up(region->rows, region->nr_rows);
 	fprintf(out, "{\"type\":\"flat\",\"region\":%u,\"rounds\":%u,"
-		"\"switches\":%u", number, region->rounds, region->switches);
+		"\"switches\":%u,\"iterations\":%" PRIu64, number,
+		region->rounds, region->switches, region->iterations);
 	if (flat_nr_cpus > 1)
 		write_lengths(region, cpu);
 	fputs(",\"entries\":[", out);

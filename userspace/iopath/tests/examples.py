@@ -95,7 +95,7 @@ def a_result(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """A result of these records, on the kernels that they name."""
     records = list(records)
     return {
-        "schema": 1,
+        "schema": 2,
         "program": "iopath 0",
         "mode": "exact",
         "qemu": {"version": "7.2", "digest": DIGEST},

@@ -98,7 +98,7 @@ def host(
             },
         })  # fmt: skip
     return {
-        "schema": 1, "program": "iopath 0", "mode": "hardware", "machine": machine,
+        "schema": 2, "program": "iopath 0", "mode": "hardware", "machine": machine,
         "programs": {"ioloop": DIGEST}, "kernels": [kernel], "results": results,
     }  # fmt: skip
 

@@ -142,8 +142,13 @@ MUTANTS = [
     ),
     Mutant(
         "rounds with an interrupt do not count", "measure/figures.py",
-        "part.quiet) for part in report.rounds", "True) for part in report.rounds",
+        "/ part.ios, part.quiet)", "/ part.ios, True)",
         "results/test_result.py::test_median_of_calm_rounds",
+    ),
+    Mutant(
+        "iterations of string instructions are no instructions", "measure/figures.py",
+        "((part.tsc - count.iterations) / part.ios", "(part.tsc / part.ios",
+        "results/test_result.py::test_iterations_of_string_instructions_are_no_instructions",
     ),
     Mutant(
         "the profile is that of a boot", "measure/figures.py",

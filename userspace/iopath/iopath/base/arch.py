@@ -66,8 +66,8 @@ X86_64 = Arch(
     qemu="qemu-system-x86_64",
     qemu_package="qemu-system-x86",
     firmware_package="seabios",
-    machine="q35,usb=off,vmport=off",
-    cpu="max",
+    machine="pc-q35-7.2,usb=off,vmport=off",
+    cpu="iopath-1",
     cpu_options="",
     firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"),
     resumes=True,
@@ -96,7 +96,7 @@ AARCH64 = Arch(
     qemu="qemu-system-aarch64",
     qemu_package="qemu-system-arm",
     firmware_package="qemu-system-data",
-    machine="virt,gic-version=3",
+    machine="virt-7.2,gic-version=3",
     # It has atomic instructions, as in today's servers, and no pointer authentication, which takes
     # an emulator long.
     cpu="neoverse-n1",

@@ -81,8 +81,8 @@ class Guest:
         )  # fmt: skip
         group.add_argument(
             "--cpu", default=default.cpu, metavar="MODEL",
-            help="CPU as QEMU names it, or iopath-1, which is the same in each QEMU (default: max;"
-            " of arm64, neoverse-n1; of riscv64, rv64)",
+            help="CPU as QEMU names it (default: iopath-1, which is the same in each QEMU; of"
+            " arm64, neoverse-n1; of riscv64, rv64)",
         )  # fmt: skip
         group.add_argument(
             "--emulator", default=default.emulator, metavar="SUITE",

@@ -10,7 +10,7 @@ from typing import Any
 from iopath.base.arch import Arch, named
 from iopath.base.errors import IopathError
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,13 @@ class Block:
 @dataclass(frozen=True)
 class Round:
     """A round of a region. It is *quiet* if no interrupt came; *user* are the instructions in user
-    mode. Not each one has its cache lines, its pages and its taken branches counted, or is
-    modelled: *model* has the misses by the state of the CPU before."""
+    mode. A repeated string instruction is one of the *instructions*; its other *iterations* are
+    none, but the guest's clock counts them. Not each round has its cache lines, its pages and its
+    taken branches counted, or is modelled: *model* has the misses by the state of the CPU before.
+    """
 
     instructions: int
+    iterations: int
     user: int
     quiet: bool
     faults: int
@@ -45,7 +48,9 @@ class Round:
 class Node:
     """A function in the call tree of a region; *site* is where it was called from. *median* has
     what it executed in the median round: block, instructions of it, times, reads, writes and, of
-    string instructions, bytes. *quiet* and *disturbed* have the same of all rounds."""
+    the string instruction that ends the block, bytes. Where that instruction went on after these
+    iterations, it is not among the instructions. *quiet* and *disturbed* have the same of all
+    rounds."""
 
     address: int
     parent: int | None
@@ -74,6 +79,7 @@ class Flat:
     counts: Sequence[tuple[int, int, int, int]]  # block, executed, context, times
     rounds: int
     switches: int  # to another task
+    iterations: int  # of string instructions, see Round
     cpu: int
     left_out: int
     lengths: list[int]
@@ -161,9 +167,9 @@ def _read(records: Iterable[dict[str, Any]]) -> Output:
 def _round(record: dict[str, Any]) -> Round:
     user = sum(user for _, user, _ in record.get("contexts", ()))
     return Round(
-        record["instructions"], user, record["quiet"], record["faults"], record["switches"],
-        record["unmatched"], record.get("lines"), record.get("pages"), record.get("taken"),
-        record.get("model"),
+        record["instructions"], record["iterations"], user, record["quiet"], record["faults"],
+        record["switches"], record["unmatched"], record.get("lines"), record.get("pages"),
+        record.get("taken"), record.get("model"),
     )  # fmt: skip
 
 
@@ -178,8 +184,8 @@ def _node(record: dict[str, Any]) -> Node:
 def _flat(record: dict[str, Any]) -> Flat:
     entries = {context: (int(address, 16), times) for context, address, times in record["entries"]}
     return Flat(
-        entries, record["counts"], record["rounds"], record["switches"], record.get("cpu", 0),
-        record.get("left_out", 0), record.get("lengths", []),
+        entries, record["counts"], record["rounds"], record["switches"], record["iterations"],
+        record.get("cpu", 0), record.get("left_out", 0), record.get("lengths", []),
     )  # fmt: skip
 
 

@@ -93,10 +93,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class CountedRound:
-    """A round: its instructions, whether no interrupt came, and how often another task was switched
-    to."""
+    """A round: its instructions, the iterations of string instructions that are none, whether no
+    interrupt came, and how often another task was switched to."""
 
     instructions: int
+    iterations: int
     quiet: bool
     switches: int
 
@@ -167,10 +168,12 @@ class BootProfile:
             own = self._symbols.find(node.address)
             path = self._path(region, number_, paths)
             for block, executed, times, reads, writes, *strings in node.median:
+                at = self._blocks[block].symbols[-1]  # a string instruction ends its block
                 if strings:
-                    # A string instruction ends its block.
-                    at = self._blocks[block].symbols[executed - 1]
                     costly[at][STRING_BYTES] += strings[0]
+                if not executed:
+                    functions[at].reads += reads
+                    functions[at].writes += writes
                 for index, (symbol, counts, events) in enumerate(self._resolve(block, executed)):
                     total = functions[symbol]
                     total.add(counts, times)
@@ -254,7 +257,7 @@ class BootProfile:
         """What was counted of each round of a region."""
         region = self.regions.get(number)
         return [
-            CountedRound(part.instructions, part.quiet, part.switches)
+            CountedRound(part.instructions, part.iterations, part.quiet, part.switches)
             for part in (region.rounds if region else ())
         ]
 

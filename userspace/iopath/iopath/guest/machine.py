@@ -31,8 +31,8 @@ class Machine:
 
     @property
     def model(self) -> str:
-        """The CPU model."""
-        return self.cpu or self.arch.cpu
+        """The CPU model. With KVM, the processor's own features are used."""
+        return self.cpu or (self.arch.cpu if self.exact else "max")
 
     @property
     def qemu_cpu(self) -> str:

@@ -42,16 +42,17 @@ def check_calibration(report: Report) -> None:
 
 
 def check_rounds(run: Run, report: Report, counted: Sequence[CountedRound]) -> None:
-    """Check that the guest's clock and the plugin count the same instructions of each round, but
-    for those between the clock's readings and the markers, which are the same in all rounds. Where
-    another task runs, the guest may wait: then its clock goes on, and nothing is counted."""
+    """Check that the guest's clock counts the instructions of each round and the iterations of
+    string instructions as the plugin does, but for those between the clock's readings and the
+    markers, which are the same in all rounds. Where another task runs, the guest may wait: then its
+    clock goes on, and nothing is counted."""
     if len(report.rounds) != len(counted):
         raise IopathError(
             f"{run.title}: {len(report.rounds)} rounds, but {len(counted)} were counted:"
             " ioloop and pathcount differ"
         )
     over = [
-        (part.tsc - count.instructions, count.switches)
+        (part.tsc - count.instructions - count.iterations, count.switches)
         for part, count in zip(report.rounds, counted, strict=True)
     ]
     steady = {ticks for ticks, waits in over if not waits}
@@ -76,15 +77,19 @@ def figure(
     The figure of a boot is the median of the rounds without an interrupt. Its spread is their
     largest less their smallest. The figure of the rung is the mean of the boots. The profile and
     the model are of the boot in the middle: of an even number the lower of the middle two. The
-    guest's clock counts the instructions of a round. It also goes on while the guest waits for an
-    interrupt, so where I/Os end by one, the plugin counts them.
+    guest's clock counts the instructions of a round, and each iteration of a string instruction,
+    which are subtracted. It also goes on while the guest waits for an interrupt, so where I/Os end
+    by one, the plugin counts them.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
         if run.rung.interrupts:
             rounds = [(part.instructions / run.ios, part.quiet) for part in counted.rounds]
         else:
-            rounds = [(part.tsc / part.ios, part.quiet) for part in report.rounds]
+            rounds = [
+                ((part.tsc - count.iterations) / part.ios, part.quiet)
+                for part, count in zip(report.rounds, counted.rounds, strict=True)
+            ]
         calm = [figure for figure, quiet in rounds if quiet]
         if len(calm) < len(rounds) / 4:
             raise IopathError(

@@ -17,7 +17,7 @@ from iopath.results.model import Model
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
 from iopath.results.shared import Sharing
 
-SCHEMA = 1
+SCHEMA = 2
 
 # The drawings of a result, which are files of these kinds.
 VIEWS = ("html", "markdown", "svg", "png", "history")
@@ -357,6 +357,11 @@ def load(path: Path) -> Result:
     """The result in a file. Raises IopathError for another file, and for a newer format."""
     data = jsonfile.read(path, _KIND)
     version = jsonfile.schema_of(data)
+    if version == 1:
+        raise IopathError(
+            f"{path} has schema 1, which counts each iteration of a string instruction: measure its"
+            " kernels again with this iopath, which counts what a processor retires"
+        )
     if version is not None and version > SCHEMA:
         raise IopathError(
             f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"

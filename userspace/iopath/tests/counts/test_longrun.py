@@ -34,7 +34,7 @@ def region(
         FAULT: ("asm_exc_page_fault", faults),
     }
     return {
-        "type": "flat", "region": number, "rounds": 1, "switches": switches,
+        "type": "flat", "region": number, "rounds": 1, "switches": switches, "iterations": 0,
         "entries": [
             [context, f"{TEXT + 64 * BLOCK[name]:#x}", times]
             for context, (name, times) in addresses.items()

@@ -13,7 +13,8 @@ from iopath.counts.output import FORMAT, Access, Block, Flat, Node, Round, Use, 
 START = {"type": "pathcount", "format": FORMAT, "target": "x86_64", "lines": 0}
 BLOCK = {"type": "block", "block": 7, "addr": "0x401933", "lens": [1, 2], "kinds": ".r"}
 REGION = {"type": "region", "region": 5, "rounds": 2, "median_round": 1}
-ROUND = {"type": "round", "region": 5, "round": 0, "instructions": 9, "quiet": False, "entries": 1,
+ROUND = {"type": "round", "region": 5, "round": 0, "instructions": 9, "iterations": 1,
+         "quiet": False, "entries": 1,
          "faults": 2, "switches": 3, "unmatched": 4,
          "contexts": [[0, 5, 2], [2, 1, 1]]}  # fmt: skip
 ROOT = {"type": "node", "region": 5, "node": 1, "parent": None, "addr": "0x10", "median": [],
@@ -21,8 +22,8 @@ ROOT = {"type": "node", "region": 5, "node": 1, "parent": None, "addr": "0x10", 
 CALL = {"type": "node", "region": 5, "node": 2, "parent": 1, "addr": "0x20", "site": "0x12",
         "median": [[7, 2, 100, 1, 0]], "quiet": [[7, 2, 300, 3, 0]],
         "disturbed": [[7, 2, 101, 1, 0]]}  # fmt: skip
-FLAT = {"type": "flat", "region": 6, "rounds": 1, "switches": 8, "entries": [[2, "0x30", 12]],
-        "counts": [[7, 2, 0, 12000]]}  # fmt: skip
+FLAT = {"type": "flat", "region": 6, "rounds": 1, "switches": 8, "iterations": 40,
+        "entries": [[2, "0x30", 12]], "counts": [[7, 2, 0, 12000]]}  # fmt: skip
 OF_CPU = FLAT | {"region": 8, "cpu": 1, "left_out": 3, "lengths": [50, 51]}
 ACCESS = {"type": "access", "region": 8, "line": "0x1000", "virt": "0xffff888000001000", "cpu": 1,
           "pc": "0xffffffff81000000", "kind": "L", "context": 2, "store": True, "bytes": "0xf0",
@@ -48,9 +49,9 @@ def test_read() -> None:
     assert found.regions.keys() == {5}
     assert found.regions[5].median == 1
     assert found.regions[5].rounds == [
-        Round(9, 6, False, 2, 3, 4, None, None, None, None),
-        Round(9, 6, True, 2, 3, 4, lines, pages, 7, None),
-        Round(9, 6, True, 2, 3, 4, lines, pages, 7, model),
+        Round(9, 1, 6, False, 2, 3, 4, None, None, None, None),
+        Round(9, 1, 6, True, 2, 3, 4, lines, pages, 7, None),
+        Round(9, 1, 6, True, 2, 3, 4, lines, pages, 7, model),
     ]
     assert found.regions[5].nodes == {
         1: Node(0x10, None, None, [], [], []),
@@ -58,8 +59,8 @@ def test_read() -> None:
     }
     entries, counts = {2: (0x30, 12)}, [[7, 2, 0, 12000]]
     assert found.flats == {
-        6: [Flat(entries, counts, 1, 8, 0, 0, [])],
-        8: [Flat(entries, counts, 1, 8, 1, 3, [50, 51])],
+        6: [Flat(entries, counts, 1, 8, 40, 0, 0, [])],
+        8: [Flat(entries, counts, 1, 8, 40, 1, 3, [50, 51])],
     }
     # The first byte that it touches is the fourth.
     access = Access(
@@ -76,7 +77,10 @@ def test_read() -> None:
         (["{"], "pathcount's output cannot be read: Expecting property name"),
         (text(BLOCK, END), "pathcount's output cannot be read: it begins with block"),
         (text(START, {"type": "block"}), "pathcount's output cannot be read: it lacks 'addr'"),
-        (text(START | {"format": FORMAT + 1}), "pathcount writes format 3, this iopath reads 2: "),
+        (
+            text(START | {"format": FORMAT + 1}),
+            f"pathcount writes format {FORMAT + 1}, this iopath reads {FORMAT}: ",
+        ),
         (text(START, {"type": "end", "errors": ["one", "two"]}), "pathcount: one; two$"),
     ],
 )

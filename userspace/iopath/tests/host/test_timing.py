@@ -163,7 +163,7 @@ def test_compare_never_mixes(measured: dict[str, Any], tmp_path: Path, listed: C
     kernel |= {"config": {}, "modules": {}, "zero_fill": True, "coherent": True}
     kernel |= {"quiet_after_seconds": 1, "digests": {"vmlinuz": "0" * 64, "config": "0" * 64}}
     exact = {
-        "schema": 1, "program": "iopath", "mode": "exact",
+        "schema": 2, "program": "iopath", "mode": "exact",
         "qemu": {"version": "7.2", "digest": "0" * 64},
         "machine": {"cpu": "max", "memory_mib": 1, "cmdline": "", "seed": 1}, "programs": {},
         "source": "0" * 64, "kernels": [kernel], "results": [record],

@@ -48,8 +48,8 @@ print(found.long.mean)
 def flat(number: int, rows: list[list[int]], faults: int = 0) -> dict:
     entries = [[FAULT, f"{TEXT + 64 * 2:#x}", faults]] if faults else []
     return {
-        "type": "flat", "region": number, "rounds": 1, "switches": 0, "entries": entries,
-        "counts": rows,
+        "type": "flat", "region": number, "rounds": 1, "switches": 0, "iterations": 0,
+        "entries": entries, "counts": rows,
     }  # fmt: skip
 
 
@@ -66,7 +66,8 @@ def entry(tmp_path: Path) -> Path:
     ios = RUN.long_ios
     places = {"code_user": 1, "code_kernel": 1, "data_user": 1, "data_kernel": 1}
     short = {"lines": places, "pages": places, "taken": 1}
-    counted = {"instructions": 1, "quiet": True, "faults": 0, "switches": 0, "unmatched": 0}
+    counted = {"instructions": 1, "iterations": 0, "quiet": True, "faults": 0,
+               "switches": 0, "unmatched": 0}  # fmt: skip
     counts = [
         {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
         *(

@@ -34,18 +34,29 @@ def record(*rounds: tuple[int, int | None], expected: int | None = None) -> Repo
     return Report((Job(parts),), expected)
 
 
-def long_run(mean: float = 10.0, later: float = 0.0) -> RunCounts:
-    """The figures of a boot's long run."""
-    return RunCounts(LongRun(mean, mean + later, []))
+def counted(
+    report: Report, over: int = 7, switches: int = 0, iterations: int = 0
+) -> list[CountedRound]:
+    """What the plugin counts of the rounds of *report*: all but the last *over* instructions, and
+    the *iterations* of string instructions."""
+    return [
+        CountedRound(part.tsc - over - iterations, iterations, part.quiet, switches)
+        for part in report.rounds
+    ]
 
 
-def counted(report: Report, over: int = 7, switches: int = 0) -> list[CountedRound]:
-    """What the plugin counts of the rounds of *report*: all but the last *over* instructions."""
-    return [CountedRound(part.tsc - over, part.quiet, switches) for part in report.rounds]
+def run_counts(
+    report: Report, mean: float = 10.0, later: float = 0.0, iterations: int = 0
+) -> RunCounts:
+    """What the plugin counts of a run in a boot."""
+    rounds = counted(report, iterations=iterations)
+    return RunCounts(LongRun(mean, mean + later, []), {}, rounds)
 
 
-def figure(*rounds: tuple[int, int | None]) -> dict[str, Any]:
-    return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [record(*rounds)], [long_run()])
+def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> dict[str, Any]:
+    report = record(*rounds)
+    counts = run_counts(report, iterations=iterations)
+    return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [report], [counts])
 
 
 def test_median_of_calm_rounds() -> None:
@@ -68,13 +79,14 @@ def test_median_of_an_even_number_lies_between() -> None:
 
 def test_rounds_of_all_jobs_count() -> None:
     both = Report(record((1000, 0)).jobs + record((3000, 0)).jobs)
-    assert make_figure("a", "b", RUN, [both], [long_run()])["instructions_per_io"] == 20
+    assert make_figure("a", "b", RUN, [both], [run_counts(both)])["instructions_per_io"] == 20
 
 
 def test_mean_of_boots() -> None:
     boots = [record((1000, 0), (1002, 0)), record((1500, 0)), record((1100, 0), (1, 1))]
-    longs = [long_run(12.5, 1), long_run(11.5, 3), long_run(13.5, 0)]
-    found = make_figure("a", "b", RUN, boots, longs)
+    longs = [(12.5, 1.0), (11.5, 3.0), (13.5, 0.0)]
+    counts = [run_counts(boot, *long) for boot, long in zip(boots, longs, strict=True)]
+    found = make_figure("a", "b", RUN, boots, counts)
     assert found["instructions_per_io"] == 12.0033
     assert found["boots"] == [10.01, 15, 11]
     assert found["profile_boot"] == 2
@@ -89,8 +101,20 @@ def test_mean_of_boots() -> None:
 def test_the_figure_is_the_mean_of_the_boots() -> None:
     """The profile is of a boot: of an even number of the lower of the middle two."""
     boots = [record((count, 0)) for count in (1300, 1000, 1100, 1200)]
-    found = make_figure("a", "b", RUN, boots, [long_run()] * 4)
+    found = make_figure("a", "b", RUN, boots, [run_counts(boot) for boot in boots])
     assert (found["instructions_per_io"], found["profile_boot"]) == (11.5, 2)
+
+
+def test_iterations_of_string_instructions_are_no_instructions() -> None:
+    """The clock counts them."""
+    found = figure((1000, 0), (1004, 0), iterations=400)
+    assert found["instructions_per_io"] == 6.02
+    assert found["mean_with_interrupts"] == pytest.approx(6.02)
+    check_rounds(RUN, CALM, counted(CALM, iterations=400))
+    short = [replace(part, iterations=399) for part in counted(CALM, iterations=400)]
+    short[1] = replace(short[1], iterations=400)
+    with pytest.raises(IopathError, match="pathcount is wrong"):
+        check_rounds(RUN, CALM, short)
 
 
 def test_boots_differ_in_the_seed_alone() -> None:
@@ -184,10 +208,9 @@ def result() -> dict[str, Any]:
     for owner, counts in zip(kernels, [(1000, 2000), (1200, 1500)], strict=True):
         for op, count in zip(("read", "write"), counts, strict=True):
             run = Run(1, PREAD, op, 4096)
+            report = record((count, 0))
             results.append(
-                make_figure(
-                    owner["name"], owner["release"], run, [record((count, 0))], [long_run()]
-                )
+                make_figure(owner["name"], owner["release"], run, [report], [run_counts(report)])
             )
             results[-1] |= {"mean": count / 100, "with_deferred": count / 100}
     return {
