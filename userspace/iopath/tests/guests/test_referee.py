@@ -11,7 +11,7 @@ from cases import cases
 
 from iopath.base.sources import source_root
 from iopath.guest import cpio
-from iopath.guest.machine import Qemu
+from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.modules import uncompressed, with_dependencies
 from iopath.measure.session import Session
 from iopath.rungs.builtin import select
@@ -50,7 +50,8 @@ def count(session: Session, kernel: str, folder: Path) -> list[float]:
     subprocess.run(
         [
             *Qemu.find().words, "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35",
-            "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max", "-m", "1024",
+            "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", Machine().qemu_cpu,
+            "-m", "1024",
             "-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm",
             "-serial", f"file:{folder}/console", "-kernel", built.vmlinuz,
             "-initrd", folder / "initramfs", "-plugin", plugin, "-append",

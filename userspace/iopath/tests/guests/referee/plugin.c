@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A second opinion: a QEMU plugin that counts the kernel's instructions between
- * two addresses of a program, one by one. Of pathcount it shares nothing but the
- * declarations of QEMU's functions.
+ * two addresses of a program, one by one. QEMU executes a string instruction with
+ * a repeat prefix again and again: it counts if another one came before. Of
+ * pathcount it shares nothing but the declarations of QEMU's functions.
  * Options: begin=ADDRESS, end=ADDRESS, out=PATH. It writes a count per line.
  */
 #include <stdio.h>
@@ -13,8 +14,8 @@
 
 PLUGIN_EXPORT int qemu_plugin_version = 1;
 
-static uint64_t begin, end, count, self;
-static int counting;
+static uint64_t begin, end, count, last, self;
+static int api, counting;
 static FILE *out;
 
 /* QEMU looks at the version after this. */
@@ -52,9 +53,36 @@ static void again(void *data)
 		NULL);
 }
 
-static void add(unsigned int vcpu, void *data)
+static void add(unsigned int vcpu, void *pc)
 {
+	last = (uint64_t)pc;
 	count++;
+}
+
+static void add_string(unsigned int vcpu, void *pc)
+{
+	if (last != (uint64_t)pc)
+		add(vcpu, pc);
+}
+
+/* rep or repne, a prefix for 64 bits or none, then movs, cmps, stos, lods, scas. */
+static int is_string(struct qemu_plugin_insn *insn)
+{
+	unsigned char copy[3] = { 0 };
+	const unsigned char *bytes = copy;
+	size_t size = qemu_plugin_insn_size(insn);
+	qemu_plugin_insn_data_v1_t insn_data_v1 =
+		(qemu_plugin_insn_data_v1_t)(void *)qemu_plugin_insn_data;
+	unsigned char code;
+
+	if (api < 3)
+		bytes = insn_data_v1(insn);
+	else
+		qemu_plugin_insn_data(insn, copy, size < 3 ? size : 3);
+	if (size < 2 || (bytes[0] & 0xfe) != 0xf2)
+		return 0;
+	code = size > 2 && (bytes[1] & 0xf0) == 0x40 ? bytes[2] : bytes[1];
+	return (code >= 0xa4 && code <= 0xa7) || (code >= 0xaa && code <= 0xaf);
 }
 
 static void on_begin(unsigned int vcpu, void *data)
@@ -84,7 +112,8 @@ static void translate(struct qemu_plugin_tb *tb)
 		else if (pc == end)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, 0, NULL);
 		else if (counting && pc >> 63)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, add, 0, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(
+				insn, is_string(insn) ? add_string : add, 0, (void *)pc);
 	}
 }
 
@@ -102,6 +131,7 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 			out = fopen(argv[i] + 4, "w");
 	}
 	self = id;
+	api = info->version.cur;
 	again(NULL);
 	return begin && end && out ? 0 : -1;
 }
