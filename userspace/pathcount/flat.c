@@ -301,10 +301,14 @@ static void follow(struct block *block, uint64_t pc, struct block *next)
 		count_repeat(block, now->context);
 		return;
 	}
-	if (leads_to(block, pc, next))
-		return;
+	/*
+	 * QEMU takes a device access out of a block, and goes on behind it. No
+	 * return leads there: the call would end the block.
+	 */
 	index = index_of(block, pc);
-	/* QEMU takes a device access out of a block, and goes on behind it. */
+	if (!(index && block->last_kind == INSN_RET) &&
+	    leads_to(block, pc, next))
+		return;
 	if (index)
 		count_part(block, now->context, index);
 	else

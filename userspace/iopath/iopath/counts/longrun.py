@@ -26,7 +26,6 @@ from iopath.rungs.runs import DRAIN, LONG, Run
 _TASK = 0  # the plugin's context of the task that the run is of
 _OTHERS = 1  # that of all other tasks
 _OVERHEAD = 64  # instructions between two readings of the clock that are not the loop
-_PER_INTERRUPT = 8  # instructions that a flat count may be off for each interrupt
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
 
 _Counts = dict[Symbol, float]
@@ -146,10 +145,11 @@ class LongRuns:
         return path
 
     def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
-        """The plugin and the guest's clock count the same instructions, or neither is believed. A
-        guest that waits is idle, where its clock goes on and nothing is counted."""
-        off = _OVERHEAD + _PER_INTERRUPT * self._ticks(region)
-        if counted - clock > off or (clock - counted > off and not region.switches):
+        """The plugin and the guest's clock count the same instructions, but for those between the
+        clock's readings and the markers, or neither is believed. A guest that waits is idle, where
+        its clock goes on and nothing is counted."""
+        over = clock - counted
+        if over < 0 or (over > _OVERHEAD and not region.switches):
             raise IopathError(
                 f"{run.title}: the long run took {clock} instructions by the guest's clock, but"
                 f" {counted:.0f} were counted: pathcount is wrong"

@@ -104,7 +104,7 @@ def test_page_faults_are_of_the_path() -> None:
     assert by_name(found) == {"path": (10, 0), "fault": (10, 0)}
 
 
-@pytest.mark.parametrize("off", [-100, 100])
+@pytest.mark.parametrize("off", [-1, 100])
 def test_a_count_that_the_clock_contradicts_is_refused(off: int) -> None:
     long = region(RUN.long_region, [("path", TASK, IOS)])
     with pytest.raises(IopathError, match="pathcount is wrong"):
@@ -115,7 +115,7 @@ def test_the_clock_of_a_guest_that_waits_goes_on() -> None:
     long = region(RUN.long_region, [("path", TASK, IOS)], switches=2)
     assert figures(long, [("tick", OTHER, 5)], 10 * IOS + 4_000_000).mean == 10
     with pytest.raises(IopathError, match="pathcount is wrong"):
-        figures(long, [], 10 * IOS - 100)
+        figures(long, [], 10 * IOS - 1)
 
 
 def test_a_region_that_is_missing_is_said() -> None:
