@@ -3,7 +3,7 @@
 # The front door. "make help" lists what there is. What people run is built in
 # build/bin; the modules build beside their sources, as kbuild does it.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 BUILD   := $(CURDIR)/build
 KDIR    ?= /lib/modules/$(shell uname -r)/build
 KERNELS ?= debian:6.1 debian:7.2

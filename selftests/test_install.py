@@ -54,8 +54,10 @@ def test_one_version() -> None:
     with (ROOT / "userspace/iopath/pyproject.toml").open("rb") as file:
         assert tomllib.load(file)["project"]["version"] == __version__
     assert f"\nVERSION := {__version__}\n" in (ROOT / "Makefile").read_text()
+    assert f"\nVERSION ?= {__version__}\n" in (ROOT / "userspace/ioloop/Makefile").read_text()
     assert dkms()["PACKAGE_VERSION"] == __version__
     assert (ROOT / "debian/changelog").read_text().startswith(f"iopath ({__version__}) ")
+    assert re.search(r"^\d\S+$", (ROOT / "NEWS").read_text(), re.MULTILINE)[0] == __version__
 
 
 def test_installed_programs(installed: Path, tmp_path: Path) -> None:

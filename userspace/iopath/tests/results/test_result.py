@@ -215,7 +215,7 @@ def result() -> dict[str, Any]:
             results[-1] |= {"mean": count / 100, "with_deferred": count / 100}
     return {
         "schema": SCHEMA,
-        "program": "iopath 0.1.0",
+        "program": "iopath 0.2.0",
         "mode": "exact",
         "qemu": {"version": "7.2.22", "digest": "b" * 64},
         "machine": {"cpu": "max", "memory_mib": 1024, "cmdline": "nokaslr", "seed": 1},

@@ -111,9 +111,10 @@ static void translate(struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, 0, NULL);
 		else if (pc == end)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, 0, NULL);
+		else if (counting && pc >> 63 && is_string(insn))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, add_string, 0, (void *)pc);
 		else if (counting && pc >> 63)
-			qemu_plugin_register_vcpu_insn_exec_cb(
-				insn, is_string(insn) ? add_string : add, 0, (void *)pc);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, add, 0, (void *)pc);
 	}
 }
 
