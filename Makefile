@@ -47,26 +47,19 @@ modules:
 	@test -d '$(KDIR)' || { echo 'KDIR=$(KDIR): no such kernel build tree; install its headers or set KDIR' >&2; exit 2; }
 	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' modules
 
-# Programs. The guest's have no C library to lean on, so they are static. Those for guests of arm64
-# and riscv64 are built on x86-64, which guests run on, if there is a compiler.
-OTHERS := aarch64 riscv64
-BUILDS_OTHERS = $(filter x86_64%,$(shell $(CC) -dumpmachine))
+# Programs. Those of guests are built by the compiler of one Debian suite, so that they are the same
+# on every machine: for this one, and on x86-64 for each other architecture with an emulator.
+MACHINE := $(shell uname -m)
+OTHERS   = $(foreach arch,aarch64 riscv64,$(if $(shell command -v qemu-system-$(arch)),$(arch)))
+GUESTS  ?= $(MACHINE) $(if $(filter x86_64,$(MACHINE)),$(OTHERS))
 
 .PHONY: userspace
-userspace: setup-userspace guest-programs $(BUILD)/bin/iopath
+userspace: setup-userspace guest-programs
 	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/bin' VERSION='$(VERSION)'
 
 .PHONY: guest-programs
-guest-programs: setup-userspace
-	@$(MAKE) -s -C userspace/guest O='$(BUILD)/guest'
-	@$(MAKE) -s -C userspace/ioloop O='$(BUILD)/guest' STATIC=1 VERSION='$(VERSION)'
-	@$(MAKE) -s -C userspace/pathcount O='$(BUILD)/guest'
-	@for arch in $(if $(BUILDS_OTHERS),$(OTHERS)); do \
-		command -v $$arch-linux-gnu-gcc >/dev/null || continue; \
-		$(MAKE) -s -C userspace/guest O="$(BUILD)/guest/$$arch" CC=$$arch-linux-gnu-gcc && \
-		$(MAKE) -s -C userspace/ioloop O="$(BUILD)/guest/$$arch" STATIC=1 VERSION='$(VERSION)' \
-			CC=$$arch-linux-gnu-gcc || exit; \
-	done
+guest-programs: $(BUILD)/bin/iopath
+	@$(VENV)/bin/python -m iopath.kernels.programs $(BUILD)/guest $(GUESTS)
 
 # The Python part lives in an environment of its own.
 $(BUILD)/bin/iopath: $(VENV)/.complete
@@ -116,8 +109,11 @@ SOURCES := Kbuild $(shell find kernel -name Kbuild -o -name '*.h' \
 install-programs:
 	$(MAKE) -s -C userspace/ioloop O='$(BUILD)/bin' VERSION='$(VERSION)'
 
+# PREBUILT=FOLDER has the guests' programs; only those of GUESTS are installed then.
+PREBUILT ?=
+
 .PHONY: install
-install: guest-programs install-programs
+install: $(if $(PREBUILT),,guest-programs) install-programs
 	install -D -m 755 -t '$(DESTDIR)$(PREFIX)/bin' $(BUILD)/bin/ioloop
 	for page in Documentation/man/*.[1-9]; do \
 		install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" $$page || exit; \
@@ -134,12 +130,11 @@ install: guest-programs install-programs
 	for file in $(SOURCES); do \
 		install -D -m 644 $$file "$(LIBRARY)/iopath/source/$$file" || exit; \
 	done
-	install -D -m 755 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/init $(BUILD)/guest/ioloop
-	install -m 644 -t '$(LIBRARY)/iopath/source/build/guest' $(BUILD)/guest/pathcount.so
-	for arch in $(OTHERS); do \
-		! test -d $(BUILD)/guest/$$arch || \
-			install -D -m 755 -t "$(LIBRARY)/iopath/source/build/guest/$$arch" \
-				$(BUILD)/guest/$$arch/init $(BUILD)/guest/$$arch/ioloop || exit; \
+	for arch in $(GUESTS); do \
+		from='$(or $(PREBUILT),$(BUILD)/guest)'/$$arch; \
+		to='$(LIBRARY)/iopath/source/build/guest'/$$arch; \
+		install -D -m 755 -t "$$to" "$$from/init" "$$from/ioloop" || exit; \
+		! test -f "$$from/pathcount.so" || install -m 644 -t "$$to" "$$from/pathcount.so" || exit; \
 	done
 	ln -sf ../lib/iopath/launch '$(DESTDIR)$(PREFIX)/bin/iopath'
 
@@ -152,12 +147,14 @@ install-dkms:
 
 .PHONY: deb
 deb: setup-deb
+	@$(MAKE) -s guest-programs GUESTS='$(if $(filter x86_64,$(MACHINE)),x86_64 aarch64 riscv64,$(MACHINE))'
 	rm -rf '$(BUILD)/deb'
 	mkdir -p '$(BUILD)/deb/iopath-$(VERSION)'
 	tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude='*.ko' --exclude='*.o' \
 		--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' . | \
 		tar -x --no-same-owner -C '$(BUILD)/deb/iopath-$(VERSION)'
-	cd '$(BUILD)/deb/iopath-$(VERSION)' && dpkg-buildpackage -us -uc $(if $(DEB_HOST_ARCH),-a$(DEB_HOST_ARCH))
+	cd '$(BUILD)/deb/iopath-$(VERSION)' && PREBUILT='$(BUILD)/guest' \
+		dpkg-buildpackage -us -uc $(if $(DEB_HOST_ARCH),-a$(DEB_HOST_ARCH))
 
 .PHONY: htmldocs
 htmldocs: $(VENV)/.complete

@@ -14,7 +14,7 @@ import pytest
 from test_docs import commands
 
 from iopath.base import process
-from iopath.base.arch import AARCH64, X86_64, Arch, this_machine
+from iopath.base.arch import AARCH64, ARCHES, RISCV64, X86_64, Arch, this_machine
 from iopath.base.cache import digest_file
 from iopath.base.process import need
 from iopath.base.sources import source_root
@@ -158,15 +158,16 @@ def test_lintian(built: dict[Arch, Path], arch: Arch) -> None:
 @pytest.mark.parametrize("arch", MACHINES, ids=lambda arch: arch.debian)
 def test_programs_of_guests(built: dict[Arch, Path], arch: Arch, tmp_path: Path) -> None:
     """Each package has the programs of its own architecture, and that of x86-64, whose machines
-    run guests, has those for guests of arm64."""
+    run guests, has those for guests of all others, and the plugin."""
     deb = next(built[arch].glob(f"iopath_*_{arch.debian}.deb"))
     subprocess.run(["dpkg-deb", "-x", deb, tmp_path], check=True)
     guest = "usr/lib/iopath/iopath/source/build/guest"
-    own = ("usr/bin/ioloop", f"{guest}/pathcount.so", f"{guest}/init", f"{guest}/ioloop")
-    wanted = dict.fromkeys(own, arch)
+    guests = ARCHES if arch == X86_64 else [arch]
+    wanted = {f"{guest}/{of.name}/{name}": of for of in guests for name in ("init", "ioloop")}
+    wanted["usr/bin/ioloop"] = arch
     if arch == X86_64:
-        wanted |= dict.fromkeys((f"{guest}/aarch64/init", f"{guest}/aarch64/ioloop"), AARCH64)
-    machines = {X86_64: 62, AARCH64: 183}  # e_machine of ELF
+        wanted[f"{guest}/{arch.name}/pathcount.so"] = arch
+    machines = {X86_64: 62, AARCH64: 183, RISCV64: 243}  # e_machine of ELF
     found = {
         str(path.relative_to(tmp_path)): int.from_bytes(head[18:20], "little")
         for path in tmp_path.rglob("*")

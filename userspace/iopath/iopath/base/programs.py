@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The programs of the guest and the plugin, built from the project's sources."""
+"""The programs of guests and the plugin, and the code that reads what they say.
+
+A figure has the instructions of the loop in it, so the loop must be the same on every machine. On
+x86-64, which runs guests, all is built by the compiler and with the C library of one suite of
+Debian (kernels/programs.py), as `make userspace`, a package or a session does it.
+"""
 
 import functools
 import hashlib
@@ -7,10 +12,17 @@ from pathlib import Path
 
 from iopath import __version__
 from iopath.base import process
-from iopath.base.arch import Arch, this_machine
+from iopath.base.arch import X86_64, Arch, this_machine
 from iopath.base.cache import Cache, cache_root, digest_file
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
+
+# Its point releases have ended, so its compiler and C library change no more.
+SUITE = "bookworm"
+COMPILER = "gcc-12"
+
+# Raised when programs would come out different from the same inputs.
+_RECIPE = 1
 
 
 @functools.cache
@@ -27,12 +39,60 @@ def code_digest() -> str:
 
 def guest_program(name: str, arch: Arch | None = None) -> Path:
     """A statically linked program for a guest of an architecture, by default this machine's, or the
-    plugin of this machine's emulator: as `make userspace` or a package built it, or else built
-    now."""
+    plugin of this machine's emulator. Raises IopathError if it was not built."""
     arch = arch or this_machine()
-    built = source_root() / "build" / "guest"
-    path = (built if arch == this_machine() else built / arch.name) / name
-    return path if path.is_file() else _programs(arch) / name
+    for folder in (built_folder(arch), _entry(arch)):
+        if folder and (folder / name).is_file():
+            return folder / name
+    raise IopathError(f"the programs for guests of {arch.name} are missing: run make userspace")
+
+
+def built_folder(arch: Arch) -> Path:
+    """Where `make userspace` and packages have the programs of an architecture."""
+    return source_root() / "build" / "guest" / arch.name
+
+
+def parts(arch: Arch) -> list[Path]:
+    """The folders with the sources of what is built for an architecture; none if a package has the
+    programs only. The plugin is for this machine, which runs the emulator."""
+    names = ("guest", "ioloop", "pathcount") if arch == this_machine() else ("guest", "ioloop")
+    folders = [source_root() / "userspace" / name for name in names]
+    return folders if folders[0].is_dir() else []
+
+
+@functools.cache
+def _entry(arch: Arch) -> Path | None:
+    """Where the cache has the programs of an architecture, if it has."""
+    return Cache(cache_root()).path("programs", inputs(arch)) if parts(arch) else None
+
+
+@functools.cache
+def inputs(arch: Arch) -> dict[str, object]:
+    """All that the programs of an architecture are made from."""
+    root = source_root()
+    sources = [
+        path
+        for folder in (*parts(arch), root / "kernel" / "include")
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".c", ".h") or path.name == "Makefile"
+    ]
+    found: dict[str, object] = {
+        "version": __version__,
+        "arch": arch.name,
+        "sources": {str(path.relative_to(root)): digest_file(path) for path in sources},
+        "recipe": _RECIPE,
+    }
+    if this_machine() == X86_64:
+        return found | {"suite": SUITE, "packages": packages(arch)}
+    compiler = cross_compiler(arch).resolve()
+    return found | {"compiler": [str(compiler), digest_file(compiler)]}
+
+
+def packages(arch: Arch) -> list[str]:
+    """The compiler that runs on x86-64 and the C library, as Debian calls them."""
+    if arch == X86_64:
+        return [COMPILER, "libc6-dev"]
+    return [f"{COMPILER}-{arch.triplet}", f"libc6-dev-{arch.debian}-cross"]
 
 
 def cross_compiler(arch: Arch) -> Path:
@@ -41,35 +101,3 @@ def cross_compiler(arch: Arch) -> Path:
         return Path(process.need("gcc", "gcc"))
     name = f"{arch.triplet}-gcc"
     return Path(process.need(name, f"gcc-{arch.triplet} libc6-dev-{arch.debian}-cross"))
-
-
-@functools.cache
-def _programs(arch: Arch) -> Path:
-    """The guest's programs, built from their sources."""
-    root = source_root()
-    parts = ("guest", "ioloop", "pathcount") if arch == this_machine() else ("guest", "ioloop")
-    folders = [root / "userspace" / part for part in parts]
-    if not folders[0].is_dir():
-        raise IopathError(f"this iopath was built without the programs for guests of {arch.name}")
-    sources = [
-        path
-        for folder in (*folders, root / "kernel" / "include")
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in (".c", ".h") or path.name == "Makefile"
-    ]
-    compiler = cross_compiler(arch).resolve()
-    inputs = {
-        "version": __version__,
-        "compiler": [str(compiler), digest_file(compiler)],
-        "sources": {str(path.relative_to(root)): digest_file(path) for path in sources},
-    }
-
-    def make(into: Path) -> None:
-        log = into / "build.log"
-        for folder in folders:
-            command = [process.need("make", "make"), "-C", folder, f"O={into}", "STATIC=1"]
-            command += [f"VERSION={__version__}", f"CC={compiler}"]
-            if process.run(command, output=log):
-                raise IopathError(f"cannot build {folder.name}: {process.last_line(log)}")
-
-    return Cache(cache_root()).entry("programs", inputs, make)

@@ -4,12 +4,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from iopath.base.arch import X86_64
+from iopath.base.arch import X86_64, this_machine
 from iopath.base.errors import UsageError
 from iopath.cli.measuring import Guest, Scenario
 from iopath.cli.options import Options, number
+from iopath.cli.work import Work
 from iopath.guest.machine import Machine
 from iopath.host import survey
+from iopath.kernels import programs
 from iopath.rungs.runs import Run, make_runs
 
 
@@ -45,6 +47,14 @@ def is_asked(
     for name in (name for name, is_used in (used | others).items() if is_used):
         raise UsageError(f"--{name.replace('_', '-')}: cannot be used with host")
     return True
+
+
+def prepare(work: Work) -> None:
+    """Have the loop that this machine runs: the one that guests run, if it is of x86-64."""
+    arch = this_machine()
+    if not programs.are_built(arch):
+        with work.session() as session:
+            session.programs(arch)
 
 
 def runs(scenario: Scenario, warn: Callable[[str], None]) -> list[Run]:

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     if host:
         files.check_views(())
         cpu = survey.choose_cpu(args.on_cpu)
+        on_host.prepare(work)
         with work.reporter.running(1), work.reporter.task(survey.NAME) as step:
             runs = on_host.runs(scenario, work.reporter.warn)
             strict = bool(scenario.rungs)

@@ -81,6 +81,7 @@ def _on_host(
 ) -> Result:
     """The profile of each rung on this machine. perf's records are written to *data*, or if there
     are several, to files that are named after it."""
+    on_host.prepare(work)
     runs = on_host.runs(scenario, work.reporter.warn)
     if len(runs) > 1 and not (scenario.rungs and scenario.ops):
         raise UsageError("profile host: give --rung and --op; profiling all rungs takes too long")

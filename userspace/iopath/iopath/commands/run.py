@@ -28,6 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
+    on_host.prepare(work)
     runs = on_host.runs(Scenario.read(args), work.reporter.warn)
     cpu = survey.choose_cpu(args.on_cpu)
     devices.check(runs)

@@ -30,6 +30,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     from iopath.host import scaling  # what draws is slow to load
 
     output.check(json=args.json, svg=args.svg)
+    on_host.prepare(work)
     with work.reporter.running(1), work.reporter.task(survey.NAME) as step:
         records = scaling.measure(sorted(os.sched_getaffinity(0)), args.op, args.bs, step)
     if args.json:

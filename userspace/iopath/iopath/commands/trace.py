@@ -23,6 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario = Scenario.read(args)
+    on_host.prepare(work)
     runs = on_host.runs(scenario, work.reporter.warn)
     cpu = survey.choose_cpu(args.on_cpu)
     if not scenario.rungs:

@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from iopath.base import process, prune
+from iopath.base.arch import this_machine
 from iopath.base.cache import Cache, cache_root, digest_of
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_digest
 from iopath.guest.machine import Machine, Qemu
-from iopath.kernels import emulators, prepare
+from iopath.kernels import emulators, prepare, programs
 from iopath.kernels.apt import Apt
 from iopath.kernels.prepare import Preparation, Prepared, Unprepared
 from iopath.measure import jobs
@@ -241,6 +242,9 @@ def _count(job: Job, inputs: dict[str, Any], image: bytes, cache: Cache, address
     def keep(folder: Path) -> None:
         (folder / "vmlinuz").write_bytes(image)
 
+    for arch in {this_machine(), job.image.start.arch}:
+        if not programs.are_built(arch):
+            programs.build(arch, cache, Apt(cache, lambda text: None), lambda what, part: None)
     kept = cache.entry("sent", {"vmlinuz": inputs["vmlinuz"]}, keep)
     with tempfile.NamedTemporaryFile(prefix="iopath-job-") as progress:
         local = replace(

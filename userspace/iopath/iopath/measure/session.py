@@ -17,7 +17,7 @@ from iopath.counts import paging
 from iopath.guest import guest, kvm
 from iopath.guest.machine import Qemu
 from iopath.host import survey, timing
-from iopath.kernels import emulators, prepare
+from iopath.kernels import emulators, prepare, programs
 from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
 from iopath.kernels.gitrepo import Repository
@@ -117,6 +117,8 @@ class Session(Finder):
         """Prepare each kernel once, and run the jobs of all that is *wanted*."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self._emulator(*suite) for suite in dict.fromkeys(suites.values())}
+        for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
+            self.programs(arch)
         with (
             self.reporter.running(sum(one.guests for one in wanted)),
             pools(len(kernels) or 1, self.places, self.executor) as both,
@@ -159,6 +161,13 @@ class Session(Finder):
         with self.reporter.running(1), self.reporter.task(f"QEMU of {suite}") as step:
             return emulators.emulator(suite, arch, self.cache, self.apt, step)
 
+    def programs(self, arch: Arch) -> None:
+        """Have the programs for guests of an architecture, or for this machine."""
+        if programs.are_built(arch):
+            return
+        with self.reporter.running(1), self.reporter.task("programs of guests") as step:
+            programs.build(arch, self.cache, self.apt, step)
+
     def _equipped(self, settings: Settings, arch: Arch) -> list[Run]:
         """The runs with the programs of packages that they need."""
         rungs = packages.equipped(settings.rungs, self.cache, self.apt.of(arch))
@@ -187,6 +196,7 @@ class Session(Finder):
         if foreign := next((one.arch for one in kernels.values() if one.arch != X86_64), None):
             raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
         qemu = self._emulator(settings.machine.emulator, X86_64)
+        self.programs(X86_64)
         runs = self._equipped(settings, X86_64)
         if settings.machine.accel == "kvm":
             kvm.need()

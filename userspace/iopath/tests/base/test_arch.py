@@ -56,7 +56,7 @@ print(tree.image.relative_to(tree.path))
 
 def missing(arch: Arch) -> list[str]:
     """The places that contributing.rst names and that lack an architecture."""
-    upper, other = arch.name.upper(), [] if arch == X86_64 else [f"gcc-{arch.triplet}"]
+    upper = arch.name.upper()
     wanted = {
         f"userspace/ioloop/arch/{arch.name}.h": ["calibrate("],
         "userspace/ioloop/arch.h": [f'"arch/{arch.name}.h"'],
@@ -64,8 +64,8 @@ def missing(arch: Arch) -> list[str]:
         f"userspace/pathcount/arch/{arch.name}.c": [f"arch_{arch.name} ="],
         "userspace/pathcount/arch.c": [f"&arch_{arch.name}"],
         f"userspace/pathcount/tests/decode_{arch.name}.c": ["main("],
-        "userspace/setup.sh": [arch.qemu_package, *other],
-        "Makefile": [arch.name] if other else [],
+        "userspace/setup.sh": [arch.qemu_package],
+        "Makefile": [arch.name],
     }
     found = []
     for name, texts in wanted.items():
