@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from copied import Copied
 
-from iopath.base.arch import AARCH64, ARCHES, X86_64, Arch
+from iopath.base.arch import AARCH64, ARCHES, Arch
 from iopath.base.sources import source_root
 
 NEW = """

@@ -11,6 +11,8 @@ from iopath.measure.session import Session
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
+EQUAL = 0.01  # instructions per I/O
+
 
 def fetched(session: Session, suite: str) -> Qemu:
     return emulators.emulator(suite, X86_64, session.cache, session.apt, lambda what, part: None)
@@ -31,12 +33,39 @@ def test_it_runs(session: Session, suite: str, version: str) -> None:
     assert qemu.sandbox
 
 
-@pytest.mark.guest
-@pytest.mark.parametrize("suite", ["trixie", "trixie-backports"])
-def test_it_measures(session: Session, suite: str) -> None:
-    """The clock and the plugin agree there, and the result says which emulator it was."""
-    settings = Settings(rungs=select(["syscall"]), machine=Machine(emulator=suite), profile=True)
-    result = session.measure(["debian:6.1"], settings)
+def figures(session: Session, kernel: str, suite: str, *names: str) -> dict[str, float]:
+    """The figures of rungs with the QEMU of a suite; without names, of the whole ladder."""
+    settings = Settings(rungs=select(names), machine=Machine(emulator=suite))
+    result = session.measure([kernel], settings)
     assert result.qemu.version == fetched(session, suite).version
-    (record,) = result.results
-    assert record.profile.instructions == pytest.approx(record.instructions_per_io, abs=0.1)
+    return {record.title: record.instructions_per_io for record in result.results}
+
+
+def different(one: dict[str, float], other: dict[str, float]) -> dict[str, tuple[float, float]]:
+    assert one.keys() == other.keys()
+    return {
+        title: (one[title], other[title])
+        for title in one
+        if other[title] != pytest.approx(one[title], abs=EQUAL)
+    }
+
+
+@pytest.mark.guest
+def test_one_figure(session: Session) -> None:
+    """A system call, a batch, and string instructions, which a kernel chooses by the CPU."""
+    rungs = ("syscall", "raw.pread", "dio.aio.100", "dio.uring", "buf.pread")
+    first = figures(session, "debian:6.1", "bookworm", *rungs)
+    assert len(first) == 9
+    for suite in ("trixie", "trixie-backports"):
+        assert different(first, figures(session, "debian:6.1", suite, *rungs)) == {}
+
+
+@pytest.mark.guest
+@pytest.mark.long
+@pytest.mark.parametrize("suite", ["trixie", "trixie-backports"])
+@pytest.mark.parametrize("kernel", ["debian:6.1", "debian:7.2", "debian:6.12-arm64"])
+def test_one_ladder(session: Session, kernel: str, suite: str) -> None:
+    """Documentation/measuring.rst has the command that shows the figures side by side."""
+    first = figures(session, kernel, "bookworm")
+    assert len(first) > 30
+    assert different(first, figures(session, kernel, suite)) == {}
