@@ -117,7 +117,7 @@ class Qemu:
         if not match:
             complaint = (text.stderr or text.stdout).strip().splitlines()
             raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
-        if int(match.group(1).split(".")[0]) < 7:
+        if tuple(map(int, match.group(1).split(".")[:2])) < _OLDEST:
             raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
         tried = subprocess.run(
             [*words, *_SANDBOX, "-machine", "help"], capture_output=True, check=False
@@ -125,6 +125,9 @@ class Qemu:
         sandbox = () if tried.returncode else _SANDBOX
         return cls(words, match.group(1), _digest(words, path, arch), sandbox)
 
+
+# It has the machines that guests run on.
+_OLDEST = (7, 2)
 
 # A guest's kernel is not trusted. QEMU starts no program and changes no user or scheduler.
 _SANDBOX = (
