@@ -14,8 +14,8 @@ import pytest
 from cases import cases
 
 from iopath import __version__
-from iopath.base.process import need
 from iopath.base.cache import cache_root
+from iopath.base.process import need
 from iopath.base.sources import module_sources, source_root
 from iopath.cli import parser
 from iopath.kernels.sources.debian import DebianKernel, headers_root
