@@ -174,6 +174,9 @@ def test_programs_of_guests(built: dict[Arch, Path], arch: Arch, tmp_path: Path)
         if path.is_file() and (head := path.read_bytes()[:20]).startswith(b"\x7fELF")
     }
     assert found == {name: machines[of] for name, of in wanted.items()}
+    for name in found.keys() - {"usr/bin/ioloop"}:
+        made = ROOT / "build/guest" / Path(name).relative_to(guest)
+        assert digest_file(tmp_path / name) == digest_file(made), f"{name} was changed"
 
 
 @pytest.mark.parametrize("series", KERNELS)
