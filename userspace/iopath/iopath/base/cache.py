@@ -81,6 +81,7 @@ class Cache:
     def __init__(self, root: Path, warn: Callable[[str], None] = lambda text: None) -> None:
         self.root = root
         self._warn = warn
+        self.grew = False  # whether this program added to it
         self._verified: set[Path] = set()
         self._held: dict[str, IO[str]] = {}
 
@@ -171,6 +172,7 @@ class Cache:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
             self._verified.add(path)
+            self.grew = True
             return path
 
     @contextmanager
@@ -186,6 +188,7 @@ class Cache:
                 process.check_stopped(after=_RETRY)
             with out_of_space(f"cannot write the cache {self.root}"):
                 path.mkdir(parents=True, exist_ok=True)
+                self.grew = True
                 if not (path / MANIFEST).exists():
                     (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
                 yield path
