@@ -224,4 +224,6 @@ def _explain(
     change.functions = attribution.in_long_run(before, after, deferred=metric is ALL)
     if metric is ALL and before.all_parts and after.all_parts:
         old, new = before.all_parts, after.all_parts
-        change.parts = {name: round(new[name] - old[name], 4) for name in new if name in old}
+        change.parts = {
+            name: round(new.get(name, 0) - old.get(name, 0), 4) for name in dict.fromkeys([*old, *new])
+        }
