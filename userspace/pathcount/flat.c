@@ -212,6 +212,9 @@ static bool leads_to(const struct block *block, uint64_t pc,
 		return leads == LEADS;
 	if (!is_kernel(pc))
 		return true;
+	/* No call or return leads into the block that it ends. */
+	if (block->last_kind != INSN_JUMP_IND && index_of(block, pc))
+		return false;
 	return is_kernel(block->addr) && !is_entry(pc, next);
 }
 
@@ -325,8 +328,11 @@ static void leave(uint64_t pc)
 		   (!leads_to(left.block, pc, NULL) || *kind > 0)) {
 		/* A loop may have come round, or be where it was. */
 		count_part(left.block, left.context, 0);
-	} else if (pc == left.block->end) {
-		--*kind;
+	} else {
+		if (pc == left.block->end)
+			--*kind;
+		if (leads_to(left.block, pc, NULL))
+			follow_call(left.block, pc);
 	}
 }
 

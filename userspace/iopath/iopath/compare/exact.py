@@ -225,5 +225,6 @@ def _explain(
     if metric is ALL and before.all_parts and after.all_parts:
         old, new = before.all_parts, after.all_parts
         change.parts = {
-            name: round(new.get(name, 0) - old.get(name, 0), 4) for name in dict.fromkeys([*old, *new])
+            name: round(new.get(name, 0) - old.get(name, 0), 4)
+            for name in dict.fromkeys([*old, *new])
         }

@@ -23,6 +23,7 @@ from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction
+from iopath.results.result import REST
 from iopath.results.symbol import Symbol
 from iopath.rungs.runs import DRAIN, LONG, Run
 
@@ -111,7 +112,7 @@ class LongRuns:
         named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
         named[parts.TASK] = round(mean + found[parts.TASK], 4)
         named = dict(sorted(named.items(), key=lambda one: (-one[1], one[0])))
-        return {**named, parts.REST: round(whole - sum(named.values()), 4)}
+        return {**named, REST: round(whole - sum(named.values()), 4)}
 
     def _beside(self, number: int) -> dict[str, float]:
         """The instructions of a region that the task did not execute, by who did."""

@@ -15,7 +15,6 @@ from iopath.counts.symbols import Symbols
 from iopath.results.symbol import plain
 
 TASK = "task"  # the one that does the I/O
-REST = "rest"  # parts that are too small to be named
 _SWITCHES = "switches"
 _PROGRAMS = "programs"
 _IDLE = "idle"

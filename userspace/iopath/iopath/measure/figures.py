@@ -8,10 +8,10 @@ from typing import Any
 
 from iopath.base import typed
 from iopath.base.errors import IopathError
-from iopath.counts import parts
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
+from iopath.results.result import REST
 from iopath.rungs.report import Report
 from iopath.rungs.runs import DRAIN_MS, Run
 
@@ -132,9 +132,9 @@ def figure(
 def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:
     """The parts of several boots, which add up to the *whole*. One that a boot does not name has
     its share in the rest."""
-    names = dict.fromkeys(name for boot in boots for name in boot if name != parts.REST)
+    names = dict.fromkeys(name for boot in boots for name in boot if name != REST)
     found = {name: _mean([boot.get(name, 0) for boot in boots]) for name in names}
-    return {**found, parts.REST: round(whole - sum(found.values()), 4)}
+    return {**found, REST: round(whole - sum(found.values()), 4)}
 
 
 def _mean(boots: Sequence[float]) -> float:

@@ -39,7 +39,7 @@ def _(result: ExactResult, console: Console) -> None:
     for record in result.results:
         if record.has_more and record.all_parts:
             said = texts.parts(record.all_parts, texts.count)
-            put_text(console, f"{record.kernel.name} {record.title}: all is {said}", "dim")
+            put_text(console, f"{record.kernel.name} {record.title}: all {said}", "dim")
 
 
 @show.register
@@ -124,7 +124,7 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
     for name, change, rung in ranked[:_RUNGS]:
         if isinstance(change, ExactChange) and change.all and change.all.parts:
             said = texts.parts(change.all.parts, texts.signed)
-            put_text(console, f"{rung.title}, {name}: all is {said}", "dim")
+            put_text(console, f"{rung.title}, {name}: all {said}", "dim")
     if more := texts.folded(comparison, comparison.others, len(rungs)):
         put_text(console, f"{more} (--all)", "dim")
     if isinstance(comparison, ExactComparison):

@@ -17,7 +17,7 @@ from iopath.compare.changes import (
 from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
 from iopath.results.profiles import COSTLY
-from iopath.results.result import Row
+from iopath.results.result import REST, Row
 
 _VERDICTS = {
     "longer": "longer",
@@ -27,6 +27,8 @@ _VERDICTS = {
     "unknown": "undecided",
 }
 _FEW = 4  # layers in the verdict
+_PARTS = 6  # of all, that are named
+_LEAST_PART = 0.5  # instructions per I/O of these
 UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} tells of a whole ladder)"
 
 # Titles of what a bridge estimates.
@@ -68,9 +70,15 @@ def metric(name: str, found: MetricChange) -> str:
 
 
 def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:
-    """Who executed the instructions of all, without those that did next to nothing."""
-    some = {name: value for name, value in found.items() if abs(value) >= 0.5}
-    return ", ".join(f"{name} {write(value)}" for name, value in some.items())
+    """All, and who executed it: the largest parts by name, the others together."""
+    named = [name for name, value in found.items() if name != REST and abs(value) >= _LEAST_PART]
+    named = sorted(named, key=lambda name: -abs(found[name]))[:_PARTS]
+    shown = {name: found[name] for name in named}
+    whole = sum(found.values())
+    rest = whole - sum(shown.values())
+    if abs(rest) >= 0.005:
+        shown[REST] = rest
+    return f"{write(whole)}: {', '.join(f'{name} {write(value)}' for name, value in shown.items())}"
 
 
 def time(found: TimeEstimate) -> str:

@@ -236,6 +236,45 @@ def test_a_digest_has_what_comes_seldom() -> None:
     assert any(line.endswith("all +1,150") for line in digest(whole, 80))
 
 
+def test_who_executed_it_is_named() -> None:
+    """Where all says something else than the path, in the terminal and in Markdown; what adds up to
+    it has the names of both kernels."""
+    whole = two(PLAIN)
+    parts = {"old": {"thread kjournald2": 9.0}, "new": {"kworker wb_workfn": 900.25}}
+    for kernel, more in (("old", 9.0), ("new", 1150.0)):
+        long_run(whole, kernel, 0, more, {})
+        (record,) = (one for one in whole["results"] if one["kernel"]["name"] == kernel)
+        record["all_parts"] = {"task": 1400.07, **parts[kernel], "softirq rcu_core_si": 249.75}
+        if kernel == "old":
+            del record["all_parts"]["softirq rcu_core_si"]
+        record["all_parts"]["rest"] = 0.0
+    said = (
+        "all +1,141.00: kworker wb_workfn +900.25, softirq rcu_core_si +249.75, thread kjournald2"
+        " -9.00"
+    )
+    shown = " ".join(" ".join(digest(whole, 200)).split())
+    assert f"dio.pread read, new: {said}" in shown
+    result = parse(whole)
+    text = markdown(result, compared(whole))
+    assert f"A{said[1:]}." in " ".join(text.split())
+    assert sum(compared(whole).rungs[0].differences["new"].all.parts.values()) == 1141.0
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show(result, console)
+    shown = console.file.getvalue()
+    assert "new dio.pread read: all 2,550.07: task 1,400.07, kworker wb_workfn 900.25," in shown
+
+
+def test_small_parts_are_one() -> None:
+    parts = {"task": 100.0, **{f"kworker {name}": 1.0 + name for name in range(8)}, "rest": -0.25}
+    assert texts.parts(parts, texts.count) == (
+        "135.75: task 100.00, kworker 7 8.00, kworker 6 7.00, kworker 5 6.00, kworker 4 5.00,"
+        " kworker 3 4.00, rest 5.75"
+    )
+    assert texts.parts({"task": -3.0, "idle": 0.25, "rest": 0.0}, texts.signed) == (
+        "-2.75: task -3.00, rest +0.25"
+    )
+
+
 def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
     comparison = compared(two(LOCKED))
     comparison.labels = ["coherent (old.json, new.json)", "compiler: old gcc-10; new gcc-12"]
