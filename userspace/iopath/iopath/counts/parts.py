@@ -22,7 +22,7 @@ _IDLE = "idle"
 # What functions call by a pointer.
 _CALLED_BY = {
     "process_one_work": "kworker",
-    "process_scheduled_works": "kworker",  # the compiler may have put the former into it
+    "process_scheduled_works": "kworker",  # which the compiler may have put the former into
     "worker_thread": "kworker",
     "rescuer_thread": "kworker",
     "kthread": "thread",
@@ -37,6 +37,7 @@ _CALLED_BY = {
     "expire_timers": "timer",
     "__run_timers": "timer",
     "rcu_do_batch": "RCU callback",
+    "rcu_core": "RCU callback",  # which the compiler may have put the former into
     "rcu_process_callbacks": "RCU callback",
     "rcu_reclaim_tiny": "RCU callback",
     "srcu_invoke_callbacks": "SRCU callback",
