@@ -225,7 +225,7 @@ static bool follows_calls(void)
 }
 
 /* A block beside the region's task was executed to its end, and led to @pc. */
-static void follow_call(const struct block *block, uint64_t pc)
+static void follow_call(struct block *block, uint64_t pc)
 {
 	struct parts *parts = &now->region->parts;
 	struct calls *calls = &now->task->calls;
@@ -247,7 +247,8 @@ static void follow_call(const struct block *block, uint64_t pc)
 		parts_jump(parts, calls, block, pc);
 		break;
 	case INSN_RET:
-		parts_return(parts, calls, pc, is_return(pc));
+		if (!parts_return(calls, pc))
+			parts_return_out(parts, calls, pc, is_return(pc));
 		break;
 	}
 }

@@ -162,16 +162,19 @@ void parts_switched(struct calls *calls)
  * @block: ends with it
  * @pc: the function
  */
-void parts_call(struct parts *parts, struct calls *calls,
-		const struct block *block, uint64_t pc)
+void parts_call(struct parts *parts, struct calls *calls, struct block *block,
+		uint64_t pc)
 {
 	enum part_kind kind = block->last_kind == INSN_CALL ? PART_CALL :
 							      PART_CALL_IND;
+	struct part *part = block->callee;
 
-	push(calls, (struct part_frame){
-		     .part = find(parts, calls->part, kind, pc,
-				  block->last_pc),
-		     .ret = block->end, .from = block->addr });
+	if (!part || part->parent != calls->part || part->addr != pc) {
+		part = find(parts, calls->part, kind, pc, block->last_pc);
+		block->callee = part;
+	}
+	push(calls, (struct part_frame){ .part = part, .ret = block->end,
+					 .from = block->addr });
 }
 
 /*
@@ -203,13 +206,12 @@ void parts_jump(struct parts *parts, struct calls *calls,
 
 /**
  * parts_return() - a return
- * @parts: of the region
  * @calls: of the task
  * @pc: where it goes
- * @known: there is a call before @pc
+ *
+ * Return: false if no call is known to return there.
  */
-void parts_return(struct parts *parts, struct calls *calls, uint64_t pc,
-		  bool known)
+bool parts_return(struct calls *calls, uint64_t pc)
 {
 	unsigned int i;
 
@@ -218,16 +220,29 @@ void parts_return(struct parts *parts, struct calls *calls, uint64_t pc,
 			continue;
 		calls->nr = i;
 		calls->part = top(calls)->part;
-		return;
+		return true;
 	}
-	if (!known && calls->nr - calls->bottom > 2) {
+	return false;
+}
+
+/**
+ * parts_return_out() - a return to where no call is known to return
+ * @parts: of the region
+ * @calls: of the task
+ * @pc: where it goes
+ * @is_call: there is a call before @pc
+ */
+void parts_return_out(struct parts *parts, struct calls *calls, uint64_t pc,
+		      bool is_call)
+{
+	if (!is_call && calls->nr - calls->bottom > 2) {
 		/* A retpoline calls its own code, which returns to the target. */
 		uint64_t from = top(calls)->from;
 
 		calls->nr--;
 		calls->part = top(calls)->part;
 		leave_thunk(parts, calls, from, pc);
-	} else if (known || calls->nr - calls->bottom == 1) {
+	} else if (is_call || calls->nr - calls->bottom == 1) {
 		struct part *root = calls->frames[calls->bottom].part;
 
 		if (root->kind == PART_ROOT)

@@ -82,10 +82,11 @@ void parts_root(struct parts *parts, struct calls *calls, uint64_t pc);
 void parts_enter(struct parts *parts, struct calls *calls, uint64_t pc);
 void parts_leave(struct calls *calls);
 void parts_switched(struct calls *calls);
-void parts_call(struct parts *parts, struct calls *calls,
-		const struct block *block, uint64_t pc);
-void parts_return(struct parts *parts, struct calls *calls, uint64_t pc,
-		  bool known);
+void parts_call(struct parts *parts, struct calls *calls, struct block *block,
+		uint64_t pc);
+bool parts_return(struct calls *calls, uint64_t pc);
+void parts_return_out(struct parts *parts, struct calls *calls, uint64_t pc,
+		      bool is_call);
 void parts_jump(struct parts *parts, struct calls *calls,
 		const struct block *block, uint64_t pc);
 void parts_fold(struct parts *parts);
