@@ -231,11 +231,13 @@ class TimeRungChange(RungChange):
 
 @dataclass(kw_only=True)
 class Comparison:
-    """How the kernels *others* differ from *base*."""
+    """How the kernels *others* differ from *base*. *labels* say what differs besides their code,
+    *brief* says it in a few words."""
 
     base: str
     others: list[str]
     labels: list[str]
+    brief: list[str] = field(default_factory=list)
     rungs: list[Any]
 
     @property

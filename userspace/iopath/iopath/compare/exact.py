@@ -114,6 +114,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
         base=base,
         others=others,
         labels=list(labels.labels(whole.kernels)),
+        brief=labels.brief(whole.kernels),
         options=labels.options(whole.kernels),
         rungs=[
             ExactRungChange(

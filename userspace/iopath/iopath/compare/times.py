@@ -63,6 +63,7 @@ def compare(whole: HardwareResult) -> TimeComparison:
         base=base,
         others=others,
         labels=list(labels.labels(whole.kernels)),
+        brief=labels.brief(whole.kernels),
         rungs=[_rung(row, base, others) for row in whole.rows()],
     )
 
