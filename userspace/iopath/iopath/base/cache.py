@@ -86,8 +86,9 @@ class Cache:
         self._held: dict[str, IO[str]] = {}
 
     @contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock *name* against other processes and threads.
+    def lock(self, name: str, waits: Callable[[], None] | None = None) -> Iterator[None]:
+        """Hold the lock *name* against other processes and threads; *waits* is called if another
+        holds it.
 
         Raises process.Stopped if the program is ended while it waits: a thread that waits in the
         kernel could not be.
@@ -96,6 +97,8 @@ class Cache:
             (self.root / "locks").mkdir(parents=True, exist_ok=True)
             file = (self.root / "locks" / name).open("w")
         with file:
+            if waits and not locked(file):
+                waits()
             while not locked(file):
                 process.check_stopped(after=_RETRY)
             yield
@@ -177,13 +180,19 @@ class Cache:
 
     @contextmanager
     def workspace(
-        self, kind: str, inputs: Mapping[str, Any], *, shared: bool = False
+        self,
+        kind: str,
+        inputs: Mapping[str, Any],
+        *,
+        shared: bool = False,
+        waits: Callable[[], None] | None = None,
     ) -> Iterator[Path]:
         """A folder that stays and may change. It belongs to one thread of one program at a time,
-        unless it is *shared*. It is listed and removed like an entry."""
+        unless it is *shared*; *waits* is called if another uses it. It is listed and removed like
+        an entry."""
         path = self.path(kind, inputs)
         name = f"{kind}-{path.name}"
-        with nullcontext() if shared else self.lock(name):
+        with nullcontext() if shared else self.lock(name, waits):
             while not self.use(name):
                 process.check_stopped(after=_RETRY)
             with out_of_space(f"cannot write the cache {self.root}"):

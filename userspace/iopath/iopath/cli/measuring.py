@@ -113,7 +113,12 @@ class Guest:
 
     def added(self) -> Sequence[Rung]:
         """The rungs in the file."""
-        return rungfile.load(self.rungs) if self.rungs else ()
+        if not self.rungs:
+            return ()
+        name = str(self.rungs)
+        if not self.rungs.exists() and builtin.matching([name], builtin.RUNGS):
+            raise UsageError(f"--rungs {name}: no such file; to measure a rung, use --rung {name}")
+        return rungfile.load(self.rungs)
 
     def need_counts(self) -> None:
         """Refuse to measure time."""

@@ -57,6 +57,12 @@ class Repository:
             )
         return commit
 
+    def changed(self) -> int:
+        """How many files differ from HEAD in the work tree, if there is one."""
+        if self.git("rev-parse", "--is-bare-repository") == "true":
+            return 0
+        return len(self.git("status", "--porcelain", "--untracked-files=no").splitlines())
+
     def subject(self, commit: str) -> str:
         return self.git("log", "-1", "--format=%s", commit)
 

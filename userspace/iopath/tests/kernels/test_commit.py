@@ -19,6 +19,7 @@ from iopath.base.progress import Reporter
 from iopath.compare import compare
 from iopath.kernels import gitrepo
 from iopath.kernels import recipe as kernelbuild
+from iopath.kernels.finder import Finder
 from iopath.kernels.gitrepo import open_repository
 from iopath.kernels.sources import git as git_kernels
 from iopath.measure.session import Session
@@ -116,6 +117,23 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
         open_repository(str(other), cache).commit("HEAD")
     with pytest.raises(IopathError, match=r"git:file:///no-such: .*'/no-such' does not "):
         open_repository("file:///no-such", cache)
+
+
+def test_uncommitted_changes_are_not_measured(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    """A warning says so where HEAD is asked for, once; it changes nothing in the repository."""
+    folder, names = branched
+    told: list[str] = []
+    finder = Finder(Cache(tmp_path / "cache", told.append), told.append)
+    assert git_kernels.find(str(folder), finder).commit == names["gone"]
+    assert told == []
+    (folder / "figure").write_text("changed\n")
+    before = (folder / ".git/index").read_bytes()
+    for revision in ("", "@HEAD", f"@{names['seven']}"):
+        git_kernels.find(f"{folder}{revision}", finder)
+    assert told == [f"git:{folder}: measuring HEAD, without 1 changed file: commit to measure it"]
+    assert (folder / ".git/index").read_bytes() == before
 
 
 def test_address(history: Path, cache: Cache) -> None:

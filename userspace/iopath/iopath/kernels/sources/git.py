@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,11 +90,14 @@ class GitKernel(Kernel):
 
         def compile_in(use: Callable[[_Workspace], None]) -> None:
             with (
-                cache.workspace("workspace", workspace) as folder,
+                cache.workspace(
+                    "workspace",
+                    workspace,
+                    waits=lambda: step("waiting for another build in this workspace", 0.0),
+                ) as folder,
                 cache.workspace("ccache", {"size": _CCACHE_SIZE}, shared=True) as ccache,
             ):
-                place = _Workspace(folder, at, ccache, self)
-                step(f"building {self.title}", 0.1)
+                place = _Workspace(folder, at, ccache, self, step)
                 place.build(digest_file(at / "packages"))
                 use(place)
 
@@ -161,7 +165,13 @@ def find(spec: str, finder: Finder) -> GitKernel:
     if ".." in revision:
         raise UsageError(f"git:{spec}: a range is for measure, compare and series")
     found = repository(finder, place)
-    return GitKernel(found, found.commit(revision), finder.recipe)
+    commit = found.commit(revision)
+    if revision == "HEAD" and (changed := found.changed()):
+        without = "1 changed file" if changed == 1 else f"{changed} changed files"
+        text = f"git:{spec}: measuring HEAD, without {without}: commit to measure"
+        text += " it" if changed == 1 else " them"
+        finder.once(("git", place, "changed"), lambda: finder.warn(text))
+    return GitKernel(found, commit, finder.recipe)
 
 
 def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -> list[str] | None:
@@ -221,7 +231,10 @@ class _Workspace:
     """A work tree of a repository and a folder in which it is built, both kept from one commit to
     the next."""
 
-    def __init__(self, folder: Path, root: Path, ccache: Path, kernel: GitKernel) -> None:
+    def __init__(
+        self, folder: Path, root: Path, ccache: Path, kernel: GitKernel, step: Step
+    ) -> None:
+        self._step = step
         self._folder = folder
         self._root = root
         self._ccache = ccache
@@ -245,12 +258,15 @@ class _Workspace:
         self._log.write_text("")
         configured = built = False
         try:
+            self._step("checking out", 0.1)
             self._check_out()
             if not self._is_configured(before, now):
+                self._step("configuring", 0.1)
                 self._configure()
             configured = True
             jobs = f"-j{os.cpu_count() or 1}"
-            self._run([*self.make(), jobs, self._kernel.arch.target, "modules"], "does not build")
+            command = [*self.make(), jobs, self._kernel.arch.target, "modules"]
+            self._run(command, "does not build", poll=self._count_objects())
             built = True
         except IopathError:
             note.write_text(json.dumps({**now, "configured": configured, "built": built}))
@@ -328,11 +344,41 @@ class _Workspace:
                     " does not have it, or it needs others"
                 )
 
-    def _run(self, command: list[str | Path], what: str) -> None:
-        if process.run(command, output=self._log):
+    def _count_objects(self) -> Callable[[], None]:
+        """A function that says how many objects are compiled. It looks less often the longer that
+        takes."""
+        began = looked = time.monotonic()
+        self._step(f"compiling, log at {self._log}", 0.1)
+
+        def count() -> None:
+            nonlocal looked
+            now = time.monotonic()
+            if now - looked < max(5.0, (now - began) / 20):
+                return
+            looked = now
+            new = sum(1 for path in self.build_folder.rglob("*.o") if _is_newer(path, start))
+            self._step(f"compiling, {new} objects, log at {self._log}", 0.1)
+
+        start = time.time()
+        return count
+
+    def _run(
+        self,
+        command: list[str | Path],
+        what: str,
+        poll: Callable[[], None] | None = None,
+    ) -> None:
+        if process.run(command, output=self._log, poll=poll):
             complaint = kbuild.complaint(self._log)
             kind = DoesNotBuild if _REFUSED.search(complaint) else IopathError
             raise kind(f"{self._kernel.title} {what}: {complaint}")
+
+
+def _is_newer(path: Path, moment: float) -> bool:
+    try:
+        return path.stat().st_mtime >= moment
+    except FileNotFoundError:  # a temporary file of the compiler
+        return False
 
 
 def _unset(option: str, found: Sequence[str]) -> bool:
