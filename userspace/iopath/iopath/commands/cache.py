@@ -43,17 +43,17 @@ EXAMPLES = ("iopath cache", "iopath cache --prune --size 10G")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--prune", action="store_true", help="remove entries that were not used for long"
+        "--prune", action="store_true", help="remove the entries that have been unused longest"
     )
     parser.add_argument(
         "--size", type=in_units({"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}, "500M or 10G"),
         metavar="SIZE",
-        help="with --prune: remove the longest unused until the cache takes at most SIZE, e.g. 10G"
+        help="with --prune: remove entries until the cache takes at most SIZE, e.g. 10G"
         f" (default: {prune.LIMIT >> 30}G)",
     )  # fmt: skip
     parser.add_argument(
         "--older", type=in_units({"m": 60, "h": 3600, "d": 86400}, "12h or 30d"), metavar="AGE",
-        help="with --prune: remove what was not used for AGE instead, e.g. 30d or 12h",
+        help="with --prune: remove entries unused for AGE instead, e.g. 30d or 12h",
     )  # fmt: skip
 
 

@@ -21,7 +21,9 @@ EXAMPLES = ("iopath kernels", "iopath kernels --update --json kernels.json")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--all", action="store_true", help="list every release, also those with parts missing there"
+        "--all",
+        action="store_true",
+        help="list every release, also those with parts missing on the mirror",
     )
     add_arch(parser, "their architecture")
     parser.add_argument("--update", action="store_true", help="refresh the package lists")

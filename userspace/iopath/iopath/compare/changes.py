@@ -154,7 +154,7 @@ class ExactChange(Change):
 
     @property
     def all(self) -> MetricChange | None:
-        """The change of all that is executed for an I/O, where the path does not show it."""
+        """The change of all instructions executed for an I/O, if the path does not show it."""
         found = self.metrics.get("all")
         return found if found and found.telling else None
 

@@ -22,10 +22,10 @@ from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import ExactRecord, ExactResult, Key, Row
 
-# The counts of a function that are a change if one more is executed, whatever the sum is.
+# The counts of a function of which one more is a change, even if the sum is the same.
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
-# Fields of two results that must be equal, if their kernels are to be compared.
+# Fields of two results that must be equal before their kernels can be compared.
 SAME = ("qemu", "machine", "programs", "source")
 
 # Fields of two records that must be equal.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Repositories of git, which are only read: no file, index, branch or HEAD of theirs is changed.
+"""Repositories of git, which are only read and never modified.
 
 A repository elsewhere is copied into the cache. Kernels are checked out into work trees of the
-cache, which share the repository's objects (commit.py).
+cache, which share the repository's objects (sources/git.py).
 """
 
 import os

@@ -70,7 +70,7 @@ class Rung:
 
     @property
     def digest(self) -> str:
-        """The digest of all that it is made of: its program, files, modules and steps."""
+        """The digest of its program, files, modules and steps."""
         parts = {name: str(part) for name, part in vars(self).items() if name != "about"}
         parts["program"] = digest_file(self.program) if self.program else ""
         parts["files"] = ", ".join(f"{path} {digest_file(file)}" for path, file in self.files)

@@ -41,8 +41,9 @@ def _op(record: Record) -> str:
 
 
 def ladder(result: ExactResult) -> Table:
-    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. Where
-    the path of any rung does not show what an I/O costs, all that is executed stands beside it."""
+    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. If
+    the path of any rung does not show what an I/O costs, all executed instructions are shown, too.
+    """
     base, *others = result.names
     rows = result.rows()
     several = len({row.block_size for row in rows if row.block_size}) > 1

@@ -208,14 +208,14 @@ def _with_layers(found: Change) -> str:
 
 
 def brief(found: Change) -> str:
-    """A difference with few digits; with a question mark if its noise is not known. Where the path
-    does not show what an I/O costs, all that is executed for it stands beside it."""
+    """A difference with few digits; with a question mark if its noise is not known. If the path
+    does not show what an I/O costs, all instructions executed for it are shown, too."""
     text = change(found.difference, found.percent, 1)
     return f"{text}{'?' if found.verdict == 'unknown' else ''}{beside_path(found)}"
 
 
 def beside_path(found: Change) -> str:
-    """The difference of all that is executed for an I/O, where the path does not show it."""
+    """The difference of all instructions executed for an I/O, if the path does not show it."""
     if not (isinstance(found, ExactChange) and found.all):
         return ""
     return f", all {signed(found.all.difference)}"
@@ -239,7 +239,7 @@ def counts(row: FunctionChange, names: Iterable[str]) -> list[str]:
 
 
 def notes(row: FunctionChange) -> list[str]:
-    """What there is to say of a function besides its instructions."""
+    """Remarks on a function besides its instructions."""
     return [*filter(None, [row.note]), *counts(row, COSTLY)]
 
 

@@ -49,7 +49,7 @@ class Cost:
     difference: float = 0.0
     percent: float = 0.0
     mean: float = 0.0  # the difference of the means in the long run
-    all: float = 0.0  # the difference of all that is executed for an I/O, deferred work included
+    all: float = 0.0  # the difference of all instructions executed for an I/O, with deferred work
     noise: float | None = None
     verdict: str = ""
     locked: float = 0.0

@@ -259,7 +259,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     """The kernel that "debian:*spec*" asks for, and the newer ones skipped because the mirror
     lacks a part of them.
 
-    Of a series the newest is chosen, but one from a release of Debian goes before one from testing,
+    The newest of a series is chosen, but one from a release of Debian goes before one from testing,
     unstable or experimental: those are built by another compiler, whose difference would be taken
     for the kernel's. Raises UsageError if there is no such kernel, IopathError if
     the mirror lacks a part of it."""
@@ -453,4 +453,4 @@ def _make_debug(folder: Path, kernel: DebianKernel, apt: Apt, step: Step) -> Non
         raise IopathError(f"{deb.name} holds no vmlinux")
     shutil.move(found[0], folder / "vmlinux")
     shutil.rmtree(folder / "unpacked")
-    deb.unlink()  # it is of no further use, and large
+    deb.unlink()  # it is large, and not needed any more

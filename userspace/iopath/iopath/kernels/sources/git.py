@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """git:PATH@REVISION: kernels that are built from the commits of a git repository.
 
-A kernel is built in a sealed root file system of a Debian suite, at places that are the same
-everywhere, and nothing in it says when, where or by whom it was built. So what comes out depends on
-the commit's tree, the configuration and the suite's packages alone, and it is kept under the digest
-of these. A work tree and a build folder stay in the cache: the next commit takes the time of what
-it changes.
+A kernel is built in a sealed root file system of a Debian suite, at fixed paths, with a fixed time,
+user and host. So it only depends on the commit's tree, the configuration and the suite's packages,
+and the cache keeps it under the digest of these. A work tree and a build folder stay in the cache:
+the next commit only takes the time of the files that it changes.
 """
 
 import json
@@ -43,7 +42,7 @@ _CCACHE_SIZE = "5G"
 _FAILED = "error"  # the file that says why a commit does not build
 _REFUSED = re.compile(r":\d+:\d+: (?:fatal )?error: ")  # what compilers say of a source
 
-# What of a tree a configuration is made from: Kconfig runs scripts that try the compiler.
+# The files of a tree that a configuration depends on: Kconfig runs scripts that try the compiler.
 _CONFIGURED_BY = (
     ":(glob)**/Kconfig*", ":(glob)**/configs/**", ":(glob)arch/*/Makefile*", "Makefile", "scripts",
 )  # fmt: skip
