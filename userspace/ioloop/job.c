@@ -211,7 +211,7 @@ static bool tell_perf(struct job *job, const char *command)
 }
 
 /**
- * job_run() - do all rounds, and note what is known only of all of them together
+ * job_run() - do all rounds, and record what they have in common
  * @job: the job, after setup_job()
  */
 void job_run(struct job *job)

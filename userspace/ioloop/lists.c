@@ -10,7 +10,7 @@
 #include "lists.h"
 #include "numbers.h"
 
-/* As parse_size(), but what is behind the size goes to *rest. */
+/* As parse_size(), but *rest gets the text behind the size. */
 static bool parse_bs(const char *s, uint32_t *bs, const char **rest)
 {
 	const size_t len = strcspn(s, "-/:");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whole measurements in real guests: that figures repeat, and what is said when things go wrong."""
+"""Whole measurements in real guests: figures repeat, and failures have clear messages."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def test_same_seed_same_figures(
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_other_seed_same_figures(kernel: str, iopath: Command) -> None:
-    """Two boots that differ in all that is random agree within 0.1 on every rung."""
+    """Two boots with different seeds agree within 0.1 on every rung."""
     one, other = (measure(iopath, kernel, "--seed", str(seed)) for seed in (1, 2))
     assert other.keys() == one.keys() != set()
     assert {key: (one[key], other[key]) for key in one if abs(one[key] - other[key]) > 0.1} == {}

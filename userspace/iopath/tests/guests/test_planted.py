@@ -208,7 +208,7 @@ def test_costs_that_the_median_does_not_show(
     mean, deferred = (change["metrics"][name] for name in ("mean", "all"))
     assert mean["telling"]
     assert deferred["telling"]
-    # To allocate memory is seldom dear, too.
+    # Allocating memory is rarely expensive, too.
     assert seldom < mean["difference"] - at_once < 1.05 * seldom
     assert deferred["difference"] - mean["difference"] > LATER[1]
     rows = {row["name"]: row["difference"] for row in mean["functions"]}

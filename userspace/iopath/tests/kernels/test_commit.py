@@ -150,7 +150,7 @@ def test_address(history: Path, cache: Cache) -> None:
 
 
 def test_bisect_leaves_a_repository_alone(history: Path, cache: Cache) -> None:
-    """Commits are found in a repository of the cache, whatever is under way in the user's."""
+    """Commits are found in a repository of the cache. The user's repository may be in any state."""
     git(history, "bisect", "start")
     (history / "figure").write_text("changed, and not committed\n")
     before = state_of(history)
@@ -217,7 +217,7 @@ def test_cut_down() -> None:
     ],
 )
 def test_kept_configuration(history: Path, cache: Cache, file: str, keeps: bool) -> None:
-    """A commit is configured anew if it changes what a configuration is made from."""
+    """A commit is configured again if it changes a file that the configuration depends on."""
     before = git(history, "rev-parse", "HEAD")
     path = history / file
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -408,7 +408,7 @@ def test_series_with_a_merge(branched: tuple[Path, dict[str, str]], cache: Cache
 
 
 def test_series_without_a_rung(branched: tuple[Path, dict[str, str]], cache: Cache) -> None:
-    """A commit whose kernel cannot carry out a rung has no figure of it, and this is said."""
+    """If the kernel of a commit cannot run a rung, it has no figure, and the text says so."""
     folder, names = branched
     entries = measured(folder, Commits(folder, cache, lacks=names["seven"][:12]))
     (seven,) = [entry for entry in entries if entry.subject == "seven"]

@@ -31,7 +31,7 @@ from iopath.kernels.root import root, sandbox
 
 NAMES = ("git:PATH@REVISION",)
 
-# What a kernel is built with, besides the tools of every root.
+# Packages that build a kernel, besides the tools of every root.
 _TOOLS = (
     "gcc", "libc6-dev", "diffutils", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "ccache",
     "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
