@@ -11,7 +11,7 @@ from iopath.results.ops import OPS
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
 # see none, and many, so that their median is the path itself.
 ROUNDS = 60
-LONG = 120  # rounds' I/Os in the one long run that also counts what comes seldom or later
+LONG = 120  # rounds' I/Os in the one long run, which also counts rare and deferred work
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round

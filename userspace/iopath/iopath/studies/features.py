@@ -117,7 +117,7 @@ class Features:
     def _pairs(
         self, kernels: Sequence[str], features: Sequence[Feature], rungs: Sequence[str]
     ) -> Iterator[tuple[str, Feature, Rung, str]]:
-        """What there is a cost of: kernel, feature, rung and operation."""
+        """Whose cost it is: kernel, feature, rung and operation."""
         for kernel, feature in itertools.product(kernels, features):
             ops = tuple(self._settings.ops or feature.ops or self._base.ops)
             for rung in self._rungs(feature, rungs):

@@ -251,7 +251,7 @@ class Tracker:
         return recipe
 
     def _asked(self, recipe: Recipe | None) -> dict[str, Any]:
-        """What is to be measured of a kernel."""
+        """What to measure on a kernel."""
         return {
             "rungs": [rung.name for rung in self._config.rungs],
             "ops": list(self._config.ops),
