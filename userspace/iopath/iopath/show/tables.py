@@ -113,7 +113,8 @@ def functions(record: ExactRecord, top: int | None, *, every: bool = False) -> T
     rest = profile.functions[len(shown) :]
     if rest:
         cells = [texts.count(sum(part.count(name) for part in rest)) for name in columns]
-        table.row(f"{len(rest)} more functions (--all)", "", *cells, style="dim")
+        hint = "" if every else " (--all)"
+        table.row(f"{len(rest)} more functions{hint}", "", *cells, style="dim")
     apart = record.instructions_per_io - profile.total
     if abs(apart) >= 0.005:
         table.row("clock against profile", "", texts.signed(apart), style="dim")
