@@ -110,7 +110,7 @@ def answered(started: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
         "measure", KERNEL, *QUICK, "--json", folder / "json"
     )
     assert done.returncode == 0, done.stderr
-    assert "boot 1, syscall: measured, 1 of 1" in done.stderr
+    assert "boot 1, syscall: counted, 1 of 1 guests done" in done.stderr
     return folder, done.stdout
 
 
@@ -365,7 +365,7 @@ def test_build_is_interrupted_and_then_done_once_by_two(
     outputs = [process.communicate(timeout=3600) for process in both]
     said = [err for _, err in outputs]
     assert [process.returncode for process in both] == [0, 0], said
-    for what in ("unpacking headers and compiler", "building modules", "measured, 1 of 1"):
+    for what in ("unpacking headers and compiler", "building modules", "counted, 1 of 1"):
         assert count(said, what) == 1, said
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     for kind in ("root", "image", "modules", "result"):
