@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -134,6 +135,36 @@ def test_uncommitted_changes_are_not_measured(
         git_kernels.find(f"{folder}{revision}", finder)
     assert told == [f"git:{folder}: measuring HEAD, without 1 changed file: commit to measure it"]
     assert (folder / ".git/index").read_bytes() == before
+
+
+def test_progress_of_a_build(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The objects that are compiled, of the number in another workspace; without that number where
+    older objects are used again."""
+    monkeypatch.setattr(git_kernels, "_LOOK", 0.0)
+    kernel = git_kernels.find(str(branched[0]), Finder(Cache(tmp_path / "cache"), print))
+    said: list[str] = []
+    for name, older in (("one", 0), ("two", 0), ("three", 2)):
+        folder = tmp_path / name
+        place = git_kernels._Workspace(
+            folder, tmp_path, tmp_path, kernel, lambda what, part: said.append(what)
+        )
+        (place.build_folder / "block").mkdir(parents=True)
+        for number in range(older):
+            path = place.build_folder / f"block/old{number}.o"
+            path.touch()
+            os.utime(path, (0, 0))
+        count = place._count_objects()
+        for number in range(3):
+            (place.build_folder / f"block/{number}.o").touch()
+        count()
+        log = folder / "build.log"
+        assert said[-2:] == [
+            f"compiling, log at {log}",
+            f"compiling, 3{' of about 12' if name == 'two' else ''} objects, log at {log}",
+        ]
+        (folder / "objects").write_text(f"{place._recipe_key()} 12")
 
 
 def test_address(history: Path, cache: Cache) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch
-from iopath.base.cache import Cache, digest_file, entry_name
+from iopath.base.cache import Cache, digest_file, digest_of, entry_name
 from iopath.base.errors import IopathError, UsageError
 from iopath.kernels import gitrepo, kbuild, parts
 from iopath.kernels.apt import Apt
@@ -38,6 +38,9 @@ _TOOLS = (
 )  # fmt: skip
 
 _CCACHE_SIZE = "5G"
+
+_OBJECTS = "objects"  # the file of a workspace with the number of objects that it has built
+_LOOK = 5.0  # seconds between two counts of objects
 
 _FAILED = "error"  # the file that says why a commit does not build
 _REFUSED = re.compile(r":\d+:\d+: (?:fatal )?error: ")  # what compilers say of a source
@@ -267,6 +270,7 @@ class _Workspace:
             command = [*self.make(), jobs, self._kernel.arch.target, "modules"]
             self._run(command, "does not build", poll=self._count_objects())
             built = True
+            (self._folder / _OBJECTS).write_text(f"{self._recipe_key()} {len(self._objects())}")
         except IopathError:
             note.write_text(json.dumps({**now, "configured": configured, "built": built}))
             raise
@@ -343,22 +347,39 @@ class _Workspace:
                     " does not have it, or it needs others"
                 )
 
+    def _objects(self) -> list[Path]:
+        return list(self.build_folder.rglob("*.o"))
+
+    def _recipe_key(self) -> str:
+        """What a kernel's number of objects depends on, apart from its version."""
+        recipe = self._kernel.recipe
+        return digest_of({"base": recipe.base, "fragment": recipe.fragment})
+
+    def _usual_number(self) -> str:
+        """The number of objects that another workspace has of such a kernel; empty if none has."""
+        for path in sorted(self._folder.parent.glob(f"*/{_OBJECTS}")):
+            key, _, number = path.read_text().partition(" ")
+            if key == self._recipe_key():
+                return f" of about {number}"
+        return ""
+
     def _count_objects(self) -> Callable[[], None]:
         """A function that says how many objects are compiled. It looks less often the longer that
-        takes."""
+        takes. The whole number is not known if the folder has objects of another commit."""
         began = looked = time.monotonic()
+        start = time.time() - 1  # the clock of a file system is coarse
+        usual = "" if self._objects() else self._usual_number()
         self._step(f"compiling, log at {self._log}", 0.1)
 
         def count() -> None:
             nonlocal looked
             now = time.monotonic()
-            if now - looked < max(5.0, (now - began) / 20):
+            if now - looked < max(_LOOK, (now - began) / 20):
                 return
             looked = now
-            new = sum(1 for path in self.build_folder.rglob("*.o") if _is_newer(path, start))
-            self._step(f"compiling, {new} objects, log at {self._log}", 0.1)
+            new = sum(1 for path in self._objects() if _is_newer(path, start))
+            self._step(f"compiling, {new}{usual} objects, log at {self._log}", 0.1)
 
-        start = time.time()
         return count
 
     def _run(
