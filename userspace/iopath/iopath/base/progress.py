@@ -107,6 +107,8 @@ class Reporter:
                 self._begin(name, what)
                 self._update()
 
+        with self._lock:
+            self._begin(name, "preparing")
         try:
             yield step
         finally:

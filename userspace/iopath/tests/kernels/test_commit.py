@@ -167,6 +167,28 @@ def test_progress_of_a_build(
         (folder / "objects").write_text(f"{place._recipe_key()} 12")
 
 
+def test_progress_of_a_build_that_removes_folders(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kbuild tries compilers in folders that it removes again."""
+    kernel = git_kernels.find(str(branched[0]), Finder(Cache(tmp_path / "cache"), print))
+    place = git_kernels._Workspace(tmp_path, tmp_path, tmp_path, kernel, lambda what, part: None)
+    gone = place.build_folder / ".tmp_1"
+    gone.mkdir(parents=True)
+    kept = place.build_folder / "kept.o"
+    kept.touch()
+    scandir = os.scandir
+
+    def late(path: Path | str) -> object:
+        if Path(path) == gone:
+            gone.rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", late)
+    assert place._objects() == [kept]
+    assert not gone.exists()
+
+
 def test_address(history: Path, cache: Cache) -> None:
     """A repository at an address is as new as that, with its branches and its HEAD."""
     address = f"file://{history}"

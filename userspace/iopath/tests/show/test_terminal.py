@@ -389,10 +389,10 @@ def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.Monke
         with reporter.task("git:a@b") as step:
             step("compiling, 0 objects", 0.0)
             step("compiling, 7 objects", 0.0)
-            wait_for(lambda: console.file.getvalue().count("\n") >= 3, "three lines")
+            wait_for(lambda: "7 objects" in console.file.getvalue(), "a line after a silence")
     lines = console.file.getvalue().splitlines()
-    assert lines[0] == "git:a@b: compiling, 0 objects"
-    assert re.fullmatch(r"git:a@b: compiling, 7 objects, \d+ s; 1 of 3 guests done", lines[1])
+    assert "git:a@b: compiling, 0 objects" in lines
+    assert re.fullmatch(r"git:a@b: compiling, 7 objects, \d+ s; 1 of 3 guests done", lines[-1])
     assert threading.active_count() <= before
 
 

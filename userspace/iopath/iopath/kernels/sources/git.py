@@ -348,7 +348,13 @@ class _Workspace:
                 )
 
     def _objects(self) -> list[Path]:
-        return list(self.build_folder.rglob("*.o"))
+        # Unlike rglob(), walk() passes over folders that the build removes meanwhile.
+        return [
+            Path(folder, name)
+            for folder, _, names in os.walk(self.build_folder)
+            for name in names
+            if name.endswith(".o")
+        ]
 
     def _recipe_key(self) -> str:
         """What a kernel's number of objects depends on, apart from its version."""
