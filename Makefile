@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The front door. "make help" lists what there is. What people run is built in
-# build/bin; the modules build beside their sources, as kbuild does it.
+# "make help" lists the targets. Programs are built in build/bin; modules are built
+# beside their sources, by kbuild.
 
 VERSION := 0.2.0
 BUILD   := $(CURDIR)/build
@@ -35,7 +35,7 @@ help:
 	@echo '  make deb        build Debian packages of all that: build/deb'
 	@echo '                    DEB_HOST_ARCH=arm64  those of arm64'
 	@echo '  make htmldocs   build the documentation: build/html'
-	@echo '  make results    make the figures that are shown here anew; pages and charts: build/results'
+	@echo '  make results    repeat the figures of the documentation; pages and charts: build/results'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure

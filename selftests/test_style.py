@@ -277,6 +277,34 @@ def test_planted_mandoc(tmp_path: Path) -> None:
         test_mandoc(path)
 
 
+# Phrases that read like a translation; a reader needs each sentence twice.
+STILTED = re.compile(
+    r"\b(?:what there is|that which|of its own accord|for want of|is needed but to|what came since"
+    r"|what is to be|(?:can|could|may|cannot) be had|anew|whosoever|whatsoever)\b",
+    re.IGNORECASE,
+)
+QUOTES_THEM = {"COPYING", "Documentation/contributing.rst", "selftests/test_style.py"}
+
+
+def stilted(text: str) -> list[str]:
+    return [" ".join(found.split()) for found in STILTED.findall(re.sub(r"\s+[*#]?\s*", " ", text))]
+
+
+def test_english_is_plain() -> None:
+    found = {}
+    for path in SOURCES:
+        if str(path) not in QUOTES_THEM and path.suffix not in (".svg", ".png"):
+            found[str(path)] = stilted((ROOT / path).read_text(errors="replace"))
+    assert len(found) > 300
+    assert {name: phrases for name, phrases in found.items() if phrases} == {}
+
+
+def test_planted_stilted_phrase() -> None:
+    assert stilted("/*\n * Shows what\n * there is.\n */\n") == ["what there is"]
+    assert stilted("# make it\n# anew\n") == ["anew"]
+    assert stilted("It shows what is there. Run make again. A new file.") == []
+
+
 LARGE = 256 << 10
 
 

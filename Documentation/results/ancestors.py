@@ -369,10 +369,10 @@ Made by `Documentation/results/ancestors.py`. Each experiment ran in a guest of 
 whose clock advances one nanosecond per instruction, on blknull, a disk of no latency. So a second
 here is 10^9 instructions, of user and kernel together, and figures of then, of other machines and
 mostly real disks, are beside them for the shape of the tables: compare within a column, and how
-rows of a column relate. A byte that is copied by a repeated string instruction counts one
-instruction (`Documentation/measuring.rst`).
+rows of a column relate. The clock also counts each iteration of a repeated string instruction
+(`Documentation/measuring.rst`).
 
-The guest: QEMU {Qemu.find().version}, CPU max, 1 CPU, `{Machine().cmdline}`.
+The guest: QEMU {Qemu.find().version}, CPU {Machine().model}, 1 CPU, `{Machine().cmdline}`.
 
 {banners}
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Make the results that are shown here and in the README anew:
+# Repeat the results that this folder and the README show:
 #
 #	make results
 #

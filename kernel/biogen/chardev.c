@@ -74,9 +74,9 @@ static ssize_t biogen_write(struct file *file, const char __user *buf,
 }
 
 /*
- * Of a target that may always wait, for want of REQ_NOWAIT. io_uring would leave
- * each request to a worker, which cancels it if the submitting thread exits
- * first: a worker finishes what it has begun only on files and block devices. So
+ * For targets without REQ_NOWAIT, which may always wait. io_uring would leave
+ * each request to a worker. If the submitting thread exits first, the worker
+ * cancels the request, unless the file is regular or a block device. So
  * io_uring submits by itself, as io_submit() does. A program that asks not to
  * wait is refused as on the block device; in a request of io_uring, the two
  * cannot be told apart.

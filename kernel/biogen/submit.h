@@ -10,8 +10,8 @@
  * I/O finds it initialised.
  *
  * Otherwise the bio ends later: it has not ended yet, bio_endio() has more to
- * do, or a driver changed bi_bdev or bi_end_io. The submitter says what is to be
- * called then and drops its count by bio_endio(). The last count to be dropped
+ * do, or a driver changed bi_bdev or bi_end_io. The submitter sets the callback
+ * and drops its count by bio_endio(). The last count to be dropped
  * calls biogen_end_io() like any other end_io(). bio_endio() drops the reference
  * to the cgroup, so biogen_io_make_ready() takes another one for the next I/O.
  */
@@ -161,7 +161,7 @@ biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
 }
 
 /*
- * True if bio_endio() had nothing to do but to drop the count. A driver may
+ * True if bio_endio() only had to drop the count. A driver may
  * redirect the bio to another device or set an end_io() of its own.
  */
 static __always_inline bool

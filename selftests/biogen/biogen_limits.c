@@ -309,7 +309,7 @@ TEST_F_TIMEOUT(limits, short_segments, TIMEOUT)
 /*
  * Reads over the boundary of a zone, more than the device has requests: the
  * block layer splits each bio, so the second part may find no free request. A
- * program is not told of that, whatever the length of the read.
+ * program does not notice, for any length of the read.
  */
 TEST_F_TIMEOUT(limits, zone_boundary, TIMEOUT)
 {

@@ -36,7 +36,7 @@ TEST_F_TIMEOUT(device, no_counters, TIMEOUT)
 	ASSERT_LE(0, self->fd);
 	EXPECT_EQ(-1, item_counter("a", "reads"));
 	EXPECT_EQ(0, read_page(self->fd, self->buf, 0, 0));
-	/* Nor can faults be had later. */
+	/* Faults cannot be enabled later either. */
 	EXPECT_EQ(-EBUSY, item_set("a", "fail_every", "1"));
 	EXPECT_EQ(-EBUSY, item_set("a", "badblocks", "+0-7"));
 }

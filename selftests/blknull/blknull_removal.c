@@ -11,7 +11,7 @@ struct load {
 	int unexpected;
 };
 
-/* Read and write until told to stop; whatever fails must be for want of it. */
+/* Read and write until told to stop. I/O may only fail because the device is gone. */
 static void *run_load(void *arg)
 {
 	struct load *load = arg;

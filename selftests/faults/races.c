@@ -177,7 +177,7 @@ TEST_F_TIMEOUT(races, killed, TIMEOUT)
 	}
 }
 
-/* A CPU goes and comes back below all that is running on it. */
+/* A CPU goes offline and online while everything runs on it. */
 TEST_F_TIMEOUT(races, hotplug, TIMEOUT)
 {
 	unsigned int kind;

@@ -43,8 +43,8 @@ static void wait_until(uint64_t ns)
 }
 
 /*
- * With --live and --rate_iops: the engine's loop a slice at a time. In between
- * the parent is told how far it is, and what came too early waits.
+ * With --live and --rate_iops: run the engine's loop in slices. After each,
+ * report progress to the parent, and wait if the slice ended too early.
  */
 static uint64_t run_in_slices(struct job *job, uint64_t nr)
 {
@@ -211,7 +211,7 @@ static bool tell_perf(struct job *job, const char *command)
 }
 
 /**
- * job_run() - do all rounds, and note what is known only of all of them together
+ * job_run() - do all rounds, and record what they have in common
  * @job: the job, after setup_job()
  */
 void job_run(struct job *job)

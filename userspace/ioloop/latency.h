@@ -43,7 +43,7 @@ static __always_inline uint64_t latency_bucket(uint64_t ticks)
  * @l: where
  * @ticks: how long
  *
- * The same dozen instructions whatever it is.
+ * Always the same dozen instructions.
  */
 static __always_inline void latency_add(struct latency *l, uint64_t ticks)
 {

@@ -10,7 +10,7 @@
 #include "lists.h"
 #include "numbers.h"
 
-/* As parse_size(), but what is behind the size goes to *rest. */
+/* As parse_size(), but *rest gets the text behind the size. */
 static bool parse_bs(const char *s, uint32_t *bs, const char **rest)
 {
 	const size_t len = strcspn(s, "-/:");
@@ -62,7 +62,7 @@ static bool parse_share(const char *s, uint64_t *percent, const char **rest)
 	       *percent <= 100;
 }
 
-/* What the sizes without a share of their own get: all that is left. */
+/* Sizes without a share of their own divide the rest. */
 static bool fill_sizes(struct options *o, const uint32_t *bs,
 		       const uint64_t *percent, size_t nr)
 {

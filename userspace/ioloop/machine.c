@@ -39,7 +39,7 @@ static bool in_list(const char *list, uint64_t n)
 	return false;
 }
 
-/* Of all sizes of huge pages the default, which is what mmap() gives. */
+/* The default size of huge pages, which mmap() uses. */
 static bool free_huge_pages(uint64_t *nr)
 {
 	FILE *f = fopen("/proc/meminfo", "re");

@@ -30,7 +30,7 @@ struct round {
  * @op: what was tried: "read", "write", or the name of a system call
  * @offset: where
  * @size: how many bytes
- * @result: what came back: a byte count that is too small, or -1
+ * @result: the return value: a byte count that is too small, or -1
  * @errnum: errno, or 0 if @result is a byte count
  */
 struct io_error {

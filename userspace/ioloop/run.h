@@ -29,7 +29,7 @@ struct shared {
 };
 
 /**
- * struct run - a run, and in the end all there is to report
+ * struct run - a run, and at its end the whole report
  * @o: the options
  * @devices: the devices of --filename
  * @jobs: the jobs

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "flat.h"
+#include "parts.h"
 
 #define MAX_DEPTH	8	/* of interrupts and exceptions in each other */
 #define MAX_TASKS	64	/* in one round */
@@ -32,6 +33,7 @@ struct left {
  * @depth:	how many of these it is in
  * @left:	what each of them interrupted
  * @entry:	the context of each
+ * @calls:	where it is, unless it is the region's
  */
 struct task {
 	uint64_t where;
@@ -39,6 +41,7 @@ struct task {
 	unsigned int depth;
 	struct left left[MAX_DEPTH];
 	unsigned int entry[MAX_DEPTH];
+	struct calls calls;
 };
 
 /**
@@ -94,6 +97,15 @@ static int faults[FLAT_CONTEXTS];
 static uint64_t *return_set;
 static unsigned int return_room, nr_returns;
 
+/* Count for the part that executes: nothing if that is the region's task. */
+static inline void charge(int instructions)
+{
+	struct part *part = now->task->calls.part;
+
+	if (part)
+		part->instructions += instructions;
+}
+
 static void count(struct block *block, unsigned int context, int times)
 {
 	struct flat_count *counts;
@@ -108,6 +120,7 @@ static void count(struct block *block, unsigned int context, int times)
 		now->touched = counts;
 	}
 	counts->times[context] += times;
+	charge(times * (int)block->nr);
 	if (block->pauses && context == CONTEXT_TASK && is_kernel(block->addr))
 		now->waited = true;
 }
@@ -116,6 +129,7 @@ static void count(struct block *block, unsigned int context, int times)
 static void count_repeat(struct block *block, unsigned int context)
 {
 	block->flat[now->number].repeats[context]++;
+	charge(-1);
 	now->region->iterations++;
 }
 
@@ -135,6 +149,7 @@ static void count_part(struct block *block, unsigned int context,
 		       unsigned int executed)
 {
 	count(block, context, -1);
+	charge(executed);
 	if (executed)
 		add_row(block, executed, context, 1);
 }
@@ -186,11 +201,15 @@ void flat_note_call(uint64_t pc)
 	return_set[i] = pc;
 }
 
+static bool is_return(uint64_t pc)
+{
+	return return_room && return_set[return_place(pc)];
+}
+
 /* Code behind a call may look like an entry: clac or a NOP, then a call. */
 static bool is_entry(uint64_t pc, const struct block *next)
 {
-	return next && next->entry_shape &&
-	       !(return_room && return_set[return_place(pc)]);
+	return next && next->entry_shape && !is_return(pc);
 }
 
 /* Could @block, executed to its end, be followed by the code at @pc? */
@@ -203,7 +222,45 @@ static bool leads_to(const struct block *block, uint64_t pc,
 		return leads == LEADS;
 	if (!is_kernel(pc))
 		return true;
+	/* No call or return leads into the block that it ends. */
+	if (block->last_kind != INSN_JUMP_IND && index_of(block, pc))
+		return false;
 	return is_kernel(block->addr) && !is_entry(pc, next);
+}
+
+/* Of several CPUs, none is followed. */
+static bool follows_calls(void)
+{
+	return flat_nr_cpus == 1;
+}
+
+/* A block beside the region's task was executed to its end, and led to @pc. */
+static void follow_call(struct block *block, uint64_t pc)
+{
+	struct parts *parts = &now->region->parts;
+	struct calls *calls = &now->task->calls;
+
+	if (!calls->part)
+		return;
+	if (is_kernel(block->addr) != is_kernel(pc)) {
+		parts_root(parts, calls, pc);
+		return;
+	}
+	if (!is_kernel(pc))
+		return;
+	switch (block->last_kind) {
+	case INSN_CALL:
+	case INSN_CALL_IND:
+		parts_call(parts, calls, block, pc);
+		break;
+	case INSN_JUMP_IND:
+		parts_jump(parts, calls, block, pc);
+		break;
+	case INSN_RET:
+		if (!parts_return(calls, pc))
+			parts_return_out(parts, calls, pc, is_return(pc));
+		break;
+	}
 }
 
 static void set_context(void)
@@ -245,6 +302,8 @@ static void enter(struct block *block, uint64_t pc, struct block *next)
 		return;
 	}
 	now->region->entries[context]++;
+	if (follows_calls())
+		parts_enter(&now->region->parts, &task->calls, pc);
 	task->left[task->depth] = (struct left){ block, now->context };
 	task->entry[task->depth++] =
 		task->base == CONTEXT_TASK || flat_nr_cpus > 1 ?
@@ -260,9 +319,14 @@ static void leave(uint64_t pc)
 	unsigned int index;
 	int *kind;
 
-	if (!task->depth)
+	if (!task->depth) {
+		if (task->calls.part)
+			parts_root(&now->region->parts, &task->calls, pc);
 		return;
+	}
 	left = task->left[--task->depth];
+	if (follows_calls())
+		parts_leave(&task->calls);
 	/* That of another task may be CONTEXT_OTHER, which nothing is known of. */
 	kind = &faults[task->entry[task->depth]];
 	set_context();
@@ -281,8 +345,11 @@ static void leave(uint64_t pc)
 		   (!leads_to(left.block, pc, NULL) || *kind > 0)) {
 		/* A loop may have come round, or be where it was. */
 		count_part(left.block, left.context, 0);
-	} else if (pc == left.block->end) {
-		--*kind;
+	} else {
+		if (pc == left.block->end)
+			--*kind;
+		if (leads_to(left.block, pc, NULL))
+			follow_call(left.block, pc);
 	}
 }
 
@@ -301,25 +368,34 @@ static void follow(struct block *block, uint64_t pc, struct block *next)
 		count_repeat(block, now->context);
 		return;
 	}
-	/*
-	 * QEMU takes a device access out of a block, and goes on behind it. No
-	 * return leads there: the call would end the block.
-	 */
-	index = index_of(block, pc);
-	if (!(index && block->last_kind == INSN_RET) &&
-	    leads_to(block, pc, next))
+	if (leads_to(block, pc, next)) {
+		follow_call(block, pc);
 		return;
+	}
+	index = index_of(block, pc);
+	/* QEMU takes a device access out of a block, and goes on behind it. */
 	if (index)
 		count_part(block, now->context, index);
 	else
 		enter(block, pc, next);
 }
 
-static void switch_task(void)
+/* Set up @task, which had another meaning before. */
+static void new_task(struct task *task, uint64_t where, unsigned int base)
+{
+	task->where = where;
+	task->base = base;
+	task->depth = 0;
+	parts_reset(&task->calls);
+}
+
+/* Another task goes on at @pc. */
+static void switch_task(uint64_t pc)
 {
 	struct task *task = NULL;
 	unsigned int i;
 
+	parts_switched(&now->task->calls);
 	now->task->where = now->saved_task;
 	now->region->switches++;
 	for (i = 0; i < now->nr_tasks && !task; i++)
@@ -331,8 +407,10 @@ static void switch_task(void)
 		task->depth = 0;
 	} else if (!task) {
 		task = &now->tasks[now->nr_tasks++];
-		*task = (struct task){ .where = now->loaded_task,
-				       .base = CONTEXT_OTHER };
+		new_task(task, now->loaded_task, CONTEXT_OTHER);
+		if (follows_calls())
+			parts_thread(&now->region->parts, &task->calls,
+				     now->loaded_task, pc);
 	}
 	now->loaded_task = 0;
 	now->task = task;
@@ -345,10 +423,14 @@ static inline void step(uint64_t pc, struct block *next)
 	struct block *block = now->block;
 
 	if (now->loaded_task)
-		switch_task();
-	if ((pc == block->end && block->falls_through) ||
-	    (pc == block->target && block->target))
+		switch_task(pc);
+	if (pc == block->end && block->falls_through)
 		return;
+	if (pc == block->target && block->target) {
+		if (block->last_kind == INSN_CALL)
+			follow_call(block, pc);
+		return;
+	}
 	follow(block, pc, next);
 }
 
@@ -441,8 +523,7 @@ void flat_begin(unsigned int cpu, unsigned int number, struct block *after)
 	now->first_row = now->region->nr_rows;
 	now->nr_tasks = 1;
 	now->task = now->tasks;
-	*now->task = (struct task){ .where = now->current_task,
-				    .base = CONTEXT_TASK };
+	new_task(now->task, now->current_task, CONTEXT_TASK);
 	now->loaded_task = 0;
 	set_context();
 	flat_active[cpu] = true;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "flow.h"
+#include "parts.h"
 
 #define FLAT_CONTEXTS	16	/* the base contexts, then entries */
 #define MAX_CPUS	8
@@ -39,6 +40,7 @@ struct flat_row {
  * @entries:	interrupts and exceptions that began, by context
  * @nr_rows:	how many @rows
  * @rows:	what was counted
+ * @parts:	what was executed beside the task; nothing among several CPUs
  */
 struct flat_region {
 	unsigned int rounds;
@@ -49,6 +51,7 @@ struct flat_region {
 	unsigned int entries[FLAT_CONTEXTS];
 	unsigned int nr_rows;
 	struct flat_row *rows;
+	struct parts parts;
 };
 
 extern struct flat_region *flat_regions[NR_REGIONS];	/* one for each CPU */

@@ -839,7 +839,7 @@ void flow_step(uint64_t pc, struct block *next)
 	} else {
 		again = true;
 	}
-	/* An iteration that faults halfway is begun anew. */
+	/* An iteration that faults halfway is executed again. */
 	if (now.string && block->accesses)
 		now.tally.strings = now.string / block->accesses *
 				    now.string_size;

@@ -29,6 +29,7 @@
  * @falls_through: what is behind it may come next
  * @pauses:	it has a pause instruction
  * @flat:	executions in the flat rounds under way, by CPU
+ * @callee:	the part of a flat region that its call led to last
  * @next:	in its bucket of all blocks
  */
 struct block {
@@ -48,6 +49,7 @@ struct block {
 	bool falls_through;
 	bool pauses;
 	struct flat_count *flat;
+	struct part *callee;
 	struct block *next;
 };
 

@@ -419,7 +419,7 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	return block;
 }
 
-/* One callback for each access, also where more is to be learnt from it. */
+/* One callback for each access, also if it has several purposes. */
 static qemu_plugin_vcpu_mem_cb_t memory_cb(struct qemu_plugin_insn *insn,
 					   enum insn_kind kind)
 {

@@ -299,6 +299,29 @@ static void write_lengths(const struct flat_region *region, unsigned int cpu)
 	fputc(']', out);
 }
 
+/* A number is its place in the list. */
+static void write_parts(struct parts *parts)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	parts_fold(parts);
+	fputs(",\"parts\":[", out);
+	for (i = 0; i < parts->nr; i++) {
+		const struct part *part = parts->list[i];
+		int parent = part->parent == &parts->top ? -1 :
+							   part->parent->id;
+
+		if (part->id < 0)
+			continue;
+		fprintf(out, "%s[%d,\"%c\",\"0x%" PRIx64 "\",\"0x%" PRIx64
+			"\",%" PRId64 "]", comma, parent, part->kind,
+			part->addr, part->site, part->instructions);
+		comma = ",";
+	}
+	fputc(']', out);
+}
+
 static void write_flat(struct flat_region *region, unsigned int number,
 		       unsigned int cpu)
 {
@@ -330,7 +353,10 @@ static void write_flat(struct flat_region *region, unsigned int number,
 			row->executed, row->context, row->times);
 		comma = ",";
 	}
-	fputs("]}\n", out);
+	fputc(']', out);
+	if (flat_nr_cpus == 1)
+		write_parts(&region->parts);
+	fputs("}\n", out);
 }
 
 static void write_shared(const struct shared_region *region,

@@ -15,8 +15,8 @@
  * most significant bit first, after a RESET: an instruction has no operand
  * that an instruction counter could read. It stays until the next RESET.
  *
- * Regions do not nest. What is executed between the BEGIN and the END marker,
- * by whatever context, belongs to the region; the markers themselves do not.
+ * Regions do not nest. Everything executed between the BEGIN and the END
+ * marker, in any context, belongs to the region, without the markers.
  */
 #ifndef IOPATH_MARKER_H
 #define IOPATH_MARKER_H

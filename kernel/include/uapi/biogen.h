@@ -132,7 +132,7 @@ struct biogen_job {
  * @reserved: (in) must be 0
  *
  * All jobs begin each round together. A round ends with nothing in flight. The
- * results are written whenever the call returns 0, whatever @state says.
+ * results are written if the call returns 0, for any @state.
  */
 struct biogen_run {
 	__u32 version;

@@ -195,7 +195,7 @@ class Tap:
 
 
 def read_tap(text: str) -> Tap:
-    """Read TAP; whatever departs from its plan is in *failed*."""
+    """Read TAP; *failed* has everything that departs from its plan."""
     plans = re.findall(r"^1\.\.(\d+)", text, re.MULTILINE)
     tap = Tap([], [], {})
     numbers = []

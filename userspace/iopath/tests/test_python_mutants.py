@@ -171,6 +171,21 @@ MUTANTS = [
         "counts/test_longrun.py::test_ticks_and_sleeps_of_an_idle_guest_are_subtracted",
     ),
     Mutant(
+        "parts that do not add up to the functions are refused", "counts/longrun.py",
+        "round(sum(found.values())) != round(", "0 * round(sum(found.values())) != 0 * round(",
+        "counts/test_longrun.py::test_parts_that_do_not_add_up_are_refused",
+    ),
+    Mutant(
+        "what is executed after the long run belongs to the same parts", "counts/longrun.py",
+        "_add(found, self._beside(number | DRAIN), sign)", "",
+        "counts/test_longrun.py::test_what_callbacks_do_is_deferred",
+    ),
+    Mutant(
+        "a work item is named by its function", "counts/parts.py",
+        'return f"{_CALLED_BY[site]} {name}"', "return above",
+        "counts/test_parts.py::test_work_is_named_by_its_function",
+    ),
+    Mutant(
         "a read of the time stamp is a change even if the sum is the same", "compare/exact.py",
         '"locked", "indirect", *COSTLY)', '"locked", "indirect")',
         "compare/test_compare.py::test_time_stamps_instead_of_other_instructions_are_seen",

@@ -21,7 +21,7 @@ class TwoCpus(Machine):
     """The hardware of such a guest."""
 
     # With page tables of five levels, KASAN takes an interrupt for a wild access if it comes while
-    # a starting kernel counts its CPU's features anew. Byte by byte, QEMU is slow to clear memory.
+    # a starting kernel counts its CPU's features again. Byte by byte, QEMU is slow to clear memory.
     cpu: str = "max,-la57,-erms,-fsrm"
     # In MiB: kmemleak searches KASAN's shadow of it, too.
     memory: int = 512

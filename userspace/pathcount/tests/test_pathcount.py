@@ -496,6 +496,24 @@ def check_flat_entries(output: Output) -> list[str]:
     return faults
 
 
+def check_flat_parts(output: Output) -> list[str]:
+    """Parts add up to all but the task; page faults and ticks are the interrupted task's, and the
+    other task of a region is one thread that has been in user space."""
+    faults = []
+    for region, (body, _, _) in EXPECTED.items():
+        item = output.flat[region]
+        beside = sum(executed * times for _, executed, context, times in item["counts"] if context)
+        faults += differs(f"{body}: parts", sum(part[-1] for part in item["parts"]), beside)
+        entries = {address for _, address, times in item["entries"] if times}
+        found = {address for _, kind, address, *_ in item["parts"] if kind == "e"}
+        faults += differs(f"{body}: entries", found, entries)
+    parts = output.flat[11]["parts"]
+    threads = [place for place, (_, kind, *_) in enumerate(parts) if kind == "t"]
+    in_user = [place for place in threads if [place, "r", "0x0"] in [part[:3] for part in parts]]
+    faults += differs("body_pingpong: programs", len(in_user), 1)
+    return faults
+
+
 def check_end(output: Output, **counts: int) -> list[str]:
     faults = differs("first line", output.types[0], "pathcount")
     faults += differs("last line", output.types[-1], "end")
@@ -738,6 +756,7 @@ def run(
     tap.check(check_flat_user(output), "flat: known code counts exactly")
     tap.check(check_flat_clock(output, ticks), "flat: the guest's clock says the same")
     tap.check(check_flat_entries(output), "flat: entries and switches are counted")
+    tap.check(check_flat_parts(output), "flat: what others executed adds up, by who did")
 
     # The kernel's mitigations bring retpolines and calls without return. To start with another
     # timer than the local APIC's takes half the time.

@@ -81,12 +81,14 @@ class Cache:
     def __init__(self, root: Path, warn: Callable[[str], None] = lambda text: None) -> None:
         self.root = root
         self._warn = warn
+        self.grew = False  # whether this program added to it
         self._verified: set[Path] = set()
         self._held: dict[str, IO[str]] = {}
 
     @contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock *name* against other processes and threads.
+    def lock(self, name: str, waits: Callable[[], None] | None = None) -> Iterator[None]:
+        """Hold the lock *name* against other processes and threads; *waits* is called if another
+        holds it.
 
         Raises process.Stopped if the program is ended while it waits: a thread that waits in the
         kernel could not be.
@@ -95,6 +97,8 @@ class Cache:
             (self.root / "locks").mkdir(parents=True, exist_ok=True)
             file = (self.root / "locks" / name).open("w")
         with file:
+            if waits and not locked(file):
+                waits()
             while not locked(file):
                 process.check_stopped(after=_RETRY)
             yield
@@ -171,21 +175,29 @@ class Cache:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
             self._verified.add(path)
+            self.grew = True
             return path
 
     @contextmanager
     def workspace(
-        self, kind: str, inputs: Mapping[str, Any], *, shared: bool = False
+        self,
+        kind: str,
+        inputs: Mapping[str, Any],
+        *,
+        shared: bool = False,
+        waits: Callable[[], None] | None = None,
     ) -> Iterator[Path]:
         """A folder that stays and may change. It belongs to one thread of one program at a time,
-        unless it is *shared*. It is listed and removed like an entry."""
+        unless it is *shared*; *waits* is called if another uses it. It is listed and removed like
+        an entry."""
         path = self.path(kind, inputs)
         name = f"{kind}-{path.name}"
-        with nullcontext() if shared else self.lock(name):
+        with nullcontext() if shared else self.lock(name, waits):
             while not self.use(name):
                 process.check_stopped(after=_RETRY)
             with out_of_space(f"cannot write the cache {self.root}"):
                 path.mkdir(parents=True, exist_ok=True)
+                self.grew = True
                 if not (path / MANIFEST).exists():
                     (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
                 yield path

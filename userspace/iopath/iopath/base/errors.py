@@ -22,7 +22,7 @@ class Unreachable(IopathError):
 
 
 class Lacking(IopathError):
-    """A kernel lacks what is to be measured. The text says what."""
+    """A kernel lacks something that a measurement needs. The text names it."""
 
 
 class NotMeasured(IopathError):

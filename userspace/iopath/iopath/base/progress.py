@@ -7,8 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
+_NAMED = 3  # names in a line of progress
 SILENCE = 30.0  # seconds without a line, where there is no bar
 
 Step = Callable[[str, float], None]  # what is being done, and how much of it is done (0 to 1)
@@ -25,6 +35,7 @@ class Reporter:
         self._total = 0  # guests
         self._done = 0  # guests that are finished
         self._parts: dict[str, float] = {}  # of guests at work
+        self._doing: dict[str, tuple[str, float]] = {}  # what is done of a name, and since when
         self._bar: tuple[Progress, TaskID] | None = None
         self._said = 0.0  # when the last line was said
 
@@ -48,7 +59,7 @@ class Reporter:
                 yield
             return
         columns = (
-            TextColumn("{task.description}", markup=False),
+            _Doing(self),
             BarColumn(30),
             TextColumn("{task.fields[done]} of {task.fields[guests]}"),
             TimeRemainingColumn(),
@@ -62,14 +73,14 @@ class Reporter:
 
     @contextmanager
     def _lines(self) -> Iterator[None]:
-        """While the block runs, say how much is done if nothing was said for a while."""
+        """While the block runs, say what is being done if nothing was said for a while."""
         ended = threading.Event()
 
         def run() -> None:
             while not ended.wait(SILENCE / 10):
                 with self._lock:
                     if time.monotonic() - self._said >= SILENCE:
-                        self._say(f"measured {self._done} of {self._total} guests")
+                        self._say(self._state())
 
         self._said = time.monotonic()
         thread = threading.Thread(target=run, daemon=True)
@@ -88,12 +99,21 @@ class Reporter:
 
         def step(what: str, part: float) -> None:
             with self._lock:
-                if what not in said and not self._bar:
+                # The words before a comma are what is done, those after it how far it is.
+                kind = what.partition(",")[0]
+                if kind not in said and not self._bar:
                     self._say(f"{name}: {what}")
-                said.add(what)
-                self._update(f"{name}: {what}")
+                said.add(kind)
+                self._begin(name, what)
+                self._update()
 
-        yield step
+        with self._lock:
+            self._begin(name, "preparing")
+        try:
+            yield step
+        finally:
+            with self._lock:
+                self._doing.pop(name, None)
 
     @contextmanager
     def guest(self, name: str) -> Iterator[Callable[[float], None]]:
@@ -102,13 +122,16 @@ class Reporter:
         def advance(part: float) -> None:
             with self._lock:
                 self._parts[name] = part
-                self._update(f"{name}: measuring")
+                self._update()
 
+        with self._lock:
+            self._begin(name, "counting")
         try:
             yield advance
         finally:
             with self._lock:
                 self._parts.pop(name, None)
+                self._doing.pop(name, None)
         self.finished(name)
 
     def finished(self, name: str = "") -> None:
@@ -116,8 +139,8 @@ class Reporter:
         with self._lock:
             self._done += 1
             if name and not self._bar:
-                self._say(f"{name}: measured, {self._done} of {self._total}")
-            self._update(None)
+                self._say(f"{name}: counted, {self._guests()}")
+            self._update()
 
     def note(self, text: str) -> None:
         """Say what is being done now."""
@@ -128,21 +151,52 @@ class Reporter:
         """The total has one more guest."""
         with self._lock:
             self._total += 1
-            self._update(None)
+            self._update()
+
+    def doing(self) -> list[str]:
+        """What is being done, and for how long, the longest first."""
+        now = time.monotonic()
+        doing = sorted(list(self._doing.items()), key=lambda one: one[1][1])
+        return [f"{name}: {what}, {now - since:.0f} s" for name, (what, since) in doing]
+
+    def _begin(self, name: str, what: str) -> None:
+        """*name* is at *what* now, since the first time that this was said."""
+        before, since = self._doing.get(name, ("", 0.0))
+        same = before.partition(",")[0] == what.partition(",")[0]
+        self._doing[name] = what, since if same else time.monotonic()
+
+    def _guests(self) -> str:
+        return f"{self._done} of {self._total} guests done"
+
+    def _state(self) -> str:
+        """What has been done for the longest time, and how much is finished."""
+        found = self.doing()
+        more = [f"{len(found) - _NAMED} more at work"] if len(found) > _NAMED else []
+        return "; ".join([*found[:_NAMED], *more, self._guests()])
 
     def _say(self, text: str) -> None:
         self._said = time.monotonic()
         if not self._quiet:
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def _update(self, description: str | None) -> None:
+    def _update(self) -> None:
         if self._bar:
             bar, task = self._bar
             bar.update(
                 task,
-                description=description,
                 completed=self._done + sum(self._parts.values()),
                 total=self._total,
                 done=self._done,
                 guests=self._total,
             )
+
+
+class _Doing(ProgressColumn):
+    """What takes longest now, and how long it has taken."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        super().__init__()
+        self._reporter = reporter
+
+    def render(self, task: Task) -> Text:
+        return Text(next(iter(self._reporter.doing()), task.description))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Building:
-    """Debian's name of the architecture and the suite, the configuration, and options besides."""
+    """Debian's name of the architecture, the suite, the configuration, and further options."""
 
     arch: str
     suite: str
@@ -41,7 +41,7 @@ class Building:
         )  # fmt: skip
         group.add_argument(
             "--kconfig", action="append", default=[], metavar="FOO=y",
-            help="an option to set besides; FOO=n to leave it out",
+            help="also set this option; FOO=n leaves it out",
         )  # fmt: skip
 
     @classmethod

@@ -73,7 +73,7 @@ class Guest:
         group = parser.add_argument_group("the guest")
         group.add_argument(
             "--rungs", type=Path, metavar="FILE",
-            help="also know the rungs in this TOML file; without --rung, measure these alone",
+            help="add the rungs in this TOML file; without --rung, measure only these",
         )  # fmt: skip
         group.add_argument(
             "--cmdline", default=default.cmdline, metavar="TEXT",
@@ -81,8 +81,8 @@ class Guest:
         )  # fmt: skip
         group.add_argument(
             "--cpu", default=default.cpu, metavar="MODEL",
-            help="CPU as QEMU names it (default: iopath-1, which is the same in each QEMU; of"
-            " arm64, neoverse-n1; of riscv64, rv64)",
+            help="CPU by QEMU's name (default: iopath-1, which is the same in each QEMU; for arm64"
+            " neoverse-n1, for riscv64 rv64)",
         )  # fmt: skip
         group.add_argument(
             "--emulator", default=default.emulator, metavar="SUITE",
@@ -113,7 +113,12 @@ class Guest:
 
     def added(self) -> Sequence[Rung]:
         """The rungs in the file."""
-        return rungfile.load(self.rungs) if self.rungs else ()
+        if not self.rungs:
+            return ()
+        name = str(self.rungs)
+        if not self.rungs.exists() and builtin.matching([name], builtin.RUNGS):
+            raise UsageError(f"--rungs {name}: no such file; to measure a rung, use --rung {name}")
+        return rungfile.load(self.rungs)
 
     def need_counts(self) -> None:
         """Refuse to measure time."""
@@ -134,11 +139,11 @@ class Range:
     def add(parser: Options) -> None:
         parser.add_argument(
             "--every", type=number(1, 1 << 20, "commits"), default=1, metavar="N",
-            help="of a range git:PATH@A..B, take each Nth commit and the last",
+            help="take each Nth commit of a range git:PATH@A..B, and the last",
         )  # fmt: skip
         parser.add_argument(
             "--merges", action="store_true",
-            help="of a range, take the merges into its line alone",
+            help="take only the merges into the line of a range",
         )  # fmt: skip
 
     @classmethod
@@ -174,7 +179,7 @@ def add_cpus(parser: Options) -> None:
 def add_model(parser: Options) -> None:
     parser.add_argument(
         "--model", action="store_true",
-        help="also tell what the caches and branch predictors of a modelled CPU would miss",
+        help="also show the misses of modelled caches and branch predictors",
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from iopath.rungs.runs import Run, make_runs
 
 
 def add_kernel(parser: Options) -> None:
-    """Of a command that measures nothing else."""
+    """For commands that only measure this machine."""
     parser.add_argument("kernel", choices=(survey.NAME,), metavar=survey.NAME)
 
 
@@ -58,7 +58,7 @@ def prepare(work: Work) -> None:
 
 
 def runs(scenario: Scenario, warn: Callable[[str], None]) -> list[Run]:
-    """What is to be run. Rungs without their device are left out, unless they are named."""
+    """The runs. Rungs without their device are left out, unless they are named."""
     found, _ = make_runs(scenario.settings())
     if not found:
         raise UsageError("no rung is left to measure: choose other rungs, sizes or operations")

@@ -70,7 +70,7 @@ def add_arch(parser: Options, what: str) -> None:
 def add_all(parser: Options) -> None:
     parser.add_argument(
         "--all", action="store_true",
-        help="show every rung, with the functions of each difference, and the facts",
+        help="show every rung, the functions of each difference, and what was measured",
     )  # fmt: skip
 
 

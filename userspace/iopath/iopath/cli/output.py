@@ -120,7 +120,6 @@ def show_comparison(
     """Print the largest differences or, if *every*, all."""
     if every:
         terminal.show_all(comparison, out, top)
-        out.print()
-        terminal.show_header(whole, out)
+        terminal.show_facts(whole, out)
     else:
         terminal.show_comparison(comparison, out, top)

@@ -46,8 +46,7 @@ class Work:
 
     @contextmanager
     def cache(self) -> "Iterator[Cache]":
-        """The user's cache, which is kept in bounds."""
-        from iopath.base import prune
+        """The user's cache, which is kept in bounds by those that add to it."""
         from iopath.base.cache import Cache, cache_root
 
         cache = Cache(cache_root(), self.reporter.warn)
@@ -55,7 +54,10 @@ class Work:
             yield cache
         finally:
             cache.release()
-            prune.keep_in_bounds(cache.root)
+            if cache.grew:
+                from iopath.base import prune  # slow to load
+
+                prune.keep_in_bounds(cache.root)
 
     @contextmanager
     def session(self, scheduler: str | None = None) -> "Iterator[Session]":

@@ -16,22 +16,44 @@ from iopath.cli.work import Work
 from iopath.show.console import put
 from iopath.show.table import Table
 
+# What the entries of each kind are. Those of the project's tests are not listed.
+KINDS = {
+    "apt": "package lists",
+    "bisect": "work trees of bisections",
+    "ccache": "objects of kernels built from commits",
+    "counted": "counts by function, from results",
+    "debug": "debug information of kernels",
+    "emulator": "QEMU of other Debian suites",
+    "failed": "errors of commits that do not build",
+    "image": "kernels of packages",
+    "kernel": "kernels built from commits",
+    "logs": "consoles of guests",
+    "modules": "blknull and biogen, built for a kernel",
+    "programs": "programs that guests run",
+    "repository": "copies of remote git repositories",
+    "result": "output of guests",
+    "root": "root file systems with compilers",
+    "sent": "kernels that workers were sent",
+    "state": "saved guests, resumed instead of booted",
+    "workspace": "build folders of commits",
+}
+
 EXAMPLES = ("iopath cache", "iopath cache --prune --size 10G")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--prune", action="store_true", help="remove entries that were not used for long"
+        "--prune", action="store_true", help="remove the entries that have been unused longest"
     )
     parser.add_argument(
         "--size", type=in_units({"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}, "500M or 10G"),
         metavar="SIZE",
-        help="with --prune: remove the longest unused until the cache takes at most SIZE, e.g. 10G"
+        help="with --prune: remove entries until the cache takes at most SIZE, e.g. 10G"
         f" (default: {prune.LIMIT >> 30}G)",
     )  # fmt: skip
     parser.add_argument(
         "--older", type=in_units({"m": 60, "h": 3600, "d": 86400}, "12h or 30d"), metavar="AGE",
-        help="with --prune: remove what was not used for AGE instead, e.g. 30d or 12h",
+        help="with --prune: remove entries unused for AGE instead, e.g. 30d or 12h",
     )  # fmt: skip
 
 
@@ -53,7 +75,8 @@ def _show(entries: Sequence[Stored], console: Console) -> None:
     """Print what the cache holds, by kind."""
     table = Table("kind")
     for name in ("entries", "size", "last used"):
-        table.number_column(name)
+        table.number_column(name, joined=True)
+    table.text_column("what", wraps=True, joined=True)
     kinds = sorted({entry.kind for entry in entries})
     for kind in kinds:
         of_kind = [entry for entry in entries if entry.kind == kind]
@@ -62,6 +85,7 @@ def _show(entries: Sequence[Stored], console: Console) -> None:
             str(len(of_kind)),
             decimal(sum(entry.size for entry in of_kind)),
             _ago(max(entry.used for entry in of_kind)),
+            KINDS.get(kind.partition("-")[0], ""),
         )
     table.add_section()
     table.row("all", str(len(entries)), decimal(sum(entry.size for entry in entries)))

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
 
 
 def _replaced(measured: Result, more: Result) -> Result:
-    """A result with the records of *more* in place of its own of the same rungs."""
+    """A result in which the records of *more* replace those of the same rungs."""
     found = {(record.kernel.name, record.key): record for record in more.results}
     results = [found.get((one.kernel.name, one.key), one) for one in measured.results]
     return replace(measured, results=results)

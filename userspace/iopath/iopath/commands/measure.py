@@ -90,4 +90,5 @@ def run(args: argparse.Namespace, work: Work) -> int:
     terminal.show(measured, work.out)
     sharing.show(measured, work.out)
     model.show(measured, work.out)
+    terminal.show_facts(measured, work.out)
     return 0

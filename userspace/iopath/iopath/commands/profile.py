@@ -14,9 +14,11 @@ from iopath.cli.options import add_layers, add_top
 from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.host import devices, perf, survey, timing
+from iopath.measure.plan import guests
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import Result
+from iopath.rungs.runs import Settings, make_runs
 from iopath.show import model, sharing, terminal
 
 EXAMPLES = (
@@ -25,9 +27,15 @@ EXAMPLES = (
 )
 
 
+_FUNCTIONS = 15
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernels", nargs="+", metavar="KERNEL")
-    add_top(parser, "functions to show (default: 40)", 40)
+    parser.add_argument(
+        "--all", action="store_true", help="show every function, and every count of each"
+    )
+    add_top(parser, f"functions to show (default: {_FUNCTIONS})")
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
@@ -61,19 +69,33 @@ def run(args: argparse.Namespace, work: Work) -> int:
         guest.need_counts()
         building.check(args.kernels)
         layers = Layers(args.layers)
+        settings = replace(
+            scenario.settings(guest.added()),
+            machine=guest.machine, profile=True, inline=args.inline, layers=args.layers,
+            cpus=args.cpus, model=args.model,
+        )  # fmt: skip
+        if not (scenario.rungs or guest.rungs):
+            raise UsageError(_ask(settings))
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
-            settings = replace(
-                scenario.settings(guest.added()),
-                machine=guest.machine, profile=True, inline=args.inline, layers=args.layers,
-                cpus=args.cpus, model=args.model,
-            )  # fmt: skip
             measured = session.measure(Range.read(args).expand(session, args.kernels), settings)
     wanted.write(measured, layers=layers)
-    terminal.show_profile(measured, args.top, work.out)
+    top = args.top or (None if args.all else _FUNCTIONS)
+    terminal.show_profile(measured, work.out, top, every=args.all)
     sharing.show(measured, work.out)
     model.show(measured, work.out)
+    terminal.show_facts(measured, work.out)
     return 0
+
+
+def _ask(settings: Settings) -> str:
+    """What a profile of the whole ladder would take, and how to ask for less."""
+    runs, _ = make_runs(settings)
+    return (
+        f"profile: name a rung, e.g. --rung dio.pread: all {len(settings.rungs)} rungs are"
+        f" {len(runs)} profiles and boot {len(guests(runs, settings))} guests for each kernel;"
+        " --rung '*' measures all, with those that are not on the ladder"
+    )
 
 
 def _on_host(

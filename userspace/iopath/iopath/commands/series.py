@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
 
 
 def _show(args: argparse.Namespace, work: Work, entries: Sequence[series.Entry]) -> None:
-    """Write and print what was measured: all, or what there is if that was interrupted."""
+    """Write and print the commits that were measured, also after an interruption."""
     if args.json:
         files.write_text(args.json, series.dump(entries))
     if args.markdown:

@@ -112,7 +112,7 @@ def _step(step: Step, place: str) -> Iterator[str]:
     if len(step.changes) > _CHANGES:
         yield f"    and {_number(len(step.changes) - _CHANGES, 'more rung')}"
     if step.labels and step.changes:
-        yield from _wrapped(f"differs besides the code: {', '.join(step.labels)}", "    ")
+        yield from _wrapped(f"differs besides the code: {'; '.join(step.labels)}", "    ")
     if step.changes:
         yield f"    {place.rstrip('/')}/{step.page}"
 

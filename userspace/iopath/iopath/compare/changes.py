@@ -154,7 +154,7 @@ class ExactChange(Change):
 
     @property
     def all(self) -> MetricChange | None:
-        """The change of all that is executed for an I/O, where the path does not show it."""
+        """The change of all instructions executed for an I/O, if the path does not show it."""
         found = self.metrics.get("all")
         return found if found and found.telling else None
 
@@ -231,11 +231,13 @@ class TimeRungChange(RungChange):
 
 @dataclass(kw_only=True)
 class Comparison:
-    """How the kernels *others* differ from *base*."""
+    """How the kernels *others* differ from *base*. *labels* say what differs besides their code,
+    *brief* says it in a few words."""
 
     base: str
     others: list[str]
     labels: list[str]
+    brief: list[str] = field(default_factory=list)
     rungs: list[Any]
 
     @property

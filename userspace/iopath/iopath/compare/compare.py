@@ -70,6 +70,7 @@ def compare_all(parts: Sequence[Named], layers: Layers, *, anyway: bool) -> tupl
         )
     comparison = compare(whole, layers)
     comparison.labels = [*differing, *comparison.labels]
+    comparison.brief = [*differing, *comparison.brief]
     return whole, comparison
 
 

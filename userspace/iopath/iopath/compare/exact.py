@@ -22,10 +22,10 @@ from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import ExactRecord, ExactResult, Key, Row
 
-# The counts of a function that are a change if one more is executed, whatever the sum is.
+# The counts of a function of which one more is a change, even if the sum is the same.
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
-# Fields of two results that must be equal, if their kernels are to be compared.
+# Fields of two results that must be equal before their kernels can be compared.
 SAME = ("qemu", "machine", "programs", "source")
 
 # Fields of two records that must be equal.
@@ -114,6 +114,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
         base=base,
         others=others,
         labels=list(labels.labels(whole.kernels)),
+        brief=labels.brief(whole.kernels),
         options=labels.options(whole.kernels),
         rungs=[
             ExactRungChange(
@@ -224,4 +225,7 @@ def _explain(
     change.functions = attribution.in_long_run(before, after, deferred=metric is ALL)
     if metric is ALL and before.all_parts and after.all_parts:
         old, new = before.all_parts, after.all_parts
-        change.parts = {name: round(new[name] - old[name], 4) for name in new if name in old}
+        change.parts = {
+            name: round(new.get(name, 0) - old.get(name, 0), 4)
+            for name in dict.fromkeys([*old, *new])
+        }

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Labels: what differs between kernels besides their code."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from iopath.base.versions import version_key
 from iopath.results.kernelinfo import matters
 from iopath.results.result import Kernel
 
 _LISTED = 20  # more options than this are counted, not listed
 
 _GROUPS = ("options", "other options", "options that some kernels lack")
-_KINDS = ("compiler", *_GROUPS, "options of modules", "shims")  # what labels begin with
+_COMPILER = re.compile(r"\b(gcc|clang)\b.*?(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
 def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
@@ -40,13 +42,34 @@ def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     return found
 
 
-def brief(found: Sequence[str]) -> list[str]:
-    """Labels in a few words: the kinds of those that each pair of kernels may have on one line, the
-    others in full."""
-    kinds = [label.partition(":")[0] for label in found]
-    usual = [kind for kind in kinds if kind in _KINDS]
-    full = [label for label, kind in zip(found, kinds, strict=True) if kind not in _KINDS]
-    return [*full, ", ".join(usual)] if usual else full
+def brief(kernels: Sequence[Kernel]) -> list[str]:
+    """The labels in a few words. Options of modules are left out: guests do not load those."""
+    found = []
+    if len(arches := dict.fromkeys(kernel.arch for kernel in kernels)) > 1:
+        found.append(" and ".join(map(str, arches)))
+    if len({kernel.compiler for kernel in kernels}) > 1:
+        found.append(_compilers([kernel.compiler for kernel in kernels]))
+    if number := sum(len(part) for group, part in _groups(kernels).items() if group in _GROUPS):
+        found.append("1 option" if number == 1 else f"{number} options")
+    if len({kernel.shims for kernel in kernels}) > 1:
+        found.append("modules' shims")
+    return found
+
+
+def _compilers(texts: Sequence[str]) -> str:
+    """The range of compilers, by their major versions if these differ: "GCC 12 to 14"."""
+    found = [_COMPILER.search(text) for text in texts]
+    versions = [
+        (match[1].upper(), version_key(match[2]), match[2]) for match in filter(None, found)
+    ]
+    if len(versions) < len(texts):
+        return "compilers"
+    first, last = min(versions), max(versions)
+    if first[0] != last[0]:
+        return f"{first[0]} {first[2]} and {last[0]} {last[2]}"
+    majors = [version[2].partition(".")[0] for version in (first, last)]
+    low, high = majors if majors[0] != majors[1] else (first[2], last[2])
+    return f"{first[0]} {low} to {high}" if low != high else f"two builds of {first[0]} {low}"
 
 
 def _short(values: Sequence[str]) -> list[str]:
@@ -58,9 +81,9 @@ def _short(values: Sequence[str]) -> list[str]:
     return [value or "-" for value in values]
 
 
-def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
+def _groups(kernels: Sequence[Kernel]) -> dict[str, dict[str, list[str]]]:
     """The options that differ: those that affect path length, other built-in options, options that
-    some kernels lack. Options of modules come last: guests do not load those modules."""
+    some kernels lack. Options of modules are apart: guests do not load those modules."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for option, values in options(kernels).items():
         if matters(option):
@@ -71,6 +94,11 @@ def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
             groups["options that some kernels lack"][option] = values
         else:
             groups["other options"][option] = values
+    return groups
+
+
+def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
+    groups = _groups(kernels)
     for name in _GROUPS:
         found = groups[name]
         if len(found) > _LISTED and name != "options":

@@ -84,8 +84,8 @@ def differing(
     before: Sharing, after: Sharing
 ) -> Iterator[tuple[SharedLine | None, SharedLine | None]]:
     """The lines that differ, each as it is before and after, in the arrangements that both have.
-    Whether small objects of different CPUs lie in one line is a matter of the layout of memory, as
-    is whether a line that the other side has in some boots is shared. Where CPUs call each other,
+    Left out are lines that depend on the boot: small slab objects of different CPUs may share a
+    line, and the other side may share a line in some boots only. If CPUs interrupt each other,
     their turns decide which lines of a structure they share, how, and how often."""
     names = [{part.name for part in side.arrangements} for side in (before, after)]
     sides = [

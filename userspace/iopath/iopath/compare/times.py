@@ -7,7 +7,7 @@ from iopath.compare import labels
 from iopath.compare.changes import Change, TimeComparison, TimeRungChange, percent
 from iopath.results.result import COUNTERS, Figure, HardwareResult, Row
 
-# Facts of two machines that must be equal, if their kernels are to be compared.
+# Facts of two machines that must be equal before their kernels can be compared.
 _SAME = ("cpu_model", "microcode", "cpus", "governor", "boost", "smt_siblings", "guest")
 
 
@@ -63,6 +63,7 @@ def compare(whole: HardwareResult) -> TimeComparison:
         base=base,
         others=others,
         labels=list(labels.labels(whole.kernels)),
+        brief=labels.brief(whole.kernels),
         rungs=[_rung(row, base, others) for row in whole.rows()],
     )
 

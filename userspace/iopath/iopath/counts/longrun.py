@@ -12,23 +12,28 @@ the work that is deferred by the start and the end of a program.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from iopath.base.errors import IopathError
+from iopath.counts import parts
 from iopath.counts.output import Flat
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction
+from iopath.results.result import REST
 from iopath.results.symbol import Symbol
 from iopath.rungs.runs import DRAIN, LONG, Run
 
 _TASK = 0  # the plugin's context of the task that the run is of
-_OTHERS = 1  # that of all other tasks
 _OVERHEAD = 64  # instructions between two readings of the clock that are not the loop
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
+_LEAST_PART = 0.05  # and of a part
 
 _Counts = dict[Symbol, float]
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,10 @@ class LongRuns:
         ticks = self._ticks(empty)
         _, beside = self._split(empty)
         self._tick = {symbol: count / ticks for symbol, count in beside.items()} if ticks else {}
+        self._names = parts.Names(found.arch, symbols, found.flats.values())
+        self._tick_parts = {
+            name: count / ticks for name, count in (self._beside(LONG) if ticks else {}).items()
+        }
 
     def figures(self, run: Run, clock: int) -> LongRun:
         """The figures of *run* in this boot: its mean, that with deferred work, and both by
@@ -85,29 +94,38 @@ class LongRuns:
         rows = [row for row in rows if max(abs(row.mean), abs(row.deferred)) > _LEAST]
         rows.sort(key=lambda row: (-row.mean - row.deferred, row.name, row.module))
         whole = round(mean + sum(later.values()) / ios, 4)
-        return LongRun(round(mean, 4), whole, rows, self._parts(run, mean))
+        return LongRun(round(mean, 4), whole, rows, self._parts(run, mean, whole))
 
-    def _parts(self, run: Run, mean: float) -> dict[str, float]:
-        """Who executed the instructions per I/O. Soft interrupts belong to the interrupt that they
-        follow, or to another task."""
-        long, single = self._region(run.long_region), self._region(run.idle_region)
+    def _parts(self, run: Run, mean: float, whole: float) -> dict[str, float]:
+        """Who executed the *whole* of the instructions per I/O, the largest part first. The task
+        has what it executes in the sleep, too; what is small is one part."""
         ticks = run.rung.interrupts * (run.long_ios - run.rung.batch)
-        ticks += self._ticks(single) - self._ticks(long)
-        (interrupts, others), (fewer, less) = self._beside(long), self._beside(single)
-        found = {
-            "interrupts": interrupts - fewer + ticks * sum(self._tick.values()),
-            "other tasks": others - less,
-            "afterwards": sum(self._whole(run.long_region | DRAIN).values())
-            - sum(self._whole(run.idle_region | DRAIN).values()),
-        }
-        parts = {name: round(count / run.long_ios, 4) for name, count in found.items()}
-        return {"task": round(mean, 4), **parts}
+        ticks += self._ticks(self._region(run.idle_region))
+        ticks -= self._ticks(self._region(run.long_region))
+        found: dict[str, float] = defaultdict(float)
+        for number, sign in ((run.long_region, 1), (run.idle_region, -1)):
+            _add(found, self._beside(number), sign)
+            _add(found, self._beside(number | DRAIN), sign)
+            own, _ = self._split(self._region(number | DRAIN))
+            found[parts.TASK] += sign * sum(own.values())
+        _add(found, self._tick_parts, ticks)
+        found = {name: round(count / run.long_ios, 4) for name, count in found.items()}
+        named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
+        named[parts.TASK] = round(mean + found[parts.TASK], 4)
+        named = dict(sorted(named.items(), key=lambda one: (-one[1], one[0])))
+        return {**named, REST: round(whole - sum(named.values()), 4)}
 
-    def _beside(self, region: Flat) -> tuple[float, float]:
-        """The instructions of the interrupts of a region, and of other tasks."""
+    def _beside(self, number: int) -> dict[str, float]:
+        """The instructions of a region that the task did not execute, by who did."""
+        region = self._region(number)
+        found = self._names.of(region)
         _, beside = self._split(region)
-        others = sum(n * times for _, n, context, times in region.counts if context == _OTHERS)
-        return sum(beside.values()) - others, others
+        if round(sum(found.values())) != round(sum(beside.values())):
+            raise IopathError(
+                f"region {number}: parts beside the task add up to {sum(found.values()):.0f}"
+                f" instructions, functions to {sum(beside.values()):.0f}: pathcount is wrong"
+            )
+        return found
 
     def _region(self, number: int) -> Flat:
         region = self._found.flats.get(number)
@@ -156,6 +174,6 @@ class LongRuns:
             )
 
 
-def _add(to: _Counts, counts: _Counts, times: float) -> None:
-    for symbol, count in counts.items():
-        to[symbol] = to.get(symbol, 0) + count * times
+def _add(to: dict[_Key, float], counts: Mapping[_Key, float], times: float) -> None:
+    for key, count in counts.items():
+        to[key] = to.get(key, 0) + count * times

@@ -71,9 +71,21 @@ class Region:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What was executed beside the task in one place of the calls: *parent* is the place of the
+    caller in the list, *kind* and *site* are as the plugin writes them."""
+
+    parent: int | None
+    kind: str
+    address: int
+    site: int
+    instructions: int
+
+
+@dataclass(frozen=True)
 class Flat:
     """What a CPU executed in a region that is counted flat. In a guest with several CPUs, *lengths*
-    are the instructions of its task in each round that was not left out."""
+    are the instructions of its task in each round that was not left out, and there are no parts."""
 
     entries: dict[int, tuple[int, int]]  # by context: where it was entered, and how often
     counts: Sequence[tuple[int, int, int, int]]  # block, executed, context, times
@@ -83,6 +95,7 @@ class Flat:
     cpu: int
     left_out: int
     lengths: list[int]
+    parts: Sequence[Part]  # callers come first
 
 
 @dataclass(frozen=True)
@@ -183,9 +196,13 @@ def _node(record: dict[str, Any]) -> Node:
 
 def _flat(record: dict[str, Any]) -> Flat:
     entries = {context: (int(address, 16), times) for context, address, times in record["entries"]}
+    parts = [
+        Part(None if parent < 0 else parent, kind, int(address, 16), int(site, 16), instructions)
+        for parent, kind, address, site, instructions in record.get("parts", ())
+    ]
     return Flat(
         entries, record["counts"], record["rounds"], record["switches"], record["iterations"],
-        record.get("cpu", 0), record.get("left_out", 0), record.get("lengths", []),
+        record.get("cpu", 0), record.get("left_out", 0), record.get("lengths", []), parts,
     )  # fmt: skip
 
 

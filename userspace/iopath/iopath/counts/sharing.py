@@ -241,8 +241,8 @@ def _line(
 
 
 def are_neighbours(places: Mapping[Access, Place]) -> bool:
-    """Whether a line has several objects of a slab, each of which one CPU touches: only the layout
-    of memory makes CPUs share it."""
+    """Whether a line has several objects of a slab, each of which one CPU touches: CPUs share it
+    only by the layout of memory."""
     cpus: dict[int, set[int]] = defaultdict(set)
     for access, place in places.items():
         if place.kind != "slab":

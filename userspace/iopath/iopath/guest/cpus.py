@@ -63,7 +63,7 @@ _X86_64 = ",".join(
         "base,vendor=AuthenticAMD,family=26,model=2,stepping=1,model-id=iopath",
         "level=0xd,xlevel=0x80000008,phys-bits=46",
         *(f"{name}=on" for row in FEATURES if row.on for name in row.names.split()),
-        "enforce=on",  # refuse to start where one of them cannot be had
+        "enforce=on",  # refuse to start if QEMU lacks one of them
     )
 )
 _OWN = {X86_64: _X86_64, AARCH64: AARCH64.cpu}

@@ -17,7 +17,7 @@ from iopath.guest import cpus
 @dataclass(frozen=True)
 class Machine:
     """The guest's hardware: CPU model as QEMU names it (empty: the architecture's own), memory in
-    MiB, kernel command line, and the seed of all that is random in it."""
+    MiB, kernel command line, and the seed of everything random in it."""
 
     cpu: str = ""
     memory: int = 1024

@@ -192,7 +192,7 @@ class Apt:
     # Packages.
 
     def closure(self, packages: Sequence[str], suite: str) -> list[str]:
-        """The .deb names of *packages* ("name" or "name=version") and all that they depend on."""
+        """The .deb names of *packages* ("name" or "name=version") and their dependencies."""
         lists = (self._dir / "lists").glob("*_Packages")
         self.packages(update=not any(lists))  # there may be none yet, or old ones
         self._configure()
@@ -211,7 +211,7 @@ class Apt:
     def download(
         self, packages: Sequence[str], suite: str, *, closure: bool, progress: Progress
     ) -> None:
-        """Fetch *packages* into the pool, with all that they depend on if *closure* says so.
+        """Fetch *packages* into the pool, with their dependencies if *closure* is set.
 
         apt verifies each against the signed lists. What is in the pool is not fetched again.
         """

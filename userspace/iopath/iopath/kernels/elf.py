@@ -59,7 +59,7 @@ def _text(strings: bytes, at: int) -> str:
 
 
 def modinfo(module: bytes) -> dict[str, str]:
-    """What modinfo prints of a module; of what is there more than once, the last."""
+    """The fields that modinfo prints of a module; of repeated fields, the last."""
     fields = _File(module).find(".modinfo").split(b"\0")
     return dict(field.decode().split("=", 1) for field in fields if b"=" in field)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Emulators of Debian's suites, which run without being installed.
 
-QEMU and all that it depends on is unpacked into a root file system in the cache. Its own dynamic
+QEMU and its dependencies are unpacked into a root file system in the cache. Its own dynamic
 linker starts it there, so this machine's libraries play no part.
 """
 

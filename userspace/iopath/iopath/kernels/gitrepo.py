@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Repositories of git, which are only read: no file, index, branch or HEAD of theirs is changed.
+"""Repositories of git, which are only read and never modified.
 
 A repository elsewhere is copied into the cache. Kernels are checked out into work trees of the
-cache, which share the repository's objects (commit.py).
+cache, which share the repository's objects (sources/git.py).
 """
 
 import os
@@ -56,6 +56,12 @@ class Repository:
                 f" {KERNEL[-1]}"
             )
         return commit
+
+    def changed(self) -> int:
+        """How many files differ from HEAD in the work tree, if there is one."""
+        if self.git("rev-parse", "--is-bare-repository") == "true":
+            return 0
+        return len(self.git("status", "--porcelain", "--untracked-files=no").splitlines())
 
     def subject(self, commit: str) -> str:
         return self.git("log", "-1", "--format=%s", commit)

@@ -32,7 +32,7 @@ class Kernel(Protocol):
 
     @property
     def subject(self) -> str:
-        """What else there is to say of it, in a line."""
+        """More about it, in one line."""
         return ""
 
     def prepare(self, cache: Cache, apt: Apt, step: Step) -> Built:

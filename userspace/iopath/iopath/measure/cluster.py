@@ -2,9 +2,9 @@
 """Run jobs on the workers of a dask.distributed cluster (Documentation/cluster.rst).
 
 A worker has an iopath, a QEMU and a cache of its own. It is sent a job: a kernel to prepare, or a
-guest to run and the kernel's image, which it keeps. It computes the digest of all that the job
-depends on, its own programs among them, and refuses the job if that is another one. So a result
-does not depend on who computed it.
+guest to run and the kernel's image, which it keeps. It computes the digest of all the job's inputs,
+including its own programs, and refuses the job if the digest differs. So a result does not depend
+on the worker.
 
 A worker that dies has its jobs done by others. One job in a hundred is done a second time by
 another worker, and the figures or the digests must be equal.
@@ -45,7 +45,7 @@ _TRIES = 5  # how often a job is submitted if workers are lost
 # Jobs that the scheduler has at a time: some for each thread of a worker, so that none is idle.
 _EACH, _FEWEST = 2, 64
 
-# What is said of a worker whose digest of a part of a job is another one.
+# The message about a worker whose digest of a part of a job differs.
 _PARTS = {
     "qemu": "its QEMU differs",
     "command": "its QEMU or its iopath differs",
@@ -69,7 +69,7 @@ class Cluster(Executor):
                 "--scheduler needs dask.distributed: pip install 'iopath[cluster]'"
             ) from error
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
-        # What it logs is said in one line of ours.
+        # Its log messages become one line of ours.
         warnings.filterwarnings("ignore", module="distributed")
         for name in logging.root.manager.loggerDict:
             if name.partition(".")[0] == "distributed":
@@ -88,7 +88,7 @@ class Cluster(Executor):
         except TimeoutError as error:
             self._client.close()
             raise IopathError(f"--scheduler {address}: it has no worker") from error
-        # What is sent must not need iopath, so it is no function of a module.
+        # The function that is sent must not need iopath, so it is not one of a module.
         able = self._client.run(lambda: importlib.util.find_spec("iopath") is not None)
         if lacking := [worker for worker, has_it in able.items() if not has_it]:
             self._client.close()

@@ -2,7 +2,7 @@
 """From the rounds that guests recorded to the figures of a rung."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
+from iopath.results.result import REST
 from iopath.rungs.report import Report
 from iopath.rungs.runs import DRAIN_MS, Run
 
@@ -118,10 +119,7 @@ def figure(
         "mean_boots": means,
         "with_deferred": _mean(deferred),
         "with_deferred_boots": deferred,
-        "all_parts": {
-            name: round(statistics.fmean(one.long.parts[name] for one in counts), 4)
-            for name in counts[0].long.parts
-        },
+        "all_parts": _mean_parts([one.long.parts for one in counts], _mean(deferred)),
         "long_run_ios": run.long_ios,
         "drain_ms": DRAIN_MS,
         "counts": {name: [part.events[name] for part in counts] for name in counts[0].events},
@@ -134,6 +132,14 @@ def figure(
         "scenario": run.rung.digest,
         **({"model": typed.unstructure(model)} if model else {}),
     }
+
+
+def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:
+    """The parts of several boots, which add up to the *whole*. One that a boot does not name has
+    its share in the rest."""
+    names = dict.fromkeys(name for boot in boots for name in boot if name != REST)
+    found = {name: _mean([boot.get(name, 0) for boot in boots]) for name in names}
+    return {**found, REST: round(whole - sum(found.values()), 4)}
 
 
 def _mean(boots: Sequence[float]) -> float:

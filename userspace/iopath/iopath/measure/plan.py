@@ -37,7 +37,7 @@ FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
 
 
 def unmet(rung: Rung, built: Built) -> str:
-    """What a kernel lacks of what a rung needs; empty if nothing."""
+    """What a rung needs and a kernel lacks; empty if nothing."""
     config = built.config.read_text() if rung.needs else ""
     for option in rung.needs:
         if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
@@ -103,7 +103,7 @@ def load(
 
 
 def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Start) -> Image:
-    """A guest in which there is all that *rungs* need, and which begins with *start*."""
+    """A guest that has everything that *rungs* need, and begins with *start*."""
     files, plan = load(built, rungs, settings)
     for path, file in dict.fromkeys(item for rung in rungs for item in rung.files):
         files[path] = file.read_bytes()

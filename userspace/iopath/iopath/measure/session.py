@@ -87,8 +87,8 @@ class Session(Finder):
         wanted: Sequence[Measurement],
         then: Callable[[Measurement, Result | IopathError], None],
     ) -> None:
-        """Carry out all that is *wanted*, in emulation, in one pair of pools. As each is complete,
-        *then* is called with its result, or the error that it ended with. There are no warnings.
+        """Carry out all measurements *wanted*, in emulation, in one pair of pools. When one is
+        complete, *then* is called with its result or its error. There are no warnings.
         """
         kernels = {one.name: self.find(one.name) for one in wanted}
         for one in wanted:
@@ -114,7 +114,7 @@ class Session(Finder):
         then: Callable[[Measurement, Measured | IopathError], None],
         warn: Callable[[str], None],
     ) -> None:
-        """Prepare each kernel once, and run the jobs of all that is *wanted*."""
+        """Prepare each kernel once, and run the jobs of all measurements *wanted*."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self._emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):

@@ -31,7 +31,7 @@ from iopath.rungs.runs import Run, Settings, make_runs
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """What is measured on the kernel *name*. Progress calls its guests *title*, or by their kernel,
-    boot and rungs. *lacks* says what a kernel lacks of what is to be measured; empty if nothing."""
+    boot and rungs. *lacks* says what a kernel lacks for the measurement; empty if nothing."""
 
     name: str
     settings: Settings

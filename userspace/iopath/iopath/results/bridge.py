@@ -94,7 +94,7 @@ def load(path: Path) -> Bridge:
     if isinstance(data, dict) and data.get("mode") == MODE and version not in (None, SCHEMA):
         raise IopathError(
             f"{path} was made for results of schema {version}, this iopath has {SCHEMA}: make it"
-            " anew with iopath bridge"
+            " again with iopath bridge"
         )
     jsonfile.validate(data, "bridge.schema.json", str(path), _KIND)
     bridge = typed.structure(data, Bridge)

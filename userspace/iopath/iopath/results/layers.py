@@ -6,6 +6,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Set
+from functools import cached_property
 from pathlib import Path
 
 from iopath.base.arch import ARCHES
@@ -24,9 +25,8 @@ class Layers:
             table = tomllib.loads(text)
             layers = [(layer["name"], layer["functions"]) for layer in table["layer"]]
             self._aliases = [(new["name"], *new["formerly"]) for new in table.get("alias", [])]
-            self._patterns = [
-                (name, re.compile("|".join(map(fnmatch.translate, patterns))))
-                for name, patterns in layers
+            self._layers = [
+                (name, "|".join(map(fnmatch.translate, patterns))) for name, patterns in layers
             ]
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}") from error
@@ -34,6 +34,11 @@ class Layers:
             raise UsageError(f"{path} is not a table of layers: {error}") from error
         self.names = [*dict.fromkeys(name for name, _ in layers), "other"]
         self._known: dict[Symbol, str] = {}
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        """They are compiled when the first function is looked up: this is slow."""
+        return [(name, re.compile(pattern)) for name, pattern in self._layers]
 
     def of(self, symbol: Symbol) -> str:
         """The layer of a function; "other" if no pattern matches."""

@@ -35,6 +35,9 @@ COUNTERS = {
 # of a round weighs more in the path, and the background varies.
 MORE = 5.0
 
+# The parts of all that do not have a name of their own.
+REST = "rest"
+
 Key = tuple[str, str, int]  # rung, operation, block size
 
 
@@ -147,7 +150,7 @@ class ExactRecord(Record):
     with_deferred_boots: list[float] | None = None
     counts: dict[str, list[float]] | None = None
     scenario: str | None = None
-    all_parts: dict[str, float] | None = None  # of with_deferred, by who executed them
+    all_parts: dict[str, float] | None = None  # of with_deferred, by who executed it; they add up
     long_run_ios: int | None = None
     drain_ms: int | None = None
     mean_with_interrupts: float

@@ -6,7 +6,7 @@ the same fields.
 """
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from iopath.base.errors import UsageError, did_you_mean
@@ -20,11 +20,16 @@ def select(patterns: Sequence[str], added: Sequence[Rung] = ()) -> list[Rung]:
         return list(added or LADDER)
     every = (*RUNGS, *added)
     for pattern in patterns:
-        if not any(fnmatch.fnmatchcase(rung.name, pattern) for rung in every):
+        if not matching([pattern], every):
             raise UsageError(unknown(pattern, [rung.name for rung in every]))
+    return matching(patterns, every)
+
+
+def matching(patterns: Sequence[str], rungs: Iterable[Rung]) -> list[Rung]:
+    """Those of *rungs* whose names match any of *patterns*."""
     return [
         rung
-        for rung in every
+        for rung in rungs
         if any(fnmatch.fnmatchcase(rung.name, pattern) for pattern in patterns)
     ]
 

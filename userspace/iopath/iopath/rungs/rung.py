@@ -11,7 +11,7 @@ from iopath.results.ops import OPS
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
 # see none, and many, so that their median is the path itself.
 ROUNDS = 60
-LONG = 120  # rounds' I/Os in the one long run that also counts what comes seldom or later
+LONG = 120  # rounds' I/Os in the one long run, which also counts rare and deferred work
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
@@ -70,7 +70,7 @@ class Rung:
 
     @property
     def digest(self) -> str:
-        """The digest of all that it is made of: its program, files, modules and steps."""
+        """The digest of its program, files, modules and steps."""
         parts = {name: str(part) for name, part in vars(self).items() if name != "about"}
         parts["program"] = digest_file(self.program) if self.program else ""
         parts["files"] = ", ".join(f"{path} {digest_file(file)}" for path, file in self.files)

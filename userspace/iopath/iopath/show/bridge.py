@@ -75,7 +75,7 @@ def _pmu_cells(rung: BridgedRung) -> list[str | Text]:
 
 
 def _of_pmu(rungs: list[BridgedRung]) -> list[str]:
-    """What is to be said of the PMU's counts."""
+    """Remarks on the PMU's counts."""
     absent: dict[str, list[str]] = {}
     for rung in rungs:
         if rung.absent:

@@ -276,7 +276,7 @@ def save(figure: Figure, path: Path) -> None:
 def _compact(svg: str) -> str:
     """The same drawing in a third of the bytes: lengths have two decimals."""
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # What many elements look like is said once.
+    # The style of many elements is given once.
     styles = Counter(re.findall(r'(?<= style=")[^"]*', svg))
     names = {style: f"s{at}" for at, style in enumerate(styles) if styles[style] > 1}
     svg = re.sub(

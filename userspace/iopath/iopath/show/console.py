@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Print on the standard output, whatever that is."""
+"""Print on the standard output: a terminal, a pipe or a file."""
 
 import io
 import os

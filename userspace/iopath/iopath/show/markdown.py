@@ -32,12 +32,15 @@ def markdown(result: ExactResult, comparison: ExactComparison | None) -> str:
     lines += _figures(result, comparison)
     for row in result.rows():
         for kernel, change in (comparison.of(row.key) if comparison else {}).items():
-            if change.is_explained or (change.verdict == "unknown" and change.functions):
+            explained = change.is_explained or (change.verdict == "unknown" and change.functions)
+            if explained or change.all:
                 lines += ["", f"### {row.title}: {comparison.base} to {kernel}", ""]
                 text = texts.change(change.difference, change.percent) + texts.beside_path(change)
                 lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
                 lines += _wrap(_time(change))
                 lines += _wrap(_metrics(change))
+                lines += _wrap(_parts(change))
+            if explained:
                 lines += _attribution(change)
     lines += _sharing(result)
     lines += ["", "### What was measured", ""]
@@ -139,6 +142,13 @@ def _metrics(change: ExactChange) -> str:
     named = ((name, texts.metric(name, part)) for name, part in change.metrics.items())
     differing = [f"{name} {text}" for name, text in named if text]
     return f"Besides: {', '.join(differing)}." if differing else ""
+
+
+def _parts(change: ExactChange) -> str:
+    """Who executes more or less, on one line, where the path does not show it."""
+    if not (change.all and change.all.parts):
+        return ""
+    return f"All {texts.parts(change.all.parts, texts.signed)}."
 
 
 def _attribution(change: ExactChange) -> list[str]:

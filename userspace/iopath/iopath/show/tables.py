@@ -15,8 +15,8 @@ from iopath.compare.changes import (
     TimeComparison,
     percent,
 )
-from iopath.results.profiles import COSTLY, COUNTS, ExactProfile, SampledProfile, Source
-from iopath.results.result import COUNTERS, ExactResult, HardwareResult, Record
+from iopath.results.profiles import COSTLY, COUNTS, SampledProfile, Source
+from iopath.results.result import COUNTERS, ExactRecord, ExactResult, HardwareResult, Record
 from iopath.show import texts
 from iopath.show.console import wrap
 from iopath.show.table import Table
@@ -41,8 +41,9 @@ def _op(record: Record) -> str:
 
 
 def ladder(result: ExactResult) -> Table:
-    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. Where
-    the path of any rung does not show what an I/O costs, all that is executed stands beside it."""
+    """The figures: rows are rungs, columns are kernels, changes are against the first kernel. If
+    the path of any rung does not show what an I/O costs, all executed instructions are shown, too.
+    """
     base, *others = result.names
     rows = result.rows()
     several = len({row.block_size for row in rows if row.block_size}) > 1
@@ -82,36 +83,48 @@ def _change(first: Record | None, other: Record | None) -> str:
 
 
 def layers(found: dict[str, float], unit: str, total: float) -> Table:
-    """The share of each layer."""
+    """The share of each layer, the largest first."""
     table = Table("layer")
     table.number_column(unit)
     table.number_column("share")
-    for name, part in found.items():
+    for name, part in sorted(found.items(), key=lambda part: -part[1]):
         table.row(name, texts.count(part), f"{100 * part / total:.1f} %")
     return table
 
 
-def functions(profile: ExactProfile, top: int) -> Table:
-    """The counts of the functions with the most instructions."""
+def functions(record: ExactRecord, top: int | None, *, every: bool = False) -> Table:
+    """The counts of the *top* functions with the most instructions: those that any of them has, or
+    *every* count."""
+    profile = record.profile
+    shown = profile.functions[:top]
+    columns = [
+        name
+        for name in profile.columns
+        if every or any(round(function.count(name), 2) for function in shown)
+    ]
     table = Table("function")
     table.text_column("layer")
-    for name in profile.columns:
+    for name in columns:
         title = name.replace("_", "\n")
         table.number_column(title, style="dim" if name in COUNTS[1:] else "")
-    for function in profile.functions[:top]:
-        cells = [texts.count(function.count(name)) for name in profile.columns]
+    for function in shown:
+        cells = [texts.count(function.count(name)) for name in columns]
         table.row(function.symbol.text, function.layer, *cells)
-    rest = profile.functions[top:]
+    rest = profile.functions[len(shown) :]
     if rest:
-        cells = [texts.count(sum(part.count(name) for part in rest)) for name in profile.columns]
-        table.row(f"{len(rest)} more functions", "", *cells, style="dim")
+        cells = [texts.count(sum(part.count(name) for part in rest)) for name in columns]
+        hint = "" if every else " (--all)"
+        table.row(f"{len(rest)} more functions{hint}", "", *cells, style="dim")
+    apart = record.instructions_per_io - profile.total
+    if abs(apart) >= 0.005:
+        table.row("clock against profile", "", texts.signed(apart), style="dim")
     table.add_section()
-    cells = [texts.count(profile.count(name)) for name in profile.columns]
-    table.row("all", "", *cells, style="bold")
+    cells = [texts.count(profile.count(name)) for name in columns[1:]]
+    table.row("all", "", texts.count(record.instructions_per_io), *cells, style="bold")
     return table
 
 
-def inlined(source: Iterable[Source], top: int) -> Table:
+def inlined(source: Iterable[Source], top: int | None) -> Table:
     """The instructions of each function: its own, and those of functions inlined there."""
     found: dict[str, dict[str, float]] = {}
     for row in source:
@@ -126,7 +139,7 @@ def inlined(source: Iterable[Source], top: int) -> Table:
     return table
 
 
-def lines(source: Iterable[Source], top: int) -> Table:
+def lines(source: Iterable[Source], top: int | None) -> Table:
     """The source lines with the most instructions."""
     found: dict[tuple[str, str], float] = {}
     for row in source:
@@ -208,49 +221,61 @@ def comparison(found: ExactComparison) -> Table:
     return table
 
 
-_HALF = 9  # columns of a bar to either side of its axis; fewer if there is no room
-_LEAST_HALF = 4
+_HALF = 9  # columns of a bar to either side of its axis
 
 
 def digest(
     found: Comparison, rungs: Sequence[RungChange], width: int, *, ascii_only: bool
 ) -> Table:
-    """Some rungs of a comparison, in a line each: how they differ, with a bar, and what moved them
-    most. Figures are left out if *width* has no room for them."""
+    """Some rungs of a comparison, in a line each: both figures, how they differ, with a bar, and
+    what moved them most. If *width* has no room for all, the bar is left out, then the difference,
+    which follows from the figures. One rung alone has no bar, which could only be full."""
+    short = [name.replace(":", ":\n", 1) for name in found.names]
     if len(found.others) > 1:
         made = _digest_of_several(found, rungs, found.names)
-        if made.least <= width:
-            return made
-        return _digest_of_several(found, rungs, [n.replace(":", ":\n", 1) for n in found.names])
-    made = _digest(found, rungs, _HALF, figures=True, ascii_only=ascii_only)
-    if made.least <= width:
-        return made
-    room = width - _digest(found, rungs, 0, figures=False, ascii_only=ascii_only).least
-    half = min(_HALF, max(_LEAST_HALF, room // 2))
-    return _digest(found, rungs, half, figures=False, ascii_only=ascii_only)
+        return made if made.least <= width else _digest_of_several(found, rungs, short)
+    changes = [rung.differences[found.others[0]] for rung in rungs]
+    bars = texts.bars(changes, _HALF, ascii_only=ascii_only) if len(rungs) > 1 else None
+    made = _digest(found, rungs, found.names, bars)
+    for titles, share, wraps in (
+        (found.names, False, False),
+        (short, False, False),
+        (short, True, False),
+        (short, True, True),
+    ):
+        if made.least > width:
+            made = _digest(found, rungs, titles, share=share, wraps=wraps)
+    return made
 
 
 def _digest(
-    found: Comparison, rungs: Sequence[RungChange], half: int, *, figures: bool, ascii_only: bool
+    found: Comparison,
+    rungs: Sequence[RungChange],
+    titles: Sequence[str],
+    bars: Sequence[str] | None = None,
+    *,
+    share: bool = False,
+    wraps: bool = False,
 ) -> Table:
+    """The figures of two kernels, and how they differ, if *share* in per cent alone."""
     (name,) = found.others
-    changes = [rung.differences[name] for rung in rungs]
-    bars = texts.bars(changes, half, ascii_only=ascii_only)
     table = _rung_table(found)
-    if figures:
-        table.number_column(found.base)
-        table.number_column(name, joined=True)
+    for title in titles:
+        table.number_column(title, joined=True)
     table.number_column("change", joined=True)
-    table.text_column("", joined=True)
-    table.text_column("most of it", joined=True)
+    if bars:
+        table.text_column("", joined=True)
+    table.text_column("most of it", wraps=wraps, joined=True)
     _time_columns(table, found)
-    for rung, change, bar in zip(rungs, changes, bars, strict=True):
-        cells: list[str | Text] = _rung_cells(found, rung)
-        if figures:
-            cells += [_figure(rung, kernel) for kernel in (found.base, name)]
+    for at, rung in enumerate(rungs):
+        change = rung.differences[name]
         colour = _colour(change)
-        cells += [Text(texts.brief(change), colour), Text(bar, colour), texts.top_mover(change)]
-        cells += _time_cells(found, change)
+        cells = [*_rung_cells(found, rung), *(_figure(rung, kernel) for kernel in found.names)]
+        text = texts.share(change) + texts.beside_path(change) if share else texts.brief(change)
+        cells.append(Text(text, colour))
+        if bars:
+            cells.append(Text(bars[at], colour))
+        cells += [texts.top_mover(change), *_time_cells(found, change)]
         table.row(*cells)
     return table
 
@@ -394,7 +419,7 @@ def time_comparison(found: TimeComparison) -> Table:
     return table
 
 
-def sampled_functions(profile: SampledProfile, top: int) -> Table:
+def sampled_functions(profile: SampledProfile, top: int | None) -> Table:
     """The functions that take most of the time."""
     table = Table("function", "layer")
     for name in ("ns", "share", "samples"):
@@ -402,10 +427,10 @@ def sampled_functions(profile: SampledProfile, top: int) -> Table:
     for row in profile.functions[:top]:
         share = f"{100 * row.ns / profile.ns:.1f} %"
         table.row(row.symbol.text, row.layer, texts.count(row.ns), share, str(row.samples))
-    rest = profile.functions[top:]
+    rest = profile.functions[top:] if top else []
     if rest:
         more = texts.count(sum(row.ns for row in rest))
-        table.row(f"{len(rest)} more functions", "", more, style="dim")
+        table.row(f"{len(rest)} more functions (--all)", "", more, style="dim")
     table.add_section()
     table.row("all", "", texts.count(profile.ns), style="bold")
     return table

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from iopath.compare import labels, noise
+from iopath.compare import noise
 from iopath.compare.changes import (
     Change,
     Comparison,
@@ -28,27 +28,26 @@ from iopath.show.table import Table
 
 @singledispatch
 def show(result: Result, console: Console) -> None:
-    """Print what was measured on what, and the figures."""
+    """Print the figures."""
     raise TypeError(result)
 
 
 @show.register
 def _(result: ExactResult, console: Console) -> None:
-    show_header(result, console)
-    put(console, Text(), tables.ladder(result))
+    put(console, tables.ladder(result))
     for record in result.results:
         if record.has_more and record.all_parts:
             said = texts.parts(record.all_parts, texts.count)
-            put_text(console, f"{record.kernel.name} {record.title}: all is {said}", "dim")
+            put_text(console, f"{record.kernel.name} {record.title}: all {said}", "dim")
 
 
 @show.register
 def _(result: HardwareResult, console: Console) -> None:
-    show_header(result, console)
-    put(console, Text(), tables.times(result))
-    put(console, Text())
+    put(console, tables.times(result))
     absent = {name: text for record in result.results[:1] for name, text in record.absent.items()}
-    for text in dict.fromkeys(absent.values()):
+    for number, text in enumerate(dict.fromkeys(absent.values())):
+        if not number:
+            put(console, Text())
         names = ", ".join(n.replace("_", " ") for n in absent if absent[n] == text)
         put_text(console, f"not counted: {names}: {text}", "dim")
 
@@ -57,26 +56,26 @@ def _(result: HardwareResult, console: Console) -> None:
 
 
 @singledispatch
-def show_profile(result: Result, top: int, console: Console) -> None:
-    """Print where the instructions, or the time, of each rung go: by layer, then by function."""
+def show_profile(result: Result, console: Console, top: int | None, *, every: bool = False) -> None:
+    """Print where the instructions, or the time, of each rung go: by layer, then by function. *top*
+    functions are shown, or all, with the counts that any of them has, or *every* count."""
     raise TypeError(result)
 
 
 @show_profile.register
-def _(result: ExactResult, top: int, console: Console) -> None:
-    show_header(result, console)
-    for record in result.results:
+def _(result: ExactResult, console: Console, top: int | None, *, every: bool = False) -> None:
+    for number, record in enumerate(result.results):
         profile = record.profile
         size = f" {record.size}" if record.size else ""
         _heading(
             f"{record.kernel.name} {record.title}",
-            f"{size}: {texts.count(profile.total)} instructions per I/O"
-            f" ({texts.count(profile.kernel)} in the kernel), by the guest's clock"
-            f" {texts.count(record.instructions_per_io)}",
+            f"{size}: {texts.count(record.instructions_per_io)} instructions per I/O"
+            f" ({texts.count(profile.kernel)} in the kernel)",
             console,
+            first=not number,
         )
         parts = [tables.layers(profile.layers, "instructions", profile.total)]
-        parts.append(tables.functions(profile, top))
+        parts.append(tables.functions(record, top, every=every))
         if profile.source is not None:
             parts += [tables.inlined(profile.source, top), tables.lines(profile.source, top)]
         for part in parts:
@@ -84,15 +83,15 @@ def _(result: ExactResult, top: int, console: Console) -> None:
 
 
 @show_profile.register
-def _(result: HardwareResult, top: int, console: Console) -> None:
-    show_header(result, console)
-    for record in result.results:
+def _(result: HardwareResult, console: Console, top: int | None, *, every: bool = False) -> None:
+    for number, record in enumerate(result.results):
         profile = record.profile
         _heading(
             record.title,
             f": {texts.count(profile.ns)} ns per I/O, by {profile.samples:,} samples of"
             f" {profile.event} in {profile.data}",
             console,
+            first=not number,
         )
         if profile.event != "cycles":
             text = (
@@ -124,7 +123,7 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
     for name, change, rung in ranked[:_RUNGS]:
         if isinstance(change, ExactChange) and change.all and change.all.parts:
             said = texts.parts(change.all.parts, texts.signed)
-            put_text(console, f"{rung.title}, {name}: all is {said}", "dim")
+            put_text(console, f"{rung.title}, {name}: all {said}", "dim")
     if more := texts.folded(comparison, comparison.others, len(rungs)):
         put_text(console, f"{more} (--all)", "dim")
     if isinstance(comparison, ExactComparison):
@@ -134,10 +133,9 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
             heading = f": {comparison.base} to {name}, {texts.signed(change.difference)}"
             _heading(rung.title, f"{heading} instructions per I/O", console)
             put(console, tables.movers(change, top or _LINES - len(rungs)))
-    for number, label in enumerate(labels.brief(comparison.labels)):
-        if not number:
-            put(console, Text())
-        put_text(console, f"differs besides the code: {label} (--all)", "dim")
+    if comparison.brief:
+        put(console, Text())
+        put_text(console, f"differs besides the code: {'; '.join(comparison.brief)} (--all)", "dim")
     if comparison.has_unknown:
         put_text(console, texts.UNKNOWN, "yellow")
 
@@ -195,16 +193,17 @@ def _(comparison: TimeComparison, console: Console, top: int | None = None) -> N
     _show_labels(comparison, console)
 
 
-def show_header(result: Result, console: Console) -> None:
-    """Print what was measured on what."""
-    put(console, tables.side_by_side(facts(result), console.width))
+def show_facts(result: Result, console: Console) -> None:
+    """Print below the figures what was measured, and on what."""
+    put(console, Text(), tables.side_by_side(facts(result), console.width))
 
 
-def _heading(title: str, text: str, console: Console) -> None:
-    """Print an empty line, and a title with more text, wrapped between words."""
+def _heading(title: str, text: str, console: Console, *, first: bool = False) -> None:
+    """Print an empty line, unless it is the *first* line, and a title with more text, wrapped
+    between words."""
     shown = Text("\n".join(wrap(title + text, console.width)))
     shown.stylize("bold", 0, len(title))
-    put(console, Text(), shown)
+    put(console, *([] if first else [Text()]), shown)
 
 
 def _show_verdicts(comparison: Comparison, console: Console) -> None:

@@ -17,7 +17,7 @@ from iopath.compare.changes import (
 from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
 from iopath.results.profiles import COSTLY
-from iopath.results.result import Row
+from iopath.results.result import REST, Row
 
 _VERDICTS = {
     "longer": "longer",
@@ -27,6 +27,8 @@ _VERDICTS = {
     "unknown": "undecided",
 }
 _FEW = 4  # layers in the verdict
+_PARTS = 6  # of all, that are named
+_LEAST_PART = 0.5  # instructions per I/O of these
 UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} tells of a whole ladder)"
 
 # Titles of what a bridge estimates.
@@ -68,9 +70,15 @@ def metric(name: str, found: MetricChange) -> str:
 
 
 def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:
-    """Who executed the instructions of all, without those that did next to nothing."""
-    some = {name: value for name, value in found.items() if abs(value) >= 0.5}
-    return ", ".join(f"{name} {write(value)}" for name, value in some.items())
+    """All, and who executed it: the largest parts by name, the others together."""
+    named = [name for name, value in found.items() if name != REST and abs(value) >= _LEAST_PART]
+    named = sorted(named, key=lambda name: -abs(found[name]))[:_PARTS]
+    shown = {name: found[name] for name in named}
+    whole = sum(found.values())
+    rest = whole - sum(shown.values())
+    if abs(rest) >= 0.005:
+        shown[REST] = rest
+    return f"{write(whole)}: {', '.join(f'{name} {write(value)}' for name, value in shown.items())}"
 
 
 def time(found: TimeEstimate) -> str:
@@ -200,14 +208,14 @@ def _with_layers(found: Change) -> str:
 
 
 def brief(found: Change) -> str:
-    """A difference with few digits; with a question mark if its noise is not known. Where the path
-    does not show what an I/O costs, all that is executed for it stands beside it."""
+    """A difference with few digits; with a question mark if its noise is not known. If the path
+    does not show what an I/O costs, all instructions executed for it are shown, too."""
     text = change(found.difference, found.percent, 1)
     return f"{text}{'?' if found.verdict == 'unknown' else ''}{beside_path(found)}"
 
 
 def beside_path(found: Change) -> str:
-    """The difference of all that is executed for an I/O, where the path does not show it."""
+    """The difference of all instructions executed for an I/O, if the path does not show it."""
     if not (isinstance(found, ExactChange) and found.all):
         return ""
     return f", all {signed(found.all.difference)}"
@@ -231,7 +239,7 @@ def counts(row: FunctionChange, names: Iterable[str]) -> list[str]:
 
 
 def notes(row: FunctionChange) -> list[str]:
-    """What there is to say of a function besides its instructions."""
+    """Remarks on a function besides its instructions."""
     return [*filter(None, [row.note]), *counts(row, COSTLY)]
 
 

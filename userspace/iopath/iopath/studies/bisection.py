@@ -170,7 +170,7 @@ def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[
 def commits(
     search: Search, repository: Repository, good: str, bad: str, cache: Cache, say: Say
 ) -> list[Result]:
-    """Search the commits of a repository, which stays as it is: the results of the first bad commit
+    """Search the commits of a repository, without modifying it: the results of the first bad commit
     and the one before."""
     good, bad = (repository.commit(name) for name in (good, bad))
     _check_ends(repository.path, good, bad)

@@ -49,7 +49,7 @@ class Cost:
     difference: float = 0.0
     percent: float = 0.0
     mean: float = 0.0  # the difference of the means in the long run
-    all: float = 0.0  # the difference of all that is executed for an I/O, deferred work included
+    all: float = 0.0  # the difference of all instructions executed for an I/O, with deferred work
     noise: float | None = None
     verdict: str = ""
     locked: float = 0.0
@@ -117,7 +117,7 @@ class Features:
     def _pairs(
         self, kernels: Sequence[str], features: Sequence[Feature], rungs: Sequence[str]
     ) -> Iterator[tuple[str, Feature, Rung, str]]:
-        """What there is a cost of: kernel, feature, rung and operation."""
+        """Whose cost it is: kernel, feature, rung and operation."""
         for kernel, feature in itertools.product(kernels, features):
             ops = tuple(self._settings.ops or feature.ops or self._base.ops)
             for rung in self._rungs(feature, rungs):

@@ -210,7 +210,7 @@ def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
         if not rows:
             continue
         lines = [f"{entry.commit} {entry.subject}"]
-        # The name of a log on this machine is of no use in a mail.
+        # A mail does not name a log of this machine.
         rows = [[*row[:-1], row[-1].partition(" (log: ")[0]] for row in rows]
         for _, _, rung, path, whole, percent, functions in rows:
             figure = f"{rung}: {path} ({percent} %)" if rung else ""

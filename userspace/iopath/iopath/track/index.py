@@ -18,7 +18,7 @@ from pathlib import Path
 
 from iopath.base import files
 from iopath.base.cache import digest_file, digest_of
-from iopath.compare import compare, exact, labels
+from iopath.compare import compare, exact
 from iopath.compare.changes import ExactChange, ExactComparison
 from iopath.results import result
 from iopath.results.layers import Layers
@@ -287,7 +287,7 @@ class Index:
                 both = [(title, result.alone(whole, title)) for title, _ in parts]
                 step.differing = compare.incomparable(whole, both)
         comparison = compare.compare(whole, layers)
-        step.labels = labels.brief(comparison.labels)
+        step.labels = comparison.brief
         if not step.differing:
             step.changes = list(changes(comparison))
         if step.changes:

@@ -85,7 +85,7 @@ class Tracker:
         )
 
     def run(self, *, again: bool = False) -> News:
-        """Measure what is new, and what failed before if it is to be tried *again*."""
+        """Measure what is new, and with *again* what failed before."""
         is_new = not self._folder.exists()
         with out_of_space(f"cannot write {self._folder}"):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -240,7 +240,7 @@ class Tracker:
         whole = None if errors else compare.merge(parts)
         store.write_pair(self._folder, replace(pair, error="; ".join(errors)), whole)
 
-    # What there is to measure.
+    # Kernels to measure.
 
     def _recipe(self, watch: Watch) -> Recipe | None:
         """How the commits of a watch are built; the session knows it from now on."""
@@ -251,7 +251,7 @@ class Tracker:
         return recipe
 
     def _asked(self, recipe: Recipe | None) -> dict[str, Any]:
-        """What is to be measured of a kernel."""
+        """What to measure on a kernel."""
         return {
             "rungs": [rung.name for rung in self._config.rungs],
             "ops": list(self._config.ops),

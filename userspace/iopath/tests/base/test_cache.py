@@ -207,6 +207,20 @@ def test_manifest_names_the_inputs(cache: Cache) -> None:
     assert json.loads((path / "manifest.json").read_text())["inputs"] == INPUTS
 
 
+def test_who_waits_for_a_workspace_is_told(cache: Cache) -> None:
+    told = threading.Event()
+
+    def enter() -> None:
+        with fresh(cache).workspace("workspace", INPUTS, waits=told.set):
+            pass
+
+    other = threading.Thread(target=enter)
+    with cache.workspace("workspace", INPUTS, waits=lambda: pytest.fail("nobody holds it")):
+        other.start()
+        assert told.wait(600)
+    other.join()
+
+
 def test_workspaces(cache: Cache) -> None:
     """One belongs to one thread at a time. Two builds share the compiler's cache: neither waits for
     the other."""

@@ -111,6 +111,21 @@ def test_end_of_a_command(three: list[Path]) -> None:
     assert three[2].exists()
 
 
+def test_only_what_is_added_needs_bounds(tmp_path: Path) -> None:
+    """A command whose answer was in the cache does not look through all of it."""
+    cache = Cache(tmp_path)
+    assert not cache.grew
+    make(cache, "30")
+    assert cache.grew
+    again = Cache(tmp_path)
+    make(again, "30")
+    assert not again.grew
+    with again.workspace("tree", {}):
+        assert again.grew
+    for user in (cache, again):
+        user.release()
+
+
 def test_command(empty: Command) -> None:
     cache = Cache(empty.cache)
     for days in (40, 20):

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from iopath.base import files
 from iopath.base.cache import Cache
 from iopath.base.sources import source_root
 from iopath.cli.parser import commands, parser
+from iopath.commands.cache import KINDS
 from iopath.compare import compare
 from iopath.kernels.apt import Package
 from iopath.kernels.sources.debian import image_entry, list_debian, select
@@ -129,7 +131,7 @@ def test_lists_of_an_earlier_day_serve_without_network(listed: Command) -> None:
     os.utime(listed.cache / "apt/index.json", (0, 0))
     done = listed.run("kernels")
     assert done.returncode == 0
-    assert "debian:6.1.0-56-amd64" in done.stdout
+    assert "6.1.0-56-amd64" in done.stdout
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.strip().endswith("using the package lists of an earlier day")
 
@@ -142,6 +144,39 @@ def test_asked_for_new_lists_old_ones_do_not_serve(listed: Command) -> None:
 def test_damaged_lists_are_fetched_anew(listed: Command) -> None:
     (listed.cache / "apt/index.json").write_text('[{"name": 1}]')
     assert "cannot fetch the lists" in listed.fails("kernels")
+
+
+def test_kernels_by_series(listed: Command) -> None:
+    """A line for each name of a series, with the release that it means; --all lists releases."""
+    rows = [line.split() for line in listed.run("kernels").stdout.splitlines()]
+    shown = {row[0]: row[1] for row in rows if row and row[0].startswith("debian:")}
+    assert shown["debian:6.1"] == "6.1.0-56-amd64"
+    assert shown["debian:6.1-rt"] == "6.1.0-56-rt-amd64"
+    every = listed.run("kernels", "--all").stdout
+    assert len(shown) < 20 < every.count("debian:")
+    assert "debian:6.1.0-56-rt-amd64" in every
+
+
+def test_a_profile_asks_for_a_rung(listed: Command) -> None:
+    said = listed.fails("profile", "debian:6.1", status=2)
+    assert re.match(r"iopath: profile: name a rung, e.g. --rung dio.pread: all 20 rungs are", said)
+
+
+def test_a_rung_is_no_file_of_rungs(listed: Command) -> None:
+    said = listed.fails("measure", "debian:6.1", "--rungs", "dio.pread", status=2)
+    assert said == (
+        "iopath: --rungs dio.pread: no such file; to measure a rung, use --rung dio.pread"
+    )
+
+
+def test_kinds_of_the_cache_are_explained() -> None:
+    """Each kind of entry that the package makes."""
+    package = source_root() / "userspace/iopath/iopath"
+    text = "".join(path.read_text() for path in package.rglob("*.py"))
+    calls = r'\.(?:entry|workspace)\(\s*"(\w+)"|return \(?"(\w+)", (?:\{|inputs\))|/ "(logs)"'
+    kinds = {next(filter(None, found)) for found in re.findall(calls, text)}
+    assert {"image", "kernel", "logs", "modules", "result", "workspace"} <= kinds
+    assert kinds - KINDS.keys() == set()
 
 
 def test_kernels_as_json(listed: Command, tmp_path: Path) -> None:

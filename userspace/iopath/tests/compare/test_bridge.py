@@ -232,7 +232,7 @@ def broken(found: dict[str, Any], **changes: object) -> dict[str, Any]:
     [
         (
             {"schema": 0},
-            r"was made for results of schema 0, this iopath has \d+: make it anew with",
+            r"was made for results of schema 0, this iopath has \d+: make it again with",
         ),
         ({"schema": ...}, "is not a bridge file: at the top: 'schema' is a required property"),
         ({"mode": "exact"}, "is not a bridge file: at mode: 'bridge' was expected"),

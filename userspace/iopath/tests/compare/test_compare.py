@@ -21,7 +21,7 @@ from iopath.compare import limits
 from iopath.compare.attribution import relayer
 from iopath.compare.compare import in_order, merge
 from iopath.compare.exact import compare, incomparable
-from iopath.compare.labels import labels
+from iopath.compare.labels import brief, labels
 from iopath.counts.output import FORMAT, read
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
@@ -524,6 +524,30 @@ def test_architectures_are_a_label() -> None:
     assert list(labels([kernels[1], kernels[1]])) == []
 
 
+@pytest.mark.parametrize(
+    ("compilers", "text"),
+    [
+        (["gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0",
+          "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0"], "GCC 12 to 14"),
+        (["gcc-14 (Debian 14.2.0-19) 14.2.0", "gcc-9 (Debian 9.3.0-22) 9.3.0"], "GCC 9 to 14"),
+        (["gcc 14.2.0", "gcc 14.10.0"], "GCC 14.2.0 to 14.10.0"),
+        (["gcc-14 (Debian) 14.2.0", "gcc (Ubuntu) 14.2.0"], "two builds of GCC 14.2.0"),
+        (["gcc 14.2.0", "clang version 19.1.7"], "CLANG 19.1.7 and GCC 14.2.0"),
+        (["gcc 14.2.0", "x"], "compilers"),
+    ],
+)  # fmt: skip
+def test_labels_in_brief(compilers: list[str], text: str) -> None:
+    rest: Any = dict.fromkeys(("release", "banner", "cmdline", "clocksource"), "x")
+    rest["modules"] = {}
+    configs = ({"HZ": "250", "NEW": "y", "MODULE": "m"}, {"HZ": "1000", "SOME": "n"})
+    kernels = [
+        Kernel(name=compiler, compiler=compiler, config=config, **rest)
+        for compiler, config in zip(compilers, configs, strict=True)
+    ]
+    assert brief(kernels) == [text, "2 options"]
+    assert brief(kernels[:1] * 2) == []
+
+
 def test_options_that_a_kernel_does_not_have() -> None:
     assert configured("CONFIG_NEW=y\n", "# CONFIG_OLD is not set\n") == [
         "options that some kernels lack: NEW y/-"
@@ -851,7 +875,7 @@ def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=400, highlight=False)
     terminal.show(parse(whole), console)
     terminal.show_all(compared(whole), console)
-    terminal.show_profile(parse(whole), 5, console)
+    terminal.show_profile(parse(whole), console, 5)
     text = console.file.getvalue()
     assert all(text.count(name) >= 4 for name in names)
     assert "[red]" in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""When what several CPUs share fails a gate: by numbers of each structure, whatever its fields are
+"""When a gate fails by shared lines: by numbers of each structure, whatever its fields are
 called."""
 
 from typing import Any

@@ -19,7 +19,7 @@ RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
 IOS = RUN.long_ios
 TEXT = 0xFFFFFFFF81000000
 NAMES = ("path", "tick", "fault", "callback", "asm_sysvec_apic_timer_interrupt",
-         "asm_exc_page_fault")  # fmt: skip
+         "asm_exc_page_fault", "kjournald2")  # fmt: skip
 BLOCK = {name: number for number, name in enumerate(NAMES)}
 TASK, OTHER, TIMER, FAULT = range(4)  # contexts
 
@@ -40,7 +40,23 @@ def region(
             for context, (name, times) in addresses.items()
         ],
         "counts": [[BLOCK[name], 10, context, times] for name, context, times in rows],
+        "parts": parts(rows),
     }  # fmt: skip
+
+
+def parts(rows: Rows) -> list[list[Any]]:
+    """The sums of these: other tasks are one thread."""
+    sums = {
+        context: sum(10 * times for _, where, times in rows if where == context)
+        for context in (TIMER, FAULT, OTHER)
+    }
+    at = {name: f"{TEXT + 64 * number:#x}" for name, number in BLOCK.items()}
+    return [
+        [-1, "e", at["asm_sysvec_apic_timer_interrupt"], "0x0", sums[TIMER]],
+        [-1, "e", at["asm_exc_page_fault"], "0x0", sums[FAULT]],
+        [-1, "t", "0xffff888000001000", "0x0", 0],
+        [2, "r", at["kjournald2"], "0x0", sums[OTHER]],
+    ]
 
 
 def figures(long: dict[str, Any], drained: Rows, clock: int) -> LongRun:
@@ -85,7 +101,8 @@ def test_what_callbacks_do_is_deferred() -> None:
     found = figures(long, [("tick", OTHER, 5), ("callback", OTHER, IOS)], 20 * IOS + 900)
     assert (found.mean, found.with_deferred) == (10, 30)
     assert by_name(found) == {"callback": (0, 20), "path": (10, 0)}
-    assert found.parts == {"task": 10, "interrupts": 10, "other tasks": 0, "afterwards": 10}
+    timer = "interrupt sysvec_apic_timer_interrupt"
+    assert found.parts == {"task": 10, timer: 10, "thread kjournald2": 10, "rest": 0}
 
 
 def test_what_other_tasks_do_is_told_apart() -> None:
@@ -93,7 +110,32 @@ def test_what_other_tasks_do_is_told_apart() -> None:
     long = region(RUN.long_region, rows, ticks=9, switches=2)
     found = figures(long, [("tick", OTHER, 5)], 40 * IOS + 900)
     assert found.with_deferred == 40
-    assert found.parts == {"task": 10, "interrupts": 0, "other tasks": 30, "afterwards": 0}
+    assert found.parts == {"thread kjournald2": 30, "task": 10, "rest": 0}
+
+
+def test_parts_add_up_to_all() -> None:
+    """The sleep has more of the task too, and what is small is in the rest."""
+    rows = [
+        ("path", TASK, IOS),
+        ("tick", TIMER, 90),
+        ("callback", OTHER, 3 * IOS),
+        ("tick", OTHER, 7),
+    ]
+    long = region(RUN.long_region, rows, ticks=9, switches=2)
+    later = [("tick", TIMER, 40), ("path", TASK, 2 * IOS), ("callback", OTHER, IOS // 7)]
+    found = figures(long, later, 40 * IOS + 970)
+    assert list(found.parts) == ["thread kjournald2", "task", "rest"]
+    assert found.parts["task"] == 30
+    assert found.parts["thread kjournald2"] == pytest.approx(30 + 10 / 7, abs=0.01)
+    assert 0 < found.parts["rest"] < 0.05
+    assert sum(found.parts.values()) == pytest.approx(found.with_deferred, abs=1e-9)
+
+
+def test_parts_that_do_not_add_up_are_refused() -> None:
+    long = region(RUN.long_region, [("path", TASK, IOS), ("callback", OTHER, 3)], switches=2)
+    long["parts"][3][-1] -= 1
+    with pytest.raises(IopathError, match="parts beside the task add up to 29 instructions"):
+        figures(long, [("tick", OTHER, 5)], 10 * IOS + 30)
 
 
 def test_page_faults_are_of_the_path() -> None:

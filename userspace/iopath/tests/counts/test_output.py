@@ -8,7 +8,7 @@ import pytest
 
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError
-from iopath.counts.output import FORMAT, Access, Block, Flat, Node, Round, Use, read
+from iopath.counts.output import FORMAT, Access, Block, Flat, Node, Part, Round, Use, read
 
 START = {"type": "pathcount", "format": FORMAT, "target": "x86_64", "lines": 0}
 BLOCK = {"type": "block", "block": 7, "addr": "0x401933", "lens": [1, 2], "kinds": ".r"}
@@ -24,6 +24,7 @@ CALL = {"type": "node", "region": 5, "node": 2, "parent": 1, "addr": "0x20", "si
         "disturbed": [[7, 2, 101, 1, 0]]}  # fmt: skip
 FLAT = {"type": "flat", "region": 6, "rounds": 1, "switches": 8, "iterations": 40,
         "entries": [[2, "0x30", 12]], "counts": [[7, 2, 0, 12000]]}  # fmt: skip
+PARTS = {"parts": [[-1, "t", "0xff", "0x0", 0], [0, "r", "0x40", "0x44", 9]]}
 OF_CPU = FLAT | {"region": 8, "cpu": 1, "left_out": 3, "lengths": [50, 51]}
 ACCESS = {"type": "access", "region": 8, "line": "0x1000", "virt": "0xffff888000001000", "cpu": 1,
           "pc": "0xffffffff81000000", "kind": "L", "context": 2, "store": True, "bytes": "0xf0",
@@ -42,7 +43,7 @@ def test_read() -> None:
     rounds = (ROUND, ROUND | counted, ROUND | counted | {"model": model})
     unknown = {"type": "a later one"}
     found = read(
-        text(START, REGION, *rounds, BLOCK, ROOT, CALL, FLAT, unknown, OF_CPU, ACCESS, END)
+        text(START, REGION, *rounds, BLOCK, ROOT, CALL, FLAT | PARTS, unknown, OF_CPU, ACCESS, END)
     )
     assert found.arch == X86_64
     assert found.blocks == {7: Block(0x401933, [1, 2], ".r")}
@@ -58,9 +59,10 @@ def test_read() -> None:
         2: Node(0x20, 1, 0x12, [[7, 2, 100, 1, 0]], [[7, 2, 300, 3, 0]], [[7, 2, 101, 1, 0]]),
     }
     entries, counts = {2: (0x30, 12)}, [[7, 2, 0, 12000]]
+    parts = [Part(None, "t", 0xFF, 0, 0), Part(0, "r", 0x40, 0x44, 9)]
     assert found.flats == {
-        6: [Flat(entries, counts, 1, 8, 40, 0, 0, [])],
-        8: [Flat(entries, counts, 1, 8, 40, 1, 3, [50, 51])],
+        6: [Flat(entries, counts, 1, 8, 40, 0, 0, [], parts)],
+        8: [Flat(entries, counts, 1, 8, 40, 1, 3, [50, 51], [])],
     }
     # The first byte that it touches is the fourth.
     access = Access(

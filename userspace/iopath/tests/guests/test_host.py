@@ -19,7 +19,7 @@ from iopath.rungs.runs import Settings
 
 @pytest.mark.guest
 def test_kvm(ready: Command, tmp_path: Path) -> None:
-    """Where KVM works there are times; where it does not, that is said soon, in one line."""
+    """With KVM there are times; without, the command says so soon, in one line."""
     path = tmp_path / "kvm.json"
     args = ("--accel", "kvm", "--rung", "syscall", "--passes", "6", "--json", path)
     done = ready.run("measure", KERNEL, *args, timeout=600)

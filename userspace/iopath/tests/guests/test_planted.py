@@ -208,7 +208,7 @@ def test_costs_that_the_median_does_not_show(
     mean, deferred = (change["metrics"][name] for name in ("mean", "all"))
     assert mean["telling"]
     assert deferred["telling"]
-    # To allocate memory is seldom dear, too.
+    # Allocating memory is rarely expensive, too.
     assert seldom < mean["difference"] - at_once < 1.05 * seldom
     assert deferred["difference"] - mean["difference"] > LATER[1]
     rows = {row["name"]: row["difference"] for row in mean["functions"]}
@@ -263,6 +263,98 @@ def test_work_that_is_put_off(
     assert two.all - one.all == pytest.approx(two.path - one.path + 1000, rel=0.01)
     (row,) = [row for row in two.profile.long_run if row.name == "planted_work"]
     assert row.deferred == pytest.approx(1000, rel=0.01)
+
+
+# Work that others do for each bio, and its instructions: a callback after a grace period, a work
+# item that comes later for all bios since the last time, and a thread that is woken for each 32.
+OTHERS = {
+    "RCU callback planted_callback": 20_000,
+    "kworker planted_work": 2000,
+    "thread planted_thread": 3000,
+}
+BY_OTHERS = """
+#include <linux/kthread.h>
+
+static unsigned long planted_for_work, planted_for_thread;
+static struct task_struct *planted_task;
+
+static void planted_callback(struct rcu_head *head)
+{
+	unsigned long n = 10000;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+	kfree(head);
+}
+
+static noinline void planted_work(struct work_struct *work)
+{
+	unsigned long n = 1000 * xchg(&planted_for_work, 0);
+
+	if (n)
+		asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static DECLARE_DELAYED_WORK(planted_later, planted_work);
+
+static int planted_thread(void *data)
+{
+	unsigned long n;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		n = 1500 * xchg(&planted_for_thread, 0);
+		if (!n) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+	}
+}
+
+static int __init planted_start(void)
+{
+	planted_task = kthread_run(planted_thread, NULL, "planted");
+	return 0;
+}
+late_initcall(planted_start);
+
+static noinline void planted(void)
+{
+	struct rcu_head *head = kmalloc(sizeof(*head), GFP_ATOMIC);
+
+	if (head)
+		call_rcu(head, planted_callback);
+	if (!planted_for_work++)
+		schedule_delayed_work(&planted_later, HZ / 10);
+	if (planted_task && !(++planted_for_thread % 32))
+		wake_up_process(planted_task);
+}
+
+"""
+
+
+@guest
+def test_who_works_for_the_io(
+    iopath: Command, trees: Trees, named: Callable, tmp_path: Path
+) -> None:
+    """A callback, a work item and a thread are parts of all by their names, within 1 %."""
+    before = named("before", trees.plain())
+    after = named("others", trees.copy("others", "\tplanted();\n", BY_OTHERS))
+    out = tmp_path / "out.json"
+    words = ("--rung=dio.pread", "--op=read", "--boots=1", "--json", out)
+    done = iopath.run("measure", before, after, *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    one, two = result.load(out).results
+    for record in (one, two):
+        assert sum(record.all_parts.values()) == pytest.approx(record.all, abs=1e-6)
+    for name, count in OTHERS.items():
+        assert two.all_parts[name] == pytest.approx(count, rel=0.01), name
+        assert name not in one.all_parts
+        assert f"{name} {two.all_parts[name]:,.2f}" in " ".join(done.stdout.split())
+    # What they do costs the task, and others, a little: to allocate, to queue, and to switch.
+    rest = two.all - one.all - sum(two.all_parts[name] for name in OTHERS)
+    assert 0 < rest < 1000
 
 
 @guest

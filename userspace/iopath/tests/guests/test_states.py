@@ -220,7 +220,7 @@ SHORT = ("--rung", "syscall", "--cmdline", FAST_START)
 
 
 def test_bad_state(resumable: Command, tmp_path: Path) -> None:
-    """A state that cannot be loaded is said to be, on one line, and the guest boots: the figure is
+    """If a state cannot be loaded, one line says so, and the guest boots: the figure is
     the same."""
     first, again = tmp_path / "first.json", tmp_path / "again.json"
     assert resumable.run("measure", KERNEL, *SHORT, "--json", first).returncode == 0

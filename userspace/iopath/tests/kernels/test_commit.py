@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from iopath.base.progress import Reporter
 from iopath.compare import compare
 from iopath.kernels import gitrepo
 from iopath.kernels import recipe as kernelbuild
+from iopath.kernels.finder import Finder
 from iopath.kernels.gitrepo import open_repository
 from iopath.kernels.sources import git as git_kernels
 from iopath.measure.session import Session
@@ -118,6 +120,75 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
         open_repository("file:///no-such", cache)
 
 
+def test_uncommitted_changes_are_not_measured(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    """A warning says so where HEAD is asked for, once; it changes nothing in the repository."""
+    folder, names = branched
+    told: list[str] = []
+    finder = Finder(Cache(tmp_path / "cache", told.append), told.append)
+    assert git_kernels.find(str(folder), finder).commit == names["gone"]
+    assert told == []
+    (folder / "figure").write_text("changed\n")
+    before = (folder / ".git/index").read_bytes()
+    for revision in ("", "@HEAD", f"@{names['seven']}"):
+        git_kernels.find(f"{folder}{revision}", finder)
+    assert told == [f"git:{folder}: measuring HEAD, without 1 changed file: commit to measure it"]
+    assert (folder / ".git/index").read_bytes() == before
+
+
+def test_progress_of_a_build(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The objects that are compiled, of the number in another workspace; without that number where
+    older objects are used again."""
+    monkeypatch.setattr(git_kernels, "_LOOK", 0.0)
+    kernel = git_kernels.find(str(branched[0]), Finder(Cache(tmp_path / "cache"), print))
+    said: list[str] = []
+    for name, older in (("one", 0), ("two", 0), ("three", 2)):
+        folder = tmp_path / name
+        place = git_kernels._Workspace(
+            folder, tmp_path, tmp_path, kernel, lambda what, part: said.append(what)
+        )
+        (place.build_folder / "block").mkdir(parents=True)
+        for number in range(older):
+            path = place.build_folder / f"block/old{number}.o"
+            path.touch()
+            os.utime(path, (0, 0))
+        count = place._count_objects()
+        for number in range(3):
+            (place.build_folder / f"block/{number}.o").touch()
+        count()
+        log = folder / "build.log"
+        assert said[-2:] == [
+            f"compiling, log at {log}",
+            f"compiling, 3{' of about 12' if name == 'two' else ''} objects, log at {log}",
+        ]
+        (folder / "objects").write_text(f"{place._recipe_key()} 12")
+
+
+def test_progress_of_a_build_that_removes_folders(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kbuild tries compilers in folders that it removes again."""
+    kernel = git_kernels.find(str(branched[0]), Finder(Cache(tmp_path / "cache"), print))
+    place = git_kernels._Workspace(tmp_path, tmp_path, tmp_path, kernel, lambda what, part: None)
+    gone = place.build_folder / ".tmp_1"
+    gone.mkdir(parents=True)
+    kept = place.build_folder / "kept.o"
+    kept.touch()
+    scandir = os.scandir
+
+    def late(path: Path | str) -> object:
+        if Path(path) == gone:
+            gone.rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", late)
+    assert place._objects() == [kept]
+    assert not gone.exists()
+
+
 def test_address(history: Path, cache: Cache) -> None:
     """A repository at an address is as new as that, with its branches and its HEAD."""
     address = f"file://{history}"
@@ -132,7 +203,7 @@ def test_address(history: Path, cache: Cache) -> None:
 
 
 def test_bisect_leaves_a_repository_alone(history: Path, cache: Cache) -> None:
-    """Commits are found in a repository of the cache, whatever is under way in the user's."""
+    """Commits are found in a repository of the cache. The user's repository may be in any state."""
     git(history, "bisect", "start")
     (history / "figure").write_text("changed, and not committed\n")
     before = state_of(history)
@@ -199,7 +270,7 @@ def test_cut_down() -> None:
     ],
 )
 def test_kept_configuration(history: Path, cache: Cache, file: str, keeps: bool) -> None:
-    """A commit is configured anew if it changes what a configuration is made from."""
+    """A commit is configured again if it changes a file that the configuration depends on."""
     before = git(history, "rev-parse", "HEAD")
     path = history / file
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -390,7 +461,7 @@ def test_series_with_a_merge(branched: tuple[Path, dict[str, str]], cache: Cache
 
 
 def test_series_without_a_rung(branched: tuple[Path, dict[str, str]], cache: Cache) -> None:
-    """A commit whose kernel cannot carry out a rung has no figure of it, and this is said."""
+    """If the kernel of a commit cannot run a rung, it has no figure, and the text says so."""
     folder, names = branched
     entries = measured(folder, Commits(folder, cache, lacks=names["seven"][:12]))
     (seven,) = [entry for entry in entries if entry.subject == "seven"]

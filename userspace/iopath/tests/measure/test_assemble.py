@@ -46,10 +46,12 @@ print(found.long.mean)
 
 
 def flat(number: int, rows: list[list[int]], faults: int = 0) -> dict:
-    entries = [[FAULT, f"{TEXT + 64 * 2:#x}", faults]] if faults else []
+    entry = f"{TEXT + 64 * 2:#x}"
+    in_faults = sum(executed * times for _, executed, context, times in rows if context == FAULT)
     return {
         "type": "flat", "region": number, "rounds": 1, "switches": 0, "iterations": 0,
-        "entries": entries, "counts": rows,
+        "entries": [[FAULT, entry, faults]] if faults else [], "counts": rows,
+        "parts": [[-1, "e", entry, "0x0", in_faults]],
     }  # fmt: skip
 
 

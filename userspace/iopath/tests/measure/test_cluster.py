@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Jobs on a cluster: a scheduler and two workers, each a process with a cache of its own, on this
-machine. The figures are those of a local run, whatever dies meanwhile."""
+machine. The figures are those of a local run, even if a worker dies."""
 
 import hashlib
 import io

@@ -279,9 +279,10 @@ def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
 
 
 def shown(result: dict[str, Any]) -> list[str]:
-    """The table as it is printed, a single space between words."""
+    """The table and the facts as they are printed, a single space between words."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
     terminal.show(parse(result), console)
+    terminal.show_facts(parse(result), console)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 
 
@@ -318,7 +319,7 @@ def test_nothing_to_divide_by(result: dict[str, Any]) -> None:
     assert "dio.pread read 4 KiB 0.00 0.00 12.00 0.00 +12.00" in shown(result)
 
 
-def test_header_answers_what_a_reviewer_asks(result: dict[str, Any]) -> None:
+def test_facts_answer_what_a_reviewer_asks(result: dict[str, Any]) -> None:
     text = "\n".join(shown(result))
     for fact in ("QEMU 7.2.22", "CPU max", "1024 MiB", "nokaslr", "6.1.0-56-amd64", "gcc-12",
                  "PREEMPT_VOLUNTARY", "HZ=250", "aaaaaaaa"):  # fmt: skip

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is printed to a terminal, a pipe or a file is whole."""
 
+import contextlib
 import io
 import json
 import re
@@ -39,10 +40,10 @@ def test_nothing_is_cut(width: int) -> None:
         terminal.show(parse(whole), console)
         terminal.show_comparison(compared(whole), console)
         terminal.show_all(compared(whole), console)
-        terminal.show_profile(parse(whole), 15, console)
+        terminal.show_profile(parse(whole), console, 15)
         texts.append(console.file.getvalue())
     assert "…" not in texts[0]
-    words = [set(re.findall(r"[^\s─█▌│;]+", text)) for text in texts]
+    words = [set(re.findall(r"[^\s─█▌│;()]+", text)) for text in texts]
     assert words[0] == words[1]
     assert {LONG, "1,234,567.25", "gcc-" + "1" * 90} <= words[0]
 
@@ -96,7 +97,7 @@ def test_source_lines_of_a_profile() -> None:
         for inlined, line, count in (("", 10, 100.0), ("helper", 20, 390.0), ("helper", 21, 10.0))
     ]
     console = Console(file=io.StringIO(), width=100, highlight=False)
-    terminal.show_profile(parse(whole), 15, console)
+    terminal.show_profile(parse(whole), console, 15)
     lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
     at = lines.index("one 500.00")
     assert lines[at + 1 : at + 3] == ["helper 400.00", "(its own) 100.00"]
@@ -194,7 +195,7 @@ def test_long_tables_fit_the_terminal(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     terminal.show(parse(whole), console)
     terminal.show_all(compared(whole), console)
-    terminal.show_profile(parse(whole), 5, console)
+    terminal.show_profile(parse(whole), console, 5)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, map(str.rstrip, lines))) <= width
     heads = [line.split() for line in lines if line.startswith("rung")]
@@ -236,15 +237,103 @@ def test_a_digest_has_what_comes_seldom() -> None:
     assert any(line.endswith("all +1,150") for line in digest(whole, 80))
 
 
+def test_who_executed_it_is_named() -> None:
+    """Where all says something else than the path, in the terminal and in Markdown; what adds up to
+    it has the names of both kernels."""
+    whole = two(PLAIN)
+    parts = {"old": {"thread kjournald2": 9.0}, "new": {"kworker wb_workfn": 900.25}}
+    for kernel, more in (("old", 9.0), ("new", 1150.0)):
+        long_run(whole, kernel, 0, more, {})
+        (record,) = (one for one in whole["results"] if one["kernel"]["name"] == kernel)
+        record["all_parts"] = {"task": 1400.07, **parts[kernel], "softirq rcu_core_si": 249.75}
+        if kernel == "old":
+            del record["all_parts"]["softirq rcu_core_si"]
+        record["all_parts"]["rest"] = 0.0
+    said = (
+        "all +1,141.00: kworker wb_workfn +900.25, softirq rcu_core_si +249.75, thread kjournald2"
+        " -9.00"
+    )
+    shown = " ".join(" ".join(digest(whole, 200)).split())
+    assert f"dio.pread read, new: {said}" in shown
+    result = parse(whole)
+    text = markdown(result, compared(whole))
+    assert f"A{said[1:]}." in " ".join(text.split())
+    assert sum(compared(whole).rungs[0].differences["new"].all.parts.values()) == 1141.0
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show(result, console)
+    shown = console.file.getvalue()
+    assert "new dio.pread read: all 2,550.07: task 1,400.07, kworker wb_workfn 900.25," in shown
+
+
+def test_small_parts_are_one() -> None:
+    parts = {"task": 100.0, **{f"kworker {name}": 1.0 + name for name in range(8)}, "rest": -0.25}
+    assert texts.parts(parts, texts.count) == (
+        "135.75: task 100.00, kworker 7 8.00, kworker 6 7.00, kworker 5 6.00, kworker 4 5.00,"
+        " kworker 3 4.00, rest 5.75"
+    )
+    assert texts.parts({"task": -3.0, "idle": 0.25, "rest": 0.0}, texts.signed) == (
+        "-2.75: task -3.00, rest +0.25"
+    )
+
+
 def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
     comparison = compared(two(LOCKED))
-    comparison.labels = ["coherent (old.json, new.json)", "compiler: old gcc-10; new gcc-12"]
+    comparison.brief = ["coherent (old.json, new.json)", "GCC 10 to 12"]
     console = Console(file=io.StringIO(), width=80, highlight=False)
     terminal.show_comparison(comparison, console)
-    assert console.file.getvalue().splitlines()[-2:] == [
-        "differs besides the code: coherent (old.json, new.json) (--all)",
-        "differs besides the code: compiler (--all)",
-    ]
+    assert console.file.getvalue().splitlines()[-1] == (
+        "differs besides the code: coherent (old.json, new.json); GCC 10 to 12 (--all)"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_digest_keeps_both_figures(width: int) -> None:
+    """However narrow the terminal is; the bar goes first."""
+    whole = a_ladder("debian:6.1", "debian:7.2")
+    lines = digest(whole, width)
+    at = next(number for number, line in enumerate(lines) if line.startswith("mq.uring read  "))
+    assert lines[at].split()[2:4] == ["1,900.07", "1,919.07"]
+    assert "+1.0 %" in lines[at]
+    assert ("█" in "".join(lines)) == (width == 100)
+
+
+def test_one_rung_has_no_bar() -> None:
+    """It would be full whatever the change is."""
+    assert "█" not in "".join(digest(two(LOCKED), 200))
+
+
+def profile_lines(whole: dict[str, Any], top: int | None = 15, *, every: bool = False) -> list[str]:
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show_profile(parse(whole), console, top, every=every)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_a_profile_shows_what_is_not_zero() -> None:
+    """The largest layer first, and the counts that a function in the table has; --all shows every
+    function and count."""
+    whole = two([row("two", 600.0, calls=1.0), row("one", 500.0, "VFS", locked=2.0)])
+    whole["results"] = whole["results"][1:]
+    lines = profile_lines(whole, 1)
+    layers = [line.split()[0] for line in lines if line.endswith("%")]
+    assert layers == ["block", "VFS", "user"]
+    head = next(line.split() for line in lines if line.startswith("function"))
+    assert head == ["function", "layer", "instructions", "calls"]
+    assert any(line.startswith("1 more functions (--all)") for line in lines)
+    lines = profile_lines(whole, None, every=True)
+    head = next(line.split() for line in lines if line.startswith("function"))
+    assert {"locked", "reads", "branches"} <= set(head)
+    assert any(line.startswith("one ") for line in lines)
+
+
+def test_a_profile_has_one_total() -> None:
+    """That of the clock, as in all other tables. What the plugin counts less is a line."""
+    whole = two(PLAIN)
+    whole["results"] = whole["results"][1:]
+    whole["results"][0]["instructions_per_io"] = 1400.07
+    lines = profile_lines(whole)
+    assert "1,400.07 instructions per I/O" in lines[0]
+    assert [line.split()[-1] for line in lines if line.startswith("clock against")] == ["+0.07"]
+    assert [line.split()[1] for line in lines if line.startswith("all ")] == ["1,400.07"]
 
 
 def test_bars() -> None:
@@ -258,11 +347,14 @@ def test_bars() -> None:
     assert texts.bars(changes(10.0, -5.0), 4, ascii_only=True) == ["    |####", "  ##|    "]
 
 
-def test_bars_without_unicode(listed: Command, files: list[Path]) -> None:
+def test_bars_without_unicode(listed: Command, tmp_path: Path) -> None:
+    path = tmp_path / "ladder.json"
+    path.write_text(json.dumps(a_ladder("old", "new")))
     listed.env["PYTHONIOENCODING"] = "ascii"
-    done = listed.run("compare", *files, "--anyway")
+    done = listed.run("compare", path)
     assert done.returncode == 0
     assert "|#########" in done.stdout
+    assert "old to new: 37 rungs: " in done.stdout
     assert done.stdout.isascii()
 
 
@@ -294,6 +386,24 @@ def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.Monke
     before = threading.active_count()
     with reporter.running(3):
         reporter.finished()
-        wait_for(lambda: console.file.getvalue().count("\n") >= 2, "two lines")
-    assert console.file.getvalue().splitlines()[:2] == ["measured 1 of 3 guests"] * 2
+        with reporter.task("git:a@b") as step:
+            step("compiling, 0 objects", 0.0)
+            step("compiling, 7 objects", 0.0)
+            wait_for(lambda: "7 objects" in console.file.getvalue(), "a line after a silence")
+    lines = console.file.getvalue().splitlines()
+    assert "git:a@b: compiling, 0 objects" in lines
+    assert re.fullmatch(r"git:a@b: compiling, 7 objects, \d+ s; 1 of 3 guests done", lines[-1])
     assert threading.active_count() <= before
+
+
+def test_a_line_of_progress_names_few() -> None:
+    """Those that take longest."""
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    reporter = progress.Reporter(console)
+    with contextlib.ExitStack() as stack, reporter.running(5):
+        for name in "abcde":
+            stack.enter_context(reporter.guest(name))
+        found = reporter.doing()
+        assert [text.split(",")[0] for text in found] == [f"{name}: counting" for name in "abcde"]
+        state = reporter._state()
+    assert state.endswith("2 more at work; 0 of 5 guests done")

@@ -158,7 +158,7 @@ def test_bisect_judges_as_compare_does(by: float, found_in: tuple[int, int] | No
 
 
 def test_bisect_sees_what_the_median_does_not_show() -> None:
-    """The median is the same; from the fifth kernel on, something comes seldom."""
+    """The median is the same; from the fifth kernel on, there is rare work."""
     looked, session, _ = search(lambda name: 2000.0)
     session.mean = lambda name: 2000.0 + 50 * (int(name.rsplit(".", 1)[1]) >= 5)
     ends = found(bisection.packages(looked, PACKAGES, print))

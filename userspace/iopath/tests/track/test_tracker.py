@@ -192,7 +192,7 @@ def test_planted_step(tmp_path: Path) -> None:
 
 
 def test_index_is_made_again(tmp_path: Path) -> None:
-    """An index that followed the files is that which is made from them at once."""
+    """An index that followed the files is the same as one made from all of them."""
     points = [a_point(number) for number in range(6)]
     keep(tmp_path, points[:2])
     index_of(tmp_path).close()
@@ -226,7 +226,7 @@ def test_few_boots_are_marked(tmp_path: Path) -> None:
 
 
 def test_measured_differently(tmp_path: Path) -> None:
-    """Results of another QEMU are not compared; it is said why."""
+    """Results of another QEMU are not compared; the text says why."""
     keep(tmp_path, [a_point(0)])
     made = a_result([a_record("k", "dio.pread", "read", 4096, LONGER)])
     made["qemu"]["version"] = "8.0"

@@ -69,6 +69,11 @@ class DebianKernel(Kernel):
         return _release(self.release)[2]
 
     @property
+    def series(self) -> str:
+        """The series that it belongs to, e.g. "6.1"."""
+        return ".".join(re.split(r"[.~]", self.upstream)[:2])
+
+    @property
     def upstream(self) -> str:
         """The upstream version, e.g. "6.1.192" or "7.3~rc7"."""
         return self.version.rsplit("-", 1)[0]
@@ -254,7 +259,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     """The kernel that "debian:*spec*" asks for, and the newer ones skipped because the mirror
     lacks a part of them.
 
-    Of a series the newest is chosen, but one from a release of Debian goes before one from testing,
+    The newest of a series is chosen, but one from a release of Debian goes before one from testing,
     unstable or experimental: those are built by another compiler, whose difference would be taken
     for the kernel's. Raises UsageError if there is no such kernel, IopathError if
     the mirror lacks a part of it."""
@@ -303,12 +308,23 @@ def select_all(spec: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]
 
 def series_of(kernels: Iterable[DebianKernel]) -> list[str]:
     """The available series, oldest first, e.g. ["5.10", "6.1"]."""
-    found = {
-        ".".join(re.split(r"[.~]", kernel.upstream)[:2]): None
-        for kernel in kernels
-        if not kernel.missing
-    }
-    return list(found)
+    return list(dict.fromkeys(kernel.series for kernel in kernels if not kernel.missing))
+
+
+def by_series(kernels: Sequence[DebianKernel], arch: Arch) -> dict[str, DebianKernel]:
+    """The available kernels of an architecture that a series and a flavour stand for, by the names
+    that ask for them, e.g. "7.2-rt"."""
+    found = {}
+    for kernel in kernels:
+        flavour = f"-{kernel.flavour}" if kernel.flavour else ""
+        if arch == X86_64:
+            name = f"{kernel.series}{flavour}"
+        else:
+            rt, pages = kernel.flavour.partition("16k")[:2]
+            name = "-".join(filter(None, (kernel.series, rt.strip("-"), arch.debian, pages)))
+        if not kernel.missing and name not in found:
+            found[name] = select(name, kernels)[0]
+    return found
 
 
 # Prepare a kernel: its image, then our modules in a root file system with its headers.
@@ -437,4 +453,4 @@ def _make_debug(folder: Path, kernel: DebianKernel, apt: Apt, step: Step) -> Non
         raise IopathError(f"{deb.name} holds no vmlinux")
     shutil.move(found[0], folder / "vmlinux")
     shutil.rmtree(folder / "unpacked")
-    deb.unlink()  # it is of no further use, and large
+    deb.unlink()  # it is large, and not needed any more

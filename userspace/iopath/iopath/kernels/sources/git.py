@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """git:PATH@REVISION: kernels that are built from the commits of a git repository.
 
-A kernel is built in a sealed root file system of a Debian suite, at places that are the same
-everywhere, and nothing in it says when, where or by whom it was built. So what comes out depends on
-the commit's tree, the configuration and the suite's packages alone, and it is kept under the digest
-of these. A work tree and a build folder stay in the cache: the next commit takes the time of what
-it changes.
+A kernel is built in a sealed root file system of a Debian suite, at fixed paths, with a fixed time,
+user and host. So it only depends on the commit's tree, the configuration and the suite's packages,
+and the cache keeps it under the digest of these. A work tree and a build folder stay in the cache:
+the next commit only takes the time of the files that it changes.
 """
 
 import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch
-from iopath.base.cache import Cache, digest_file, entry_name
+from iopath.base.cache import Cache, digest_file, digest_of, entry_name
 from iopath.base.errors import IopathError, UsageError
 from iopath.kernels import gitrepo, kbuild, parts
 from iopath.kernels.apt import Apt
@@ -31,7 +31,7 @@ from iopath.kernels.root import root, sandbox
 
 NAMES = ("git:PATH@REVISION",)
 
-# What a kernel is built with, besides the tools of every root.
+# Packages that build a kernel, besides the tools of every root.
 _TOOLS = (
     "gcc", "libc6-dev", "diffutils", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "ccache",
     "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
@@ -39,10 +39,13 @@ _TOOLS = (
 
 _CCACHE_SIZE = "5G"
 
+_OBJECTS = "objects"  # the file of a workspace with the number of objects that it has built
+_LOOK = 5.0  # seconds between two counts of objects
+
 _FAILED = "error"  # the file that says why a commit does not build
 _REFUSED = re.compile(r":\d+:\d+: (?:fatal )?error: ")  # what compilers say of a source
 
-# What of a tree a configuration is made from: Kconfig runs scripts that try the compiler.
+# The files of a tree that a configuration depends on: Kconfig runs scripts that try the compiler.
 _CONFIGURED_BY = (
     ":(glob)**/Kconfig*", ":(glob)**/configs/**", ":(glob)arch/*/Makefile*", "Makefile", "scripts",
 )  # fmt: skip
@@ -89,11 +92,14 @@ class GitKernel(Kernel):
 
         def compile_in(use: Callable[[_Workspace], None]) -> None:
             with (
-                cache.workspace("workspace", workspace) as folder,
+                cache.workspace(
+                    "workspace",
+                    workspace,
+                    waits=lambda: step("waiting for another build in this workspace", 0.0),
+                ) as folder,
                 cache.workspace("ccache", {"size": _CCACHE_SIZE}, shared=True) as ccache,
             ):
-                place = _Workspace(folder, at, ccache, self)
-                step(f"building {self.title}", 0.1)
+                place = _Workspace(folder, at, ccache, self, step)
                 place.build(digest_file(at / "packages"))
                 use(place)
 
@@ -161,7 +167,13 @@ def find(spec: str, finder: Finder) -> GitKernel:
     if ".." in revision:
         raise UsageError(f"git:{spec}: a range is for measure, compare and series")
     found = repository(finder, place)
-    return GitKernel(found, found.commit(revision), finder.recipe)
+    commit = found.commit(revision)
+    if revision == "HEAD" and (changed := found.changed()):
+        without = "1 changed file" if changed == 1 else f"{changed} changed files"
+        text = f"git:{spec}: measuring HEAD, without {without}: commit to measure"
+        text += " it" if changed == 1 else " them"
+        finder.once(("git", place, "changed"), lambda: finder.warn(text))
+    return GitKernel(found, commit, finder.recipe)
 
 
 def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -> list[str] | None:
@@ -221,7 +233,10 @@ class _Workspace:
     """A work tree of a repository and a folder in which it is built, both kept from one commit to
     the next."""
 
-    def __init__(self, folder: Path, root: Path, ccache: Path, kernel: GitKernel) -> None:
+    def __init__(
+        self, folder: Path, root: Path, ccache: Path, kernel: GitKernel, step: Step
+    ) -> None:
+        self._step = step
         self._folder = folder
         self._root = root
         self._ccache = ccache
@@ -245,13 +260,17 @@ class _Workspace:
         self._log.write_text("")
         configured = built = False
         try:
+            self._step("checking out", 0.1)
             self._check_out()
             if not self._is_configured(before, now):
+                self._step("configuring", 0.1)
                 self._configure()
             configured = True
             jobs = f"-j{os.cpu_count() or 1}"
-            self._run([*self.make(), jobs, self._kernel.arch.target, "modules"], "does not build")
+            command = [*self.make(), jobs, self._kernel.arch.target, "modules"]
+            self._run(command, "does not build", poll=self._count_objects())
             built = True
+            (self._folder / _OBJECTS).write_text(f"{self._recipe_key()} {len(self._objects())}")
         except IopathError:
             note.write_text(json.dumps({**now, "configured": configured, "built": built}))
             raise
@@ -328,11 +347,64 @@ class _Workspace:
                     " does not have it, or it needs others"
                 )
 
-    def _run(self, command: list[str | Path], what: str) -> None:
-        if process.run(command, output=self._log):
+    def _objects(self) -> list[Path]:
+        # Unlike rglob(), walk() passes over folders that the build removes meanwhile.
+        return [
+            Path(folder, name)
+            for folder, _, names in os.walk(self.build_folder)
+            for name in names
+            if name.endswith(".o")
+        ]
+
+    def _recipe_key(self) -> str:
+        """What a kernel's number of objects depends on, apart from its version."""
+        recipe = self._kernel.recipe
+        return digest_of({"base": recipe.base, "fragment": recipe.fragment})
+
+    def _usual_number(self) -> str:
+        """The number of objects that another workspace has of such a kernel; empty if none has."""
+        for path in sorted(self._folder.parent.glob(f"*/{_OBJECTS}")):
+            key, _, number = path.read_text().partition(" ")
+            if key == self._recipe_key():
+                return f" of about {number}"
+        return ""
+
+    def _count_objects(self) -> Callable[[], None]:
+        """A function that says how many objects are compiled. It looks less often the longer that
+        takes. The whole number is not known if the folder has objects of another commit."""
+        began = looked = time.monotonic()
+        start = time.time() - 1  # the clock of a file system is coarse
+        usual = "" if self._objects() else self._usual_number()
+        self._step(f"compiling, log at {self._log}", 0.1)
+
+        def count() -> None:
+            nonlocal looked
+            now = time.monotonic()
+            if now - looked < max(_LOOK, (now - began) / 20):
+                return
+            looked = now
+            new = sum(1 for path in self._objects() if _is_newer(path, start))
+            self._step(f"compiling, {new}{usual} objects, log at {self._log}", 0.1)
+
+        return count
+
+    def _run(
+        self,
+        command: list[str | Path],
+        what: str,
+        poll: Callable[[], None] | None = None,
+    ) -> None:
+        if process.run(command, output=self._log, poll=poll):
             complaint = kbuild.complaint(self._log)
             kind = DoesNotBuild if _REFUSED.search(complaint) else IopathError
             raise kind(f"{self._kernel.title} {what}: {complaint}")
+
+
+def _is_newer(path: Path, moment: float) -> bool:
+    try:
+        return path.stat().st_mtime >= moment
+    except FileNotFoundError:  # a temporary file of the compiler
+        return False
 
 
 def _unset(option: str, found: Sequence[str]) -> bool:

@@ -65,7 +65,7 @@ class Tree(Kernel):
             source = str(folder / "src")
             command = [process.need("make", "make"), *kbuild.make_words(self.arch), "-C", self.path]
             kbuild.make_modules(folder, command, source, release)
-            # What is measured is what lies here, whatever becomes of the tree.
+            # These copies are measured, even if the tree changes meanwhile.
             for name, kept in _kept(self).items():
                 shutil.copyfile(self.path / name, folder / kept)
             parts.keep_own_modules(self.path, folder, self.arch)

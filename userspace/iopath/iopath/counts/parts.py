@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Who executed the instructions of a flat region: interrupts, soft interrupts, work items, threads.
+
+The plugin has sums by the calls on the way (Documentation/pathcount.rst). A place of these has the
+name of the next one above it that says what the kernel was doing: it calls each work item, soft
+interrupt, timer, callback and thread in one place of its own, by a pointer.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from iopath.base.arch import Arch
+from iopath.counts.output import Flat, Part
+from iopath.counts.symbols import Symbols
+from iopath.results.symbol import plain
+
+TASK = "task"  # the one that does the I/O
+_SWITCHES = "switches"
+_PROGRAMS = "programs"
+_IDLE = "idle"
+
+# What functions call by a pointer.
+_CALLED_BY = {
+    "process_one_work": "kworker",
+    "process_scheduled_works": "kworker",  # which the compiler may have put the former into
+    "worker_thread": "kworker",
+    "rescuer_thread": "kworker",
+    "kthread": "thread",
+    "ret_from_fork": "thread",
+    "smpboot_thread_fn": "thread",
+    "kthread_worker_fn": "thread",
+    "md_thread": "thread",
+    "__do_softirq": "softirq",
+    "handle_softirqs": "softirq",
+    "tasklet_action_common": "tasklet",
+    "call_timer_fn": "timer",
+    "expire_timers": "timer",
+    "__run_timers": "timer",
+    "rcu_do_batch": "RCU callback",
+    "rcu_core": "RCU callback",  # which the compiler may have put the former into
+    "rcu_process_callbacks": "RCU callback",
+    "rcu_reclaim_tiny": "RCU callback",
+    "srcu_invoke_callbacks": "SRCU callback",
+    "__handle_irq_event_percpu": "interrupt",
+    "handle_irq_event_percpu": "interrupt",
+    "handle_percpu_devid_irq": "interrupt",
+    "handle_percpu_irq": "interrupt",
+}
+_SWITCH = "__schedule"
+_SWITCHED_IN = (_SWITCH, "__switch_to", "__switch_to_asm", "cpu_switch_to")
+_IDLE_LOOP = ("cpu_startup_entry", "do_idle", "cpu_idle_poll", "default_idle_call")
+
+
+class Names:
+    """The names of the parts of one boot, whose flat regions are *regions*."""
+
+    def __init__(self, arch: Arch, symbols: Symbols, regions: Iterable[Flat]) -> None:
+        self._arch = arch
+        self._symbols = symbols
+        self._returns: dict[int, dict[str, str]] = defaultdict(dict)  # by thread
+        self._programs: set[int] = set()
+        for region in regions:
+            self._note_threads(region.parts)
+
+    def of(self, region: Flat) -> dict[str, float]:
+        """The instructions beside the task by the name of who executed them."""
+        found: dict[str, float] = defaultdict(float)
+        names: list[str] = []
+        threads: list[bool] = []  # of another task
+        for part in region.parts:
+            above = TASK if part.parent is None else names[part.parent]
+            threads.append(part.kind == "t" or (part.parent is not None and threads[part.parent]))
+            names.append(self._name(part, above, region, of_thread=threads[-1]))
+            found[names[-1]] += part.instructions
+        found.pop(TASK, None)
+        return found
+
+    def _name(self, part: Part, above: str, region: Flat, *, of_thread: bool) -> str:
+        name = self._function(part.address)
+        if part.kind == "t":
+            return self._thread(part, region.parts)
+        if part.kind == "e":
+            if not self._arch.is_exception(part.address, name):
+                return f"interrupt {name.removeprefix('asm_')}"
+            # That of the task is its own doing, wherever it comes.
+            return above if of_thread else TASK
+        if above == TASK:
+            return TASK
+        site = self._function(part.site)
+        if name in _SWITCHED_IN if part.kind == "r" else _SWITCH in (name, site):
+            return _SWITCHES
+        if part.kind == "C" and site in _CALLED_BY:
+            return f"{_CALLED_BY[site]} {name}"
+        return above
+
+    def _function(self, address: int) -> str:
+        return plain(self._symbols.find(address).name)
+
+    def _note_threads(self, parts: Sequence[Part]) -> None:
+        """Note what each thread returned to from what. The last of that is its own function."""
+        for part in parts:
+            if part.kind != "r" or part.parent is None:
+                continue
+            thread = parts[part.parent].address
+            if not part.address:
+                self._programs.add(thread)
+            elif part.site:
+                one, other = self._function(part.address), self._function(part.site)
+                self._returns[thread][one] = other
+
+    def _thread(self, thread: Part, parts: Sequence[Part]) -> str:
+        if thread.address in self._programs:
+            return _PROGRAMS
+        place = parts.index(thread)
+        roots = [part.address for part in parts if part.kind == "r" and part.parent == place]
+        name = self._function(roots[0]) if roots else "unknown"
+        seen = {name}
+        while (name := self._returns[thread.address].get(name, name)) not in seen:
+            seen.add(name)
+        return _IDLE if name in _IDLE_LOOP else f"thread {name}"
