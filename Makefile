@@ -156,10 +156,17 @@ deb: setup-deb
 	cd '$(BUILD)/deb/iopath-$(VERSION)' && PREBUILT='$(BUILD)/guest' \
 		dpkg-buildpackage -us -uc $(if $(DEB_HOST_ARCH),-a$(DEB_HOST_ARCH))
 
+# Sphinx is not installed beside iopath: that would replace the command while others run it.
+SPHINX := $(BUILD)/sphinx
+
+$(SPHINX)/.complete: | setup-measure
+	@python3 -m venv --clear $(SPHINX)
+	@$(SPHINX)/bin/pip install --quiet --disable-pip-version-check 'sphinx>=7'
+	@touch $@
+
 .PHONY: htmldocs
-htmldocs: $(VENV)/.complete
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable 'userspace/iopath[docs]'
-	$(VENV)/bin/sphinx-build -q -E -W --keep-going -b html Documentation $(BUILD)/html
+htmldocs: $(SPHINX)/.complete
+	$(SPHINX)/bin/sphinx-build -q -E -W --keep-going -b html Documentation $(BUILD)/html
 
 .PHONY: results
 results: setup-measure userspace

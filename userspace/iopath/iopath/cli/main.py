@@ -3,7 +3,6 @@
 
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 
 from iopath.base.errors import IopathError, Regressed, Stopped, UsageError
@@ -58,5 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:
         if not judging:
             raise
+        import traceback
+
         traceback.print_exc()
         return CANNOT_TELL

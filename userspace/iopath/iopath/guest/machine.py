@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,11 +120,13 @@ class Qemu:
             raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
         if tuple(map(int, match.group(1).split(".")[:2])) < _OLDEST:
             raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
-        tried = subprocess.run(
-            [*words, *_SANDBOX, "-machine", "help"], capture_output=True, check=False
-        )
-        sandbox = () if tried.returncode else _SANDBOX
-        return cls(words, match.group(1), _digest(words, path, arch), sandbox)
+        sandbox = _SANDBOX
+        found = _data_folders(*words, *sandbox)
+        if found.returncode:
+            sandbox = ()
+            found = _data_folders(*words)
+        folders = [Path(line) for line in found.stdout.splitlines()]
+        return cls(words, match.group(1), _digest(path, folders, arch), sandbox)
 
 
 # It has the machines that guests run on.
@@ -138,13 +141,17 @@ _SANDBOX = (
 _ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
 
 
-def _digest(words: tuple[str, ...], path: Path, arch: Arch = X86_64) -> str:
+def _data_folders(*words: str) -> subprocess.CompletedProcess[str]:
+    """Have QEMU print the folders of its firmware."""
+    return subprocess.run([*words, "-L", "help"], capture_output=True, text=True, check=False)
+
+
+def _digest(path: Path, folders: Sequence[Path], arch: Arch = X86_64) -> str:
     """One digest of QEMU's program, its accelerator (a library of its own at some distributors) and
-    its firmware."""
+    its firmware, which is in the first of the *folders* that has it."""
     program = path.resolve()
-    found = subprocess.run([*words, "-L", "help"], capture_output=True, text=True, check=False)
     parts = {"program": digest_file(program)}
-    for folder in map(Path, reversed(found.stdout.splitlines())):  # the first one wins
+    for folder in reversed(folders):
         for name in arch.firmware:
             if (folder / name).is_file():
                 parts[name] = digest_file(folder / name)
