@@ -25,23 +25,12 @@ SUITES = ("bookworm", "trixie", "trixie-backports")
 KERNELS = ("debian:6.1", "debian:7.2", "debian:6.12-arm64")
 EQUAL = 0.01  # instructions per I/O
 
-# Kernels of arm64 draw random numbers in system calls, up to 7.1; that random ones are equal is not
-# to be expected.
-ARM64_CMDLINE = f"{Machine().cmdline} randomize_kstack_offset=off"
-
 Figures = Mapping[str, float]  # by the title of a record
-
-
-def machine(kernel: str, suite: str) -> Machine:
-    """The machine of a kernel, with the QEMU of a suite."""
-    if "-arm64" in kernel:
-        return Machine(emulator=suite, cmdline=ARM64_CMDLINE)
-    return Machine(emulator=suite)
 
 
 def measure(session: Session, kernel: str, suite: str) -> tuple[str, Figures]:
     """The version of a suite's QEMU, and the figures of the ladder with it."""
-    settings = Settings(rungs=select(()), machine=machine(kernel, suite))
+    settings = Settings(rungs=select(()), machine=Machine(emulator=suite))
     result = session.measure([kernel], settings)
     assert isinstance(result, ExactResult)
     figures = {record.title: record.instructions_per_io for record in result.results}
@@ -57,8 +46,6 @@ def table(kernel: str, found: Mapping[str, Figures]) -> list[str]:
     first, *others = found.values()
     lines = [
         f"## {kernel}",
-        "",
-        f"Command line: `{machine(kernel, '').cmdline}`",
         "",
         f"| rung | {' | '.join(f'QEMU {name}' for name in found)} | |",
     ]

@@ -332,7 +332,7 @@ static void leave(uint64_t pc)
 	set_context();
 	index = index_of(left.block, pc);
 	if (block_repeats(left.block, pc)) {
-		/* Between two iterations, or in one that is begun anew. */
+		/* Between two iterations, or in one that starts again. */
 		if (*kind > 0)
 			count_part(left.block, left.context,
 				   left.block->nr - 1);

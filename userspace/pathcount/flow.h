@@ -290,7 +290,7 @@ static inline enum leads block_leads_to(const struct block *block, uint64_t pc)
 
 /*
  * Does @block end with a repeated string instruction that goes on, if @pc comes
- * next? QEMU executes it anew for each iteration, and once more when it ends. A
+ * next? QEMU executes it again for each iteration, and once more when it ends. A
  * processor retires it once, when it ends.
  */
 static inline bool block_repeats(const struct block *block, uint64_t pc)
