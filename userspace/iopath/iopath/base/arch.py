@@ -103,7 +103,7 @@ AARCH64 = Arch(
     cpu_options=",cntfrq=1000000000",  # the counter ticks once per nanosecond, so per instruction
     firmware=(),
     resumes=True,
-    # With a random offset of the stack, memset() takes more or fewer instructions to align its start.
+    # With a random offset of the stack, memset() takes more or fewer instructions to align.
     cmdline="console=ttyAMA0 panic=-1 randomize_kstack_offset=off",
     cmdline_several="",
     source="arm64",
