@@ -90,18 +90,24 @@ def different(
     }
 
 
+# In a make check the guest is started quickly.
+FAST_FEW = Settings(select(FEW), machine=Machine(cmdline=FAST_START))
+
+
 @pytest.mark.parametrize(
-    ("built", "rungs"),
-    cases([(KERNEL, FEW), *((kernel, ()) for kernel in KERNELS)], quick=[(KERNEL, FEW)]),
+    ("built", "settings"),
+    cases(
+        [(KERNEL, FAST_FEW), *((kernel, Settings(select(()))) for kernel in KERNELS)],
+        quick=[(KERNEL, FAST_FEW)],
+    ),
     indirect=["built"],
     scope="module",
 )
 def test_resumed_as_booted(
-    states: States, built: Built, rungs: Sequence[str], tmp_path: Path
+    states: States, built: Built, settings: Settings, tmp_path: Path
 ) -> None:
     """Every figure and every profile of a resumed guest is the same, to the last digit, as of one
     that booted and went on. The figures are those of a guest without the plugin, too."""
-    settings = Settings(rungs=select(rungs))
     runs, _ = make_runs(settings)
     image = without_long_runs(make_image(built, runs, settings))
     qemu, log = Qemu.find(), tmp_path / "console.log"
