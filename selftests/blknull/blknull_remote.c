@@ -85,6 +85,7 @@ static void *use(void *arg)
 	unsigned char *buf;
 	struct engine engine;
 	struct rng rng;
+	uint64_t start;
 
 	buf = mmap(NULL, 2 * BATCH * BLOCK, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,9 +94,15 @@ static void *use(void *arg)
 	if (!user->err && user->cpu >= 0)
 		user->err = move_to(user->cpu);
 	while (!user->err && !__atomic_load_n(&user->stop, __ATOMIC_RELAXED)) {
+		start = now_ns();
 		user->err = write_and_read(user, &engine, &rng, buf,
 					   buf + BATCH * BLOCK);
 		__atomic_fetch_add(&user->rounds, 1, __ATOMIC_RELAXED);
+		/*
+		 * Ending I/O takes a debug kernel longer than submitting it. A
+		 * CPU that did nothing else would not get to go offline.
+		 */
+		usleep(3 * (now_ns() - start) / 1000);
 	}
 	engine_exit(&engine);
 	munmap(buf, 2 * BATCH * BLOCK);

@@ -23,6 +23,9 @@ IOPATH = source_root() / "build/bin/iopath"
 # The kernel that serves where any one will do.
 KERNEL = "debian:6.1"
 
+# The rungs that serve for the ladder: one of each kind of work.
+FEW = ("syscall", "raw.pread", "dio.aio.100", "dio.uring.fixed", "buf.pread", "mq.pread", "splice")
+
 # The command line where no figure of the kernel's is looked at. The local APIC's timer would be
 # calibrated in a loop of 100 ms; without it, a guest that counts instructions starts in half the
 # time.

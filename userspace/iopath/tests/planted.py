@@ -56,9 +56,11 @@ def differences(measured: Path) -> dict[str, dict[str, Any]]:
 
 
 def git(folder: Path, *words: str) -> str:
-    who = ("-c", "user.name=iopath", "-c", "user.email=iopath@localhost")
+    # Packing a repository of a kernel's source takes a minute and more.
+    options = ("user.name=iopath", "user.email=iopath@localhost", "gc.auto=0")
+    given = (word for option in options for word in ("-c", option))
     return subprocess.run(
-        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+        ["git", *given, *words], cwd=folder, check=True, capture_output=True, text=True
     ).stdout.strip()
 
 

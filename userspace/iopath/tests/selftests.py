@@ -309,11 +309,13 @@ def run(
     log: Path,
     *,
     first: Sequence[str] = (),
+    goes_on: bool = False,
     coverage: "Coverage | None" = None,
     time_limit: int = TwoCpus.time_limit,
 ) -> list[str]:
     """Boot *kernel*, carry out *first* and run *program*: the verdict. A program is one of COMMANDS
-    or "NAME ARGUMENTS"; several, joined by "+", run one after the other in the same guest."""
+    or "NAME ARGUMENTS"; several, joined by "+", run one after the other in the same guest. A
+    warning ends the guest, unless it *goes_on*."""
     commands = commands_of(program)
     names = [command.split()[0] for command in commands]
     files = {f"bin/{file}": data for file, data in programs.items()}
@@ -337,7 +339,7 @@ def run(
         *(coverage.commands() if coverage else []),
     ]
     words = [TwoCpus.cmdline]
-    if kernel.name != "kcsan":
+    if not goes_on and kernel.name != "kcsan":
         words.append("panic_on_warn=1")
     if kernel.finds_leaks:
         # A CPU that goes offline frees what KASAN keeps of it, with a stack trace of each object

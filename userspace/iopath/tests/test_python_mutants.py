@@ -17,6 +17,7 @@ from iopath.base.sources import source_root
 TESTS = Path(__file__).parent
 PACKAGE = Path(iopath.__file__).parent
 
+pytestmark = pytest.mark.long
 
 MUTANTS = [
     Mutant(

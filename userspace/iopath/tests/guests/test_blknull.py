@@ -396,7 +396,7 @@ _EACH = [(kernel, name) for kernel in KERNELS for name in FILE_SYSTEMS]
 
 @pytest.mark.parametrize(
     ("kernel", "name"),
-    cases(_EACH, quick=(_EACH[1], _EACH[-2])),
+    cases(_EACH, quick=_EACH[-2:-1]),
     indirect=["kernel"],
     scope="module",
 )

@@ -204,6 +204,7 @@ def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
 
 
 @guest
+@pytest.mark.long
 def test_the_scheduler_dies(resumable: Command, resuming: Processes, tmp_path: Path) -> None:
     """One line says so. What has arrived is kept."""
     command = measure(

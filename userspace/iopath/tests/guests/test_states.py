@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cases import cases
-from command import FAST_START, KERNEL, Command
+from command import FAST_START, FEW, KERNEL, Command
 
 from iopath.base.cache import Cache
 from iopath.base.programs import guest_program
@@ -95,11 +95,24 @@ def different(
     }
 
 
-@pytest.mark.parametrize("built", cases(KERNELS, quick=[KERNEL]), indirect=True, scope="module")
-def test_resumed_as_booted(states: States, built: Built, tmp_path: Path) -> None:
+# In a make check the guest is started quickly.
+FAST_FEW = Settings(select(FEW), machine=Machine(cmdline=FAST_START))
+
+
+@pytest.mark.parametrize(
+    ("built", "settings"),
+    cases(
+        [(KERNEL, FAST_FEW), *((kernel, Settings(select(()))) for kernel in KERNELS)],
+        quick=[(KERNEL, FAST_FEW)],
+    ),
+    indirect=["built"],
+    scope="module",
+)
+def test_resumed_as_booted(
+    states: States, built: Built, settings: Settings, tmp_path: Path
+) -> None:
     """Every figure and every profile of a resumed guest is the same, to the last digit, as of one
     that booted and went on. The figures are those of a guest without the plugin, too."""
-    settings = Settings(rungs=select(()))
     runs, _ = make_runs(settings)
     image = without_long_runs(make_image(built, runs, settings))
     qemu, log = Qemu.find(), tmp_path / "console.log"
@@ -159,11 +172,22 @@ def figures(states: States, built: Built, settings: Settings, log: Path) -> dict
     return found
 
 
+# Rungs that are measured together, and those of them that are also measured alone.
+ALONE = {
+    "few": ([[*FEW, "nullb.pread"]], ["dio.aio.100", "mq.pread", "nullb.pread"]),
+    "some": (
+        [[], ["mq.aio.100", "nullb.pread"]],
+        ["raw.aio.100", "dio.pread", "buf.*", "mq.*.100", "nullb.pread"],
+    ),
+    "all": ([["*"]], ["*"]),
+}
+
+
 @pytest.mark.parametrize(
     ("built", "alone"),
     cases(
-        [(kernel, some) for kernel in ("debian:6.1", "debian:7.2") for some in ("some", "all")],
-        quick=[("debian:7.2", "some")],
+        [(kernel, which) for kernel in ("debian:6.1", "debian:7.2") for which in ALONE],
+        quick=[("debian:7.2", "few")],
     ),
     indirect=["built"],
     scope="module",
@@ -171,17 +195,14 @@ def figures(states: States, built: Built, settings: Settings, log: Path) -> dict
 def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> None:
     """A rung has the same figure among others, among them in reverse, and alone."""
     log = tmp_path / "console.log"
-    some = [*select([]), *select(["mq.aio.100", "nullb.pread"])]
-    ladder = Settings(rungs=select(["*"]) if alone == "all" else some)
+    among, single = ALONE[alone]
+    ladder = Settings(rungs=[rung for names in among for rung in select(names)])
     wanted = figures(states, built, ladder, log)
     back = replace(ladder, rungs=ladder.rungs[::-1], ops=ladder.ops[::-1])
     others = [figures(states, built, back, log)]
-    single = (
-        ladder.rungs
-        if alone == "all"
-        else select(["raw.aio.100", "dio.pread", "buf.*", "mq.*.100", "nullb.pread"])
-    )
-    others += [figures(states, built, replace(ladder, rungs=[rung]), log) for rung in single]
+    others += [
+        figures(states, built, replace(ladder, rungs=[rung]), log) for rung in select(single)
+    ]
     assert others[0].keys() == wanted.keys()
     assert [different(built, wanted, found, noise=0.01) for found in others] == [{}] * len(others)
 

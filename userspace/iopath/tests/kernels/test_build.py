@@ -16,7 +16,7 @@ from iopath.guest.guest import command
 from iopath.guest.machine import Machine, Qemu, _digest
 from iopath.kernels.apt import Apt
 from iopath.kernels.modules import find
-from iopath.kernels.sources.tree import Tree, _tree_inputs
+from iopath.kernels.sources.tree import Tree, _image_inputs, _modules_inputs
 from iopath.kernels.unpack import unpack
 
 SIZE = 1 << 20
@@ -79,7 +79,7 @@ def tree(tmp_path: Path) -> Tree:
     for name in (
         "arch/x86/boot/bzImage", ".config", "Module.symvers", "include/linux/bio.h",
         "include/generated/compile.h", "arch/x86/include/asm/page.h", "scripts/mod/modpost",
-        "tools/objtool/objtool", "drivers/block/null_blk/null_blk.ko", "fs/configfs/configfs.ko",
+        "scripts/Makefile.modfinal", "arch/x86/Makefile", "tools/objtool/objtool", "drivers/block/null_blk/null_blk.ko", "fs/configfs/configfs.ko",
         "drivers/net/other.ko",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -87,49 +87,73 @@ def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path)
 
 
+IMAGE, MODULES = {"image"}, {"modules"}
+
+
+def changed(tree: Tree, name: str) -> set[str]:
+    """Which of the two cache entries of a tree are others once a file has changed."""
+
+    def inputs() -> dict[str, object]:
+        return {"image": _image_inputs(tree), "modules": _modules_inputs(tree)}
+
+    before = inputs()
+    (tree.path / name).write_text("changed")
+    return {part for part, after in inputs().items() if after != before[part]}
+
+
 @pytest.mark.parametrize(
-    ("name", "matters"),
+    ("name", "parts"),
     [
-        ("arch/x86/boot/bzImage", True),
-        (".config", True),
-        ("Module.symvers", True),
-        ("include/linux/bio.h", True),
-        ("include/linux/new.h", True),
-        ("arch/x86/include/asm/page.h", True),
-        ("tools/objtool/objtool", True),
-        ("scripts/mod/modpost", True),
-        ("drivers/block/null_blk/null_blk.ko", True),
-        ("fs/configfs/configfs.ko", True),
-        ("include/generated/compile.h", False),
-        ("drivers/net/other.ko", False),
+        ("arch/x86/boot/bzImage", IMAGE),
+        (".config", IMAGE | MODULES),
+        ("Module.symvers", MODULES),
+        ("include/linux/bio.h", MODULES),
+        ("include/linux/new.h", MODULES),
+        ("arch/x86/include/asm/page.h", MODULES),
+        ("tools/objtool/objtool", MODULES),
+        ("scripts/mod/modpost", MODULES),
+        ("scripts/Makefile.modfinal", MODULES),
+        ("arch/x86/Makefile", MODULES),
+        ("Makefile", MODULES),
+        ("drivers/block/null_blk/null_blk.ko", IMAGE),
+        ("fs/configfs/configfs.ko", IMAGE),
+        ("include/generated/compile.h", set()),
+        ("drivers/net/other.ko", set()),
     ],
 )
-def test_what_a_tree_is_known_by(tree: Tree, name: str, matters: bool) -> None:
-    before = _tree_inputs(tree)
-    (tree.path / name).write_text("changed")
-    assert (_tree_inputs(tree) != before) == matters
+def test_what_a_tree_is_known_by(tree: Tree, name: str, parts: set[str]) -> None:
+    assert changed(tree, name) == parts
+
+
+def test_types_of_modules_refer_to_the_kernel(tree: Tree) -> None:
+    """With BTF, a module that was built for another kernel is not loaded."""
+    (tree.path / ".config").write_text("CONFIG_DEBUG_INFO_BTF_MODULES=y\n")
+    assert changed(tree, "arch/x86/boot/bzImage") == IMAGE | MODULES
 
 
 def test_a_tree_is_known_by_its_compiler(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = _tree_inputs(tree)
+    before = _modules_inputs(tree)
     other = tmp_path / "bin/gcc"
     other.parent.mkdir()
     shutil.copy(shutil.which("gcc-12") or shutil.which("gcc") or "", other)
     with other.open("ab") as file:
         file.write(b"another one")
     monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
-    assert _tree_inputs(tree)["compiler"] != before["compiler"]
+    assert _modules_inputs(tree)["compiler"] != before["compiler"]
 
 
 def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     tree: Tree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """While our modules are built, its image changes; no entry is left that mixes the two."""
+    """While our modules are built, its image changes; no entry is left that mixes the two. Nor are
+    modules built again for an image that has changed alone."""
     (tree.path / "include/config").mkdir()
     (tree.path / "include/config/kernel.release").write_text("6.12.0\n")
-    (tree.path / "Makefile").write_text("modules:\n\techo new > arch/x86/boot/bzImage\n")
+    (tree.path / "Makefile").write_text(
+        "modules:\n\techo new > arch/x86/boot/bzImage\n\techo >> runs\n"
+    )
     cache = Cache(tmp_path_factory.mktemp("cache"))
     apt = Apt(cache, print)
     with pytest.raises(IopathError, match=r"has changed meanwhile: wait until it is built"):
@@ -147,6 +171,8 @@ def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     assert find("null_blk", built) == built.own_modules / "drivers/block/null_blk/null_blk.ko"
     with pytest.raises(IopathError, match=r"has changed meanwhile: measure it again"):
         tree.debug_info(built, cache, apt, lambda what, part: None)
+    assert tree.prepare(cache, apt, lambda what, part: None).vmlinuz.read_text() == "newer"
+    assert len((tree.path / "runs").read_text()) == 2
 
 
 # QEMU.

@@ -58,22 +58,29 @@ class Tree(Kernel):
     def prepare(self, cache: Cache, apt: Apt, step: Step) -> Built:
         step("reading the tree", 0.0)
         release = self.release
-        inputs = _tree_inputs(self)
+        for_image, for_modules = inputs = _image_inputs(self), _modules_inputs(self)
 
-        def make(folder: Path) -> None:
+        def check_unchanged() -> None:
+            if (_image_inputs(self), _modules_inputs(self)) != inputs:
+                raise IopathError(f"tree:{self.path} has changed meanwhile: wait until it is built")
+
+        def make_modules(folder: Path) -> None:
             step("building modules", 0.5)
             source = str(folder / "src")
             command = [process.need("make", "make"), *kbuild.make_words(self.arch), "-C", self.path]
             kbuild.make_modules(folder, command, source, release)
+            check_unchanged()
+
+        def make_image(folder: Path) -> None:
             # These copies are measured, even if the tree changes meanwhile.
             for name, kept in _kept(self).items():
                 shutil.copyfile(self.path / name, folder / kept)
             parts.keep_own_modules(self.path, folder, self.arch)
-            if _tree_inputs(self) != inputs:
-                raise IopathError(f"tree:{self.path} has changed meanwhile: wait until it is built")
+            check_unchanged()
 
-        modules = cache.entry(*kbuild.modules_entry({"tree": inputs}), make)
-        return built(release, "", self.subject, modules, modules, arch=self.arch)
+        modules = cache.entry(*kbuild.modules_entry({"tree": for_modules}), make_modules)
+        image = cache.entry("kernel", {"tree": for_image}, make_image)
+        return built(release, "", self.subject, image, modules, arch=self.arch)
 
     def debug_info(self, built: Built, cache: Cache, apt: Apt, step: Step) -> Path:
         if digest_file(self.image) != built.digests["vmlinuz"]:
@@ -99,30 +106,41 @@ def _kept(tree: Tree) -> dict[str, str]:
     return {tree.arch.image: "vmlinuz", ".config": "config"}
 
 
-def _tree_inputs(tree: Tree) -> dict[str, object]:
-    """All of a tree that takes part in a measurement: what runs, and what our modules are built
-    with and against."""
-    files = [
-        *map(tree.path.joinpath, (*_kept(tree), "Module.symvers")),
-        *parts.own_modules(tree.path, tree.arch),
-    ]
+def _image_inputs(tree: Tree) -> dict[str, str]:
+    """What runs of a tree besides our modules, by digests."""
+    files = [*map(tree.path.joinpath, _kept(tree)), *parts.own_modules(tree.path, tree.arch)]
+    return {str(path.relative_to(tree.path)): digest_file(path) for path in files}
+
+
+def _modules_inputs(tree: Tree) -> dict[str, object]:
+    """All of a tree that our modules are built with and against. A commit that changes none of
+    that does not have them built again."""
     compiler = cross_compiler(tree.arch).resolve()
     tools = [tree.path / name for name in ("tools/objtool/objtool", "scripts/mod/modpost")]
+    files = [tree.path / name for name in (".config", "Module.symvers")]
+    if "CONFIG_DEBUG_INFO_BTF_MODULES=y" in files[0].read_text().splitlines():
+        files.append(tree.image)  # a module's types refer to those of the kernel
     return {
-        **{str(path.relative_to(tree.path)): digest_file(path) for path in files},
+        **{path.name: digest_file(path) for path in files},
         "compiler": [str(compiler), digest_file(compiler)],
         "tools": [digest_file(path) for path in tools if path.is_file()],
-        "headers": _headers_digest(tree),
+        "source": _source_digest(tree),
     }
 
 
-def _headers_digest(tree: Tree) -> str:
-    """One digest of the headers of a tree, without the two that only say when it was built."""
+def _source_digest(tree: Tree) -> str:
+    """One digest of a tree's headers, but for the two that only say when it was built, and of the
+    files that make follows."""
     state = hashlib.sha256()
+    arch = f"arch/{tree.arch.source}"
     for top in dict.fromkeys((tree.path, tree.source)):
-        for part in ("include", f"arch/{tree.arch.source}/include"):
-            for path in sorted((top / part).rglob("*.h")):
-                if path.name not in ("compile.h", "utsversion.h"):
-                    state.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())
-                    state.update(path.read_bytes())
+        found = [
+            path for part in ("include", f"{arch}/include") for path in (top / part).rglob("*.h")
+        ]
+        for pattern in ("Makefile", f"{arch}/Makefile*", "scripts/*"):
+            found += (path for path in top.glob(pattern) if path.is_file())
+        for path in sorted(found):
+            if path.name not in ("compile.h", "utsversion.h"):
+                state.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())
+                state.update(path.read_bytes())
     return state.hexdigest()
