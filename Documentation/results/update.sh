@@ -26,6 +26,7 @@ $iopath features debian:6.1 debian:6.12 debian:7.2 --boots 1 \
 
 build/venv/bin/python Documentation/results/ancestors.py
 build/venv/bin/python Documentation/results/emulators.py
+build/venv/bin/python Documentation/results/peak.py
 
 # Some 40 kernels, most of which nothing else needs: a cache of their own, of some 20 GB.
 rm -f build/track/steps.json

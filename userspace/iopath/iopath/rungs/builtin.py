@@ -218,6 +218,28 @@ _REGISTERED = tuple(
     if name in ("pread", "aio.1", "aio.100", "uring")
 )  # fmt: skip
 
+# What the published records of I/Os per second on a core ran: t/io_uring -b512 -d128 -c32 -s32 -p1
+# -F1 -B1, with no statistics, no merges and no throttling of writeback. A device that ends an I/O
+# at once never has more than the 32 in flight that are submitted together.
+_PEAK = tuple(
+    Rung(
+        f"peak.{name}", f"io_uring as in published records, {driver}",
+        (*_FIXED, *(("--hipri",) if polls else ())), 32, f"/dev/{disk}",
+        modules=(Module(module, tuple(parameters)),),
+        begin=(
+            f"write /sys/block/{disk}/queue/iostats 0", f"write /sys/block/{disk}/queue/nomerges 2",
+            f"write-if /sys/block/{disk}/queue/wbt_lat_usec 0",
+        ),
+        round_ios=2 * _WORD, alone=True,
+    )
+    for name, driver, disk, polls, module, parameters in (
+        ("mq", "blknull in mode mq, polled", "blknull0", True, "blknull",
+         (("nr_devices", "1"), ("mode", "mq"), ("poll_queues", "1"), ("hw_queue_depth", "10240"))),
+        ("bio", "blknull in mode bio", "blknull0", False, "blknull", (("nr_devices", "1"),)),
+        ("null_blk", "null_blk, polled", "nullb0", True, "null_blk", _NULL_BLK.parameters),
+    )
+)  # fmt: skip
+
 # Layers on a device. Each is measured alone, and compared with the rung that is its base.
 
 _SECTORS = 1 << 21  # of a device of 1 GiB
@@ -363,6 +385,7 @@ RUNGS = (
     *LADDER,
     *_REGISTERED,
     *(rung for rung in _REQUESTS if rung.name not in _ON_THE_LADDER),
+    *_PEAK,
     *_BARE,
     *_LAYERS,
 )

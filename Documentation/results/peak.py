@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Count what the published records of I/Os per second execute for each I/O, with the configuration
+of a distribution and with a minimal one, and write where the difference is.
+
+    build/venv/bin/python Documentation/results/peak.py [--output FILE]
+
+The kernels are Debian's 7.2, and one that is built of the same source.
+"""
+
+import argparse
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from debian.debian_support import Version
+from rich.console import Console
+
+from iopath.base.cache import Cache, cache_root
+from iopath.base.progress import Reporter
+from iopath.kernels.recipe import SUITE, recipe
+from iopath.kernels.sources.debian import DebianKernel
+from iopath.measure.session import Session
+from iopath.results.result import ExactRecord, ExactResult
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Settings
+
+SERIES = "7.2"
+OPTIONS = ("BLK_DEV_NULL_BLK=m",)  # of the minimal configuration
+SPLIT = "peak.null_blk"  # the rung that is shown by layers and functions
+FUNCTIONS = 20  # of those that differ most
+
+# The record: I/Os per second on a core, and the frequency of that core.
+IOPS, HERTZ = 12.8e6, 5.2e9
+CYCLES = HERTZ / IOPS
+
+ABOUT = f"""\
+# What the loop of a record executes
+
+Made by `Documentation/results/peak.py`: instructions per read of 512 bytes by io_uring, of the
+loop and of the kernel. 32 reads are submitted and awaited together, in registered buffers and on a
+registered file, polled where the device polls, without statistics, merges and throttling of
+writeback. This is what `t/io_uring -b512 -d128 -c32 -s32 -p1 -F1 -B1` does on such a device.
+
+A published record, {IOPS / 1e6:.1f} million I/Os per second on a core of {HERTZ / 1e9:.1f} GHz,
+leaves {CYCLES:.0f} cycles for an I/O. In parentheses: how many of the instructions such a core
+would have to execute in each cycle.
+"""
+
+
+def repository(session: Session, release: str, folder: Path) -> str:
+    """A git repository of the source of a kernel of Debian's, as iopath names it."""
+    name = f"linux-source-{SERIES}"
+    packages = [package for package in session.apt.packages() if package.name == name]
+    package = next(
+        (one for one in packages if one.version.startswith(release)),
+        max(packages, key=lambda one: Version(one.version)),
+    )
+    if not (folder / ".git/HEAD").exists():
+        session.apt.download(
+            [f"{name}={package.version}"], package.suite, closure=False,
+            progress=lambda part: None,
+        )  # fmt: skip
+        folder.mkdir(parents=True)
+        deb = session.apt.deb(f"{name}_{package.version}_all.deb")
+        script = f"""
+dpkg-deb --fsys-tarfile "$0" | tar -xO ./usr/src/{name}.tar.xz | tar -xJ --strip-components=1
+git init -q
+git add -A -f .
+git -c user.name=Debian -c user.email=debian@localhost commit -q -m "Linux {package.version}"
+"""
+        words = ["bash", "-e", "-o", "pipefail", "-c", script, deb]
+        subprocess.run(words, cwd=folder, check=True)
+    return f"git:{folder}@HEAD"
+
+
+def measure(session: Session, kernel: str) -> dict[str, ExactRecord]:
+    """The rungs of a kernel, by name."""
+    settings = Settings(select(["peak.*"]), block_sizes=(512,), ops=("read",), profile=True)
+    found = session.measure([kernel], settings)
+    assert isinstance(found, ExactResult)
+    return {record.rung: record for record in found.results}
+
+
+# The tables.
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def sums(record: ExactRecord, what: str) -> Counter[str]:
+    """Instructions per I/O by layer or by name of the function."""
+    found: Counter[str] = Counter()
+    for function in record.profile.functions:
+        found[getattr(function, what)] += function.instructions
+    return found
+
+
+def row(name: str, one: float, other: float) -> list[str]:
+    return [name, f"{one:,.2f}", f"{other:,.2f}", f"{one - other:+,.2f}"]
+
+
+def differences(one: Mapping[str, float], other: Mapping[str, float]) -> list[list[str]]:
+    """The largest difference first; of more than FUNCTIONS, the rest in one row."""
+    pairs = {name: (one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other}}
+    names = sorted(pairs, key=lambda name: (pairs[name][1] - pairs[name][0], name))
+    shown, rest = names[:FUNCTIONS], names[FUNCTIONS:]
+    rows = [row(name, *pairs[name]) for name in shown]
+    if rest:
+        both = (sum(pairs[name][side] for name in rest) for side in (0, 1))
+        rows.append(row(f"{len(rest)} more", *both))
+    return rows
+
+
+def document(debian: Mapping[str, ExactRecord], minimal: Mapping[str, ExactRecord]) -> str:
+    release = debian[SPLIT].kernel.release
+    columns = (f"{release}", "the same source, minimal configuration")
+
+    def per_io(record: ExactRecord) -> str:
+        count = record.instructions_per_io
+        return f"{count:,.2f} ({count / CYCLES:.1f})"
+
+    rows = [[rung, per_io(debian[rung]), per_io(minimal[rung])] for rung in debian]
+    lines = [ABOUT, *table(["rung", *columns], rows)]
+    for what, title in (("layer", "by layers"), ("name", "by functions")):
+        found = [sums(kernel[SPLIT], what) for kernel in (debian, minimal)]
+        head = [what.replace("name", "function"), *columns, "difference"]
+        lines += [f"## {SPLIT}, {title}", "", *table(head, differences(*found))]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    default = Path(__file__).with_suffix(".md")
+    parser.add_argument("--output", type=Path, default=default, metavar="FILE")
+    args = parser.parse_args()
+    session = Session(Cache(cache_root()), Reporter(Console(stderr=True)))
+    session.recipe = recipe(SUITE, None, OPTIONS)
+    name = f"debian:{SERIES}"
+    debian = session.find(name)
+    assert isinstance(debian, DebianKernel)
+    release = debian.release.partition("+")[0]
+    minimal = repository(session, release, Path.cwd() / "build/linux")
+    args.output.write_text(document(measure(session, name), measure(session, minimal)))
+
+
+if __name__ == "__main__":
+    main()
