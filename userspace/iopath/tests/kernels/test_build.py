@@ -79,8 +79,8 @@ def tree(tmp_path: Path) -> Tree:
     for name in (
         "arch/x86/boot/bzImage", ".config", "Module.symvers", "include/linux/bio.h",
         "include/generated/compile.h", "arch/x86/include/asm/page.h", "scripts/mod/modpost",
-        "scripts/Makefile.modfinal", "arch/x86/Makefile", "tools/objtool/objtool", "drivers/block/null_blk/null_blk.ko", "fs/configfs/configfs.ko",
-        "drivers/net/other.ko",
+        "scripts/Makefile.modfinal", "arch/x86/Makefile", "tools/objtool/objtool",
+        "drivers/block/null_blk/null_blk.ko", "fs/configfs/configfs.ko", "drivers/net/other.ko",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
