@@ -83,9 +83,12 @@ OWN_MODULES = ("configfs", "brd", "null_blk")
 # Of a report of KCSAN: that it is about a module that is tested.
 OUR_CODE = re.compile(r"\[(?:biogen|blknull|planted)\]")
 
-# What a kernel says of a cache that it has no memory for, as fault_nth wants it.
+# What a kernel says of a cache that it has no memory for, as fault_nth wants it. The trace of arm64
+# ends with the entry from user space.
 NO_CACHE = re.compile(
-    r"^.*__kmem_cache_create_args\(\w+\) failed with error -\d+\n(?:.*\n)*?.*</TASK>$", re.MULTILINE
+    r"^.*__kmem_cache_create_args\(\w+\) failed with error -\d+\n(?:.*\n)*?"
+    r".*(?:</TASK>|\bel0t_64_sync\+\S+)$",
+    re.MULTILINE,
 )
 
 # What a kernel without a fault never says. A line that begins with "# " is a program's.

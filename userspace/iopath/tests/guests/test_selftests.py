@@ -289,6 +289,25 @@ def test_planted_console(line: str, time: str) -> None:
     assert judged("5.10", GOOD, f"{CONSOLE}{time}{line}\nmore\n")
 
 
+NO_CACHE = """\
+__kmem_cache_create_args(biogen_small) failed with error -12
+Call {}:
+ <TASK>
+ dump_stack_lvl+0x64/0x80
+ {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "end"), [("Trace", "</TASK>"), ("trace", "el0t_64_sync+0x190/0x194")]
+)
+def test_no_memory_for_a_cache(word: str, end: str) -> None:
+    """The kernel's report of that is no complaint; another one behind it is."""
+    said = CONSOLE + NO_CACHE.format(word, end)
+    assert judged("5.10", GOOD, said) == []
+    assert judged("5.10", GOOD, f"{said}Call trace:\n")
+
+
 OOPS = """\
 [    4.7] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI
 [    4.7] RIP: 0010:hrtimer_start_range_ns+0x1c6/0x430
