@@ -46,16 +46,16 @@ KERNELS = os.environ.get("KERNEL", ALL).replace("debian:", "").split()
 
 # What the tests let be chosen, given to the guest's programs in their environment.
 VARIABLES = [f"env {name} {os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
-# First each engine that test_stacked.py does not run quickly, and a few kinds of disks; then the
-# rest, which a "make check" leaves out.
-FIRST = ("brd_fixed", "timer_uring", "bad_vector", "slow")
+# "make check" runs these: each engine that it does not run in test_stacked.py, and some kinds of
+# disks. The rest is run by "make check-all".
+FIRST = ("brd_fixed", "timer_uring", "polled", "bad_vector", "slow")
 # Those on disks that somebody makes first, which test_stacked.py does.
 GIVEN = ("given_sync", "given_vector", "given_aio", "given_uring", "given_fixed")
 # What is run by another name than that of its program.
 COMMANDS = {
     "biogen_io": f"biogen_io {' '.join(f'-v {variant}' for variant in FIRST)}",
-    # What starts, ends and stops threads and lets go of memory and devices. Disks that complete
-    # later take a debug kernel a minute.
+    # The tests that start and stop threads, and that release memory and devices. Disks that
+    # complete later take a debug kernel a minute.
     "biogen_run_few": "biogen_run -V slow -t waits -t writes -t signal -t close -t dirtied"
     " -t coherent -t error -t removed",
     "biogen_io_rest": f"biogen_io {' '.join(f'-V {variant}' for variant in (*FIRST, *GIVEN))}",

@@ -59,7 +59,7 @@ STACKS = {
 # Where Debian's kernels have no md linear.
 NO_LINEAR = ("6.12", "7.2", "7.3")
 
-# Those that "make check" runs on: each driver once.
+# "make check" uses these: each driver at least once.
 QUICK_STACKS = ("dm-linear", "raid0", "raid1", "bcache", "redirect", "redirect-hook")
 
 # Of biogen_io: all but the tests of dirty memory and bad blocks, which a stack does not have;
@@ -165,7 +165,7 @@ def test_same_bytes(
     extent: str,
     tmp_path: Path,
 ) -> None:
-    """On every kind of stack that the kernel has."""
+    """On every kind of stack that the kernel has; "make check" uses a part of them."""
     wanted = STACKS if extent == "whole" else QUICK_STACKS
     stacks = [name for name in wanted if name != "md-linear" or kernel.name not in NO_LINEAR]
     faults = run_on(states, session, kernel, programs, stacks, extent, tmp_path / "console.log")

@@ -91,7 +91,7 @@ IMAGE, MODULES = {"image"}, {"modules"}
 
 
 def changed(tree: Tree, name: str) -> set[str]:
-    """Which of the two cache entries of a tree are others once a file has changed."""
+    """Which cache entries of a tree have other inputs after a file was changed."""
 
     def inputs() -> dict[str, object]:
         return {"image": _image_inputs(tree), "modules": _modules_inputs(tree)}
@@ -147,8 +147,8 @@ def test_a_tree_is_known_by_its_compiler(
 def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     tree: Tree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """While our modules are built, its image changes; no entry is left that mixes the two. Nor are
-    modules built again for an image that has changed alone."""
+    """While our modules are built, its image changes; no entry is left that mixes the two. If only
+    the image has changed, the modules are not built again."""
     (tree.path / "include/config").mkdir()
     (tree.path / "include/config/kernel.release").write_text("6.12.0\n")
     (tree.path / "Makefile").write_text(

@@ -58,28 +58,27 @@ class Tree(Kernel):
     def prepare(self, cache: Cache, apt: Apt, step: Step) -> Built:
         step("reading the tree", 0.0)
         release = self.release
-        for_image, for_modules = inputs = _image_inputs(self), _modules_inputs(self)
-
-        def check_unchanged() -> None:
-            if (_image_inputs(self), _modules_inputs(self)) != inputs:
-                raise IopathError(f"tree:{self.path} has changed meanwhile: wait until it is built")
-
-        def make_modules(folder: Path) -> None:
-            step("building modules", 0.5)
-            source = str(folder / "src")
-            command = [process.need("make", "make"), *kbuild.make_words(self.arch), "-C", self.path]
-            kbuild.make_modules(folder, command, source, release)
-            check_unchanged()
+        for_image, for_modules = _image_inputs(self), _modules_inputs(self)
+        changed = f"tree:{self.path} has changed meanwhile: wait until it is built"
 
         def make_image(folder: Path) -> None:
             # These copies are measured, even if the tree changes meanwhile.
             for name, kept in _kept(self).items():
                 shutil.copyfile(self.path / name, folder / kept)
             parts.keep_own_modules(self.path, folder, self.arch)
-            check_unchanged()
+            if _image_inputs(self) != for_image:
+                raise IopathError(changed)
 
-        modules = cache.entry(*kbuild.modules_entry({"tree": for_modules}), make_modules)
+        def make_modules(folder: Path) -> None:
+            step("building modules", 0.5)
+            source = str(folder / "src")
+            command = [process.need("make", "make"), *kbuild.make_words(self.arch), "-C", self.path]
+            kbuild.make_modules(folder, command, source, release)
+            if (_image_inputs(self), _modules_inputs(self)) != (for_image, for_modules):
+                raise IopathError(changed)
+
         image = cache.entry("kernel", {"tree": for_image}, make_image)
+        modules = cache.entry(*kbuild.modules_entry({"tree": for_modules}), make_modules)
         return built(release, "", self.subject, image, modules, arch=self.arch)
 
     def debug_info(self, built: Built, cache: Cache, apt: Apt, step: Step) -> Path:
@@ -107,14 +106,14 @@ def _kept(tree: Tree) -> dict[str, str]:
 
 
 def _image_inputs(tree: Tree) -> dict[str, str]:
-    """What runs of a tree besides our modules, by digests."""
+    """Digests of a tree's files that a guest runs: the image, its configuration and its modules."""
     files = [*map(tree.path.joinpath, _kept(tree)), *parts.own_modules(tree.path, tree.arch)]
     return {str(path.relative_to(tree.path)): digest_file(path) for path in files}
 
 
 def _modules_inputs(tree: Tree) -> dict[str, object]:
-    """All of a tree that our modules are built with and against. A commit that changes none of
-    that does not have them built again."""
+    """What our modules are built from and with. If a commit changes none of it, the cached modules
+    are used."""
     compiler = cross_compiler(tree.arch).resolve()
     tools = [tree.path / name for name in ("tools/objtool/objtool", "scripts/mod/modpost")]
     files = [tree.path / name for name in (".config", "Module.symvers")]
@@ -129,8 +128,8 @@ def _modules_inputs(tree: Tree) -> dict[str, object]:
 
 
 def _source_digest(tree: Tree) -> str:
-    """One digest of a tree's headers, but for the two that only say when it was built, and of the
-    files that make follows."""
+    """One digest of a tree's headers, makefiles and scripts, except for two headers that only
+    contain the time of the build."""
     state = hashlib.sha256()
     arch = f"arch/{tree.arch.source}"
     for top in dict.fromkeys((tree.path, tree.source)):
