@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Repeat the results that this folder and the README show:
+# Repeat the results that this folder and the README show, all of them or those that are named:
 #
 #	make results
+#	Documentation/results/update.sh ladder features track
 #
 # What is large, the page of five kernels and the charts that the README does not show, is in
-# build/results, to be published with a release. It takes some minutes where kernels and builds are
-# cached.
+# build/results, to be published with a release. Together it takes some hours of two processors.
 set -eu
 cd "$(dirname "$0")/../.."
 make -s userspace
@@ -14,43 +14,66 @@ iopath=build/bin/iopath
 large=build/results
 mkdir -p $large
 
-$iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
-	--html $large/five-kernels.html \
-	--markdown Documentation/results/five-kernels.md \
-	--svg Documentation/results/ladder.svg \
-	--history $large/history.svg >/dev/null
+ladder() {
+	$iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
+		--html $large/five-kernels.html \
+		--markdown Documentation/results/five-kernels.md \
+		--svg Documentation/results/ladder.svg \
+		--history $large/history.svg >/dev/null
+}
 
-$iopath features debian:6.1 debian:6.12 debian:7.2 --boots 1 \
-	--markdown Documentation/results/features.md \
-	--svg $large/features.svg >/dev/null
+features() {
+	$iopath features debian:6.1 debian:6.12 debian:7.2 \
+		--markdown Documentation/results/features.md \
+		--svg $large/features.svg >/dev/null
+}
 
-build/venv/bin/python Documentation/results/ancestors.py
-build/venv/bin/python Documentation/results/emulators.py
-build/venv/bin/python Documentation/results/peak.py
+ancestors() {
+	build/venv/bin/python Documentation/results/ancestors.py
+}
+
+emulators() {
+	build/venv/bin/python Documentation/results/emulators.py
+}
+
+peak() {
+	build/venv/bin/python Documentation/results/peak.py
+}
 
 # Some 40 kernels, most of which nothing else needs: a cache of their own, of some 20 GB.
-rm -f build/track/steps.json
-IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml --output build/track \
-	--svg Documentation/results/track.svg --mail Documentation/results/track.txt
+track() {
+	rm -f build/track/steps.json
+	IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml \
+		--output build/track \
+		--svg Documentation/results/track.svg --mail Documentation/results/track.txt
+}
 
 # Each of the commits is built: the first in some minutes.
-[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
-rm -f build/rt-site/steps.json
-$iopath track Documentation/results/rt.toml --output build/rt-site \
-	--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
+rt() {
+	[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
+	rm -f build/rt-site/steps.json
+	$iopath track Documentation/results/rt.toml --output build/rt-site \
+		--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
+}
 
-# show MARK COMMAND...: put what COMMAND prints between the README's marks.
-show() {
-	mark=$1
-	shift
-	COLUMNS=110 "$@" --quiet >build/said
+# What the README shows between its marks.
+readme() {
+	COLUMNS=110 $iopath compare debian:6.1 debian:7.2 --rung dio.pread --op read --top 8 --quiet >build/said
 	sed 's/[[:space:]]*$//; s/^\(.\)/    \1/' build/said >build/shown
-	awk -v mark="$mark" '
-		$0 == "<!-- " mark " -->" { print; print ""; while ((getline line < "build/shown") > 0) print line; inside = 1 }
+	awk '
+		$0 == "<!-- compare -->" { print; print ""; while ((getline line < "build/shown") > 0) print line; inside = 1 }
 		$0 == "<!-- end -->" { if (inside) print ""; inside = 0 }
-		!inside && $0 != "<!-- " mark " -->" { print }
+		!inside && $0 != "<!-- compare -->" { print }
 	' README.md >build/README
 	cat -s build/README >README.md
 }
 
-show compare $iopath compare debian:6.1 debian:7.2 --rung dio.pread --op read --top 8
+for part in ${*:-ladder features ancestors emulators peak track rt readme}; do
+	case $part in
+	ladder | features | ancestors | emulators | peak | track | rt | readme) $part ;;
+	*)
+		echo "update.sh: unknown part '$part': must be ladder, features, ancestors, emulators, peak, track, rt or readme" >&2
+		exit 2
+		;;
+	esac
+done
