@@ -8,22 +8,19 @@ Kernels are as for iopath, the default those of the other results. What was comp
 alone is repeated on the last of them.
 """
 
-import argparse
 import json
 import statistics
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from page import main, table
 
-from iopath.base.cache import Cache, cache_root
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
-from iopath.base.progress import Reporter
 from iopath.guest import guest
 from iopath.guest.image import QUIET, Image, Start
 from iopath.guest.machine import Machine, Qemu
@@ -239,11 +236,6 @@ def driver_alone(session: Session, name: str) -> tuple[float, float]:
 # The tables.
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
 def chen(outcomes: Sequence[Outcome]) -> str:
     rows = []
     for outcome in outcomes:
@@ -358,7 +350,13 @@ def lawson_kernels(outcomes: Sequence[Outcome]) -> str:
     return table(head, rows)
 
 
-def document(session: Session, outcomes: Sequence[Outcome]) -> str:
+def document(session: Session, kernels: Sequence[str]) -> str:
+    with ThreadPoolExecutor(guest.cpu_count()) as pool:
+        jobs = [
+            pool.submit(carry_out, session, name, all_of_them=name == kernels[-1])
+            for name in kernels
+        ]
+        outcomes = [job.result() for job in jobs]
     last = outcomes[-1]
     banners = "\n".join(f"    {outcome.banner.strip()}" for outcome in outcomes)
     verbatim = "\n".join(f"    {line}".rstrip() for line in last.verbatim.splitlines())
@@ -430,31 +428,5 @@ Until all of it was there, in microseconds, on a disk of no latency, kernel by k
 """
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).with_suffix(".md"), metavar="FILE"
-    )
-    parser.add_argument("kernels", nargs="*", default=KERNELS, metavar="KERNEL")
-    args = parser.parse_args()
-    reporter = Reporter(Console(stderr=True), quiet=True)
-    session = Session(Cache(cache_root()), reporter)
-    try:
-        with ThreadPoolExecutor(guest.cpu_count()) as pool:
-            jobs = [
-                pool.submit(carry_out, session, name, all_of_them=name == args.kernels[-1])
-                for name in args.kernels
-            ]
-            outcomes = [job.result() for job in jobs]
-        text = document(session, outcomes)
-    except IopathError as error:
-        print(f"ancestors: {error}", file=sys.stderr)
-        return 1
-    part = args.output.with_suffix(".part")
-    part.write_text(text)
-    part.rename(args.output)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__file__, __doc__ or "", document, KERNELS))

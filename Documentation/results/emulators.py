@@ -7,14 +7,11 @@ side: they should be equal.
 The emulators are fetched and not installed. Kernels are as for iopath.
 """
 
-import argparse
+import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from rich.console import Console
+from page import main, table
 
-from iopath.base.cache import Cache, cache_root
-from iopath.base.progress import Reporter
 from iopath.guest.machine import Machine
 from iopath.measure.session import Session
 from iopath.results.result import ExactResult
@@ -41,44 +38,36 @@ def differ(figures: Sequence[float]) -> bool:
     return max(figures) - min(figures) > EQUAL + 1e-9
 
 
-def table(kernel: str, found: Mapping[str, Figures]) -> list[str]:
+def section(kernel: str, found: Mapping[str, Figures]) -> str:
     """The figures of a kernel, by version of QEMU. Those that differ are marked."""
     first, *others = found.values()
-    lines = [
-        f"## {kernel}",
-        "",
-        f"| rung | {' | '.join(f'QEMU {name}' for name in found)} | |",
-    ]
-    lines.append(f"|---|{'---:|' * len(found)}---|")
-    unequal = 0
+    rows, unequal = [], 0
     for title, figure in first.items():
         row = [figure, *(other[title] for other in others)]
         unequal += differ(row)
         mark = f"{max(row) - min(row):.2f}" if differ(row) else ""
-        lines.append(f"| {title} | {' | '.join(f'{one:,.2f}' for one in row)} | {mark} |")
-    lines += ["", f"{len(first) - unequal} of {len(first)} figures are equal to {EQUAL}.", ""]
-    return lines
+        rows.append([title, *(f"{one:,.2f}" for one in row), mark])
+    return f"""
+## {kernel}
+
+{table(["rung", *(f"QEMU {name}" for name in found), "differ by"], rows)}
+
+{len(first) - unequal} of {len(first)} figures are equal to {EQUAL}.
+"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    default = Path(__file__).with_suffix(".md")
-    parser.add_argument("--output", type=Path, default=default, metavar="FILE")
-    parser.add_argument("kernels", nargs="*", default=KERNELS, metavar="KERNEL")
-    args = parser.parse_args()
-    session = Session(Cache(cache_root()), Reporter(Console(stderr=True)))
-    lines = [
-        "# One figure under each version of QEMU",
-        "",
-        "Made by `Documentation/results/emulators.py`: instructions per I/O with the QEMU of"
-        f" Debian's {', '.join(SUITES)}. The last column says by how much figures differ, if by"
-        f" more than {EQUAL}.",
-        "",
+def document(session: Session, kernels: Sequence[str]) -> str:
+    sections = [
+        section(kernel, dict(measure(session, kernel, suite) for suite in SUITES))
+        for kernel in kernels
     ]
-    for kernel in args.kernels:
-        lines += table(kernel, dict(measure(session, kernel, suite) for suite in SUITES))
-    args.output.write_text("\n".join(lines))
+    return f"""\
+# One figure under each version of QEMU
+
+Made by `Documentation/results/emulators.py`: instructions per I/O with the QEMU of Debian's
+{", ".join(SUITES)}. The last column says by how much figures differ, if by more than {EQUAL}.
+{"".join(sections)}"""
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(__file__, __doc__ or "", document, KERNELS))

@@ -2,22 +2,21 @@
 """Count what the published records of I/Os per second execute for each I/O, with the configuration
 of a distribution and with a minimal one, and write where the difference is.
 
-    build/venv/bin/python Documentation/results/peak.py [--output FILE]
+    build/venv/bin/python Documentation/results/peak.py [--output FILE] [KERNEL]
 
-The kernels are Debian's 7.2, and one that is built of the same source.
+The kernels are one of Debian's, and one that is built of the same source.
 """
 
-import argparse
 import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from debian.debian_support import Version
-from rich.console import Console
+from page import main, table
 
-from iopath.base.cache import Cache, cache_root
-from iopath.base.progress import Reporter
+from iopath.base.errors import UsageError
 from iopath.kernels.recipe import SUITE, recipe
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure.session import Session
@@ -25,7 +24,7 @@ from iopath.results.result import ExactRecord, ExactResult
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
-SERIES = "7.2"
+KERNEL = "debian:7.2"
 OPTIONS = ("BLK_DEV_NULL_BLK=m",)  # of the minimal configuration
 SPLIT = "peak.null_blk"  # the rung that is shown by layers and functions
 FUNCTIONS = 20  # of those that differ most
@@ -48,9 +47,10 @@ would have to execute in each cycle.
 """
 
 
-def repository(session: Session, release: str, folder: Path) -> str:
+def repository(session: Session, kernel: DebianKernel, folder: Path) -> str:
     """A git repository of the source of a kernel of Debian's, as iopath names it."""
-    name = f"linux-source-{SERIES}"
+    name = f"linux-source-{kernel.series}"
+    release = kernel.release.partition("+")[0]
     packages = [package for package in session.apt.packages() if package.name == name]
     package = next(
         (one for one in packages if one.version.startswith(release)),
@@ -85,11 +85,6 @@ def measure(session: Session, kernel: str) -> dict[str, ExactRecord]:
 # The tables.
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
-
-
 def sums(record: ExactRecord, what: str) -> Counter[str]:
     """Instructions per I/O by layer or by name of the function."""
     found: Counter[str] = Counter()
@@ -114,37 +109,28 @@ def differences(one: Mapping[str, float], other: Mapping[str, float]) -> list[li
     return rows
 
 
-def document(debian: Mapping[str, ExactRecord], minimal: Mapping[str, ExactRecord]) -> str:
-    release = debian[SPLIT].kernel.release
-    columns = (f"{release}", "the same source, minimal configuration")
+def document(session: Session, kernels: Sequence[str]) -> str:
+    session.recipe = recipe(SUITE, None, OPTIONS)
+    name = kernels[0]
+    kernel = session.find(name)
+    if len(kernels) > 1 or not isinstance(kernel, DebianKernel):
+        raise UsageError("invalid kernels: must be one of Debian's")
+    debian = measure(session, name)
+    minimal = measure(session, repository(session, kernel, Path.cwd() / "build/linux"))
+    columns = (debian[SPLIT].kernel.release, "the same source, minimal configuration")
 
     def per_io(record: ExactRecord) -> str:
         count = record.instructions_per_io
         return f"{count:,.2f} ({count / CYCLES:.1f})"
 
     rows = [[rung, per_io(debian[rung]), per_io(minimal[rung])] for rung in debian]
-    lines = [ABOUT, *table(["rung", *columns], rows)]
+    parts = [ABOUT, table(["rung", *columns], rows), ""]
     for what, title in (("layer", "by layers"), ("name", "by functions")):
-        found = [sums(kernel[SPLIT], what) for kernel in (debian, minimal)]
+        found = [sums(records[SPLIT], what) for records in (debian, minimal)]
         head = [what.replace("name", "function"), *columns, "difference"]
-        lines += [f"## {SPLIT}, {title}", "", *table(head, differences(*found))]
-    return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    default = Path(__file__).with_suffix(".md")
-    parser.add_argument("--output", type=Path, default=default, metavar="FILE")
-    args = parser.parse_args()
-    session = Session(Cache(cache_root()), Reporter(Console(stderr=True)))
-    session.recipe = recipe(SUITE, None, OPTIONS)
-    name = f"debian:{SERIES}"
-    debian = session.find(name)
-    assert isinstance(debian, DebianKernel)
-    release = debian.release.partition("+")[0]
-    minimal = repository(session, release, Path.cwd() / "build/linux")
-    args.output.write_text(document(measure(session, name), measure(session, minimal)))
+        parts += [f"## {SPLIT}, {title}", "", table(head, differences(*found)), ""]
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(__file__, __doc__ or "", document, [KERNEL]))

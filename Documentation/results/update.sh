@@ -28,19 +28,11 @@ features() {
 		--svg $large/features.svg >/dev/null
 }
 
-ancestors() {
-	build/venv/bin/python Documentation/results/ancestors.py
+page() {
+	build/venv/bin/python Documentation/results/"$1".py
 }
 
-emulators() {
-	build/venv/bin/python Documentation/results/emulators.py
-}
-
-peak() {
-	build/venv/bin/python Documentation/results/peak.py
-}
-
-# Some 40 kernels, most of which nothing else needs: a cache of their own, of some 20 GB.
+# Many kernels that nothing else needs: they have a cache of their own.
 track() {
 	rm -f build/track/steps.json
 	IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml \
@@ -68,11 +60,12 @@ readme() {
 	cat -s build/README >README.md
 }
 
-for part in ${*:-ladder features ancestors emulators peak track rt readme}; do
+for part in ${*:-ladder modules features ancestors emulators peak claims track rt readme}; do
 	case $part in
-	ladder | features | ancestors | emulators | peak | track | rt | readme) $part ;;
+	modules | ancestors | emulators | peak | claims) page $part ;;
+	ladder | features | track | rt | readme) $part ;;
 	*)
-		echo "update.sh: unknown part '$part': must be ladder, features, ancestors, emulators, peak, track, rt or readme" >&2
+		echo "update.sh: unknown part '$part': must be ladder, modules, features, ancestors, emulators, peak, claims, track, rt or readme" >&2
 		exit 2
 		;;
 	esac

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the scripts of this folder share: each measures, and writes a page of tables."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from iopath.base.cache import Cache, cache_root
+from iopath.base.errors import IopathError
+from iopath.base.progress import Reporter
+from iopath.measure.session import Session
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def main(
+    script: str,
+    about: str,
+    document: Callable[[Session, Sequence[str]], str],
+    kernels: Sequence[str],
+) -> int:
+    """The command line of a *script*: the kernels, and where its page is written, which is beside
+    it by default."""
+    parser = argparse.ArgumentParser(description=about.partition("\n\n")[0])
+    default = Path(script).with_suffix(".md")
+    parser.add_argument("--output", type=Path, default=default, metavar="FILE")
+    parser.add_argument("kernels", nargs="*", default=kernels, metavar="KERNEL")
+    args = parser.parse_args()
+    reporter = Reporter(Console(stderr=True))
+    try:
+        text = document(Session(Cache(cache_root(), reporter.warn), reporter), args.kernels)
+    except IopathError as error:
+        print(f"{Path(script).name}: {error}", file=sys.stderr)
+        return 1
+    part = args.output.with_suffix(".part")
+    part.write_text(text)
+    part.rename(args.output)
+    return 0
