@@ -153,7 +153,7 @@ def layers_of_results(kernel: str) -> dict[str, float]:
 def test_the_readme_shows_what_the_results_say() -> None:
     """Every figure of the README's comparison is that of the committed results, or follows."""
     text = (ROOT / "README.md").read_text()
-    block = re.search(r"<!-- compare -->(.*?)<!-- end -->", text, re.DOTALL)[1]
+    block = COMPARISON.search(text)[0]
     row = re.search(
         r"^    dio\.pread read +([\d,.]+) +([\d,.]+) +([-+][\d,.]+) ", block, re.MULTILINE
     )
@@ -181,6 +181,42 @@ def test_the_picture_shows_what_the_results_say() -> None:
     for rung in ("syscall", "raw.pread read 4 KiB", "dio.pread read 4 KiB"):
         figures = [f"{figure:,.2f}" for figure in row_of_results(rung)]
         assert any(shown[at : at + 5] == figures for at in range(len(shown))), rung
+
+
+# Figures of other origin, by the text that shows them.
+OTHER_ORIGIN = {
+    "bridge.rst": "a machine that is made up, as the text says",
+    "ioloop.rst": "programs in user mode, which test_ioloop.py counts",
+    "tutorial.rst": "a kernel that the reader's own compiler builds",
+}
+COMPARISON = re.compile(r"<!-- compare -->.*?<!-- end -->", re.DOTALL)
+FIGURE = re.compile(r"(?<![\d.,:~+-])[-+]?((?:\d{1,3}(?:,\d{3})+|\d{3})\.\d\d)(?![\d.])")
+
+
+def unknown_figures(text: str, results: str) -> list[str]:
+    """Counts of a hundred instructions or more, with two digits after the point, that no result
+    has."""
+    known = set(re.findall(r"\d[\d,]*\.\d\d", results))
+    return [figure for figure in FIGURE.findall(text) if figure not in known]
+
+
+@pytest.mark.parametrize(
+    "path", [*TEXTS, *sorted((ROOT / "Documentation/man").iterdir())], ids=lambda path: path.name
+)
+def test_each_figure_is_in_a_result(path: Path) -> None:
+    """A figure that `make results` does not repeat becomes old without anybody seeing it."""
+    results = [one for one in RESULTS.iterdir() if one.suffix in (".md", ".txt")]
+    text = COMPARISON.sub("", path.read_text())  # of which there is a test of its own
+    unknown = unknown_figures(text, "\n".join(one.read_text() for one in results))
+    if path.name in OTHER_ORIGIN:
+        assert unknown, f"{path.name} has no figure of another origin: take it out of the list"
+    else:
+        assert unknown == []
+
+
+def test_planted_unknown_figure() -> None:
+    text = "from 1,234.56 to 1,244.56, by +10.00, Linux 5.10, 120.25 and -333.10"
+    assert unknown_figures(text, "| 1,234.56 | +120.25 |") == ["1,244.56", "333.10"]
 
 
 def dead_links(path: Path) -> list[str]:

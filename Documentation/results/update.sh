@@ -23,7 +23,7 @@ ladder() {
 }
 
 features() {
-	$iopath features debian:6.1 debian:6.12 debian:7.2 \
+	$iopath features debian:6.1 debian:6.12 debian:7.2 --boots 1 \
 		--markdown Documentation/results/features.md \
 		--svg $large/features.svg >/dev/null
 }
@@ -48,6 +48,25 @@ rt() {
 		--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
 }
 
+# What the other texts show of commands.
+shown() {
+	set -- \
+		"measure debian:6.12 --rung dm-crypt.pread --op write" \
+		"profile debian:6.1 --rung dio.pread --op read --all --top 4" \
+		"profile debian:6.1 --rung dio.pread --op read --model --top 4" \
+		"compare debian:6.1 debian:7.2 --rung dio.pread --op read --all" \
+		"measure debian:7.2 --rung remote.mq.pread --op read --cpus 2"
+	for command; do
+		echo "\$ iopath $command"
+		echo
+		# Words of a command have no blanks.
+		# shellcheck disable=SC2086
+		COLUMNS=100 $iopath $command --quiet
+		echo
+	done >build/shown.txt
+	sed 's/[[:space:]]*$//' build/shown.txt >Documentation/results/shown.txt
+}
+
 # What the README shows between its marks.
 readme() {
 	COLUMNS=110 $iopath compare debian:6.1 debian:7.2 --rung dio.pread --op read --top 8 --quiet >build/said
@@ -60,12 +79,12 @@ readme() {
 	cat -s build/README >README.md
 }
 
-for part in ${*:-ladder modules features ancestors emulators peak claims track rt readme}; do
+for part in ${*:-ladder modules features ancestors emulators peak claims shown track rt readme}; do
 	case $part in
 	modules | ancestors | emulators | peak | claims) page $part ;;
-	ladder | features | track | rt | readme) $part ;;
+	ladder | features | shown | track | rt | readme) $part ;;
 	*)
-		echo "update.sh: unknown part '$part': must be ladder, modules, features, ancestors, emulators, peak, claims, track, rt or readme" >&2
+		echo "update.sh: unknown part '$part': must be ladder, modules, features, ancestors, emulators, peak, claims, shown, track, rt or readme" >&2
 		exit 2
 		;;
 	esac
