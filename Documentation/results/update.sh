@@ -54,8 +54,7 @@ shown() {
 		"measure debian:6.12 --rung dm-crypt.pread --op write" \
 		"profile debian:6.1 --rung dio.pread --op read --all --top 4" \
 		"profile debian:6.1 --rung dio.pread --op read --model --top 4" \
-		"compare debian:6.1 debian:7.2 --rung dio.pread --op read --all" \
-		"measure debian:7.2 --rung remote.mq.pread --op read --cpus 2"
+		"compare debian:6.1 debian:7.2 --rung dio.pread --op read --all"
 	for command; do
 		echo "\$ iopath $command"
 		echo
