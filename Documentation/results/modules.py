@@ -155,6 +155,23 @@ def registered(ladder: Mapping[str, Records]) -> str:
     return table(["", *(f"{kernel}: {name}" for kernel in ladder for name in columns)], rows)
 
 
+def layers(records: Records) -> str:
+    """Where the instructions of pread are, with and without registered memory."""
+    plain, mine = (records[rung, "read"].profile for rung in ("raw.pread", "raw.pread.reg"))
+    sums = [
+        {
+            layer: sum(one.instructions for one in profile.functions if one.layer == layer)
+            for layer in dict.fromkeys(one.layer for one in plain.functions)
+        }
+        for profile in (plain, mine)
+    ]
+    rows = [
+        [layer, f"{before:,.2f}", f"{sums[1][layer]:,.2f}", f"{sums[1][layer] - before:+,.2f}"]
+        for layer, before in sorted(sums[0].items(), key=lambda item: -item[1])
+    ]
+    return table(["layer", "raw.pread", "raw.pread.reg", "difference"], rows)
+
+
 def large(counts: Mapping[str, Mapping[str, Records]]) -> str:
     rows = [
         [
@@ -239,6 +256,10 @@ biogen with memory that is registered with the open file: its instructions, and 
 many are those of O_DIRECT and of biogen without registered memory:
 
 {registered(ladder)}
+
+`pread` by layers on {some[-1]}:
+
+{layers(ladder[some[-1]])}
 
 ## Reads of 1 MiB
 
