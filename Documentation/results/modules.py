@@ -222,7 +222,7 @@ Made by `Documentation/results/modules.py`: instructions per I/O of 4 KiB, with 
 
 ## blknull's own instructions
 
-Per bio, with the call of `bio_endio()` and what fills pages, in mode bio:
+Per bio, with the call of `bio_endio()`, without what fills pages, in mode bio:
 
 {driver(ladder)}
 
