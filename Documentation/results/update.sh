@@ -78,10 +78,11 @@ readme() {
 	cat -s build/README >README.md
 }
 
-for part in ${*:-ladder modules features ancestors emulators peak claims shown track rt readme}; do
+[ $# -gt 0 ] || set -- ladder modules features ancestors emulators peak claims shown track rt readme
+for part; do
 	case $part in
-	modules | ancestors | emulators | peak | claims) page $part ;;
-	ladder | features | shown | track | rt | readme) $part ;;
+	modules | ancestors | emulators | peak | claims) page "$part" ;;
+	ladder | features | shown | track | rt | readme) "$part" ;;
 	*)
 		echo "update.sh: unknown part '$part': must be ladder, modules, features, ancestors, emulators, peak, claims, shown, track, rt or readme" >&2
 		exit 2
