@@ -127,6 +127,7 @@ def test_planted(line: str) -> None:
 
 
 RESULTS = ROOT / "Documentation/results"
+COMPARISON = re.compile(r"<!-- compare -->.*?<!-- end -->", re.DOTALL)  # the README's
 
 
 def number(text: str) -> float:
@@ -189,7 +190,6 @@ OTHER_ORIGIN = {
     "ioloop.rst": "programs in user mode, which test_ioloop.py counts",
     "tutorial.rst": "a kernel that the reader's own compiler builds",
 }
-COMPARISON = re.compile(r"<!-- compare -->.*?<!-- end -->", re.DOTALL)
 FIGURE = re.compile(r"(?<![\d.,:~+-])[-+]?((?:\d{1,3}(?:,\d{3})+|\d{3})\.\d\d)(?![\d.])")
 
 

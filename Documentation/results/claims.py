@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from page import main, table
+from page import main, measure, sums, table
 
 from iopath.measure.session import Session
 from iopath.results.profiles import ExactFunction
-from iopath.results.result import ExactRecord, ExactResult
+from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
 from iopath.rungs.rung import Module, Rung
 from iopath.rungs.runs import Settings
@@ -69,14 +69,12 @@ Counts = Mapping[str, Mapping[str, ExactRecord]]
 SPLIT_SIZES = (4096, 8192)
 
 
-def measure(session: Session, kernel: str, rungs: Sequence[Rung]) -> dict[str, ExactRecord]:
+def measured(session: Session, kernel: str, rungs: Sequence[Rung]) -> dict[str, ExactRecord]:
     """The rungs with reads of 512 bytes, by name, and the record with larger ones."""
     settings = Settings(rungs, block_sizes=(512,), ops=("read",), profile=True)
     large = replace(settings, rungs=[RECORD], block_sizes=SPLIT_SIZES)
-    found, others = (session.measure([kernel], each) for each in (settings, large))
-    assert isinstance(found, ExactResult) and isinstance(others, ExactResult)
-    return {record.rung: record for record in found.results} | {
-        f"{record.rung} {record.block_size}": record for record in others.results
+    return {record.rung: record for record in measure(session, kernel, settings)} | {
+        f"{record.rung} {record.block_size}": record for record in measure(session, kernel, large)
     }
 
 
@@ -96,15 +94,11 @@ def release(counts: Counts, kernel: str) -> str:
 # The claims, each a section.
 
 
-def is_time(function: ExactFunction) -> bool:
-    return function.layer == "time"
-
-
 def plug(counts: Counts) -> str:
     rows = []
     for kernel in counts:
         record = counts[kernel]["record.iostats"]
-        time = part(record, is_time)
+        time = sums(record, "layer")["time"]
         rows.append([
             release(counts, kernel), f"{record.path:,.2f}", f"{time:,.2f}",
             f"{100 * time / record.path:.2f} %",
@@ -210,8 +204,8 @@ allocate, prepare and free a bio:
 
 {table(head, rows)}
 
-They agree: of the path before, {saved("peak.mq", first, second)} are saved where it is polled, and
-{saved("record.interrupts", second, third)} where it is not.
+They agree: the cache saves {saved("peak.mq", first, second)} of a polled read, and
+{saved("record.interrupts", second, third)} of a read that ends by an interrupt.
 """
 
 
@@ -258,10 +252,11 @@ def xrp(counts: Counts) -> str:
     record = next(iter(counts.values()))["ext4.pread"]
     named = {layer for _, layers in XRP.values() for layer in layers}
     nanoseconds = sum(published for published, _ in XRP.values())
+    found = sums(record, "layer")
+    others = tuple(found.keys() - named)
     rows = []
     for name, (published, layers) in XRP.items():
-        others = {one.layer for one in record.profile.functions} - named
-        count = part(record, lambda one, own=layers or others: one.layer in own)
+        count = sum(found[layer] for layer in layers or others)
         rows.append([
             name, f"{published:,}", f"{100 * published / nanoseconds:.1f} %",
             f"{count:,.2f}", f"{100 * count / record.path:.1f} %",
@@ -308,7 +303,7 @@ cannot be counted on a disk that takes no time.
 
 def document(session: Session, kernels: Sequence[str]) -> str:
     counts = {
-        kernel: measure(session, kernel, [*RUNGS, EXT4] if kernel == kernels[0] else RUNGS)
+        kernel: measured(session, kernel, [*RUNGS, EXT4] if kernel == kernels[0] else RUNGS)
         for kernel in kernels
     }
     sections = (plug, iostats, fixed, cache, split, xrp, polling)

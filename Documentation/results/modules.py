@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from page import main, table
+from page import main, measure, sums, table
 
 from iopath.measure.session import Session
-from iopath.results.result import ExactRecord, ExactResult
+from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
 from iopath.rungs.rung import Module, Rung
 from iopath.rungs.runs import Settings
@@ -68,13 +68,12 @@ def requests(end: str, shapes: Sequence[str]) -> list[Rung]:
 def measured(
     session: Session, kernel: str, rungs: Sequence[Rung], size: int = 4096
 ) -> dict[tuple[str, str], ExactRecord]:
-    found = session.measure([kernel], Settings(rungs, block_sizes=(size,), profile=True))
-    assert isinstance(found, ExactResult)
-    return {(record.rung, record.op): record for record in found.results}
+    settings = Settings(rungs, block_sizes=(size,), profile=True)
+    return {(record.rung, record.op): record for record in measure(session, kernel, settings)}
 
 
 def own(record: ExactRecord, module: str) -> float:
-    return sum(one.instructions for one in record.profile.functions if one.module == module)
+    return sums(record, "module")[module]
 
 
 def ratios(
@@ -157,17 +156,10 @@ def registered(ladder: Mapping[str, Records]) -> str:
 
 def layers(records: Records) -> str:
     """Where the instructions of pread are, with and without registered memory."""
-    plain, mine = (records[rung, "read"].profile for rung in ("raw.pread", "raw.pread.reg"))
-    sums = [
-        {
-            layer: sum(one.instructions for one in profile.functions if one.layer == layer)
-            for layer in dict.fromkeys(one.layer for one in plain.functions)
-        }
-        for profile in (plain, mine)
-    ]
+    plain, mine = (sums(records[rung, "read"], "layer") for rung in ("raw.pread", "raw.pread.reg"))
     rows = [
-        [layer, f"{before:,.2f}", f"{sums[1][layer]:,.2f}", f"{sums[1][layer] - before:+,.2f}"]
-        for layer, before in sorted(sums[0].items(), key=lambda item: -item[1])
+        [layer, f"{before:,.2f}", f"{mine[layer]:,.2f}", f"{mine[layer] - before:+,.2f}"]
+        for layer, before in plain.most_common()
     ]
     return table(["layer", "raw.pread", "raw.pread.reg", "difference"], rows)
 

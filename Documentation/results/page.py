@@ -3,6 +3,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,23 @@ from iopath.base.cache import Cache, cache_root
 from iopath.base.errors import IopathError
 from iopath.base.progress import Reporter
 from iopath.measure.session import Session
+from iopath.results.result import ExactRecord, ExactResult
+from iopath.rungs.runs import Settings
+
+
+def measure(session: Session, kernel: str, settings: Settings) -> list[ExactRecord]:
+    """The records of a kernel."""
+    found = session.measure([kernel], settings)
+    assert isinstance(found, ExactResult)
+    return found.results
+
+
+def sums(record: ExactRecord, what: str) -> Counter[str]:
+    """Instructions per I/O by layer, module or name of the function."""
+    found: Counter[str] = Counter()
+    for function in record.profile.functions:
+        found[getattr(function, what)] += function.instructions
+    return found
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -9,18 +9,17 @@ The kernels are one of Debian's, and one that is built of the same source.
 
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from debian.debian_support import Version
-from page import main, table
+from page import main, measure, sums, table
 
 from iopath.base.errors import UsageError
 from iopath.kernels.recipe import SUITE, recipe
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure.session import Session
-from iopath.results.result import ExactRecord, ExactResult
+from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
@@ -74,23 +73,13 @@ git -c user.name=Debian -c user.email=debian@localhost commit -q -m "Linux {pack
     return f"git:{folder}@HEAD"
 
 
-def measure(session: Session, kernel: str) -> dict[str, ExactRecord]:
+def rungs(session: Session, kernel: str) -> dict[str, ExactRecord]:
     """The rungs of a kernel, by name."""
     settings = Settings(select(["peak.*"]), block_sizes=(512,), ops=("read",), profile=True)
-    found = session.measure([kernel], settings)
-    assert isinstance(found, ExactResult)
-    return {record.rung: record for record in found.results}
+    return {record.rung: record for record in measure(session, kernel, settings)}
 
 
 # The tables.
-
-
-def sums(record: ExactRecord, what: str) -> Counter[str]:
-    """Instructions per I/O by layer or by name of the function."""
-    found: Counter[str] = Counter()
-    for function in record.profile.functions:
-        found[getattr(function, what)] += function.instructions
-    return found
 
 
 def row(name: str, one: float, other: float) -> list[str]:
@@ -115,8 +104,8 @@ def document(session: Session, kernels: Sequence[str]) -> str:
     kernel = session.find(name)
     if len(kernels) > 1 or not isinstance(kernel, DebianKernel):
         raise UsageError("invalid kernels: must be one of Debian's")
-    debian = measure(session, name)
-    minimal = measure(session, repository(session, kernel, Path.cwd() / "build/linux"))
+    debian = rungs(session, name)
+    minimal = rungs(session, repository(session, kernel, Path.cwd() / "build/linux"))
     columns = (debian[SPLIT].kernel.release, "the same source, minimal configuration")
 
     def per_io(record: ExactRecord) -> str:
