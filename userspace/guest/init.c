@@ -23,6 +23,7 @@
  *	write-if PATH TEXT...		the same, or nothing if there is no such file
  *	expect PATH TEXT...		fail unless a file contains the text
  *	sync				write what is dirty
+ *	wait PATH			until a device is there, for a minute at most
  *	dm NAME SECTORS TYPE PARAMS...	make a device of device mapper
  *	loop DEVICE FILE		put a loop device on a file
  *	partition DEVICE NUMBER START SECTORS	add a partition
@@ -467,6 +468,18 @@ static const char *join(char **words)
 	return text;
 }
 
+/* A device that was plugged in is found a moment later. */
+static void wait_for(const char *path)
+{
+	int tries;
+
+	for (tries = 0; access(path, F_OK); tries++) {
+		if (tries == 6000)
+			fail("%s: not there after a minute", path);
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+}
+
 static void expect(const char *path, const char *text)
 {
 	char *data;
@@ -582,6 +595,8 @@ static void carry_out(char *line)
 			fail("mount %s: %s", args[2], strerror(errno));
 	} else if (n == 1 && !strcmp(args[0], "sync")) {
 		sync();
+	} else if (n == 2 && !strcmp(args[0], "wait")) {
+		wait_for(args[1]);
 	} else if (n == 2 && !strcmp(args[0], "umount")) {
 		if (umount(args[1]))
 			fail("umount %s: %s", args[1], strerror(errno));

@@ -73,7 +73,7 @@ struct stack {
 
 struct region *flow_regions[NR_REGIONS];
 
-/* Interrupts in each round of a region that belong to the I/O. */
+/* Interrupts in each round of a region that belong to the I/O, or ANY_INTERRUPTS. */
 unsigned int flow_expected[NR_REGIONS];
 
 bool flow_active;

@@ -168,7 +168,7 @@ struct sample {
  * @iterations:	the other iterations of repeated string instructions
  * @entries:	interrupts and exceptions that began
  * @faults:	exceptions among them
- * @expected:	interrupts that belong to the I/O
+ * @expected:	interrupts that belong to the I/O, or ANY_INTERRUPTS
  * @switches:	times that another task was switched in
  * @unmatched:	returns that nothing in the call tree accounts for
  * @has_lines:	@lines, @pages and @taken are counted
@@ -219,10 +219,14 @@ struct region {
 	struct node *roots;
 };
 
+/* Interrupts that belong to the I/O, where their number does not matter. */
+#define ANY_INTERRUPTS	(~0u)
+
 /* Every interrupt of a quiet round is an exception, or belongs to the I/O. */
 static inline bool round_is_quiet(const struct round *round)
 {
-	return round->entries == round->faults + round->expected;
+	return round->expected == ANY_INTERRUPTS ||
+	       round->entries == round->faults + round->expected;
 }
 
 static inline bool is_kernel(uint64_t addr)

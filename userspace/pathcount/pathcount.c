@@ -577,6 +577,11 @@ static bool parse_option(const char *arg, const char **out)
 	    arg[11] <= '9') {
 		unsigned long region = strtoul(arg + 11, &end, 10);
 
+		if (*end == ':' && region < NR_REGIONS &&
+		    !strcmp(end + 1, "any")) {
+			flow_expected[region] = ANY_INTERRUPTS;
+			return true;
+		}
 		if (*end == ':' && region < NR_REGIONS && end[1] >= '0' &&
 		    end[1] <= '9') {
 			unsigned long nr = strtoul(end + 1, &end, 10);
@@ -588,7 +593,7 @@ static bool parse_option(const char *arg, const char **out)
 		}
 	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d) and interrupts=REGION:N\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d) and interrupts=REGION:N or REGION:any\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }

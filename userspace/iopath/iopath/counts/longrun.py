@@ -32,6 +32,12 @@ _OVERHEAD = 64  # instructions between two readings of the clock that are not th
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
 _LEAST_PART = 0.05  # and of a part
 
+# Where the guest waits for a device, ticks come by the host's clock, and the idle loop runs. Neither
+# belongs to the I/O. The plugin knows how many instructions these are, but not of which functions:
+# a row of their own subtracts them.
+_NOT_OURS = (parts.IDLE, "interrupt sysvec_apic_timer_interrupt")
+_NOT_OURS_ROW = Symbol("(idle loop and ticks)")
+
 _Counts = dict[Symbol, float]
 _Key = TypeVar("_Key")
 
@@ -74,13 +80,18 @@ class LongRuns:
         self._check(run, region, counted, clock - region.iterations)
         later: _Counts = defaultdict(float)
         _add(later, beside, 1)
-        _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
+        if not run.rung.waits:
+            _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
         _add(later, self._whole(run.long_region | DRAIN), 1)
         single = self._region(run.idle_region)
         _add(later, self._split(single)[1], -1)
-        _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
+        if not run.rung.waits:
+            _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
         _add(later, self._whole(run.idle_region | DRAIN), -1)
         mean = sum(path.values()) / ios
+        found = self._parts(run)
+        if run.rung.waits:
+            later[_NOT_OURS_ROW] = -sum(found.pop(name, 0) for name in _NOT_OURS) * ios
         rows = [
             LongRunFunction(
                 name=symbol.name,
@@ -94,11 +105,11 @@ class LongRuns:
         rows = [row for row in rows if max(abs(row.mean), abs(row.deferred)) > _LEAST]
         rows.sort(key=lambda row: (-row.mean - row.deferred, row.name, row.module))
         whole = round(mean + sum(later.values()) / ios, 4)
-        return LongRun(round(mean, 4), whole, rows, self._parts(run, mean, whole))
+        return LongRun(round(mean, 4), whole, rows, _named(found, mean, whole))
 
-    def _parts(self, run: Run, mean: float, whole: float) -> dict[str, float]:
-        """Who executed the *whole* of the instructions per I/O, the largest part first. The task
-        has what it executes in the sleep, too; what is small is one part."""
+    def _parts(self, run: Run) -> dict[str, float]:
+        """The instructions per I/O beside the run's task, by who executed them; of the task, those
+        in the sleep."""
         ticks = run.rung.interrupts * (run.long_ios - run.rung.batch)
         ticks += self._ticks(self._region(run.idle_region))
         ticks -= self._ticks(self._region(run.long_region))
@@ -108,12 +119,9 @@ class LongRuns:
             _add(found, self._beside(number | DRAIN), sign)
             own, _ = self._split(self._region(number | DRAIN))
             found[parts.TASK] += sign * sum(own.values())
-        _add(found, self._tick_parts, ticks)
-        found = {name: round(count / run.long_ios, 4) for name, count in found.items()}
-        named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
-        named[parts.TASK] = round(mean + found[parts.TASK], 4)
-        named = dict(sorted(named.items(), key=lambda one: (-one[1], one[0])))
-        return {**named, REST: round(whole - sum(named.values()), 4)}
+        if not run.rung.waits:
+            _add(found, self._tick_parts, ticks)
+        return {name: count / run.long_ios for name, count in found.items()}
 
     def _beside(self, number: int) -> dict[str, float]:
         """The instructions of a region that the task did not execute, by who did."""
@@ -172,6 +180,16 @@ class LongRuns:
                 f"{run.title}: the long run took {clock} instructions by the guest's clock, but"
                 f" {counted:.0f} were counted: pathcount is wrong"
             )
+
+
+def _named(beside: Mapping[str, float], mean: float, whole: float) -> dict[str, float]:
+    """Who executed the *whole* of the instructions per I/O, the largest part first. The task has the
+    *mean* and what it executes in the sleep, too; what is small is one part."""
+    found = {name: round(count, 4) for name, count in beside.items()}
+    named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
+    named[parts.TASK] = round(mean + found[parts.TASK], 4)
+    named = dict(sorted(named.items(), key=lambda one: (-one[1], one[0])))
+    return {**named, REST: round(whole - sum(named.values()), 4)}
 
 
 def _add(to: dict[_Key, float], counts: Mapping[_Key, float], times: float) -> None:

@@ -17,7 +17,7 @@ from iopath.results.symbol import plain
 TASK = "task"  # the one that does the I/O
 _SWITCHES = "switches"
 _PROGRAMS = "programs"
-_IDLE = "idle"
+IDLE = "idle"
 
 # What functions call by a pointer.
 _CALLED_BY = {
@@ -48,7 +48,7 @@ _CALLED_BY = {
 }
 _SWITCH = "__schedule"
 _SWITCHED_IN = (_SWITCH, "__switch_to", "__switch_to_asm", "cpu_switch_to")
-_IDLE_LOOP = ("cpu_startup_entry", "do_idle", "cpu_idle_poll", "default_idle_call")
+IDLE_LOOP = ("cpu_startup_entry", "do_idle", "cpu_idle_poll", "default_idle_call")
 
 
 class Names:
@@ -117,4 +117,4 @@ class Names:
         seen = {name}
         while (name := self._returns[thread.address].get(name, name)) not in seen:
             seen.add(name)
-        return _IDLE if name in _IDLE_LOOP else f"thread {name}"
+        return IDLE if name in IDLE_LOOP else f"thread {name}"

@@ -10,17 +10,18 @@ import itertools
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from iopath.base.errors import IopathError
-from iopath.counts.output import Block, Flat, Output, Region, Round
+from iopath.counts import parts
+from iopath.counts.output import Block, Flat, Node, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.model import Misses, Model
 from iopath.results.profiles import COSTLY, STRING_BYTES
-from iopath.results.symbol import Symbol
+from iopath.results.symbol import Symbol, plain
 
 # What an instruction's kind, as the plugin writes it, counts as.
 EVENTS = {
@@ -54,6 +55,8 @@ _EVENTS = (
     "string bytes",
     *sorted({n for names in _KINDS.values() for n in names}),
 )
+
+_SWITCHES = ("schedule_idle", "__schedule")  # what the idle loop calls to have a task run
 
 # Cache lines.
 
@@ -131,20 +134,58 @@ def _scaled(costly: _Costly, by: float) -> _Costly:
 
 
 class BootProfile:
-    """The plugin's output of one boot, resolved to functions."""
+    """The plugin's output of one boot, resolved to functions.
 
-    def __init__(self, output: Output, symbols: Symbols, layers: Layers) -> None:
+    Where the guest *waits* for a device, the idle loop runs meanwhile. It belongs to no region."""
+
+    def __init__(
+        self, output: Output, symbols: Symbols, layers: Layers, *, waits: bool = False
+    ) -> None:
         self._symbols = symbols
         self._layers = layers
         self.arch = output.arch
         self.regions = output.regions
-        self.flats = {number: parts[0] for number, parts in output.flats.items()}
+        self._idle_nodes = {
+            number: self._idle_of(region) if waits else set()
+            for number, region in self.regions.items()
+        }
+        self.flats = {number: each[0] for number, each in output.flats.items()}
         self._blocks = {number: self._resolved(block) for number, block in output.blocks.items()}
         self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts, _Costly]]] = {}
 
     def _resolved(self, block: Block) -> _Block:
         addresses = list(itertools.accumulate(block.lengths[:-1], initial=block.address))
         return _Block(addresses, block.kinds, self._symbols.find_each(addresses))
+
+    def _idle_of(self, region: Region) -> set[int]:
+        """The nodes of a region that are the idle loop, with what it calls: neither the interrupts
+        that end it, nor the switch to a task that has to run."""
+        found: set[int] = set()
+        for number, node in region.nodes.items():  # callers come first
+            name = plain(self._symbols.find(node.address).name)
+            if node.parent is None:
+                idle = name in parts.IDLE_LOOP
+            else:
+                idle = node.parent in found and node.site is not None and name not in _SWITCHES
+            if idle:
+                found.add(number)
+        return found
+
+    def _nodes(self, number: int) -> Iterator[tuple[int, Node]]:
+        """The nodes of a region, by number, that are not the idle loop's."""
+        idle = self._idle_nodes[number]
+        for at, node in self.regions[number].nodes.items():
+            if at not in idle:
+                yield at, node
+
+    def idle(self, number: int) -> int:
+        """The instructions of the idle loop in the median round of a region."""
+        nodes = self.regions[number].nodes
+        return sum(
+            executed * times
+            for at in self._idle_nodes[number]
+            for _, executed, times, *_ in nodes[at].median
+        )
 
     def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
         key = (block, executed)
@@ -164,7 +205,7 @@ class BootProfile:
         costly: dict[Symbol, _Costly] = defaultdict(lambda: defaultdict(float))
         stacks: dict[tuple[str, ...], float] = defaultdict(float)
         paths: dict[int, tuple[str, ...]] = {}
-        for number_, node in region.nodes.items():
+        for number_, node in self._nodes(number):
             own = self._symbols.find(node.address)
             path = self._path(region, number_, paths)
             for block, executed, times, reads, writes, *strings in node.median:
@@ -199,10 +240,10 @@ class BootProfile:
             )
         rows.sort(key=lambda row: (-row["instructions"], row["name"]))
         counted = region.rounds[region.median]
-        if whole.instructions != counted.instructions:
+        if whole.instructions != counted.instructions - self.idle(number):
             raise IopathError(
                 f"region {number}: functions add up to {whole.instructions:.0f} instructions, the"
-                f" round to {counted.instructions}: pathcount and iopath differ"
+                f" round to {counted.instructions - self.idle(number)}: pathcount and iopath differ"
             )
         user = sum(c.instructions for s, c in functions.items() if s.module == "user")
         return {
@@ -232,7 +273,7 @@ class BootProfile:
         """The metrics that are counted per I/O in the median round of a region."""
         found = dict.fromkeys(_EVENTS, 0.0)
         region = self.regions[number]
-        for node in region.nodes.values():
+        for _, node in self._nodes(number):
             for block, executed, times, reads, writes, *strings in node.median:
                 found["reads"] += reads
                 found["writes"] += writes
@@ -273,7 +314,7 @@ class BootProfile:
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:
         """How often each instruction of a region was executed per I/O, in its median round."""
         counts: dict[int, float] = defaultdict(float)
-        for node in self.regions[number].nodes.values():
+        for _, node in self._nodes(number):
             for block, executed, times, *_ in node.median:
                 for address in self._blocks[block].addresses[:executed]:
                     counts[address] += times / ios_per_round
@@ -330,7 +371,7 @@ class BootProfile:
         """The pieces of _ALIGNMENT bytes that each kernel function executes in a region's median
         round."""
         found: dict[Symbol, set[int]] = defaultdict(set)
-        for node in self.regions[number].nodes.values():
+        for _, node in self._nodes(number):
             for block, executed, *_ in node.median:
                 part = self._blocks[block]
                 for address, symbol in zip(part.addresses[:executed], part.symbols, strict=False):

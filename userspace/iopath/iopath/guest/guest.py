@@ -31,7 +31,7 @@ from typing import Any
 from iopath.base import process, temporary
 from iopath.base.cache import out_of_space
 from iopath.base.errors import IopathError
-from iopath.guest import channel, kvm
+from iopath.guest import channel, devices, kvm
 from iopath.guest.channel import Record
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
@@ -82,6 +82,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         # Only the master of a channel can be saved.
         "-device", "ivshmem-plain,memdev=channel,master=on",
         "-device", "pvpanic-pci", "-action", "panic=pause",
+        *machine.slots(),
         "-kernel", str(vmlinuz), "-initrd", f"{folder}/initramfs",
         "-append", f"{machine.arch.cmdline} {machine.parameters}",
     ]  # fmt: skip
@@ -292,7 +293,7 @@ class _Guest:
             raise IopathError(f"cannot write {path}: {process.last_line(log)}")
 
     def hand_over(self, image: Image) -> None:
-        """Give the stopped guest its files and its plan, and let it go on."""
+        """Give the stopped guest its files, its plan and its devices, and let it go on."""
         data = image.payload()
         room = channel.SIZE - channel.HEAD.size
         if len(data) > room:
@@ -302,7 +303,11 @@ class _Guest:
         self._memory[channel.HEAD.size : channel.HEAD.size + len(data)] = data
         channel.HEAD.pack_into(self._memory, 0, channel.MAGIC, len(data), channel.STOPPED, 0)
         try:
+            for name, arguments in devices.commands(image.devices):
+                self._qmp.execute(name, **arguments)
             self._qmp.execute("cont")
+        except QmpError as error:
+            raise IopathError(f"QEMU does not take a device of the rung: {error}") from None
         except (Ended, TimeoutError):
             raise self._failure() from None
 

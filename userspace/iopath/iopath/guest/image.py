@@ -8,6 +8,7 @@ from pathlib import Path
 from iopath.base.arch import X86_64, Arch
 from iopath.base.programs import guest_program
 from iopath.guest import cpio
+from iopath.guest.devices import Device
 
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
 
@@ -40,11 +41,13 @@ class Start:
 
 @dataclass
 class Image:
-    """What a guest is given when it has started: files by path, and the plan."""
+    """What a guest is given when it has started: files by path, the plan, and the emulator's
+    devices (devices.py) that are plugged in."""
 
     start: Start
     plan: list[str]
     files: dict[str, bytes] = field(default_factory=dict)
+    devices: tuple[Device, ...] = ()
 
     def payload(self) -> bytes:
         """All of it, as the guest reads it from the channel."""

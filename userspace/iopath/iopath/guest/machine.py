@@ -29,6 +29,7 @@ class Machine:
     cpus: int = 1
     arch: Arch = X86_64
     emulator: str = ""  # the Debian suite whose QEMU it runs in; empty: the installed one
+    ports: int = 0  # of PCI Express, that devices can be plugged into while it runs
 
     @property
     def model(self) -> str:
@@ -51,7 +52,10 @@ class Machine:
 
     def inputs(self) -> dict[str, Any]:
         """What of it a guest's figures and its state depend on."""
-        left_out = {"time_limit", "arch", "emulator", *(("cpus",) if self.cpus == 1 else ())}
+        left_out = {"time_limit", "arch", "emulator"}
+        left_out |= {
+            name for name, usual in (("cpus", 1), ("ports", 0)) if vars(self)[name] == usual
+        }
         found = {name: value for name, value in vars(self).items() if name not in left_out}
         return found | {"cpu": self.model}
 
@@ -62,7 +66,19 @@ class Machine:
         if not self.exact:
             return ["-accel", self.accel, "-smp", "1"]
         cpus = f"{self.cpus},sockets={self.cpus}" if self.cpus > 1 else "1"
-        return ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", cpus]
+        # A device answers when the host's clock says so. An idle guest's clock must not go on to
+        # its next timer before.
+        sleep = "on" if self.ports else "off"
+        return ["-accel", "tcg", "-icount", f"shift=0,sleep={sleep}", "-smp", cpus]
+
+    def slots(self) -> list[str]:
+        """QEMU's options for the ports, whose buses are port0, port1 and so on."""
+        numbers = range(self.ports)
+        return [
+            word
+            for number in numbers
+            for word in ("-device", f"pcie-root-port,id=port{number},chassis={number + 1}")
+        ]
 
     def ram(self, file: str) -> list[str]:
         """QEMU's options for the memory. That of a machine with several CPUs is *file*."""

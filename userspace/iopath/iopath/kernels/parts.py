@@ -9,7 +9,9 @@ from iopath.base.arch import Arch
 # The parts of a kernel's own modules that a guest may need: folders, or modules that lie beside
 # others. A list of those that are built in lies beside the modules.
 _MODULES = (
-    "block", "crypto", "drivers/block", "drivers/md", "fs/btrfs", "fs/configfs", "fs/exportfs",
+    "block", "crypto", "drivers/block", "drivers/md", "drivers/nvme", "drivers/scsi/scsi_common",
+    "drivers/scsi/scsi_debug", "drivers/scsi/scsi_mod", "drivers/scsi/sd_mod",
+    "drivers/scsi/virtio_scsi", "drivers/virtio", "fs/btrfs", "fs/configfs", "fs/exportfs",
     "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
 )  # fmt: skip
 BUILT_IN = "modules.builtin"

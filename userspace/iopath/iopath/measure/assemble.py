@@ -81,6 +81,7 @@ class Counted:
             "layers": self.layers.digest,
             "code": code_digest(),
             "ios": {str(run.region): (run.ios, run.long_ios, run.rung.batch) for run in self.runs},
+            "waits": self.runs[0].rung.waits,
             "full": self.full,
             "debug": debug,
         }
@@ -92,7 +93,8 @@ class Counted:
         kallsyms = symbols_of(_unpack(self.entry / _KALLSYMS), texts, self.files)
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
         functions = Symbols(kallsyms, elf.program_functions(program))
-        found = BootProfile(counted, functions, self.layers)
+        waits = self.runs[0].rung.waits
+        found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
         counts = {
             str(run.region): RunCounts(
@@ -100,6 +102,7 @@ class Counted:
                 found.events(run.lines_region, run.rung.batch),
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
+                found.idle(run.region),
             )
             for run in self.runs
         }

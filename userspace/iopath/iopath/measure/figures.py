@@ -13,7 +13,7 @@ from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
 from iopath.results.result import REST
 from iopath.rungs.report import Report
-from iopath.rungs.runs import DRAIN_MS, Run
+from iopath.rungs.runs import Run
 
 _OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
 
@@ -21,12 +21,14 @@ _OVERHEAD = 64  # instructions between two readings of the counter that are not 
 @dataclass(frozen=True)
 class RunCounts:
     """What the plugin counted of a run in one boot: its long run, the metrics of a short round, and
-    each round; and what a modelled CPU would have missed in a short round."""
+    each round; what a modelled CPU would have missed in a short round; and the instructions of a
+    round that are the idle loop's."""
 
     long: LongRun
     events: dict[str, float] = field(default_factory=dict)
     rounds: list[CountedRound] = field(default_factory=list)
     model: Model | None = None
+    idle: int = 0
 
 
 def check_calibration(report: Report) -> None:
@@ -80,12 +82,15 @@ def figure(
     the model are of the boot in the middle: of an even number the lower of the middle two. The
     guest's clock counts the instructions of a round, and each iteration of a string instruction,
     which are subtracted. It also goes on while the guest waits for an interrupt, so where I/Os end
-    by one, the plugin counts them.
+    by one, the plugin counts them, without those of the idle loop.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
-        if run.rung.interrupts:
-            rounds = [(part.instructions / run.ios, part.quiet) for part in counted.rounds]
+        if run.rung.interrupts or run.rung.waits:
+            rounds = [
+                ((part.instructions - counted.idle) / run.ios, part.quiet)
+                for part in counted.rounds
+            ]
         else:
             rounds = [
                 ((part.tsc - count.iterations) / part.ios, part.quiet)
@@ -121,7 +126,7 @@ def figure(
         "with_deferred_boots": deferred,
         "all_parts": _mean_parts([one.long.parts for one in counts], _mean(deferred)),
         "long_run_ios": run.long_ios,
-        "drain_ms": DRAIN_MS,
+        "drain_ms": run.drain_ms,
         "counts": {name: [part.events[name] for part in counts] for name in counts[0].events},
         "mean_with_interrupts": round(statistics.fmean(whole), 4),
         "rounds": len(whole),

@@ -55,6 +55,7 @@ class Job:
             "image": hashlib.sha256(self.image.payload()).hexdigest(),
             "plugin": digest_file(self.plugin),
             "options": self.options,
+            **({"devices": self.image.devices} if self.image.devices else {}),
         }
 
     @property

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from iopath.base.arch import X86_64
 from iopath.base.programs import guest_program
 from iopath.guest.image import QUIET, Image, Start
 from iopath.kernels import modules
 from iopath.kernels.built import Built
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import (
-    DRAIN_MS,
     FLAT,
     LINE_ROUNDS,
     LONG,
@@ -24,7 +24,6 @@ from iopath.rungs.runs import (
     Settings,
 )
 
-_DRAIN = f"--drain={DRAIN_MS}ms"
 _BACKGROUND = 12_000_000  # iterations of an empty loop of four instructions: a dozen ticks
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
 # Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
@@ -39,6 +38,8 @@ FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
 def unmet(rung: Rung, built: Built) -> str:
     """What a rung needs and a kernel lacks; empty if nothing."""
     config = built.config.read_text() if rung.needs else ""
+    if rung.waits and built.arch != X86_64:
+        return "devices are plugged into guests of x86_64 only"
     for option in rung.needs:
         if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
             return f"the kernel has no {option}"
@@ -58,6 +59,7 @@ def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
             together = not (run.rung.alone or members[0].rung.alone)
             if (
                 together
+                and members[0].rung.devices == run.rung.devices
                 and program == run.rung.program
                 and all(loaded.get(name, words) == words for name, words in wanted.items())
             ):
@@ -112,9 +114,9 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
     if first.alone and first.start:
         commands = (*start.commands, *plan, *first.start, QUIET)
         start, plan = Start(built.vmlinuz, commands, dict(files), built.arch), []
-    if first.alone:
+    if first.alone or first.waits:
         plan += first.begin
-    return Image(start, plan, files)
+    return Image(start, plan, files, first.devices)
 
 
 def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
@@ -123,7 +125,7 @@ def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
     if settings.model:
         options.append("model=1")
     for run in runs:
-        if not run.rung.interrupts:
+        if not (run.rung.interrupts or run.rung.waits):
             continue
         options += [f"interrupts={region}:{count}" for region, count in run.interrupts.items()]
     return ",".join(options)
@@ -134,7 +136,7 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     image = prepared(
         built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
     )
-    start, plan, files = image.start, image.plan, image.files
+    plan, files = image.plan, image.files
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()
     plan += [f"file {path}" for path in FACTS]
@@ -147,7 +149,7 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
     plan.append(QUIET)
     if not settings.machine.exact:
         plan += _timed(runs, NOISE_PASSES + settings.passes)
-        return Image(start, plan, files)
+        return image
     plan += [
         "run calibrate /bin/ioloop --calibrate --region=0 --output-format=json"
         f" --number_ios={_CALIBRATION} --rounds=10",
@@ -157,7 +159,7 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         plan += _steps(run, [" ".join([f"run run.{run.region}", *command])])
     plan += _lines(runs)
     plan += [*_impatient(built), *_long(runs)]
-    return Image(start, plan, files)
+    return image
 
 
 def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -168,7 +170,8 @@ def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
     """*commands* between the set-up and the clean-up of their rung."""
     rung = run.rung
-    aged = [f"age {rung.target}"] if rung.target and age else []
+    # A guest with devices would wait by the host's clock, and their interrupts vary anyhow.
+    aged = [f"age {rung.target}"] if rung.target and age and not rung.waits else []
     return [*rung.setup, *aged, *commands, *rung.cleanup]
 
 
@@ -203,7 +206,7 @@ def _long(runs: Sequence[Run]) -> list[str]:
     two takes the emulator a while."""
     plan = [
         f"run background /bin/ioloop --ioengine=null --number_ios={_BACKGROUND} --rounds=1"
-        f" --region={LONG} {_DRAIN} --cpus_allowed=0 --output-format=json"
+        f" --region={LONG} {_drain(runs[0])} --cpus_allowed=0 --output-format=json"
     ]
     for run in runs:
         commands = []
@@ -212,9 +215,13 @@ def _long(runs: Sequence[Run]) -> list[str]:
             ("long", run.long_region, run.long_ios),
         ):
             words = run.rung.command(run.op, run.block_size, region, ios=ios, rounds=1, long=True)
-            commands.append(" ".join([f"run {name}.{run.region}", *words, _DRAIN]))
+            commands.append(" ".join([f"run {name}.{run.region}", *words, _drain(run)]))
         plan += _steps(run, commands)
     return plan
+
+
+def _drain(run: Run) -> str:
+    return f"--drain={run.drain_ms}ms"
 
 
 def _timed(runs: Sequence[Run], passes: int) -> list[str]:

@@ -15,6 +15,7 @@ from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.counts import sharing
+from iopath.guest.devices import PORTS
 from iopath.guest.image import Image
 from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.built import Built
@@ -139,7 +140,7 @@ class Work:
         """What guest *at* of boot *number* counted. Most profiles are of the first boot."""
         settings, members = self._settings, self._ready.parts[at]
         job = self._make(
-            settings.machines()[number],
+            replace(settings.machines()[number], ports=PORTS if members[0].rung.waits else 0),
             make_image(self._ready.built, members, settings),
             plugin_options(members, settings),
         )

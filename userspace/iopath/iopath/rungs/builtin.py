@@ -208,6 +208,31 @@ _REQUESTS = tuple(
 )  # fmt: skip
 _ON_THE_LADDER = ("mq.pread", "mq.uring")  # of these
 
+# Drivers of devices that the emulator has, plugged in. Each has one queue and no scheduler. What a
+# batch costs depends on how many of its I/Os end by one interrupt.
+_DRIVERS = tuple(
+    Rung(
+        f"{family}.{name}", f"{about}, {driver}", options, batch, f"/dev/{disk}",
+        modules=tuple(map(Module, modules)),
+        devices=devices,
+        begin=(
+            "write /sys/bus/pci/rescan 1", f"wait /sys/block/{disk}/queue/scheduler",
+            f"wait /dev/{disk}", f"write /sys/block/{disk}/queue/scheduler none",
+        ),
+    )
+    for family, driver, disk, modules, devices in (
+        ("nvme", "NVMe", "nvme0n1", ("nvme",),
+         ((("driver", "nvme"), ("serial", "iopath"), ("max_ioqpairs", 1), ("drive", "disk")),)),
+        ("virtio", "virtio-blk", "vda", ("virtio_pci", "virtio_blk"),
+         ((("driver", "virtio-blk-pci"), ("num-queues", 1), ("drive", "disk")),)),
+        ("scsi", "a SCSI disk of virtio-scsi", "sda", ("virtio_pci", "virtio_scsi", "sd_mod"),
+         ((("driver", "virtio-scsi-pci"), ("num_queues", 1), ("id", "scsi")),
+          (("driver", "scsi-hd"), ("bus", "scsi.0"), ("drive", "disk")))),
+    )
+    for name, about, options, batch in _SHAPES
+    if name in ("pread", "aio.1", "uring", "uring.fixed")
+)  # fmt: skip
+
 # Memory that is registered with biogen's open file.
 _REGISTERED = tuple(
     Rung(
@@ -384,6 +409,7 @@ LADDER = (*_LADDER, *(rung for rung in _REQUESTS if rung.name in _ON_THE_LADDER)
 RUNGS = (
     *LADDER,
     *_REGISTERED,
+    *_DRIVERS,
     *(rung for rung in _REQUESTS if rung.name not in _ON_THE_LADDER),
     *_PEAK,
     *_BARE,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iopath.base.cache import digest_file, digest_of
+from iopath.guest.devices import Device
 from iopath.results.ops import OPS
 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
@@ -60,6 +61,7 @@ class Rung:
     round_ios: int | None = None  # I/Os in a round, if it is not the usual number
     own_threads: bool = True  # the program's threads do the I/O, so its counters see it
     interrupts: int = 0  # by which each I/O ends; then the plugin counts the figure, not the clock
+    devices: tuple[Device, ...] = ()  # of the emulator, by whose interrupts the I/Os of a batch end
     base: str = ""  # the rung without the layer, if this is one with a layer on the same device
     alone: bool = False  # each run has a guest of its own: what ran before would change the figure
 
@@ -74,6 +76,8 @@ class Rung:
         parts = {name: str(part) for name, part in vars(self).items() if name != "about"}
         parts["program"] = digest_file(self.program) if self.program else ""
         parts["files"] = ", ".join(f"{path} {digest_file(file)}" for path, file in self.files)
+        if not self.devices:
+            del parts["devices"]
         return digest_of(parts)
 
     @property
@@ -86,6 +90,11 @@ class Rung:
     def ops(self, wanted: Sequence[str]) -> Sequence[str]:
         return [op for op in wanted if op in self.can] if self.target else ("none",)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the guest is idle until a device answers."""
+        return bool(self.devices)
+
     def fits(self, block_size: int) -> bool:
         """Whether a batch is short enough to be measured between two ticks of the timer."""
         return self.batch * block_size <= _MOST
@@ -94,6 +103,8 @@ class Rung:
         """How many I/Os make a round."""
         if self.round_ios:
             return self.round_ios
+        if self.waits:  # by the host's clock: a longer round would see ticks
+            return self.batch
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
         return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
 

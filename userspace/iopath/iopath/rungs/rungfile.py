@@ -57,6 +57,11 @@ _FIELDS: tomlfile.Fields = {
     "target": ("target", "a path", tomlfile.is_(str)),
     "ops": ("can", 'a list of "read" and "write"', tomlfile.ops),
     "modules": ("modules", "a table of tables of parameters", tomlfile.modules),
+    "devices": (
+        "devices",
+        'a list of tables of properties, each with a "driver"',
+        tomlfile.devices,
+    ),
     "needs": ("needs", "a list of kernel options, CONFIG_...", tomlfile.options),
     "setup": ("setup", "a list of steps", tomlfile.strings),
     "cleanup": ("cleanup", "a list of steps", tomlfile.strings),

@@ -23,6 +23,8 @@ DRAIN = 0x4000  # added to these two: the sleep afterwards
 # How long this is, so that what was put off is done: a lazy RCU callback waits for 10 s. The guest
 # is idle meanwhile, so that it takes next to no time.
 DRAIN_MS = 12_000
+WAITING_DRAIN_MS = 200  # the same where an idle guest's clock is the host's
+ANY = "any"  # a number of interrupts that does not matter
 NOISE_PASSES = 12  # samples of each rung that tell the noise, where time is measured
 TIMED, TIMED_ROUNDS = 20, 20  # where time is measured: times the I/Os of a round; rounds
 
@@ -92,8 +94,17 @@ class Run:
         return self.rung.own_threads
 
     @property
-    def interrupts(self) -> dict[int, int]:
-        """By region, the interrupts of a round that belong to its I/Os."""
+    def drain_ms(self) -> int:
+        """The sleep after the long run."""
+        return WAITING_DRAIN_MS if self.rung.waits else DRAIN_MS
+
+    @property
+    def interrupts(self) -> dict[int, int | str]:
+        """By region, the interrupts of a round that belong to its I/Os. How many I/Os of a batch
+        end by one interrupt is up to the device."""
+        if self.rung.waits:
+            each = self.rung.batch if self.rung.batch == 1 else ANY
+            return {self.region: each, self.lines_region: each}
         each = self.rung.interrupts
         return {self.region: each * self.ios, self.lines_region: each * self.rung.batch}
 

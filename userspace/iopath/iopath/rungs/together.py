@@ -65,8 +65,8 @@ def runs(members: Sequence[Run], settings: Settings) -> list[Shared]:
 
 def can_run(run: Run, settings: Settings) -> bool:
     """Whether a run can be carried out on several CPUs: a program of one's own cannot, nor a kernel
-    thread that has one device."""
-    return run.rung.program is None and bool(runs([run], settings))
+    thread that has one device, nor what waits for a device of the emulator."""
+    return run.rung.program is None and not run.rung.waits and bool(runs([run], settings))
 
 
 def regions_of(run: Run) -> list[str]:

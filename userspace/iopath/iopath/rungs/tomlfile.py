@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath.base.errors import UsageError
+from iopath.guest.devices import PORTS, Device
 from iopath.results.ops import OPS
 from iopath.rungs.rung import Module
 
@@ -110,6 +111,19 @@ def modules(value: object) -> tuple[Module, ...]:
             raise ValueError
         found.append(Module(name, tuple((key, str(part)) for key, part in parameters.items())))
     return tuple(found)
+
+
+def devices(value: object) -> tuple[Device, ...]:
+    if not isinstance(value, list) or not value:
+        raise ValueError
+    for table in value:
+        if not isinstance(table, dict) or not isinstance(table.get("driver"), str):
+            raise ValueError
+        if not all(isinstance(part, str | int) for part in table.values()):
+            raise ValueError
+    if sum("bus" not in table for table in value) > PORTS:
+        raise ValueError
+    return tuple(tuple(table.items()) for table in value)
 
 
 def pairs(value: object) -> tuple[tuple[str, str], ...]:
