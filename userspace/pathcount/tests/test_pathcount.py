@@ -764,7 +764,7 @@ def run(
         args,
         work,
         "faults",
-        f"{plugin},out={work}/faults.json,lines=3,model=1",
+        f"{plugin},out={work}/faults.json,lines=3,model=1,interrupts=5:any",
         "faults=1 mitigations=auto noapictimer",
     )
     output = Output(work / "faults.json")
@@ -779,6 +779,12 @@ def run(
     tap.check(check_pages(output), "pages of code and data")
     tap.check(check_taken(output), "branches that are taken are told from others")
     tap.check(check_model(output), "the model misses what is known")
+    quiet = [item["quiet"] for item in output.rounds[5]]
+    entries = [item["entries"] > item["faults"] for item in output.rounds[5]]
+    tap.check(
+        differs("quiet, interrupted", (all(quiet), all(entries)), (True, True)),
+        "where any interrupts belong to a round, it is quiet",
+    )
     tap.check(
         differs("modelled", {"model" in item for item in counted_rounds}, {False}),
         "without the option, no round is modelled",
@@ -796,6 +802,10 @@ def run(
     )
     tap.check(refused(args, plugin, out + ",lines=-1", "lines=-1"), "a bad value: refused")
     tap.check(refused(args, plugin, out + ",model=2", "model=2"), "a model that is none: refused")
+    tap.check(
+        refused(args, plugin, out + ",interrupts=5:all", "interrupts=5:all"),
+        "interrupts that are no number: refused",
+    )
     tap.check(
         refused(args, plugin, out + ",flat=65536", "flat=65536"),
         "a region that there is not: refused",

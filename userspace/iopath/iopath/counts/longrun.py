@@ -32,9 +32,9 @@ _OVERHEAD = 64  # instructions between two readings of the clock that are not th
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
 _LEAST_PART = 0.05  # and of a part
 
-# Where the guest waits for a device, ticks come by the host's clock, and the idle loop runs. Neither
-# belongs to the I/O. The plugin knows how many instructions these are, but not of which functions:
-# a row of their own subtracts them.
+# Where the guest waits for a device, ticks come by the host's clock, and the idle loop runs.
+# Neither belongs to the I/O. The plugin knows how many instructions these are, but not of which
+# functions: a row of their own subtracts them.
 _NOT_OURS = (parts.IDLE, "interrupt sysvec_apic_timer_interrupt")
 _NOT_OURS_ROW = Symbol("(idle loop and ticks)")
 
@@ -183,8 +183,8 @@ class LongRuns:
 
 
 def _named(beside: Mapping[str, float], mean: float, whole: float) -> dict[str, float]:
-    """Who executed the *whole* of the instructions per I/O, the largest part first. The task has the
-    *mean* and what it executes in the sleep, too; what is small is one part."""
+    """Who executed the *whole* of the instructions per I/O, the largest part first. The task has
+    the *mean* and what it executes in the sleep, too; what is small is one part."""
     found = {name: round(count, 4) for name, count in beside.items()}
     named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
     named[parts.TASK] = round(mean + found[parts.TASK], 4)

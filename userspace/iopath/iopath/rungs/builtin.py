@@ -208,24 +208,26 @@ _REQUESTS = tuple(
 )  # fmt: skip
 _ON_THE_LADDER = ("mq.pread", "mq.uring")  # of these
 
-# Drivers of devices that the emulator has, plugged in. Each has one queue and no scheduler. What a
-# batch costs depends on how many of its I/Os end by one interrupt.
+# Drivers of devices that the emulator has, plugged in. Each has one queue and no scheduler. Some
+# kernels have them built in. What a batch costs depends on how many of its I/Os an interrupt ends.
 _DRIVERS = tuple(
     Rung(
-        f"{family}.{name}", f"{about}, {driver}", options, batch, f"/dev/{disk}",
-        modules=tuple(map(Module, modules)),
-        devices=devices,
+        f"{family}.{name}", f"{about}, {driver}", options, batch, f"/dev/{disk}", devices=devices,
+        modules=tuple(Module(name, optional=True) for name in needs), needs=tuple(needs.values()),
         begin=(
             "write /sys/bus/pci/rescan 1", f"wait /sys/block/{disk}/queue/scheduler",
             f"wait /dev/{disk}", f"write /sys/block/{disk}/queue/scheduler none",
         ),
     )
-    for family, driver, disk, modules, devices in (
-        ("nvme", "NVMe", "nvme0n1", ("nvme",),
+    for family, driver, disk, needs, devices in (
+        ("nvme", "NVMe", "nvme0n1", {"nvme": "CONFIG_BLK_DEV_NVME"},
          ((("driver", "nvme"), ("serial", "iopath"), ("max_ioqpairs", 1), ("drive", "disk")),)),
-        ("virtio", "virtio-blk", "vda", ("virtio_pci", "virtio_blk"),
+        ("virtio", "virtio-blk", "vda",
+         {"virtio_pci": "CONFIG_VIRTIO_PCI", "virtio_blk": "CONFIG_VIRTIO_BLK"},
          ((("driver", "virtio-blk-pci"), ("num-queues", 1), ("drive", "disk")),)),
-        ("scsi", "a SCSI disk of virtio-scsi", "sda", ("virtio_pci", "virtio_scsi", "sd_mod"),
+        ("scsi", "a SCSI disk of virtio-scsi", "sda",
+         {"virtio_pci": "CONFIG_VIRTIO_PCI", "virtio_scsi": "CONFIG_SCSI_VIRTIO",
+          "sd_mod": "CONFIG_BLK_DEV_SD"},
          ((("driver", "virtio-scsi-pci"), ("num_queues", 1), ("id", "scsi")),
           (("driver", "scsi-hd"), ("bus", "scsi.0"), ("drive", "disk")))),
     )

@@ -2,6 +2,7 @@
 """From flat counts to the mean of a long run and its deferred work: on counts that are made up."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
 IOS = RUN.long_ios
 TEXT = 0xFFFFFFFF81000000
 NAMES = ("path", "tick", "fault", "callback", "asm_sysvec_apic_timer_interrupt",
-         "asm_exc_page_fault", "kjournald2")  # fmt: skip
+         "asm_exc_page_fault", "kjournald2", "do_idle")  # fmt: skip
 BLOCK = {name: number for number, name in enumerate(NAMES)}
 TASK, OTHER, TIMER, FAULT = range(4)  # contexts
 
@@ -59,7 +60,7 @@ def parts(rows: Rows) -> list[list[Any]]:
     ]
 
 
-def figures(long: dict[str, Any], drained: Rows, clock: int) -> LongRun:
+def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> LongRun:
     """The figures of a long run, of which idle guests execute this: 3 ticks of 100 instructions in
     an empty loop, and 50 in a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
@@ -79,7 +80,7 @@ def figures(long: dict[str, Any], drained: Rows, clock: int) -> LongRun:
     ]  # fmt: skip
     known = Symbols(symbols)
     found = BootProfile(read(map(json.dumps, lines)), known, Layers())
-    return LongRuns(found, known, Layers()).figures(RUN, clock)
+    return LongRuns(found, known, Layers()).figures(run, clock)
 
 
 def by_name(found: LongRun) -> dict[str, tuple[float, float]]:
@@ -158,6 +159,39 @@ def test_the_clock_of_a_guest_that_waits_goes_on() -> None:
     assert figures(long, [("tick", OTHER, 5)], 10 * IOS + 4_000_000).mean == 10
     with pytest.raises(IopathError, match="pathcount is wrong"):
         figures(long, [], 10 * IOS - 1)
+
+
+def test_ticks_and_the_idle_loop_do_not_belong_to_a_wait() -> None:
+    """They are of another length each time. An interrupt of the device does belong to it."""
+    waiting = Run(
+        1, replace(RUN.rung, devices=((("driver", "nvme"),),), round_ios=RUN.ios), "read", 4096
+    )
+    ios = waiting.long_ios
+    rows = [
+        ("path", TASK, ios),
+        ("tick", TIMER, 900),
+        ("callback", FAULT, 2 * ios),
+        ("tick", OTHER, 50 * ios),
+    ]
+    long = region(waiting.long_region, rows, ticks=90, switches=ios)
+    long["parts"] = [
+        [-1, "e", at("asm_sysvec_apic_timer_interrupt"), "0x0", 9000],
+        [-1, "e", at("tick"), "0x0", 20 * ios],
+        [-1, "t", "0xffff888000001000", "0x0", 0],
+        [2, "r", at("do_idle"), "0x0", 500 * ios],
+    ]
+    long["entries"][1] = [FAULT, at("tick"), ios]  # an interrupt
+    found = figures(long, [("tick", OTHER, 5)], 10 * ios + 10**9, waiting)
+    assert found.mean == 10
+    assert found.with_deferred == 30
+    assert found.parts == {"interrupt tick": 20, "task": 10, "rest": 0}
+    row = next(row for row in found.functions if row.name == "(idle loop and ticks)")
+    assert row.deferred == -500 - 9000 / ios
+    assert sum(row.mean + row.deferred for row in found.functions) == pytest.approx(30)
+
+
+def at(name: str) -> str:
+    return f"{TEXT + 64 * BLOCK[name]:#x}"
 
 
 def test_a_region_that_is_missing_is_said() -> None:

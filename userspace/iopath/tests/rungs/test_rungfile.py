@@ -84,6 +84,15 @@ alone = true
 
 [rung.modules]
 blknull = { nr_devices = 1, mode = "mq" }
+
+[[rung.devices]]
+driver = "virtio-scsi-pci"
+num_queues = 2
+
+[[rung.devices]]
+driver = "scsi-hd"
+bus = "scsi.0"
+drive = "disk"
 """
     (rung,) = rungfile.load(write(tmp_path / "rungs.toml", text))
     assert rung.modules[0].words({}) == ["nr_devices=1", "mode=mq"]
@@ -94,6 +103,11 @@ blknull = { nr_devices = 1, mode = "mq" }
         "--region=3", "--cpus_allowed=1", "--output-format=json",
     ]  # fmt: skip
     assert rung.alone
+    assert rung.waits
+    assert [dict(device) for device in rung.devices] == [
+        {"driver": "virtio-scsi-pci", "num_queues": 2},
+        {"driver": "scsi-hd", "bus": "scsi.0", "drive": "disk"},
+    ]
     assert builtin.select([], [rung]) == [rung]
     assert [found.name for found in builtin.select(["x.*", "splice"], [rung])] == ["splice", "x.y"]
 
@@ -111,6 +125,19 @@ def test_guests() -> None:
         ["remote.pread"],
         ["dio.preadv"],
     ]
+
+
+def test_rungs_of_other_devices_have_other_guests() -> None:
+    """They have one plan each, whatever else is measured."""
+    chosen = builtin.select(["syscall", "nvme.pread", "nvme.uring", "virtio.pread"])
+    runs, _ = make_runs(Settings(chosen, ops=["read"]))
+    found = plan.guests(runs, Settings(chosen))
+    assert [[run.rung.name for run in members] for members in found] == [
+        ["syscall"], ["nvme.pread", "nvme.uring"], ["virtio.pread"],
+    ]  # fmt: skip
+    options = [plan.plugin_options(members, Settings(chosen)) for members in found]
+    assert "interrupts" not in options[0]
+    assert "interrupts=1:1,interrupts=16385:any,interrupts=2:any,interrupts=16386:any" in options[1]
 
 
 def test_guests_side_by_side() -> None:

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The commands that plug devices into a guest."""
+
+from iopath.guest.devices import LATENCY, commands
+
+
+def test_each_device_has_a_port_and_each_drive_a_disk() -> None:
+    controller = (("driver", "virtio-scsi-pci"), ("id", "scsi"))
+    disk = (("driver", "scsi-hd"), ("bus", "scsi.0"), ("drive", "one"))
+    other = (("driver", "nvme"), ("serial", "1"), ("drive", "two"))
+    found = list(commands([controller, disk, other]))
+    assert [(name, words.get("bus") or words["node-name"]) for name, words in found] == [
+        ("device_add", "port0"),
+        ("blockdev-add", "one"),
+        ("device_add", "scsi.0"),
+        ("blockdev-add", "two"),
+        ("device_add", "port1"),
+    ]
+    assert found[1][1] == {
+        "driver": "null-co", "node-name": "one", "size": 1 << 30, "latency-ns": LATENCY,
+        "read-zeroes": True,
+    }  # fmt: skip
+    assert found[4][1] == {"driver": "nvme", "serial": "1", "drive": "two", "bus": "port1"}
