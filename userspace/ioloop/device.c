@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
+#include <linux/nvme_ioctl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -121,6 +122,63 @@ static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
 	return true;
 }
 
+/* Of what Identify Namespace returns: how many blocks, and their formats. */
+#define NVME_IDENTIFY		0x06
+#define NVME_NSZE		0
+#define NVME_FLBAS		26
+#define NVME_LBAF		128
+#define NVME_LBADS		2	/* in a format of 4 bytes: log2 of the size */
+
+/* The block device of a namespace has no file of its own that is open here. */
+static bool namespace_free(const char *name)
+{
+	const char *last = strrchr(name, '/');
+	char path[96];
+
+	if (!last || strncmp(last + 1, "ng", 2))
+		return true;
+	snprintf(path, sizeof(path), "/dev/nvme%s", last + 3);
+	return block_device_free(path);
+}
+
+static bool inspect_namespace(struct device *dev, const struct options *o,
+			      int fd, char *msg, size_t size)
+{
+	unsigned char id[4096] = { 0 };
+	struct nvme_admin_cmd cmd = {
+		.opcode = NVME_IDENTIFY,
+		.addr = (uintptr_t)id,
+		.data_len = sizeof(id),
+	};
+	int number = ioctl(fd, NVME_IOCTL_ID);
+	uint64_t blocks;
+
+	if (number <= 0) {
+		snprintf(msg, size,
+			 "%s: --ioengine=io_uring_cmd needs a namespace of NVMe, /dev/ngXnY",
+			 dev->name);
+		return false;
+	}
+	cmd.nsid = (uint32_t)number;
+	if (ioctl(fd, NVME_IOCTL_ADMIN_CMD, &cmd)) {
+		snprintf(msg, size, "%s: cannot ask for its size: %s",
+			 dev->name, strerror(errno));
+		return false;
+	}
+	if (writes(o) && !o->allow_mounted && !namespace_free(dev->name)) {
+		snprintf(msg, size,
+			 "%s: is mounted or otherwise in use; --allow-mounted writes to it all the same",
+			 dev->name);
+		return false;
+	}
+	memcpy(&blocks, id + NVME_NSZE, sizeof(blocks));
+	dev->nvme_namespace = cmd.nsid;
+	dev->logical_block_size = UINT64_C(1)
+		<< id[NVME_LBAF + 4 * (id[NVME_FLBAS] & 15) + NVME_LBADS];
+	dev->size = blocks * dev->logical_block_size;
+	return true;
+}
+
 static bool inspect(struct device *dev, const struct options *o, int fd,
 		    char *msg, size_t size)
 {
@@ -130,6 +188,8 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 		snprintf(msg, size, "%s: %s", dev->name, strerror(errno));
 		return false;
 	}
+	if (o->engine->flags & ENGINE_COMMANDS)
+		return inspect_namespace(dev, o, fd, msg, size);
 	if (o->engine == &engine_biogen && !S_ISCHR(st.st_mode)) {
 		snprintf(msg, size,
 			 "%s: --ioengine=biogen needs a /dev/biogenN",
@@ -156,13 +216,13 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 	return inspect_biogen(dev, o, fd, msg, size);
 }
 
-/* Direct I/O to a block device goes to whole blocks. */
+/* Direct I/O to a block device, and a command, goes to whole blocks. */
 static bool aligned(const struct device *dev, const struct options *o)
 {
 	const uint64_t block = dev->logical_block_size;
 	unsigned int i;
 
-	if (!o->direct || !block)
+	if (!(o->direct || o->engine->flags & ENGINE_COMMANDS) || !block)
 		return true;
 	for (i = 0; i < o->nr_sizes; i++)
 		if (o->sizes[i] % block)
@@ -269,7 +329,7 @@ bool device_inspect(struct device *dev, const char *name,
 
 	if (!aligned(dev, o)) {
 		snprintf(msg, size,
-			 "%s: direct I/O needs --offset, I/Os and pieces in multiples of %"
+			 "%s: I/O past the page cache needs --offset, I/Os and pieces in multiples of %"
 			 PRIu64,
 			 name, dev->logical_block_size);
 		return false;

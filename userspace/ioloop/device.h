@@ -20,6 +20,7 @@
  *	these are of one size
  * @logical_block_size: what direct I/O must be aligned to; 0: not known
  * @never_polls: polling for completion is known not to be done on it
+ * @nvme_namespace: its number, if it is the character device of one
  */
 struct device {
 	const char *name;
@@ -28,6 +29,7 @@ struct device {
 	uint64_t end;
 	uint64_t logical_block_size;
 	bool never_polls;
+	uint32_t nvme_namespace;
 };
 
 bool device_inspect(struct device *dev, const char *name,

@@ -19,6 +19,7 @@
 #define ENGINE_WARM	0x04	/* --invalidate is 0 unless it is given */
 #define ENGINE_READS	0x08	/* cannot write */
 #define ENGINE_NO_LOCK	0x10	/* mlockall() would read the whole device */
+#define ENGINE_COMMANDS	0x20	/* sends commands to a namespace of NVMe */
 
 typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
 
@@ -104,6 +105,7 @@ extern const struct engine engine_biogen;
 extern const struct engine engine_buffered;
 extern const struct engine engine_calibrate;
 extern const struct engine engine_io_uring;
+extern const struct engine engine_io_uring_cmd;
 extern const struct engine engine_libaio;
 extern const struct engine engine_libaio_split;
 extern const struct engine engine_mmap;

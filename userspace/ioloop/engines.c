@@ -17,6 +17,7 @@ static const struct {
 	{ "pvsync2", &engine_vsync },
 	{ "libaio", &engine_libaio },
 	{ "io_uring", &engine_io_uring },
+	{ "io_uring_cmd", &engine_io_uring_cmd },
 	{ "mmap", &engine_mmap },
 	{ "buffered", &engine_buffered },
 	{ "splice", &engine_splice },

@@ -29,7 +29,10 @@ static const char *const policy_names[] = { "split", NULL };
 static const char *const format_names[] = { "normal", "json", NULL };
 
 /* The engines that make each I/O by themselves. */
-#define SIZED	"sync vsync libaio io_uring mmap buffered splice"
+#define SIZED	"sync vsync libaio io_uring io_uring_cmd mmap buffered splice"
+
+/* The engines with a ring. */
+#define URING	"io_uring io_uring_cmd"
 
 #define OPT(name, kind, ...)	\
 	{ #name, kind, offsetof(struct options, name), __VA_ARGS__ }
@@ -55,15 +58,15 @@ const struct option option_table[] = {
 	OPT(size, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(direct, BOOL, 0, 1, NULL, NULL),
 	OPT(invalidate, BOOL, 0, 1, NULL, NULL),
-	OPT(hipri, BOOL, 0, 1, NULL, "vsync io_uring biogen"),
+	OPT(hipri, BOOL, 0, 1, NULL, "vsync io_uring io_uring_cmd biogen"),
 	OPT(nowait, BOOL, 0, 1, NULL, "vsync"),
 	OPT(dsync, BOOL, 0, 1, NULL, "vsync"),
-	OPT(fixedbufs, BOOL, 0, 1, NULL, "io_uring"),
-	OPT(registerfiles, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(fixedbufs, BOOL, 0, 1, NULL, URING),
+	OPT(registerfiles, BOOL, 0, 1, NULL, URING),
 	OPT(registermem, BOOL, 0, 1, NULL, "sync libaio io_uring"),
-	OPT(sqthread_poll, BOOL, 0, 1, NULL, "io_uring"),
-	OPT(single_issuer, BOOL, 0, 1, NULL, "io_uring"),
-	OPT(defer_taskrun, BOOL, 0, 1, NULL, "io_uring"),
+	OPT(sqthread_poll, BOOL, 0, 1, NULL, URING),
+	OPT(single_issuer, BOOL, 0, 1, NULL, URING),
+	OPT(defer_taskrun, BOOL, 0, 1, NULL, URING),
 	OPT(userspace_reap, BOOL, 0, 1, NULL, "libaio"),
 	OPT(split, SIZE, 0, MAX_SPLIT, NULL, "libaio"),
 	OPT(fresh, BOOL, 0, 1, NULL, "biogen"),

@@ -75,7 +75,8 @@ static int open_file(const struct job *job)
 	int flags = options_write(job->o) || options_mixed(job->o) ?
 		    O_RDWR : O_RDONLY;
 
-	if (job->o->direct)
+	/* Commands know no page cache. */
+	if (job->o->direct && !(job->o->engine->flags & ENGINE_COMMANDS))
 		flags |= O_DIRECT;
 	return open(job->dev->name, flags | O_CLOEXEC);
 }

@@ -235,6 +235,32 @@ _DRIVERS = tuple(
     if name in ("pread", "aio.1", "uring", "uring.fixed")
 )  # fmt: skip
 
+# The same disk of NVMe past its block device, and by biogen's character device on it.
+_NVME = next(rung for rung in _DRIVERS if rung.name == "nvme.uring")
+_COMMANDS = ("--ioengine=io_uring_cmd", "--iodepth=32")
+_ON_NVME = (
+    *(
+        replace(
+            _NVME, name=f"nvme.{name}", about=f"{about}, NVMe, past the block device",
+            options=(*_COMMANDS, *more), target="/dev/ng0n1",
+        )
+        for name, about, more in (
+            ("cmd", "commands by io_uring, 32 at a time", ()),
+            ("cmd.fixed", "the same with registered buffers and files",
+             ("--fixedbufs", "--registerfiles")),
+        )
+    ),
+    *(
+        replace(
+            _NVME, name=f"nvme.raw.{name}", about=f"{about}, direct to bio on NVMe",
+            options=options, batch=batch, target=BIOGEN, modules=(*_NVME.modules, Module("biogen")),
+            begin=(*_NVME.begin, *_more_biogen([_NVME.target or ""])), alone=True,
+        )
+        for name, about, options, batch in _SHAPES
+        if name in ("pread", "uring", "uring.fixed")
+    ),
+)  # fmt: skip
+
 # Memory that is registered with biogen's open file.
 _REGISTERED = tuple(
     Rung(
@@ -412,6 +438,7 @@ RUNGS = (
     *LADDER,
     *_REGISTERED,
     *_DRIVERS,
+    *_ON_NVME,
     *(rung for rung in _REQUESTS if rung.name not in _ON_THE_LADDER),
     *_PEAK,
     *_BARE,

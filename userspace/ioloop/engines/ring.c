@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making a ring of io_uring, and waiting for it.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "ring.h"
+
+/* With a kernel thread submitting: how often to look before going to sleep. */
+#define SPINS	20000
+
+/**
+ * ring_close() - unmap and close a ring, as far as it was made
+ * @r: the ring
+ */
+void ring_close(struct ring *r)
+{
+	if (r->sqes)
+		munmap(r->sqes, r->sqes_size);
+	if (r->cq_map)
+		munmap(r->cq_map, r->cq_size);
+	if (r->sq_map)
+		munmap(r->sq_map, r->sq_size);
+	if (r->fd >= 0)
+		close(r->fd);
+	memset(r, 0, sizeof(*r));
+	r->fd = -1;
+}
+
+static void *ring_map(struct ring *r, size_t size, uint64_t offset)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_POPULATE, r->fd, (off_t)offset);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void *at(void *map, uint32_t offset)
+{
+	return (char *)map + offset;
+}
+
+static bool ring_map_all(struct ring *r, const struct io_uring_params *p)
+{
+	r->sq_size = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
+	r->cq_size = p->cq_off.cqes +
+		     (p->cq_entries * sizeof(struct io_uring_cqe) << r->wide);
+	r->sqes_size = p->sq_entries * sizeof(struct io_uring_sqe) << r->wide;
+	r->sq_map = ring_map(r, r->sq_size, IORING_OFF_SQ_RING);
+	r->cq_map = ring_map(r, r->cq_size, IORING_OFF_CQ_RING);
+	r->sqes = ring_map(r, r->sqes_size, IORING_OFF_SQES);
+	if (!r->sq_map || !r->cq_map || !r->sqes)
+		return false;
+
+	r->sq_tail = at(r->sq_map, p->sq_off.tail);
+	r->sq_flags = at(r->sq_map, p->sq_off.flags);
+	r->sq_array = at(r->sq_map, p->sq_off.array);
+	r->sq_mask = p->sq_entries - 1;
+	r->cq_head = at(r->cq_map, p->cq_off.head);
+	r->cq_tail = at(r->cq_map, p->cq_off.tail);
+	r->cq_mask = p->cq_entries - 1;
+	r->cqes = at(r->cq_map, p->cq_off.cqes);
+	return true;
+}
+
+/**
+ * ring_flags() - the switches of io_uring that the options ask for
+ * @job: the job
+ */
+unsigned int ring_flags(const struct job *job)
+{
+	const struct options *o = job->o;
+
+	return (o->hipri && !job->dev->never_polls ? FLAG_HIPRI : 0) |
+	       (o->fixedbufs ? FLAG_FIXEDBUFS : 0) |
+	       (o->registerfiles ? FLAG_REGISTERFILES : 0) |
+	       (o->sqthread_poll ? FLAG_SQTHREAD_POLL : 0) |
+	       (o->single_issuer ? FLAG_SINGLE_ISSUER : 0) |
+	       (o->defer_taskrun ? FLAG_DEFER_TASKRUN : 0);
+}
+
+static uint32_t setup_flags(unsigned int flags, bool wide)
+{
+	return (wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
+	       (flags & FLAG_HIPRI ? IORING_SETUP_IOPOLL : 0) |
+	       (flags & FLAG_SQTHREAD_POLL ? IORING_SETUP_SQPOLL : 0) |
+	       (flags & FLAG_SINGLE_ISSUER ? IORING_SETUP_SINGLE_ISSUER : 0) |
+	       (flags & FLAG_DEFER_TASKRUN ? IORING_SETUP_DEFER_TASKRUN : 0);
+}
+
+/* Each buffer is registered on its own: the kernel limits them to 1 GiB. */
+static long register_buffers(const struct job *job, const struct ring *r)
+{
+	struct iovec *iov;
+	uint64_t i;
+	long ret;
+
+	iov = calloc(job->o->iodepth, sizeof(*iov));
+	if (!iov)
+		return -ENOMEM;
+	for (i = 0; i < job->o->iodepth; i++) {
+		iov[i].iov_base = job->buffers + i * job->stride;
+		iov[i].iov_len = job->o->bs;
+	}
+	ret = sys4(SYS_io_uring_register, r->fd, IORING_REGISTER_BUFFERS,
+		   (long)iov, (long)job->o->iodepth);
+	free(iov);
+	return ret;
+}
+
+/**
+ * ring_open() - make a ring
+ * @job: has the switches in res->flags
+ * @r: the ring
+ * @wide: whether its entries have twice the usual size
+ * @failed: gets the call that an error came from
+ *
+ * Return: 0 or a negated errno.
+ */
+long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
+{
+	struct io_uring_params p = {
+		.flags = setup_flags(job->res->flags, wide),
+	};
+	long ret;
+
+	*failed = "io_uring_setup";
+	ret = sys2(SYS_io_uring_setup, (long)job->o->iodepth, (long)&p);
+	if (ret < 0)
+		return ret;
+	r->fd = (int)ret;
+	r->stop = job->stop;
+	r->wide = wide;
+	r->poll_thread = job->res->flags & FLAG_SQTHREAD_POLL;
+	*failed = "mmap";
+	if (!ring_map_all(r, &p))
+		return -errno;
+	ret = 0;
+	if (job->res->flags & FLAG_REGISTERFILES) {
+		*failed = "IORING_REGISTER_FILES";
+		ret = sys4(SYS_io_uring_register, r->fd, IORING_REGISTER_FILES,
+			   (long)&job->fd, 1);
+	}
+	if (ret >= 0 && (job->res->flags & FLAG_FIXEDBUFS)) {
+		*failed = "IORING_REGISTER_BUFFERS";
+		ret = register_buffers(job, r);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* Have the kernel's thread see new entries, and give it some time. */
+static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
+{
+	unsigned int spins;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (*r->sq_flags & IORING_SQ_NEED_WAKEUP)
+		return IORING_ENTER_SQ_WAKEUP;
+	for (spins = 0; spins < SPINS; spins++) {
+		if (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) == until)
+			break;
+		cpu_pause();
+	}
+	return 0;
+}
+
+/**
+ * ring_retry() - whether io_uring_enter() is to be repeated
+ * @r: the ring
+ * @error: what it returned
+ *
+ * EAGAIN and EBUSY pass when the kernel has freed what is done.
+ */
+bool ring_retry(const struct ring *r, long error)
+{
+	if ((error == -EAGAIN || error == -EBUSY) && !stopped(r->stop)) {
+		sched_yield();
+		return true;
+	}
+	return error == -EINTR;
+}
+
+/**
+ * ring_wait_rest() - wait until all entries are taken and done
+ * @r: the ring
+ * @nr: how many
+ * @unsent: how many are not taken yet
+ *
+ * Return: 0 or a negated errno.
+ */
+__attribute_noinline__
+long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent)
+{
+	const uint32_t until = *r->cq_head + nr;
+	unsigned int flags = IORING_ENTER_GETEVENTS;
+	long ret;
+
+	if (r->poll_thread) {
+		flags |= ring_wake_thread(r, until);
+		unsent = 0;
+	}
+	while (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) != until) {
+		ret = sys6(SYS_io_uring_enter, r->fd, unsent, nr, flags, 0, 0);
+		if (likely(ret >= 0 && ret <= unsent))
+			unsent -= (uint32_t)ret;
+		else if (ret < 0 && !ring_retry(r, ret))
+			return ret;
+	}
+	return 0;
+}
