@@ -48,6 +48,13 @@ rt() {
 		--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
 }
 
+drivers() {
+	page drivers
+	$iopath compare debian:6.1 debian:6.12 debian:7.2 debian:7.3 --boots 2 --op read \
+		--rung dio.pread --rung nvme.pread --rung virtio.pread --rung scsi.pread \
+		--svg Documentation/results/drivers.svg >/dev/null
+}
+
 # What the other texts show of commands.
 shown() {
 	set -- \
@@ -78,13 +85,13 @@ readme() {
 	cat -s build/README >README.md
 }
 
-[ $# -gt 0 ] || set -- ladder modules features ancestors emulators peak claims shown track rt readme
+[ $# -gt 0 ] || set -- ladder modules features drivers ancestors emulators peak claims shown track rt readme
 for part; do
 	case $part in
 	modules | ancestors | emulators | peak | claims) page "$part" ;;
-	ladder | features | shown | track | rt | readme) "$part" ;;
+	ladder | features | drivers | shown | track | rt | readme) "$part" ;;
 	*)
-		echo "update.sh: unknown part '$part': must be ladder, modules, features, ancestors, emulators, peak, claims, shown, track, rt or readme" >&2
+		echo "update.sh: unknown part '$part': must be ladder, modules, features, drivers, ancestors, emulators, peak, claims, shown, track, rt or readme" >&2
 		exit 2
 		;;
 	esac

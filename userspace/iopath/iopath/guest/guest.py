@@ -303,7 +303,7 @@ class _Guest:
         self._memory[channel.HEAD.size : channel.HEAD.size + len(data)] = data
         channel.HEAD.pack_into(self._memory, 0, channel.MAGIC, len(data), channel.STOPPED, 0)
         try:
-            for name, arguments in devices.commands(image.devices):
+            for name, arguments in devices.commands(image.devices, image.disk):
                 self._qmp.execute(name, **arguments)
             self._qmp.execute("cont")
         except QmpError as error:

@@ -42,12 +42,14 @@ class Start:
 @dataclass
 class Image:
     """What a guest is given when it has started: files by path, the plan, and the emulator's
-    devices (devices.py) that are plugged in."""
+    devices (devices.py) that are plugged in, with a *disk* that keeps what is written if it has to.
+    """
 
     start: Start
     plan: list[str]
     files: dict[str, bytes] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
+    disk: Path | None = None
 
     def payload(self) -> bytes:
         """All of it, as the guest reads it from the channel."""

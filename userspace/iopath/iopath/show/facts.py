@@ -12,6 +12,8 @@ Fact = tuple[str, str]  # a name and a text
 _PREEMPT = ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY")
 _MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAULT_ON")
 
+_EMULATED = {"nvme", "scsi", "virtio"}  # families of rungs whose devices the emulator has
+
 
 @singledispatch
 def facts(result: Result) -> list[Fact]:
@@ -22,12 +24,16 @@ def facts(result: Result) -> list[Fact]:
 @facts.register
 def _(result: ExactResult) -> list[Fact]:
     machine, first = result.machine, result.kernels[0]
+    families = {record.rung.partition(".")[0] for record in result.results}
     device = "blknull, bio mode"
+    if families <= _EMULATED:
+        device = "of the emulator"
+    elif families & _EMULATED:
+        device += f"; for {', '.join(f'{name}.*' for name in sorted(families & _EMULATED))}, of the emulator"
     if not first.zero_fill:
         device += ", zero_fill=0"
     if not first.coherent:
         device += "; biogen with coherent=0"
-    families = {record.rung.partition(".")[0] for record in result.results}
     if "mq" in families:
         device += "; for mq.*, in mode mq"
     if "nullb" in families:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Drivers of the emulator's devices: what they cost, and that they keep data."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import fio
+import pytest
+from cases import cases
+from command import FAST_START, KERNEL, Command
+from selftests import TROUBLE
+
+from iopath.guest.devices import PORTS
+from iopath.guest.image import Image, Start
+from iopath.guest.machine import Machine, Qemu
+from iopath.guest.states import States
+from iopath.measure.plan import load
+from iopath.measure.session import Session
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Settings
+
+pytestmark = pytest.mark.guest
+
+
+def test_a_read_from_the_system_call_to_the_interrupt(resumable: Command, tmp_path: Path) -> None:
+    """Functions of the driver are exact. What others execute adds up, without the idle loop."""
+    out = tmp_path / "out.json"
+    rungs = ("--rung", "nvme.pread", "--rung", "nvme.cmd", "--op", "read")
+    words = ("--cmdline", FAST_START, "--quiet", "--json", out)
+    done = resumable.run("profile", KERNEL, *rungs, *words)
+    assert done.returncode == 0, done.stderr
+    found = {record["rung"]: record for record in json.loads(out.read_text())["results"]}
+    read, command = found["nvme.pread"], found["nvme.cmd"]
+    functions = {row["name"]: row["instructions"] for row in read["profile"]["functions"]}
+    assert functions["nvme_queue_rq"] == 98
+    assert functions["nvme_setup_cmd"] == 75
+    assert functions["dma_map_page_attrs"] == 66
+    assert not {"do_idle", "cpu_startup_entry", "default_idle"} & functions.keys()
+    layers = read["profile"]["layers"]
+    assert layers["NVMe"] > 300
+    assert layers.get("other", 0) < 0.03 * read["instructions_per_io"]
+    assert sum(layers.values()) == pytest.approx(read["instructions_per_io"], abs=0.01)
+    parts = read["all_parts"]
+    assert parts["task"] > 5000
+    assert parts["interrupt nvme_irq"] > 1500
+    assert not {"idle", "interrupt sysvec_apic_timer_interrupt"} & parts.keys()
+    assert sum(parts.values()) == pytest.approx(read["with_deferred"], abs=0.01)
+    # A command passes neither the block device's file nor its bio.
+    names = {row["name"] for row in command["profile"]["functions"]}
+    assert "nvme_ns_chr_uring_cmd" in names
+    assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
+
+
+JOBS = {
+    "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
+    "uring": "--rw=randrw --ioengine=io_uring --iodepth=8 --bs=4k",
+}
+VERIFY = (
+    "--direct=1 --size=16m --io_size=4m --verify=crc32c --verify_fatal=1 --verify_dump=0"
+    " --output-format=terse --terse-version=3"
+)
+KERNELS = ("6.1", "6.12", "7.2")
+EACH = [(kernel, name) for kernel in KERNELS for name in ("nvme", "virtio", "scsi")]
+
+
+@pytest.mark.parametrize(("kernel", "name"), cases(EACH, quick=[("6.1", "nvme")]))
+def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) -> None:
+    """On a disk that is a file of the host."""
+    disk = tmp_path / "disk"
+    with disk.open("wb") as file:
+        file.truncate(64 << 20)
+    built = session.find(f"debian:{kernel}").prepare(
+        session.cache, session.apt, lambda what, part: None
+    )
+    (rung,) = select([f"{name}.pread"])
+    files, plan = load(built, [rung], Settings([rung]))
+    plan += [
+        *rung.begin,
+        *(
+            f"run {job} /bin/fio --name={job} --filename={rung.target} {options} {VERIFY}"
+            for job, options in JOBS.items()
+        ),
+    ]
+    log = tmp_path / "console.log"
+    start = Start(built.vmlinuz, files=fio.program(session)[1])
+    image = replace(Image(start, plan, files), devices=rung.devices, disk=disk)
+    machine = Machine(memory=2048, ports=PORTS)
+    records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
+    said = {record.name: record.data.decode(errors="replace") for record in records}
+    for job in JOBS:
+        words = next(line for line in said[job].splitlines() if line.startswith("3;")).split(";")
+        assert (words[2], words[4]) == (job, "0")
+        assert int(words[5]) >= 4 << 10  # KiB that were read back
+    assert disk.read_bytes().count(0) < 60 << 20  # it holds what was written
+    console = log.read_text(errors="replace")
+    assert not [line for line in console.splitlines() if "I/O error" in line]
+    assert not TROUBLE.search(console)
