@@ -26,10 +26,11 @@ def _(result: ExactResult) -> list[Fact]:
     machine, first = result.machine, result.kernels[0]
     families = {record.rung.partition(".")[0] for record in result.results}
     device = "blknull, bio mode"
+    emulated = ", ".join(f"{name}.*" for name in sorted(families & _EMULATED))
     if families <= _EMULATED:
         device = "of the emulator"
-    elif families & _EMULATED:
-        device += f"; for {', '.join(f'{name}.*' for name in sorted(families & _EMULATED))}, of the emulator"
+    elif emulated:
+        device += f"; for {emulated}, of the emulator"
     if not first.zero_fill:
         device += ", zero_fill=0"
     if not first.coherent:
