@@ -18,6 +18,7 @@
  *	umount PATH			unmount it
  *	mkdir PATH			make a folder
  *	rmdir PATH			remove it
+ *	link TARGET PATH		make a symbolic link
  *	write PATH TEXT...		write into a file that is there; a word @DEVICE
  *					is replaced by the device's MAJOR:MINOR
  *	write-if PATH TEXT...		the same, or nothing if there is no such file
@@ -606,6 +607,9 @@ static void carry_out(char *line)
 	} else if (n == 2 && !strcmp(args[0], "rmdir")) {
 		if (rmdir(args[1]))
 			fail("rmdir %s: %s", args[1], strerror(errno));
+	} else if (n == 3 && !strcmp(args[0], "link")) {
+		if (symlink(args[1], args[2]))
+			fail("link %s: %s", args[2], strerror(errno));
 	} else if (n >= 3 && !strcmp(args[0], "write")) {
 		write_file(args[1], join(args + 2));
 	} else if (n >= 3 && !strcmp(args[0], "write-if")) {

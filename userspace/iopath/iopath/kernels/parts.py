@@ -13,6 +13,7 @@ _MODULES = (
     "drivers/scsi/scsi_debug", "drivers/scsi/scsi_mod", "drivers/scsi/sd_mod",
     "drivers/scsi/virtio_scsi", "drivers/virtio", "fs/btrfs", "fs/configfs", "fs/exportfs",
     "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
+    "mm/zsmalloc",
 )  # fmt: skip
 BUILT_IN = "modules.builtin"
 

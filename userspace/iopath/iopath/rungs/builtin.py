@@ -235,6 +235,39 @@ _DRIVERS = tuple(
     if name in ("pread", "aio.1", "uring", "uring.fixed")
 )  # fmt: skip
 
+# Drivers that need no device. nvme-loop is a target of NVMe on blknull and its host, whose disk is
+# one of several paths (multipath): commands stay in memory.
+_TARGET = "/sys/kernel/config/nvmet"
+_SUBSYSTEM = f"{_TARGET}/subsystems/iopath"
+_NO_DEVICE = tuple(
+    Rung(
+        f"{name}.pread", about, ("--ioengine=sync", "--direct=1"), target=f"/dev/{disk}",
+        modules=modules, begin=(*begin, f"write-if /sys/block/{disk}/queue/scheduler none"),
+        # The scheduler's timer comes each millisecond where tasks take turns.
+        round_ios=10 if name == "nvme-loop" else None, alone=True,
+    )
+    for name, about, disk, modules, begin in (
+        ("brd", "a RAM disk", "ram0",
+         (Module("brd", (("rd_nr", "1"), ("rd_size", "65536"))),), ()),
+        ("zram", "compressed memory, which reads as zeroes", "zram0",
+         (Module("zram"),), ("write /sys/block/zram0/disksize 64M",)),
+        ("scsi_debug", "a SCSI disk that ends each command at once", "sda",
+         (Module("sd_mod", optional=True),
+          Module("scsi_debug", (("delay", "0"), ("fake_rw", "1"), ("dev_size_mb", "64")))),
+         ("wait /sys/block/sda/queue/scheduler", "wait /dev/sda")),
+        ("nvme-loop", "NVMe's host and target in memory, on blknull", "nvme0n1",
+         (_BLKNULL, Module("nvme-loop")),
+         ("mount configfs /sys/kernel/config", f"mkdir {_SUBSYSTEM}",
+          f"write {_SUBSYSTEM}/attr_allow_any_host 1", f"mkdir {_SUBSYSTEM}/namespaces/1",
+          f"write {_SUBSYSTEM}/namespaces/1/device_path {_DEVICE}",
+          f"write {_SUBSYSTEM}/namespaces/1/enable 1", f"mkdir {_TARGET}/ports/1",
+          f"write {_TARGET}/ports/1/addr_trtype loop",
+          f"link {_SUBSYSTEM} {_TARGET}/ports/1/subsystems/iopath",
+          "write /dev/nvme-fabrics transport=loop,nqn=iopath,nr_io_queues=1",
+          "wait /dev/nvme0n1", "write-if /sys/block/nvme0c0n1/queue/scheduler none")),
+    )
+)  # fmt: skip
+
 # The same disk of NVMe past its block device, and by biogen's character device on it.
 _NVME = next(rung for rung in _DRIVERS if rung.name == "nvme.uring")
 _COMMANDS = ("--ioengine=io_uring_cmd", "--iodepth=32")
@@ -439,6 +472,7 @@ RUNGS = (
     *_REGISTERED,
     *_DRIVERS,
     *_ON_NVME,
+    *_NO_DEVICE,
     *(rung for rung in _REQUESTS if rung.name not in _ON_THE_LADDER),
     *_PEAK,
     *_BARE,

@@ -12,7 +12,14 @@ Fact = tuple[str, str]  # a name and a text
 _PREEMPT = ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY")
 _MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAULT_ON")
 
-_EMULATED = {"nvme", "scsi", "virtio"}  # families of rungs whose devices the emulator has
+# The devices of families of rungs that are not on blknull in mode bio.
+_OTHERS = {
+    "mq": "in mode mq",
+    "nullb": "null_blk",
+    **dict.fromkeys(("nvme", "scsi", "virtio"), "of the emulator"),
+    **dict.fromkeys(("brd", "scsi_debug", "zram"), "the kernel's own"),
+    "nvme-loop": "NVMe's target on blknull",
+}
 
 
 @singledispatch
@@ -25,20 +32,15 @@ def facts(result: Result) -> list[Fact]:
 def _(result: ExactResult) -> list[Fact]:
     machine, first = result.machine, result.kernels[0]
     families = {record.rung.partition(".")[0] for record in result.results}
-    device = "blknull, bio mode"
-    emulated = ", ".join(f"{name}.*" for name in sorted(families & _EMULATED))
-    if families <= _EMULATED:
-        device = "of the emulator"
-    elif emulated:
-        device += f"; for {emulated}, of the emulator"
+    others = {name: text for name, text in _OTHERS.items() if name in families}
+    device = "; ".join(
+        ["blknull, bio mode"] * bool(families - others.keys())
+        + [f"for {name}.*, {text}" for name, text in others.items()]
+    )
     if not first.zero_fill:
         device += ", zero_fill=0"
     if not first.coherent:
         device += "; biogen with coherent=0"
-    if "mq" in families:
-        device += "; for mq.*, in mode mq"
-    if "nullb" in families:
-        device += "; for nullb.*, null_blk"
     return [
         ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
         ("device", device),
