@@ -47,8 +47,8 @@ def brief(kernels: Sequence[Kernel]) -> list[str]:
     found = []
     if len(arches := dict.fromkeys(kernel.arch for kernel in kernels)) > 1:
         found.append(" and ".join(map(str, arches)))
-    if text := compilers(kernels):
-        found.append(text)
+    if len({kernel.compiler for kernel in kernels}) > 1:
+        found.append(_compilers([kernel.compiler for kernel in kernels]))
     if number := sum(len(part) for group, part in _groups(kernels).items() if group in _GROUPS):
         found.append("1 option" if number == 1 else f"{number} options")
     if len({kernel.shims for kernel in kernels}) > 1:
@@ -56,12 +56,14 @@ def brief(kernels: Sequence[Kernel]) -> list[str]:
     return found
 
 
-def compilers(kernels: Sequence[Kernel]) -> str:
-    """The range of compilers, by their major versions if these differ: "GCC 12 to 14"; nothing if
-    one compiler built all kernels."""
-    texts = [kernel.compiler for kernel in kernels]
-    if len(set(texts)) < 2:
-        return ""
+def version_of(compiler: str) -> tuple[str, str]:
+    """The name of a compiler and its version: GCC, 14.2.0; the whole text if it has no version."""
+    match = _COMPILER.search(compiler)
+    return (match[1].upper(), match[2]) if match else (compiler, "")
+
+
+def _compilers(texts: Sequence[str]) -> str:
+    """The range of compilers, by their major versions if these differ: "GCC 12 to 14"."""
     found = [_COMPILER.search(text) for text in texts]
     versions = [
         (match[1].upper(), version_key(match[2]), match[2]) for match in filter(None, found)

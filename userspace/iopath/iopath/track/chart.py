@@ -30,7 +30,7 @@ _BREAK = "#808080"  # of what the kernel does not account for
 # Inches.
 _WIDTH = 5.0
 _LEFT, _RIGHT = 0.58, 0.08
-_PANEL, _HEAD = 0.62, 0.24  # a panel and the title above it
+_PANEL, _HEAD = 0.62, 0.28  # a panel and the title above it
 _FOOT = 0.32  # the names of kernels
 _LINE = 0.155  # of a text
 _GAP = 0.12

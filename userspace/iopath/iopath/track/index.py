@@ -104,8 +104,8 @@ class Change:
 class Step:
     """Two neighbours on a line that differ. If they cannot be compared, *differing* says why: what
     else differs than the kernel. *apart* is whether their own results cannot be compared. *labels*
-    says what else may account for the changes. *breaks* names the compiler or the instrument if
-    that is another one from here on."""
+    says what else may account for the changes. *breaks* names what is another one from here on: the
+    compiler, or what counts."""
 
     before: Point
     after: Point
@@ -371,9 +371,17 @@ class Index:
 
 
 def _breaks(before: ExactResult, after: ExactResult) -> Iterator[str]:
-    """What else than the kernel is another one, if it is the compiler or counts otherwise."""
-    if text := labels.compilers([*before.kernels, *after.kernels]):
-        yield text
+    """What else than the kernel is another one, if it is the compiler or counts otherwise. Two
+    builds of one version of a compiler are the same here."""
+    (one, old), (two, new) = (
+        labels.version_of(result.kernels[0].compiler) for result in (before, after)
+    )
+    if one != two:
+        yield f"{one} {old} to {two} {new}" if old and new else "another compiler"
+    elif old != new:
+        majors = [version.partition(".")[0] for version in (old, new)]
+        old, new = (old, new) if majors[0] == majors[1] else majors
+        yield f"{one} {old} to {new}"
     if before.qemu.version != after.qemu.version:
         yield f"QEMU {before.qemu.version} to {after.qemu.version}"
     elif before.qemu != after.qemu:

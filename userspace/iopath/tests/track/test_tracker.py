@@ -425,7 +425,7 @@ def test_chart_of_many_kernels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("part", "value", "said"), [
-    ("qemu", "8.0", "QEMU 7.2 to 8.0"), ("compiler", "gcc 14.2.0", "compilers"),
+    ("qemu", "8.0", "QEMU 7.2 to 8.0"), ("compiler", "gcc 14.2.0", "another compiler"),
 ])  # fmt: skip
 def test_chart_where_the_instrument_changes(
     part: str, value: str, said: str, tmp_path: Path

@@ -273,7 +273,7 @@ function drawSteps(at) {
 			item.append(element("div", {}, after.detail));
 		const kind = direction(own.difference);
 		item.append(element("div", {}, `${watch.rungs[own.rung].title}: `,
-			element("span", { class: kind }, own.text), own.functions ? `: ${own.functions}` : ` ${own.mover}`));
+			element("span", { class: `figure ${kind}` }, own.text), own.functions ? `: ${own.functions}` : ` ${own.mover}`));
 		const more = step.changes.length - 1;
 		const notes = [more ? plural(more, "more rung") : "", ...step.labels.map((label) => `also differs: ${label}`)];
 		if (notes.some(Boolean))
@@ -380,8 +380,10 @@ function written(labels, width, height) {
 		const [first] = one.own.functions.split(" ");
 		const text = `${one.name} ${signed(one.own.difference)}${first ? ` ${first}` : ""}`;
 		const wide = LETTER * text.length;
-		const rows = [0, 16, 30, 44, 58].map((by) => one.y + one.sign * by);
-		const places = rows.flatMap((y) => [[one.x + 10, y, "start"], [one.x - 10, y, "end"]]);
+		// On the right is the line that goes on, on the left the step.
+		const places = [0, 14, 28, 42, 56].flatMap((by) => [
+			[one.x - 10, one.y + one.sign * by, "end"], [one.x + 10, one.y + one.sign * (by + 12), "start"],
+		]);
 		const place = places.find(([x, y, end]) => free(end === "start" ? [x, x + wide, y - 6, y + 6] : [x - wide, x, y - 6, y + 6]));
 		if (!place)
 			continue;
@@ -622,7 +624,7 @@ function extreme(watch, what, sign) {
 	const { step, own } = found;
 	const besides = linkTo(watch, step.after).breaks;
 	return [element("p", {}, `${what}: `,
-		element("a", { href: page(watch, step, own.rung) }, `${watch.rungs[own.rung].title} ${own.text}`),
+		element("a", { href: page(watch, step, own.rung) }, `${watch.rungs[own.rung].title} `, element("span", { class: "figure" }, own.text)),
 		` in ${watch.points[step.after].title}: ${own.functions || own.mover}`,
 		besides.length ? ` (there also ${besides.join(", ")})` : "", ".")];
 }
