@@ -5,8 +5,9 @@
 #	make results
 #	Documentation/results/update.sh ladder features track
 #
-# What is large, the page of five kernels and the charts that the README does not show, is in
-# build/results, to be published with a release. Together it takes some hours of two processors.
+# What is large, the page of five kernels, the sites of track and the charts that the README does
+# not show, is in build/results, to be published with a release. Together it takes some hours of two
+# processors.
 set -eu
 cd "$(dirname "$0")/../.."
 make -s userspace
@@ -34,17 +35,17 @@ page() {
 
 # Many kernels that nothing else needs: they have a cache of their own.
 track() {
-	rm -f build/track/steps.json
+	rm -f $large/track/steps.json
 	IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml \
-		--output build/track \
+		--output $large/track \
 		--svg Documentation/results/track.svg --mail Documentation/results/track.txt
 }
 
 # Each of the commits is built: the first in some minutes.
 rt() {
 	[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
-	rm -f build/rt-site/steps.json
-	$iopath track Documentation/results/rt.toml --output build/rt-site \
+	rm -f $large/rt/steps.json
+	$iopath track Documentation/results/rt.toml --output $large/rt \
 		--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
 }
 

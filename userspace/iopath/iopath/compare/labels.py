@@ -56,6 +56,12 @@ def brief(kernels: Sequence[Kernel]) -> list[str]:
     return found
 
 
+def version_of(compiler: str) -> tuple[str, str]:
+    """The name of a compiler and its version: GCC, 14.2.0; the whole text if it has no version."""
+    match = _COMPILER.search(compiler)
+    return (match[1].upper(), match[2]) if match else (compiler, "")
+
+
 def _compilers(texts: Sequence[str]) -> str:
     """The range of compilers, by their major versions if these differ: "GCC 12 to 14"."""
     found = [_COMPILER.search(text) for text in texts]

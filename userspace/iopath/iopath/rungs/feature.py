@@ -39,6 +39,7 @@ class Feature:
     needs: tuple[str, ...] = ()  # kernel options
     since: tuple[int, ...] = ()  # the first series of kernels that has it
     until: tuple[int, ...] = ()  # the last one
+    tracer: bool = False  # it looks for a cause, and is not on in production
     layer: Rung | None = None  # a rung with a layer, instead of the rung without it
 
     def applied(self, rung: Rung, base: "Base") -> Rung:
@@ -122,6 +123,7 @@ _BASE: tomlfile.Fields = {
 _FEATURE: tomlfile.Fields = {
     "name": ("name", "a string", tomlfile.is_(str)),
     "about": ("about", "a string", tomlfile.is_(str)),
+    "tracer": ("tracer", "true or false", tomlfile.is_(bool)),
     "rungs": _BASE["rungs"],
     "ops": _BASE["ops"],
     "cmdline": _BASE["cmdline"],
@@ -196,6 +198,7 @@ def together(features: Sequence[Feature]) -> Feature:
     return Feature(
         name="+".join(one.name for one in features),
         about=", ".join(one.about for one in features),
+        tracer=any(one.tracer for one in features),
         rungs=next((one.rungs for one in features if one.layer), features[0].rungs),
         ops=features[0].ops,
         cmdline=" ".join(filter(None, (one.cmdline for one in features))),

@@ -44,6 +44,7 @@ class Cost:
     rung: str
     op: str
     layer: bool = False
+    tracer: bool = False
     base: float = 0.0
     instructions: float = 0.0
     difference: float = 0.0
@@ -94,7 +95,7 @@ class Features:
             own = self._measurement(kernel, feature, rung, op)
             cost = Cost(
                 kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name, op=op,
-                layer=feature.layer is not None,
+                layer=feature.layer is not None, tracer=feature.tracer,
             )  # fmt: skip
             rows[own] = _Row(feature, bases[key], cost)
         found: dict[Measurement, Result | IopathError] = {}

@@ -9,22 +9,45 @@ from iopath.rungs.feature import Base
 from iopath.show import tables, texts
 from iopath.studies.features import Cost
 
-_LARGEST = 3  # functions that are named
+_LAYERS = 3  # layers that are named
+_LARGEST = 2  # functions of each
 
 
-def _groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Cost]]]]:
-    """The rungs, each with its kernels and a row for each feature, the most expensive first."""
+def groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Cost]]]]:
+    """The rungs, each with its kernels and a row for each feature, the most expensive first: what
+    runs in production, then layers, then tracers."""
     kernels = list(dict.fromkeys(cost.kernel for cost in costs))
-    for layer, rung, op in dict.fromkeys((cost.layer, cost.rung, cost.op) for cost in costs):
-        rows: dict[str, list[Cost]] = {}
-        for cost in costs:
-            if (cost.layer, cost.rung, cost.op) == (layer, rung, op):
-                rows.setdefault(cost.feature, []).append(cost)
+    found: dict[tuple[bool, bool, str, str], dict[str, list[Cost]]] = {}
+    for cost in costs:
+        key = (cost.tracer, cost.layer, cost.rung, cost.op)
+        found.setdefault(key, {}).setdefault(cost.feature, []).append(cost)
+    for tracer, layer, rung, op in sorted(found, key=lambda key: key[:2]):
+        what = "layers on " if layer else "tracers on " if tracer else ""
+        rows = found[tracer, layer, rung, op].values()
         yield (
-            f"{'layers on ' if layer else ''}{rung} {op}",
+            f"{what}{rung} {op}",
             kernels,
-            sorted(rows.values(), key=lambda row: -max(cost.difference for cost in row)),
+            sorted(rows, key=lambda row: -max(cost.difference for cost in row)),
         )
+
+
+def functions(cost: Cost) -> str:
+    """Where a difference comes from: layers with their functions, the largest first, and what part
+    of all that functions differ these are."""
+    layers: dict[str, list[tuple[float, str]]] = {}
+    for part in cost.functions:
+        layers.setdefault(part["layer"], []).append((part["difference"], part["name"]))
+    moved = sum(abs(part["difference"]) for part in cost.functions)
+    if not moved:
+        return ""
+    said, shown = [], 0.0
+    largest = sorted(layers.items(), key=lambda one: -sum(abs(by) for by, _ in one[1]))
+    for layer, parts in largest[:_LAYERS]:
+        some = sorted(parts, key=lambda part: -abs(part[0]))[:_LARGEST]
+        shown += sum(abs(by) for by, _ in some)
+        named = ", ".join(f"{name} {texts.signed(by)}" for by, name in some)
+        said.append(f"{layer} {texts.signed(sum(by for by, _ in parts))}: {named}")
+    return f"{'; '.join(said)} ({100 * shown / moved:.0f} % shown)"
 
 
 def _head(kernels: Sequence[str]) -> list[str]:
@@ -45,17 +68,14 @@ def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
     if not known:
         return [*cells, "", "", "", "", row[-1].error or row[-1].missing]
     cost = known[-1]
-    named = ", ".join(
-        f"{part['name']} {texts.signed(part['difference'])}" for part in cost.functions[:_LARGEST]
-    )
     counts = [texts.signed(n) if n else "" for n in (cost.locked, cost.indirect)]
-    return [*cells, f"{cost.percent:+.1f}", texts.signed(cost.all), *counts, named]
+    return [*cells, f"{cost.percent:+.1f}", texts.signed(cost.all), *counts, functions(cost)]
 
 
 def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
     """Print what features cost, rung by rung."""
     console.print(f"base: {base.cmdline}", markup=False, soft_wrap=True)
-    for title, kernels, rows in _groups(costs):
+    for title, kernels, rows in groups(costs):
         known = [cost for row in rows for cost in row if cost.base]
         bases = {cost.kernel: texts.count(cost.base) for cost in known}
         said = ", ".join(f"{kernel} {count}" for kernel, count in bases.items())
@@ -78,7 +98,7 @@ def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
 def markdown(base: Base, costs: Sequence[Cost]) -> str:
     """The same in Markdown."""
     lines = ["# What features cost", "", f"Base: `{base.cmdline}`"]
-    for title, kernels, rows in _groups(costs):
+    for title, kernels, rows in groups(costs):
         head = _head(kernels)
         lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         lines += [f"| {' | '.join(_cells(row, kernels))} |" for row in rows]

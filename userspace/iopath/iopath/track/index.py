@@ -18,7 +18,7 @@ from pathlib import Path
 
 from iopath.base import files
 from iopath.base.cache import digest_file, digest_of
-from iopath.compare import compare, exact
+from iopath.compare import compare, exact, labels
 from iopath.compare.changes import ExactChange, ExactComparison
 from iopath.results import result
 from iopath.results.layers import Layers
@@ -32,8 +32,15 @@ from iopath.track.watches import Config
 
 NAME = "index.sqlite"
 STEPS = "steps"  # the folder of the pages
-_SCHEMA = 2
+_SCHEMA = 3
 _FUNCTIONS = 3  # named in a change
+
+# Fields of results beside QEMU that differ where the instrument does.
+_INSTRUMENT = {
+    "machine": "another machine",
+    "programs": "other programs of guests",
+    "source": "another source of modules",
+}
 
 _TABLES = """
 create table seen (file text primary key, size integer, time integer, digest text);
@@ -44,6 +51,7 @@ create table figure (
 );
 create table pair (
     before text, after text, digests text, apart integer, differing text, labels text,
+    breaks text,
     primary key (before, after)
 );
 create table change (
@@ -96,7 +104,8 @@ class Change:
 class Step:
     """Two neighbours on a line that differ. If they cannot be compared, *differing* says why: what
     else differs than the kernel. *apart* is whether their own results cannot be compared. *labels*
-    says what else may account for the changes."""
+    says what else may account for the changes. *breaks* names what is another one from here on: the
+    compiler, or what counts."""
 
     before: Point
     after: Point
@@ -104,6 +113,7 @@ class Step:
     labels: list[str]
     changes: list[Change] = field(default_factory=list)
     apart: bool = False
+    breaks: list[str] = field(default_factory=list)
 
     @property
     def points(self) -> tuple[Point, Point]:
@@ -117,6 +127,12 @@ class Step:
     @property
     def name(self) -> str:
         return f"{self.after.watch}/{self.before.title}..{self.after.title}"
+
+
+def headline(step: Step) -> Change:
+    """The change of a step that is told if there is room for one: that of an I/O which matters
+    most."""
+    return next((one for one in step.changes if one.key[1] != "none"), step.changes[0])
 
 
 class Index:
@@ -209,6 +225,11 @@ class Index:
         rows = self._database.execute("select * from figure where file = ?", (str(point.path),))
         return {(rung, op, size): (count, spread) for _, rung, op, size, count, spread in rows}
 
+    def instruments(self) -> dict[Path, str]:
+        """What each point was measured with: a digest, by its file."""
+        rows = self._database.execute("select file, instrument from kernel")
+        return {Path(file): instrument for file, instrument in rows}
+
     # Steps.
 
     def compare(self, layers: Layers, say: Callable[[str], None]) -> None:
@@ -247,10 +268,10 @@ class Index:
 
     def _neighbours(self) -> Iterator[tuple[Point, Point]]:
         kept = self._digests()
-        instruments = dict(self._database.execute("select file, instrument from kernel"))
+        instruments = self.instruments()
 
         def alike(before: Point, after: Point) -> bool:
-            one, two = (instruments[str(point.path)] for point in (before, after))
+            one, two = (instruments[point.path] for point in (before, after))
             return one == two or str(store.pair(before, after).path) in kept
 
         for points in self.points().values():
@@ -288,6 +309,7 @@ class Index:
                 step.differing = compare.incomparable(whole, both)
         comparison = compare.compare(whole, layers)
         step.labels = comparison.brief
+        step.breaks = list(_breaks(*loaded.values()))
         if not step.differing:
             step.changes = list(changes(comparison))
         if step.changes:
@@ -298,8 +320,13 @@ class Index:
         self._begin()
         self._drop(names)
         self._database.execute(
-            "insert into pair values (?, ?, ?, ?, ?, ?)",
-            (*names, digests, step.apart, json.dumps(step.differing), json.dumps(step.labels)),
+            "insert into pair values (?, ?, ?, ?, ?, ?, ?)",
+            (
+                *names,
+                digests,
+                step.apart,
+                *map(json.dumps, (step.differing, step.labels, step.breaks)),
+            ),
         )
         self._database.executemany(
             "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -319,29 +346,49 @@ class Index:
 
     def steps(self) -> list[Step]:
         """The pairs that differ, or that cannot be compared, in the order of their points."""
-        return [step for step in self._compared() if step.changes or step.differing]
+        return [step for step in self.links() if step.changes or step.differing]
 
-    def gaps(self) -> list[Step]:
-        """The pairs whose own results cannot be compared."""
-        return [step for step in self._compared() if step.apart]
-
-    def _compared(self) -> list[Step]:
+    def links(self) -> list[Step]:
+        """All pairs that are compared, in the order of their points: a kernel has one before it,
+        but for the first of a watch."""
         points = {
             str(point.path): (number, point)
             for number, point in enumerate(p for points in self.points().values() for p in points)
         }
         found = {}
         for row in self._database.execute("select * from pair"):
-            before, after, _, apart, differing, told = row
+            before, after, _, apart, *texts = row
+            differing, told, breaks = map(json.loads, texts)
             found[before, after] = Step(
-                points[before][1], points[after][1], json.loads(differing), json.loads(told),
-                apart=bool(apart),
+                points[before][1], points[after][1], differing, told,
+                apart=bool(apart), breaks=breaks,
             )  # fmt: skip
         for before, after, _, rung, op, size, *rest in self._database.execute(
             "select * from change order by before, after, number"
         ):
             found[before, after].changes.append(Change((rung, op, size), *rest))
         return sorted(found.values(), key=lambda step: points[str(step.after.path)][0])
+
+
+def _breaks(before: ExactResult, after: ExactResult) -> Iterator[str]:
+    """What else than the kernel is another one, if it is the compiler or counts otherwise. Two
+    builds of one version of a compiler are the same here."""
+    (one, old), (two, new) = (
+        labels.version_of(result.kernels[0].compiler) for result in (before, after)
+    )
+    if one != two:
+        yield f"{one} {old} to {two} {new}" if old and new else "another compiler"
+    elif old != new:
+        majors = [version.partition(".")[0] for version in (old, new)]
+        old, new = (old, new) if majors[0] == majors[1] else majors
+        yield f"{one} {old} to {new}"
+    if before.qemu.version != after.qemu.version:
+        yield f"QEMU {before.qemu.version} to {after.qemu.version}"
+    elif before.qemu != after.qemu:
+        yield f"another build of QEMU {after.qemu.version}"
+    for name, text in _INSTRUMENT.items():
+        if getattr(before, name) != getattr(after, name):
+            yield text
 
 
 def _in_another_line(

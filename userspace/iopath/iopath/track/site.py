@@ -34,37 +34,38 @@ def write(folder: Path, config: Config, index: Index) -> None:
 def data(config: Config, index: Index) -> dict[str, Any]:
     """What the page shows. Watches are in the order of the file; those that are no longer in it
     follow."""
-    points, found, gaps = index.points(), index.steps(), index.gaps()
+    points, links = index.points(), index.links()
     names = [watch.name for watch in config.watches]
     names = [*(name for name in names if name in points), *sorted(points.keys() - set(names))]
     return {
         "watches": [
-            _watch(name, points[name], index, _of(name, found), _of(name, gaps), config)
+            _watch(
+                name, points[name], index,
+                [link for link in links if link.after.watch == name], config,
+            )
             for name in names
         ]
-    }
-
-
-def _of(watch: str, steps: Sequence[Step]) -> list[Step]:
-    return [step for step in steps if step.after.watch == watch]
+    }  # fmt: skip
 
 
 def _watch(
     name: str,
     points: Sequence[Point],
     index: Index,
-    found: Sequence[Step],
-    gaps: Sequence[Step],
+    links: Sequence[Step],
     config: Config,
 ) -> dict[str, Any]:
-    """Points are told by their number. Figures are by rung, one for each point. Those on both sides
-    of a gap cannot be compared; its file, if there is one, holds both kernels."""
+    """Points are told by their number. Figures are by rung, one for each point. A link leads from a
+    point to the one that it is compared with; its file, if there is one, holds both kernels, whose
+    own figures cannot be compared."""
     measured = [point for point in points if not point.error]
     numbers = {point.path: number for number, point in enumerate(measured)}
     lines = list(dict.fromkeys(point.line for point in measured))
     figures = [index.figures(point) for point in measured]
     keys = ordered({key for row in figures for key in row}, config)
     rungs = {key: number for number, key in enumerate(keys)}
+    instruments = index.instruments()
+    known = list(dict.fromkeys(instruments[point.path] for point in measured))
     return {
         "name": name,
         "git": any(point.commit for point in points),
@@ -76,6 +77,7 @@ def _watch(
                 "detail": point.detail,
                 "date": point.date,
                 "file": str(point.path),
+                "instrument": known.index(instruments[point.path]),
             }
             for point in measured
         ],
@@ -98,6 +100,7 @@ def _watch(
                     {
                         "rung": rungs[change.key],
                         "difference": change.difference,
+                        "percent": change.percent,
                         "text": change.text,
                         "mover": change.mover,
                         "functions": change.functions,
@@ -105,15 +108,19 @@ def _watch(
                     for change in step.changes
                 ],
             }
-            for step in found
+            for step in links
+            if step.changes or step.differing
         ],
-        "gaps": [
+        "links": [
             {
-                "before": numbers[step.before.path],
-                "after": numbers[step.after.path],
-                "file": "" if step.differing else str(store.pair(step.before, step.after).path),
+                "before": numbers[link.before.path],
+                "after": numbers[link.after.path],
+                "breaks": link.breaks,
+                "file": str(store.pair(link.before, link.after).path)
+                if link.apart and not link.differing
+                else "",
             }
-            for step in gaps
+            for link in links
         ],
         "failed": [
             {"title": point.title, "detail": point.detail, "error": point.error}

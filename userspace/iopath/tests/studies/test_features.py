@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from examples import a_result
@@ -14,9 +15,10 @@ from iopath.guest.machine import Machine
 from iopath.measure.work import Measurement
 from iopath.results.layers import Layers
 from iopath.results.result import Result, parse
+from iopath.rungs import feature
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.runs import Settings
-from iopath.studies import features
+from iopath.studies import featurechart, features, featuretable
 from iopath.studies.features import Cost, Features
 
 BASE = Base("quiet", ("dio.pread",), ("read",), 100)
@@ -124,3 +126,71 @@ def test_what_does_not_take_effect() -> None:
         "it did not take effect: ghost is not executed",
         "it did not take effect: the path is the same as without it",
     ]
+
+
+# How it is shown.
+
+
+def a_cost(feature: str, difference: float, **fields: Any) -> Cost:  # noqa: ANN401
+    made = {"kernel": "debian:6.1", "about": "", "rung": "mq.pread", "op": "read", "base": 4000.0}
+    return Cost(feature=feature, difference=difference, **{**made, **fields})
+
+
+COSTS = [
+    a_cost("ftrace", 58000.0, tracer=True),
+    a_cost("ftrace", 60000.0, tracer=True, kernel="debian:7.2"),
+    a_cost("ext4.pread", 1700.0, rung="bare.pread", layer=True),
+    a_cost("iostats", 191.0),
+    a_cost("iostats", -20.0, kernel="debian:7.2"),
+    a_cost("psi", 2.0),
+    a_cost("bfq", 9185.0),
+    a_cost("bfq", 0.0, kernel="debian:7.2", missing="it has no CONFIG_X"),
+]
+
+
+def test_production_before_layers_before_tracers() -> None:
+    found = [
+        (title, [row[0].feature for row in rows]) for title, _, rows in featuretable.groups(COSTS)
+    ]
+    assert found == [
+        ("mq.pread read", ["bfq", "iostats", "psi"]),
+        ("layers on bare.pread read", ["ext4.pread"]),
+        ("tracers on mq.pread read", ["ftrace"]),
+    ]
+    tracers = {one.name for one in feature.load()[1] if one.tracer}
+    assert {"ftrace.all", "kprobe", "blktrace", "trace.block"} < tracers
+    assert not tracers & {"iostats", "bfq", "fanotify", "apparmor", "ext4.pread"}
+
+
+def test_functions_by_layer() -> None:
+    """The largest layers with their largest functions, and what share that is: 10 + 6 + 4 + 3 of
+    10 + 6 + 2 + 4 + 3 + 1."""
+    parts = [
+        ("a", "VFS", 10.0), ("b", "VFS", -6.0), ("c", "VFS", 2.0), ("d", "time", 4.0),
+        ("e", "security", 3.0), ("f", "driver", 1.0),
+    ]  # fmt: skip
+    some = [{"name": name, "layer": layer, "difference": by} for name, layer, by in parts]
+    text = featuretable.functions(a_cost("x", 14.0, functions=some))
+    assert text == (
+        "VFS +6.00: a +10.00, b -6.00; time +4.00: d +4.00; security +3.00: e +3.00 (88 % shown)"
+    )
+    assert featuretable.functions(a_cost("x", 0.0)) == ""
+    assert f"| {text} |" in featuretable.markdown(BASE, [a_cost("x", 14.0, functions=some)])
+
+
+def test_chart() -> None:
+    """One axis with a point for each kernel that has the feature, and all figures as text. What is
+    smaller than ten instructions on each kernel is left out."""
+    (axes,) = featurechart.chart(COSTS).axes
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == [
+        "6.1", "7.2",
+        "mq.pread read", "bfq", "+9,185", "-", "iostats", "+191", "-20",
+        "layers on bare.pread read", "ext4.pread", "+1,700", "-",
+        "tracers on mq.pread read", "ftrace", "+58,000", "+60,000",
+    ]  # fmt: skip
+    points = [line.get_xdata()[0] for line in axes.get_lines() if line.get_marker() == "o"]
+    assert points == [9185, 191, -20, 1700, 58000, 60000]
+    low, high = axes.get_xlim()
+    assert low < -20
+    assert high > 60000

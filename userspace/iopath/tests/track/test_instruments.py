@@ -95,7 +95,7 @@ def test_a_step_beside_a_change(branch: Branch, what: str, value: str) -> None:
 
 
 def test_no_step_beside_a_change(branch: Branch) -> None:
-    """That another QEMU counts otherwise is no step, but a gap in the chart's line."""
+    """That another QEMU counts otherwise is no step, but a dashed way in the chart."""
     branch.run(2)
     branch.session.qemu = "8.0"
     news = branch.run(3)
@@ -104,7 +104,12 @@ def test_no_step_beside_a_change(branch: Branch) -> None:
     assert index.steps() == []
     shown = tracksite.data(config(branch.site.parent), index)["watches"][0]
     pair = f"pairs/{branch.name(2, 3)}.json"
-    assert shown["gaps"] == [{"before": 2, "after": 3, "file": pair}]
+    assert shown["links"] == [
+        {"before": 0, "after": 1, "breaks": [], "file": ""},
+        {"before": 1, "after": 2, "breaks": [], "file": ""},
+        {"before": 2, "after": 3, "breaks": ["QEMU 7.2 to 8.0"], "file": pair},
+    ]
+    assert [point["instrument"] for point in shown["points"]] == [0, 0, 0, 1]
     (rung,) = shown["rungs"]
     first = rung["values"][0]
     assert [value - first for value in rung["values"]] == pytest.approx([0, 0, 0, 3])

@@ -15,6 +15,8 @@ import pytest
 from browser import Browser
 from command import Command, write_index
 from examples import STACKS, a_record, a_result
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from planted import commit, git, history
 from rich.console import Console
 from tracking import (
@@ -40,6 +42,7 @@ from iopath.kernels.apt import Package
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
+from iopath.show import charts
 from iopath.track import chart, kcidb, store
 from iopath.track import site as tracksite
 from iopath.track.index import Index
@@ -364,24 +367,107 @@ def test_kcidb(tmp_path: Path) -> None:
     assert found["checkouts"][0]["git_repository_branch"] == "for-next"
 
 
+def lines_of(axes: Axes) -> list[tuple[list[float], str]]:
+    """The figures of each line in a panel, and how it is drawn."""
+    return [(list(line.get_ydata()), line.get_linestyle()) for line in axes.get_lines()]
+
+
+def written(figure: Figure) -> list[str]:
+    """The texts of a chart, but for its ticks and titles."""
+    return [text.get_text() for part in (figure, *figure.axes) for text in part.texts]
+
+
 def test_chart(tmp_path: Path) -> None:
-    """A panel for each rung, with reads and writes, and a line for each release of Debian."""
+    """A panel for each rung, with reads and writes; a line for each release of Debian, as steps."""
     versions = [("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.117-1")]
     keep(tmp_path, debian_points(versions), planted=2)
     index, config_ = index_of(tmp_path), config(tmp_path)
     figure = chart.chart(index, config_)
-    panels = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.lines}
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     assert list(panels) == ["syscall", "dio.pread"]
-    drawn = [list(line.get_ydata()) for line in panels["dio.pread"].lines]
     read = index.figures(debian_points(versions)[0])["dio.pread", "read", 4096][0]
-    assert drawn[:2] == [[read, read], [read + 5]]
-    assert [text.get_text() for text in panels["syscall"].get_xticklabels()] == [
+    assert lines_of(panels["dio.pread"])[:2] == [([read, read], "-"), ([read, read + 5], "-")]
+    drawn = {line.get_drawstyle() for line in panels["dio.pread"].get_lines()}
+    assert drawn == {"steps-post"}
+    assert [text.get_text() for text in panels["dio.pread"].get_xticklabels()] == [
         "6.1.190", "6.1.192", "6.12.117",
     ]  # fmt: skip
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(IopathError, match="no kernel was measured"):
         chart.chart(index_of(empty), config_)
+
+
+def test_chart_says_what_a_step_is(tmp_path: Path) -> None:
+    """It has the commit, its subject, the difference and the function; the panel has the
+    difference."""
+    keep(tmp_path, [a_point(number) for number in range(8)], planted=5)
+    figure = chart.chart(index_of(tmp_path), config(tmp_path))
+    assert written(figure) == [
+        "a", "00000000 subject 5: dio.pread read +5.00 (+0.83 %): vfs_read +5.00", "a +5.00",
+    ]  # fmt: skip
+
+
+def test_chart_of_many_kernels(tmp_path: Path) -> None:
+    """Debian's kernels have the names of their series below; of many steps, the largest are named,
+    and the others counted."""
+    versions = [f"6.{minor}.{at}-1" for minor in (1, 12) for at in range(8)]
+    keep(tmp_path, debian_points([("bookworm", version) for version in versions]))
+    *_, axes = chart.chart(index_of(tmp_path), config(tmp_path)).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["6.1", "6.12"]
+    other = tmp_path / "other"
+    for number in range(40):
+        keep(other, [a_point(number)], planted=-(number % 2))
+    figure = chart.chart(index_of(other), config(tmp_path))
+    keys = [text.get_text() for text in figure.texts]
+    assert "z" in keys
+    assert keys[-1] == "and 13 smaller steps"
+
+
+@pytest.mark.parametrize(("part", "value", "said"), [
+    ("qemu", "8.0", "QEMU 7.2 to 8.0"), ("compiler", "gcc 14.2.0", "another compiler"),
+])  # fmt: skip
+def test_chart_where_the_instrument_changes(
+    part: str, value: str, said: str, tmp_path: Path
+) -> None:
+    """The way to a kernel of another compiler or instrument is dashed, and its step says so."""
+    points = [a_point(number) for number in range(3)]
+    keep(tmp_path, points[:2])
+    records = [
+        a_record(name, "dio.pread", "read", 4096, stacks)
+        for name, stacks in (("k", STACKS), ("l", LONGER))
+    ]
+    made = a_result(records)
+    if part == "qemu":
+        made["qemu"]["version"] = value
+    else:
+        made["kernels"][1]["compiler"] = value
+    both = result.make(made)
+    store.write(tmp_path, points[2], result.alone(both, "l"))
+    if part == "qemu":
+        store.write_pair(tmp_path, store.pair(points[1], points[2]), both)
+    figure = chart.chart(index_of(tmp_path), config(tmp_path))
+    panel = next(axes for axes in figure.axes if axes.get_title(loc="left") == "dio.pread")
+    dashed = [line for line in panel.get_lines() if line.get_linestyle() == "--"]
+    assert [list(line.get_xdata()) for line in dashed] == [[1, 2, 2]]
+    assert " ".join(" ".join(written(figure)).split()).count(f"vfs_read +5.00; {said}") == 1
+    assert "another compiler or instrument" in [
+        text.get_text() for text in figure.legends[0].get_texts()
+    ]
+
+
+def test_chart_in_the_dark(tmp_path: Path) -> None:
+    """What is black on white is bright on dark there, and the figures are text with all digits."""
+    keep(tmp_path, debian_points([("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2")]))
+    path = tmp_path / "x.svg"
+    charts.save(chart.chart(index_of(tmp_path), config(tmp_path)), path)
+    text = path.read_text()
+    assert ">6.1.190<" in text
+    assert "<title>The path: instructions per I/O</title>" in text
+    light, dark = text.split("@media (prefers-color-scheme: dark)")
+    assert "#1b1b1c" in light
+    assert "#1b1b1c" not in dark
+    assert 'style="fill: #ffffff' not in dark
 
 
 # The site in a browser.
@@ -423,11 +509,24 @@ def test_site_shows_the_step(browser: Browser, site: Path) -> None:
     assert browser.run("document.querySelectorAll('#plot .step').length") == 1
     label = browser.run("document.querySelector('#plot .step').ariaLabel")
     assert label == "000000000005: +5.00 (+0.83 %)"
+    written = browser.run("document.querySelector('#plot .label').textContent")
+    assert written == "00000000 +5.00 vfs_read"
     step = " ".join(text_of(browser, "#steps li").split())
     assert "000000000004 to 000000000005" in step
     assert "dio.pread read: +5.00 (+0.83 %): vfs_read +5.00" in step
+    assert text_of(browser, "#answer") == (
+        "Largest increase: dio.pread read +5.00 (+0.83 %) in 000000000005: vfs_read +5.00."
+    )
+    rows = browser.run(
+        "[...document.querySelectorAll('#matrix tbody tr')].map((row) => row.innerText)"
+    )
+    assert [" ".join(row.split()) for row in rows[1:4]] == [
+        "000000000006 subject 6 43.43 606.93 601.93",
+        "000000000005 subject 5 43.43 606.93 +5.00 601.93",
+        "000000000004 subject 4 43.43 601.93 601.93",
+    ]
     assert "does not boot" in browser.run("document.querySelector('#failed').textContent")
-    for link in ("#steps a", "#plot .step"):
+    for link in ("#steps a", "#plot .step", "#matrix td a", "#answer a"):
         show(browser, site)
         browser.run(
             f"document.querySelector({json.dumps(link)})"
@@ -494,7 +593,8 @@ def test_lines_and_pairs(browser: Browser, site: Path) -> None:
 
 
 def test_gap(browser: Browser, tmp_path: Path) -> None:
-    """A line has a gap where QEMU changed, and the command there takes the result of both."""
+    """The way is dashed where QEMU changed, and the command there takes the result of both. What
+    two versions counted is not subtracted."""
     points = [a_point(number) for number in range(3)]
     keep(tmp_path, points[:2])
     made = a_result([a_record(name, "dio.pread", "read", 4096) for name in ("k", "l")])
@@ -505,12 +605,19 @@ def test_gap(browser: Browser, tmp_path: Path) -> None:
     store.write_pair(tmp_path, pair, both)
     tracksite.write(tmp_path, config(tmp_path), index_of(tmp_path))
     show(browser, tmp_path, f"rung=dio.pread/read/4096&one={points[1].title}")
-    line = browser.run("document.querySelector('#plot .l0 path').getAttribute('d')")
-    assert re.sub("[^A-Z]", "", line) == "MLM"
+    paths = [
+        re.sub(
+            "[^A-Z]", "", browser.run(f"document.querySelector('#plot {way}').getAttribute('d')")
+        )
+        for way in (".l0 path", "path.broken")
+    ]
+    assert paths == ["MHVM", "MHV"]
     assert f"iopath compare {pair.path} --html" in text_of(browser, "#command")
     assert (tmp_path / pair.path).is_file()
+    assert "QEMU 7.2 to 8.0" in text_of(browser, "#matrix tbody tr.broken")
     show(browser, tmp_path, f"one={points[0].title}")
-    assert f"iopath compare {points[0].path} {points[2].path} " in text_of(browser, "#command")
+    assert "the two cannot be compared" in text_of(browser, "#command")
+    assert text_of(browser, "#beside tbody td.change") == "-"
 
 
 @pytest.mark.parametrize("width", [390, 1400])
@@ -541,6 +648,7 @@ def test_many_points(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, "rung=dio.pread/read/4096")
     assert f"{MANY} kernels" in text_of(browser, "#about")
     assert browser.run("document.querySelectorAll('#plot .step').length") == 1
+    assert browser.run("document.querySelectorAll('#matrix tbody tr').length") == 12
     for _ in range(5):
         browser.run("zoom(0.5)")
     browser.run("document.querySelector('#choice [name=out]').click()")

@@ -6,10 +6,13 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 
 const FEW = 8; // steps that are listed at first
+const ROWS = 12; // kernels in the table at first
+const LARGE = 1; // per cent, from which on a change is set off in the table
+const LETTER = 6.2; // pixels of a character in the chart, at most
 const DOTS = 150; // points in view up to which each is drawn
 const LEAST = 4; // points that are in view at least
 const SVG = "http://www.w3.org/2000/svg";
-const MARGIN = { left: 58, right: 12, top: 12, bottom: 40 };
+const MARGIN = { left: 58, right: 12, top: 12, bottom: 26 };
 
 const plot = document.getElementById("plot");
 const told = document.getElementById("told");
@@ -43,8 +46,12 @@ function change(before, after) {
 	const difference = after - before;
 	if (Math.abs(difference) < 0.005)
 		return "same";
-	const percent = before ? ` (${difference > 0 ? "+" : ""}${count(100 * difference / before)} %)` : "";
-	return `${difference > 0 ? "+" : ""}${count(difference)}${percent}`;
+	const percent = before ? ` (${signed(100 * difference / before)} %)` : "";
+	return `${signed(difference)}${percent}`;
+}
+
+function signed(value) {
+	return `${value > 0 ? "+" : ""}${count(value)}`;
 }
 
 function direction(difference) {
@@ -80,14 +87,15 @@ function state() {
 		find: words.get("find") ?? "",
 		only: words.has("only"),
 		every: words.has("every"),
+		table: words.has("table"),
 		one: place("one", 0),
 		two: place("two", last),
 	};
 }
 
-// The rung that is shown at first: the one with the most steps.
+// The rung that is shown at first: the I/O with the most steps.
 function preferred(watch) {
-	const steps = watch.rungs.map(() => 0);
+	const steps = watch.rungs.map((rung) => rung.key.includes("/none/") ? -0.5 : 0);
 	for (const step of watch.steps)
 		for (const one of step.changes)
 			steps[one.rung]++;
@@ -113,29 +121,49 @@ function go(changes, quietly = false) {
 	}
 }
 
-// The newest state.
+// How points follow each other.
 
-// The point before another one on its line.
-function previous(watch, number) {
-	for (let at = number - 1; at >= 0; at--)
-		if (watch.points[at].line === watch.points[number].line)
-			return at;
-	return -1;
+// The link to the point that another one is compared with: the one before it on its line, or one of
+// another line.
+function linkTo(watch, number) {
+	watch.byAfter ??= new Map(watch.links.map((one) => [one.after, one]));
+	return watch.byAfter.get(number);
 }
 
+function stepTo(watch, number) {
+	watch.stepByAfter ??= new Map(watch.steps.map((one) => [one.after, one]));
+	return watch.stepByAfter.get(number);
+}
+
+// What a step says of a rung. Every figure of a step that is shown is from here.
+function changeOf(step, rung) {
+	return step?.changes.find((one) => one.rung === rung);
+}
+
+// Steps, as a path for each line. Where the compiler or the instrument is another one, the way there
+// is in the last path: what changes there need not be the kernel.
 function paths(watch, values, x, y, from, to, hidden) {
-	const broken = new Set(watch.gaps.map((gap) => gap.after));
 	const texts = watch.lines.map(() => "");
-	const begun = watch.lines.map(() => false);
+	const ends = watch.lines.map(() => -1);
+	let broken = "";
+	const shown = (at) => at >= from && at <= to && values[at] !== null
+		&& !hidden.has(watch.lines[watch.points[at].line]);
+	const place = (at) => `${x(at).toFixed(1)} ${y(values[at]).toFixed(1)}`;
+	const way = (at) => `H${x(at).toFixed(1)}V${y(values[at]).toFixed(1)}`;
 	for (let at = from; at <= to; at++) {
-		const line = watch.points[at].line;
-		if (values[at] === null || hidden.has(watch.lines[line]))
+		if (!shown(at))
 			continue;
-		const draws = begun[line] && !broken.has(at);
-		texts[line] += `${draws ? "L" : "M"}${x(at).toFixed(1)} ${y(values[at]).toFixed(1)}`;
-		begun[line] = true;
+		const line = watch.points[at].line;
+		const one = linkTo(watch, at);
+		if (one && shown(one.before) && !one.breaks.length)
+			texts[line] += ends[line] === one.before && texts[line] ? way(at) : `M${place(one.before)}${way(at)}`;
+		else if (one && shown(one.before))
+			broken += `M${place(one.before)}${way(at)}`;
+		if (!one || !shown(one.before) || one.breaks.length)
+			texts[line] += `M${place(at)}`;
+		ends[line] = at;
 	}
-	return texts;
+	return { texts, broken };
 }
 
 function range(values) {
@@ -146,52 +174,66 @@ function range(values) {
 	return [(low + high) / 2 - half, (low + high) / 2 + half];
 }
 
-function spark(watch, values) {
-	const [low, high] = range(values);
-	const x = (at) => 2 + 116 * at / Math.max(1, values.length - 1);
-	const y = (value) => 26 - 24 * (value - low) / (high - low);
-	const drawn = shape("svg", { width: 120, height: 28, "aria-hidden": "true", class: "spark" });
-	paths(watch, values, x, y, 0, values.length - 1, new Set()).forEach((text, line) => {
-		if (text)
-			drawn.append(shape("g", { class: `l${line % 8}` }, shape("path", { d: text })));
-	});
-	return drawn;
-}
-
-function changed(tag, before, after) {
-	const known = before !== null && after !== null;
-	const kind = known ? direction(after - before) : "";
-	return element(tag, { class: `number ${kind}` }, change(before, after));
-}
-
-function drawNewest(at) {
-	const { watch, last } = at;
-	const table = document.getElementById("newest");
-	const before = previous(watch, last);
-	const point = watch.points[last];
-	table.caption.textContent = `Instructions per I/O on ${point.title}`
-		+ (before < 0 ? "" : `, against ${watch.points[before].title} and ${watch.points[0].title}`);
-	table.tBodies[0].replaceChildren(...watch.rungs.map((rung, number) => {
-		const now = rung.values[last];
-		const cell = changed("td", rung.values[0], now);
-		cell.classList.add("more");
-		const row = element("tr", {},
-			element("th", { scope: "row" }, element("a", { href: link({ rung: rung.key }) }, rung.title)),
-			element("td", { class: "number" }, now === null ? "-" : count(now)),
-			changed("td", before < 0 ? null : rung.values[before], now),
-			cell,
-			element("td", { class: "more" }, spark(watch, rung.values)));
-		if (number === at.rung)
-			row.setAttribute("aria-current", "true");
-		return row;
-	}));
-}
-
 function link(changes) {
 	const words = new URLSearchParams(location.hash.slice(1));
 	for (const [name, value] of Object.entries(changes))
 		words.set(name, value);
 	return `#${String(words).replaceAll("%2F", "/").replaceAll("%2C", ",")}`;
+}
+
+// The table of kernels and rungs, the newest first.
+
+function cellOf(watch, number, rung) {
+	const value = watch.rungs[rung].values[number];
+	const own = changeOf(stepTo(watch, number), rung);
+	if (value === null)
+		return element("td", { class: "number" }, "-");
+	const cell = element("td", { class: "number" }, count(value));
+	if (own) {
+		const great = Math.abs(own.percent ?? 0) >= LARGE ? " large" : "";
+		cell.className += ` ${direction(own.difference)}${great}`;
+		cell.append(element("a", {
+			href: page(watch, stepTo(watch, number), rung), class: direction(own.difference), title: `${own.text}: ${own.functions || own.mover}`,
+		}, signed(own.difference)));
+	}
+	return cell;
+}
+
+function drawMatrix(at) {
+	const { watch, last } = at;
+	const table = document.getElementById("matrix");
+	const head = table.tHead.rows[0];
+	head.replaceChildren(head.cells[0], ...watch.rungs.map((rung, number) => {
+		const cell = element("th", { scope: "col", class: "number" }, element("a", { href: link({ rung: rung.key }) }, rung.title));
+		if (number === at.rung)
+			cell.setAttribute("aria-current", "true");
+		return cell;
+	}));
+	const shown = at.table ? last + 1 : Math.min(ROWS, last + 1);
+	const rows = [];
+	for (let number = last; number > last - shown; number--) {
+		const one = watch.points[number], before = linkTo(watch, number);
+		const name = element("th", { scope: "row" }, element("span", { class: "name" }, one.title));
+		const notes = [watch.git ? one.detail : ""];
+		if (before && before.before !== number - 1)
+			notes.push(`against ${watch.points[before.before].title}`);
+		notes.push(...before?.breaks ?? []);
+		const step = stepTo(watch, number);
+		if (step?.differing.length)
+			notes.push("not judged");
+		for (const note of notes.filter(Boolean))
+			name.append(element("span", { class: "dim" }, note));
+		rows.push(element("tr", before?.breaks.length ? { class: "broken" } : {}, name,
+			...watch.rungs.map((_, rung) => cellOf(watch, number, rung))));
+	}
+	table.tBodies[0].replaceChildren(...rows);
+	const rest = document.getElementById("more-rows");
+	rest.replaceChildren();
+	if (shown <= last) {
+		const all = element("button", { type: "button" }, `Show all ${last + 1} kernels`);
+		all.onclick = () => go({ table: "all" }, true);
+		rest.append(all);
+	}
 }
 
 // The steps.
@@ -219,19 +261,19 @@ function drawSteps(at) {
 	const shown = at.every ? found : found.slice(0, FEW);
 	document.getElementById("steps").replaceChildren(...shown.map((step) => {
 		const before = watch.points[step.before], after = watch.points[step.after];
-		const item = element("li", {}, element("span", { class: "when" }, after.date));
+		const item = element("li");
 		if (step.differing.length) {
 			item.append(`${before.title} to ${after.title}`,
 				element("div", { class: "dim" }, `not judged: ${step.differing.join("; ")}`));
 			return item;
 		}
-		const own = step.changes.find((one) => one.rung === at.rung) ?? step.changes[0];
+		const own = changeOf(step, at.rung) ?? step.changes[0];
 		item.append(element("a", { href: page(watch, step, own.rung) }, `${before.title} to ${after.title}`));
 		if (watch.git)
 			item.append(element("div", {}, after.detail));
 		const kind = direction(own.difference);
 		item.append(element("div", {}, `${watch.rungs[own.rung].title}: `,
-			element("span", { class: kind }, own.text), own.functions ? `: ${own.functions}` : ` ${own.mover}`));
+			element("span", { class: `figure ${kind}` }, own.text), own.functions ? `: ${own.functions}` : ` ${own.mover}`));
 		const more = step.changes.length - 1;
 		const notes = [more ? plural(more, "more rung") : "", ...step.labels.map((label) => `also differs: ${label}`)];
 		if (notes.some(Boolean))
@@ -295,10 +337,12 @@ function drawChart(at) {
 	const every = Math.ceil((to - from + 1) / Math.max(2, Math.floor(inner.width / 95)));
 	for (let number = from; number <= to; number += every) {
 		const point = watch.points[number];
-		drawn.append(shape("text", { x: x(number), y: height - 22, "text-anchor": "middle" }, brief(watch, point)),
-			shape("text", { x: x(number), y: height - 8, "text-anchor": "middle" }, point.date));
+		drawn.append(shape("text", { x: x(number), y: height - 8, "text-anchor": "middle" }, brief(watch, point)));
 	}
-	paths(watch, rung.values, x, y, from, to, hidden).forEach((text, line) => {
+	const { texts, broken } = paths(watch, rung.values, x, y, from, to, hidden);
+	if (broken)
+		drawn.append(shape("path", { d: broken, class: "broken" }));
+	texts.forEach((text, line) => {
 		if (text)
 			drawn.append(shape("g", { class: `l${line % 8}` }, shape("path", { d: text })));
 	});
@@ -307,8 +351,9 @@ function drawChart(at) {
 			drawn.append(shape("g", { class: `l${watch.points[number].line % 8}` },
 				shape("circle", { cx: x(number), cy: y(rung.values[number]), r: 3 })));
 	}
+	const labels = [];
 	for (const step of watch.steps) {
-		const own = step.changes.find((one) => one.rung === at.rung);
+		const own = changeOf(step, at.rung);
 		if (!own || step.after < from || step.after > to || !seen(step.after))
 			continue;
 		const kind = direction(own.difference);
@@ -317,10 +362,36 @@ function drawChart(at) {
 		const triangle = `M${px} ${py + 6 * sign}l-6 ${-11 * sign}h12z`;
 		drawn.append(shape("a", { href: page(watch, step, at.rung), tabindex: "-1", class: `step ${kind}`, "aria-label": `${watch.points[step.after].title}: ${own.text}` },
 			shape("path", { d: triangle })));
+		labels.push({ own, sign, x: px, y: py, name: brief(watch, watch.points[step.after]) });
 	}
+	drawn.append(...written(labels, width, height));
 	drawn.append(shape("g", { id: "mark" }));
 	plot.replaceChildren(drawn);
 	point(cursor);
+}
+
+// The texts of the largest steps, with kernel and function, where there is room for them.
+function written(labels, width, height) {
+	const taken = labels.map((one) => [one.x - 7, one.x + 7, one.y + 3 * one.sign - 9, one.y + 3 * one.sign + 9]);
+	const found = [];
+	const free = ([left, right, up, down]) => left >= MARGIN.left && right <= width && up >= 0 && down <= height - MARGIN.bottom
+		&& taken.every((box) => right < box[0] || left > box[1] || down < box[2] || up > box[3]);
+	for (const one of labels.toSorted((a, b) => Math.abs(b.own.difference) - Math.abs(a.own.difference))) {
+		const [first] = one.own.functions.split(" ");
+		const text = `${one.name} ${signed(one.own.difference)}${first ? ` ${first}` : ""}`;
+		const wide = LETTER * text.length;
+		// On the right is the line that goes on, on the left the step.
+		const places = [0, 14, 28, 42, 56].flatMap((by) => [
+			[one.x - 10, one.y + one.sign * by, "end"], [one.x + 10, one.y + one.sign * (by + 12), "start"],
+		]);
+		const place = places.find(([x, y, end]) => free(end === "start" ? [x, x + wide, y - 6, y + 6] : [x - wide, x, y - 6, y + 6]));
+		if (!place)
+			continue;
+		const [x, y, end] = place;
+		taken.push(end === "start" ? [x, x + wide, y - 6, y + 6] : [x - wide, x, y - 6, y + 6]);
+		found.push(shape("text", { x, y: y + 4, "text-anchor": end, class: "label" }, text));
+	}
+	return found;
 }
 
 // Show what is known of a point.
@@ -332,7 +403,7 @@ function point(number) {
 		return;
 	const { watch, from, to } = scale.at;
 	if (number < from || number > to || !scale.seen(number)) {
-		const steps = watch.steps.filter((step) => step.changes.some((one) => one.rung === scale.at.rung));
+		const steps = watch.steps.filter((step) => changeOf(step, scale.at.rung));
 		told.textContent = `${watch.points[from].title} to ${watch.points[to].title}: ${plural(to - from + 1, "kernel")}, `
 			+ `${plural(steps.filter((step) => step.after >= from && step.after <= to).length, "step")} of ${scale.rung.title}.`;
 		return;
@@ -342,7 +413,7 @@ function point(number) {
 		shape("circle", { class: "ring", cx: scale.x(number), cy: scale.y(value), r: 7 }));
 	const one = watch.points[number];
 	const step = stepAt(number);
-	const own = step?.changes.find((part) => part.rung === scale.at.rung);
+	const own = changeOf(step, scale.at.rung);
 	told.replaceChildren(element("strong", {}, `${one.title}: ${count(value)}`),
 		` ${[watch.lines.length > 1 ? watch.lines[one.line] : "", one.date, one.detail].filter(Boolean).join(", ")}`);
 	if (own) {
@@ -352,7 +423,8 @@ function point(number) {
 }
 
 function stepAt(number) {
-	return scale.at.watch.steps.find((step) => step.after === number && step.changes.some((one) => one.rung === scale.at.rung));
+	const step = stepTo(scale.at.watch, number);
+	return changeOf(step, scale.at.rung) && step;
 }
 
 // The point that is seen from *number* on in a direction.
@@ -502,17 +574,23 @@ function drawBeside(at) {
 	fill(pair.two, options, two.title);
 	const table = document.getElementById("beside");
 	table.caption.textContent = `Instructions per I/O, ${one.title} to ${two.title}`;
-	table.tBodies[0].replaceChildren(...watch.rungs.map((rung) => {
+	const own = linkTo(watch, at.two)?.before === at.one ? stepTo(watch, at.two) : null;
+	const apart = one.instrument !== two.instrument;
+	table.tBodies[0].replaceChildren(...watch.rungs.map((rung, number) => {
 		const [before, after] = [rung.values[at.one], rung.values[at.two]];
-		const cell = changed("td", before, after);
-		cell.classList.add("change");
+		const said = changeOf(own, number);
+		const text = said ? said.text : apart ? "-" : change(before, after);
+		const kind = said ? said.difference : apart ? 0 : after - before;
+		const cell = element("td", { class: `number change ${direction(kind)}` }, text);
 		return element("tr", {}, element("th", { scope: "row" }, rung.title),
 			...[before, after].map((value) => element("td", { class: "number more" }, value === null ? "-" : count(value))), cell);
 	}));
-	const step = watch.steps.find((part) => part.before === at.one && part.after === at.two && part.changes.length);
-	const gap = watch.gaps.find((part) => part.before === at.one && part.after === at.two && part.file);
+	const step = own?.changes.length ? own : null;
+	const gap = watch.links.find((part) => part.before === at.one && part.after === at.two && part.file);
 	const where = document.getElementById("command");
-	if (step)
+	if (apart && !gap)
+		where.replaceChildren("Another version of QEMU or iopath counted the second one, so the two cannot be compared.");
+	else if (step)
 		where.replaceChildren(element("a", { href: address(step.page) }, "The functions that changed"));
 	else
 		where.replaceChildren("The functions that changed: ", element("code", {}, `iopath compare ${gap ? gap.file : `${one.file} ${two.file}`} --html page.html`));
@@ -531,6 +609,26 @@ function drawFiles({ watch }) {
 		element("li", {}, `${one.title} (${one.detail}): ${one.error}`)));
 }
 
+// The largest change of an I/O in a direction, as a sentence with a link.
+function extreme(watch, what, sign) {
+	let found = null;
+	for (const step of watch.steps) {
+		for (const own of step.changes) {
+			const share = sign * (own.percent ?? 0);
+			if (!watch.rungs[own.rung].key.includes("/none/") && share > (found?.share ?? 0))
+				found = { step, own, share };
+		}
+	}
+	if (!found)
+		return [];
+	const { step, own } = found;
+	const besides = linkTo(watch, step.after).breaks;
+	return [element("p", {}, `${what}: `,
+		element("a", { href: page(watch, step, own.rung) }, `${watch.rungs[own.rung].title} `, element("span", { class: "figure" }, own.text)),
+		` in ${watch.points[step.after].title}: ${own.functions || own.mover}`,
+		besides.length ? ` (there also ${besides.join(", ")})` : "", ".")];
+}
+
 let shown = "";
 
 function draw() {
@@ -546,6 +644,7 @@ function draw() {
 	const newest = watch.points[at.last];
 	about.textContent = `${watch.name}: ${plural(watch.points.length, "kernel")} from ${watch.points[0].title} to ${newest.title}`
 		+ `${newest.date ? ` (${newest.date})` : ""}, ${plural(watch.steps.filter((step) => step.changes.length).length, "step")}.`;
+	document.getElementById("answer").replaceChildren(...extreme(watch, "Largest increase", 1), ...extreme(watch, "Largest decrease", -1));
 	const watches = document.getElementById("watches");
 	watches.hidden = data.watches.length < 2;
 	watches.replaceChildren(...data.watches.map((one) => element("a", {
@@ -557,10 +656,10 @@ function draw() {
 		drawFiles(at);
 		shown = watch.name;
 	}
-	drawNewest(at);
 	drawSteps(at);
 	drawControls(at);
 	drawChart(at);
+	drawMatrix(at);
 	drawBeside(at);
 }
 
