@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * runner FOLDER WORK BYTES: run a program in a measuring guest, and have everything
+ * runner FOLDER WORK BYTES SECONDS: run a program in a measuring guest, and have everything
  * counted that it and its children execute.
  *
  * FOLDER/args has the program's path and its arguments, each ended by a null
@@ -8,9 +8,9 @@
  * FOLDER/stdout and FOLDER/stderr get what it prints. No file may become longer
  * than BYTES.
  *
- * The region begins just before the program is executed. It ends when the last
- * process of its tree has ended and been waited for. A line on stdout says how
- * the program ended.
+ * The region begins just before the program is executed. When the last process
+ * of its tree has ended and been waited for, the kernel gets SECONDS to do what it
+ * has put off; then the region ends. A line on stdout says how the program ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <iopath/marker.h>
@@ -114,13 +115,15 @@ static void cut(const char *path)
 int main(int argc, char **args)
 {
 	char *argv[MAX_ARGS + 1];
-	int status = 0, one;
+	int status = 0, one, after;
 	pid_t pid, ended;
 	int *error;
 
-	if (argc != 4 || chdir(args[1]))
-		die("usage: runner FOLDER WORK BYTES");
+	if (argc != 5 || chdir(args[1]))
+		die("usage: runner FOLDER WORK BYTES SECONDS");
+	after = atoi(args[4]);
 	read_args(argv);
+	mkdir("/tmp", 01777);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		die("prctl");
 	error = mmap(NULL, sizeof(*error), PROT_READ | PROT_WRITE,
@@ -138,6 +141,8 @@ int main(int argc, char **args)
 	while ((ended = wait(&one)) > 0)
 		if (ended == pid)
 			status = one;
+	if (after)
+		nanosleep(&(struct timespec){ .tv_sec = after }, NULL);
 	iopath_mark_end();
 	cut("stdout");
 	cut("stderr");

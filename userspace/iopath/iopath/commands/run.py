@@ -23,6 +23,7 @@ from iopath.measure import executable, program
 from iopath.measure.program import Program
 from iopath.measure.session import Session
 from iopath.results import program as results
+from iopath.results.layers import Layers
 from iopath.rungs.builtin import DEVICES, MOUNTS
 from iopath.show import program as show
 
@@ -57,8 +58,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_file(parser, "output", "file for what the program prints on the first kernel")
     parser.add_argument(
-        "--limit", type=number(1, 1 << 62, "instructions"), default=_LIMIT, metavar="N",
+        "--max-instructions", type=number(1, 1 << 62, "instructions"), default=_LIMIT, metavar="N",
         help="end a program that has executed N instructions (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--drain", type=number(0, 600, "seconds"), default=0, metavar="SECONDS",
+        help="also count what the kernel does in so many seconds of the guest's time after the"
+        " program's end (default: 0)",
     )  # fmt: skip
     parser.add_argument(
         "--fail-above", type=percent, metavar="PERCENT",
@@ -67,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_file(parser, "json", "file for the whole result")
     add_all(parser)
-    add_top(parser, "functions to show of each system call (default: 3)")
+    add_top(parser, "functions to show of each system call (default: 2)")
     add_boots(parser, 1)
     parser.add_argument(
         "--seconds", type=number(1, 86400, "seconds"), default=_SECONDS, metavar="N",
@@ -84,7 +90,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     others = {
         "device": args.device != "null", "mount": bool(args.mount), "package": bool(args.package),
-        "file": bool(args.file), "output": bool(args.output), "limit": args.limit != _LIMIT,
+        "file": bool(args.file), "output": bool(args.output), "max-instructions": args.max_instructions != _LIMIT, "drain": bool(args.drain),
         "fail-above": args.fail_above is not None, "json": bool(args.json), "all": args.all,
         "top": args.top is not None, "boots": args.boots != 1,
     }  # fmt: skip
@@ -116,7 +122,7 @@ def _count(args: argparse.Namespace, guest: Guest, building: Building, work: Wor
         args.output.write_bytes(printed[names[0]])
     device = "" if args.mount else args.device
     result = program.result(ran, wanted, guest.machine, qemu, device, args.mount or "")
-    comparisons = [changes.compare(ran[0], other) for other in ran[1:]]
+    comparisons = [changes.compare(ran[0], other, Layers(None)) for other in ran[1:]]
     if args.json:
         files.write_text(args.json, results.dump(result, comparisons))
     if not comparisons:
@@ -149,7 +155,9 @@ def _program(args: argparse.Namespace, session: Session) -> Program:
     else:
         path, found = executable.of_machine(name)
     rung = MOUNTS[args.mount] if args.mount else DEVICES[args.device]
-    wanted = Program(path, words, found, rung, bool(args.mount), args.limit, _stdin())
+    wanted = Program(
+        path, words, found, rung, bool(args.mount), args.max_instructions, args.drain, _stdin()
+    )
     given: dict[str, bytes] = {}
     for text in args.file:
         host, _, inside = text.partition(":")

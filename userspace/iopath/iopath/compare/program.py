@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """What differs between kernels in what a program costs."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from iopath.results.layers import Layers
 from iopath.results.program import BESIDE, CALL, OWN, Boot, Part, Ran
+from iopath.results.symbol import plain
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,13 @@ class Comparison:
         return self.whole[1] - self.whole[0]
 
 
-def compare(first: Ran, second: Ran) -> Comparison:
-    """What differs between the first boots."""
+def compare(first: Ran, second: Ran, layers: Layers) -> Comparison:
+    """What differs between the first boots. *layers* know functions that were renamed."""
     a, b = first.boots[0], second.boots[0]
+    renamed = layers.renamed(_executed(a), _executed(b))
     keys = dict.fromkeys((part.kind, part.name) for part in (*a.parts, *b.parts))
     pairs = [(a.find(*key), b.find(*key)) for key in keys if key[0] != BESIDE]
-    changes = [_change(x, y) for x, y in pairs if _differ(x, y)]
+    changes = [_change(x, y, renamed) for x, y in pairs if _differ(x, y)]
     changes.sort(key=lambda one: (-abs(one.more), one.kind, one.name))
     return Comparison((first.name, second.name), (a.whole, b.whole), changes)
 
@@ -64,9 +68,16 @@ def _differ(x: Part, y: Part) -> bool:
     return (x.times, x.functions) != (y.times, y.functions)
 
 
-def _change(x: Part, y: Part) -> Change:
-    names = {**x.functions, **y.functions}
-    functions = {name: y.functions.get(name, 0) - x.functions.get(name, 0) for name in names}
+def _executed(boot: Boot) -> set[str]:
+    return {plain(name) for part in boot.parts for name in part.functions}
+
+
+def _change(x: Part, y: Part, renamed: Mapping[str, str]) -> Change:
+    functions: dict[str, int] = defaultdict(int)
+    for part, sign in ((x, -1), (y, 1)):
+        for function, instructions in part.functions.items():
+            name = plain(function)
+            functions[renamed.get(name, name)] += sign * instructions
     ordered = sorted(functions.items(), key=lambda item: (-abs(item[1]), item[0]))
     return Change(
         x.kind, x.name, (x.times, y.times), (x.each, y.each), (x.instructions, y.instructions),

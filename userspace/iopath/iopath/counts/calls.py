@@ -97,7 +97,7 @@ def boot(counted: Output, symbols: Symbols, seed: int) -> Boot:
     _check(counted, buckets)
     parts: dict[tuple[str, str], list[_Counted]] = defaultdict(list)
     for one in buckets:
-        if one.bucket.instructions or one.bucket.times:
+        if one.bucket.instructions or (one.bucket.times and one.bucket.kind in "ce"):
             parts[_name(one, symbols)].append(one)
     made = [_part(kind, name, each) for (kind, name), each in parts.items()]
     # What a program executes before its first call and after its last one is its own, too.

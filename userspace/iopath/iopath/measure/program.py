@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -34,14 +35,13 @@ from iopath.rungs.runs import Settings
 _FOLDER = "/program"
 _MOST_PRINTED = 256 << 20  # bytes of a file that it writes
 _STDOUT, _STDERR = f"{_FOLDER}/stdout", f"{_FOLDER}/stderr"
-_FAILED = "more than"
 
 
 @dataclass(frozen=True)
 class Program:
     """A command line: *path* is the program in the guest, *words* are its arguments. *files* are
     what it needs, by path in the guest. It runs on *rung*; *limit* is how many instructions may be
-    executed."""
+    executed, and *drain* for how many seconds what comes after its end is counted."""
 
     path: str
     words: Sequence[str]
@@ -49,6 +49,7 @@ class Program:
     rung: Rung
     mounted: bool
     limit: int
+    drain: int = 0
     stdin: bytes | None = None
 
     @property
@@ -163,8 +164,8 @@ def _image(built: Built, program: Program) -> Image:
         for name, data in modules_of({**image.start.files, **files}).items()
         for path in modules.section_files(name, data)
     ]
-    plan += ["mkdir /tmp", "sync", QUIET]
-    plan += [f"run program /bin/runner {_FOLDER} {program.work} {_MOST_PRINTED}"]
+    plan += ["sync", QUIET]
+    plan += [f"run program /bin/runner {_FOLDER} {program.work} {_MOST_PRINTED} {program.drain}"]
     plan += [f"file {_STDOUT}", f"file {_STDERR}"]
     return Image(image.start, plan, files)
 
@@ -204,7 +205,7 @@ def _explained(error: GuestError, program: Program) -> IopathError:
     if "instructions were executed" in str(error):
         return IopathError(
             f"{Path(program.path).name} had not ended after {program.limit:,} instructions"
-            " (--limit)"
+            " (--max-instructions)"
         )
     return error
 
@@ -217,8 +218,6 @@ def _check(name: str, program: Program, guest: _Guest) -> None:
     said = texts[_STDERR].strip().splitlines()
     last = f": {said[-1]}" if said else ""
     if how["error"]:
-        import os
-
         raise IopathError(f"{what} cannot be executed: {os.strerror(how['error'])}")
     if how["signal"] == signal.SIGXFSZ:
         raise IopathError(f"{what} wrote more than {_MOST_PRINTED >> 20} MiB to a file")

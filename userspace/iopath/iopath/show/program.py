@@ -11,9 +11,8 @@ from iopath.compare.program import Change, Comparison
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Ran, Result
 from iopath.show.table import Table
 
-_FUNCTIONS = 3  # of a row
+_FUNCTIONS = 2  # of a row
 _ROWS = 12  # of a table, if not all are shown
-_TITLES = {FAULT: "exceptions", LATER: "later and beside", OWN: "the program"}
 
 
 def show(result: Result, out: Console, *, every: bool, top: int | None) -> None:
@@ -34,7 +33,7 @@ def _show_one(result: Result, ran: Ran, out: Console, *, every: bool, top: int) 
     table.number_column("user before")
     table.number_column("kernel")
     table.number_column("in all")
-    table.text_column("costliest functions, for each")
+    table.text_column("costliest functions, each time", wraps=True)
     calls = sorted(boot.of(CALL), key=lambda part: -(part.instructions + part.before))
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]
     for part in shown:
@@ -107,12 +106,12 @@ def show_changes(
     table.number_column(b)
     table.number_column("change")
     table.number_column("in all")
-    table.text_column("most of it")
+    table.text_column("most of it, each time", wraps=True)
     found = comparison.changes
     shown = found if every or len(found) <= _ROWS + 1 else found[:_ROWS]
     for one in shown:
         table.row(
-            _title(one), _times(one), f"{one.each[0]:,.2f}", f"{one.each[1]:,.2f}",
+            one.name, _times(one), f"{one.each[0]:,.2f}", f"{one.each[1]:,.2f}",
             f"{one.each[1] - one.each[0]:+,.2f}", f"{one.more:+,}", _most(one, top or _FUNCTIONS),
         )  # fmt: skip
     if rest := found[len(shown) :]:
@@ -125,10 +124,6 @@ def show_changes(
             out.print()
             _say(out, f"{ran.name}:")
             _show_noise(ran, out)
-
-
-def _title(one: Change) -> str:
-    return one.name
 
 
 def _times(one: Change) -> str:
