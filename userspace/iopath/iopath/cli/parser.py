@@ -13,7 +13,11 @@ from iopath import __version__
 from iopath.base.errors import did_you_mean
 from iopath.cli.work import Work
 
-_EXAMPLES = ("iopath compare debian:6.1 debian:7.2", "iopath measure debian:7.2 --rung 'dio.*'")
+_EXAMPLES = (
+    "iopath compare debian:6.1 debian:7.2",
+    "iopath measure debian:7.2 --rung 'dio.*'",
+    "iopath run debian:7.2 --package fio -- fio job.fio",
+)
 
 # The order in which help lists the commands; others follow.
 _ORDER = (

@@ -89,11 +89,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     others = {
-        "device": args.device != "null", "mount": bool(args.mount), "package": bool(args.package),
-        "file": bool(args.file), "output": bool(args.output), "max-instructions": args.max_instructions != _LIMIT, "drain": bool(args.drain),
-        "fail-above": args.fail_above is not None, "json": bool(args.json), "all": args.all,
-        "top": args.top is not None, "boots": args.boots != 1,
+        "device": args.device != "null", "mount": args.mount, "package": args.package,
+        "file": args.file, "output": args.output, "drain": args.drain,
+        "max-instructions": args.max_instructions != _LIMIT, "json": args.json,
+        "fail-above": args.fail_above is not None, "all": args.all, "top": args.top is not None, "boots": args.boots != 1,
     }  # fmt: skip
+    others = {name: bool(used) for name, used in others.items()}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
         if args.program:
             raise UsageError("host: runs rungs; a program is counted on another KERNEL")
@@ -166,7 +167,7 @@ def _program(args: argparse.Namespace, session: Session) -> Program:
         plain = PurePosixPath(word)
         if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
             given.setdefault(_inside(wanted, word), _read(word))
-    return replace(wanted, files={**found, **given})
+    return replace(wanted, given=given)
 
 
 def _inside(wanted: Program, path: str) -> str:

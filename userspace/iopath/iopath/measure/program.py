@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 
 _FOLDER = "/program"
+_ROOM = 48 << 20  # bytes of a program that a started guest is given; with more, it is booted
 _MOST_PRINTED = 256 << 20  # bytes of a file that it writes
 _STDOUT, _STDERR = f"{_FOLDER}/stdout", f"{_FOLDER}/stderr"
 
@@ -40,8 +41,9 @@ _STDOUT, _STDERR = f"{_FOLDER}/stdout", f"{_FOLDER}/stderr"
 @dataclass(frozen=True)
 class Program:
     """A command line: *path* is the program in the guest, *words* are its arguments. *files* are
-    what it needs, by path in the guest. It runs on *rung*; *limit* is how many instructions may be
-    executed, and *drain* for how many seconds what comes after its end is counted."""
+    what it needs, by path in the guest, and *given* are those of the user. It runs on *rung*;
+    *limit* is how many instructions may be executed, and *drain* for how many seconds what comes
+    after its end is counted."""
 
     path: str
     words: Sequence[str]
@@ -51,6 +53,7 @@ class Program:
     limit: int
     drain: int = 0
     stdin: bytes | None = None
+    given: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def work(self) -> str:
@@ -158,16 +161,21 @@ def _image(built: Built, program: Program) -> Image:
     )
     if program.stdin is not None:
         files[f"{_FOLDER[1:]}/stdin"] = program.stdin
-    files |= program.files
+    start = image.start
+    if sum(map(len, program.files.values())) > _ROOM:
+        start = replace(start, files={**start.files, **program.files})
+    else:
+        files |= program.files
+    files |= program.given
     plan += [
         f"file {path}"
-        for name, data in modules_of({**image.start.files, **files}).items()
+        for name, data in modules_of({**start.files, **files}).items()
         for path in modules.section_files(name, data)
     ]
     plan += ["sync", QUIET]
     plan += [f"run program /bin/runner {_FOLDER} {program.work} {_MOST_PRINTED} {program.drain}"]
     plan += [f"file {_STDOUT}", f"file {_STDERR}"]
-    return Image(image.start, plan, files)
+    return Image(start, plan, files)
 
 
 def _run(
