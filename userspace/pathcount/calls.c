@@ -695,6 +695,16 @@ void calls_begin(const uint64_t *insn_counter, struct block *after)
 }
 
 /**
+ * calls_in_program() - does one of the program's tasks execute?
+ *
+ * Return: false if it is a task beside them.
+ */
+bool calls_in_program(void)
+{
+	return !is_beside(now.task);
+}
+
+/**
  * calls_end() - the region ends
  *
  * calls_step() has been called for the marker before.

@@ -92,6 +92,7 @@ extern bool calls_active;
 extern unsigned int calls_lost;
 
 void calls_begin(const uint64_t *insn_counter, struct block *after);
+bool calls_in_program(void);
 void calls_end(void);
 void calls_step(uint64_t pc, struct block *next);
 void calls_resume(struct block *block);

@@ -308,6 +308,11 @@ static void marker_cb(unsigned int vcpu, void *udata)
 	else if (calls_active)
 		calls_step(marker->pc, NULL);
 
+	/* The program's own markers are without effect. */
+	if (calls_active && (marker->op != IOPATH_MARK_END || calls_in_program())) {
+		calls_resume(marker->after);
+		return;
+	}
 	switch (marker->op) {
 	case IOPATH_MARK_BIT0:
 	case IOPATH_MARK_BIT1:
@@ -321,7 +326,7 @@ static void marker_cb(unsigned int vcpu, void *udata)
 		numbers[vcpu].bits = 0;
 		break;
 	case IOPATH_MARK_BEGIN:
-		if (!flow_active && !flat_active[vcpu] && !calls_active) {
+		if (!flow_active && !flat_active[vcpu]) {
 			begin(vcpu, marker);
 			return;
 		}
@@ -335,8 +340,6 @@ static void marker_cb(unsigned int vcpu, void *udata)
 		flow_resume(marker->after);
 	else if (flat_active[vcpu])
 		flat_resume(vcpu, marker->after);
-	else if (calls_active)
-		calls_resume(marker->after);
 }
 
 /* Translation. */

@@ -92,7 +92,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
         "device": args.device != "null", "mount": args.mount, "package": args.package,
         "file": args.file, "output": args.output, "drain": args.drain,
         "max-instructions": args.max_instructions != _LIMIT, "json": args.json,
-        "fail-above": args.fail_above is not None, "all": args.all, "top": args.top is not None, "boots": args.boots != 1,
+        "fail-above": args.fail_above is not None, "all": args.all, "top": args.top is not None,
+        "boots": args.boots != 1,
     }  # fmt: skip
     others = {name: bool(used) for name, used in others.items()}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
