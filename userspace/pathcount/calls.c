@@ -487,8 +487,9 @@ static struct task *find_task(uint64_t where)
 		if (tasks[i]->where == where)
 			return tasks[i];
 	tasks = flow_grow(tasks, nr_tasks, sizeof(*tasks));
-	task = tasks[nr_tasks++] = flow_alloc(sizeof(*task));
+	task = flow_alloc(sizeof(*task));
 	task->where = where;
+	tasks[nr_tasks++] = task;
 	return task;
 }
 

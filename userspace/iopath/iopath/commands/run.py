@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_file(parser, "json", "file for the whole result")
     add_all(parser)
-    add_top(parser, "functions to show of each system call (default: 2)")
+    add_top(parser, "functions to show of each system call (default: 1)")
     add_boots(parser, 1)
     parser.add_argument(
         "--seconds", type=number(1, 86400, "seconds"), default=_SECONDS, metavar="N",

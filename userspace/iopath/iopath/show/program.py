@@ -11,7 +11,7 @@ from iopath.compare.program import Change, Comparison
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Ran, Result
 from iopath.show.table import Table
 
-_FUNCTIONS = 2  # of a row
+_FUNCTIONS = 1  # of a row
 _ROWS = 12  # of a table, if not all are shown
 
 
@@ -33,7 +33,7 @@ def _show_one(result: Result, ran: Ran, out: Console, *, every: bool, top: int) 
     table.number_column("user before")
     table.number_column("kernel")
     table.number_column("in all")
-    table.text_column("costliest functions, each time", wraps=True)
+    table.text_column("costliest function, each time", wraps=True)
     calls = sorted(boot.of(CALL), key=lambda part: -(part.instructions + part.before))
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]
     for part in shown:
