@@ -133,7 +133,7 @@ install: $(if $(PREBUILT),,guest-programs) install-programs
 	for arch in $(GUESTS); do \
 		from='$(or $(PREBUILT),$(BUILD)/guest)'/$$arch; \
 		to='$(LIBRARY)/iopath/source/build/guest'/$$arch; \
-		install -D -m 755 -t "$$to" "$$from/init" "$$from/ioloop" || exit; \
+		install -D -m 755 -t "$$to" "$$from/init" "$$from/ioloop" "$$from/runner" || exit; \
 		! test -f "$$from/pathcount.so" || install -m 644 -t "$$to" "$$from/pathcount.so" || exit; \
 	done
 	ln -sf ../lib/iopath/launch '$(DESTDIR)$(PREFIX)/bin/iopath'

@@ -75,6 +75,7 @@ parts() {
 	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model}.py "${pick[@]}"
 	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	selftests
+	part program "${pytest[@]}" -m "guest$short" $tests/test_program.py "${pick[@]}"
 	part sharing "${pytest[@]}" -m "guest$short" $tests/test_sharing.py "${pick[@]}"
 	part cluster "${pytest[@]}" -m "guest$short" $tests/test_cluster.py "${pick[@]}"
 	part loops "${pytest[@]}" -m "guest$short" $tests/test_{ioloop,ancestors,referee,emulators,features,layers}.py "${pick[@]}"

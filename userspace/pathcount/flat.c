@@ -201,7 +201,13 @@ void flat_note_call(uint64_t pc)
 	return_set[i] = pc;
 }
 
-static bool is_return(uint64_t pc)
+/**
+ * flat_is_return() - does a call return there?
+ * @pc: an address
+ *
+ * Return: whether there is a call before it, in code that was translated.
+ */
+bool flat_is_return(uint64_t pc)
 {
 	return return_room && return_set[return_place(pc)];
 }
@@ -209,7 +215,7 @@ static bool is_return(uint64_t pc)
 /* Code behind a call may look like an entry: clac or a NOP, then a call. */
 static bool is_entry(uint64_t pc, const struct block *next)
 {
-	return next && next->entry_shape && !is_return(pc);
+	return next && next->entry_shape && !flat_is_return(pc);
 }
 
 /* Could @block, executed to its end, be followed by the code at @pc? */
@@ -258,7 +264,7 @@ static void follow_call(struct block *block, uint64_t pc)
 		break;
 	case INSN_RET:
 		if (!parts_return(calls, pc))
-			parts_return_out(parts, calls, pc, is_return(pc));
+			parts_return_out(parts, calls, pc, flat_is_return(pc));
 		break;
 	}
 }

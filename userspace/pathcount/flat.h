@@ -62,6 +62,7 @@ extern unsigned int flat_lost;
 extern bool flat_active[MAX_CPUS];
 
 void flat_note_call(uint64_t pc);
+bool flat_is_return(uint64_t pc);
 unsigned int flat_context(unsigned int cpu);
 void flat_begin(unsigned int cpu, unsigned int number, struct block *after);
 bool flat_end(unsigned int cpu);

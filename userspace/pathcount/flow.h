@@ -30,6 +30,7 @@
  * @pauses:	it has a pause instruction
  * @flat:	executions in the flat rounds under way, by CPU
  * @callee:	the part of a flat region that its call led to last
+ * @calls:	executions in a region that is counted by system calls
  * @next:	in its bucket of all blocks
  */
 struct block {
@@ -50,6 +51,7 @@ struct block {
 	bool pauses;
 	struct flat_count *flat;
 	struct part *callee;
+	struct calls_count *calls;
 	struct block *next;
 };
 

@@ -23,6 +23,7 @@
 #include <iopath/marker.h>
 
 #include "arch.h"
+#include "calls.h"
 #include "flat.h"
 #include "flow.h"
 #include "plugin_api.h"
@@ -57,10 +58,10 @@ static bool begun;
 
 /*
  * How code is instrumented: markers only, all that flow.c needs, what flat.c
- * needs, or that and what shared.c needs, which is for several CPUs. It changes
- * when the number of a region is known.
+ * needs, or that and what shared.c needs, which is for several CPUs, or what
+ * calls.c needs. It changes when the number of a region is known.
  */
-static enum { MARKERS, FULL, FLAT, SHARED } mode;
+static enum { MARKERS, FULL, FLAT, SHARED, CALLS } mode;
 static struct block *blocks[BLOCK_BUCKETS];
 static struct marker *markers;
 
@@ -107,6 +108,8 @@ static void block_cb(unsigned int vcpu, void *udata)
 		flow_step(block->addr, block);
 	else if (flat_active[vcpu])
 		flat_step(vcpu, block);
+	else if (calls_active)
+		calls_step(block->addr, block);
 }
 
 /*
@@ -159,6 +162,7 @@ static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 {
 	access_cb(vcpu, meminfo, addr, udata);
 	flow_string_access(1u << qemu_plugin_mem_size_shift(meminfo));
+	calls_string_access();
 }
 
 static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -167,8 +171,10 @@ static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, true))
 		flow_stack_saved(addr);
-	if (qemu_plugin_mem_is_store(meminfo))
+	if (qemu_plugin_mem_is_store(meminfo)) {
 		flat_stack_saved(vcpu, addr);
+		calls_stack_saved(addr);
+	}
 }
 
 static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -177,8 +183,10 @@ static void stack_loaded_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 	access_cb(vcpu, meminfo, addr, udata);
 	if (is_own_access(meminfo, false))
 		flow_stack_loaded(addr);
-	if (!qemu_plugin_mem_is_store(meminfo))
+	if (!qemu_plugin_mem_is_store(meminfo)) {
 		flat_stack_loaded(vcpu, addr);
+		calls_stack_loaded(addr);
+	}
 }
 
 /* Code may be translated before a region and executed in it. */
@@ -242,7 +250,8 @@ static bool is_flat(unsigned int region)
 /* Have code instrumented for what comes, which takes effect soon. */
 static void prepare(unsigned int region)
 {
-	typeof(mode) wanted = flat_nr_cpus > 1 ? SHARED :
+	typeof(mode) wanted = calls_functions  ? CALLS :
+			      flat_nr_cpus > 1 ? SHARED :
 			      is_flat(region)  ? FLAT :
 						 FULL;
 
@@ -261,6 +270,13 @@ static void begin(unsigned int vcpu, struct marker *marker)
 	begun = true;
 	/* A region that was given no number is the one before, or 0. */
 	prepare(number);
+	if (calls_functions) {
+		if (calls_region.nr_buckets)
+			info.faults[FAULT_NESTED]++;
+		else
+			calls_begin(insn_counter, marker->after);
+		return;
+	}
 	if (flat_nr_cpus > 1)
 		shared_begin(number);
 	if (flat_nr_cpus > 1 || is_flat(number))
@@ -275,6 +291,8 @@ static void end(unsigned int vcpu)
 		flow_end();
 	else if (flat_active[vcpu])
 		shared_end(vcpu, flat_end(vcpu));
+	else if (calls_active)
+		calls_end();
 	else
 		info.faults[FAULT_NO_BEGIN]++;
 }
@@ -287,7 +305,14 @@ static void marker_cb(unsigned int vcpu, void *udata)
 		flow_step(marker->pc, NULL);
 	else if (flat_active[vcpu])
 		flat_marker(vcpu, marker->pc);
+	else if (calls_active)
+		calls_step(marker->pc, NULL);
 
+	/* The program's own markers are without effect. */
+	if (calls_active && (marker->op != IOPATH_MARK_END || calls_in_program())) {
+		calls_resume(marker->after);
+		return;
+	}
 	switch (marker->op) {
 	case IOPATH_MARK_BIT0:
 	case IOPATH_MARK_BIT1:
@@ -466,6 +491,9 @@ static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 	if (mode == FLAT && cb != stack_saved_cb && cb != stack_loaded_cb)
 		return;
 	count_insn(insn);
+	if (mode == CALLS && cb != stack_saved_cb && cb != stack_loaded_cb &&
+	    cb != string_cb)
+		return;
 	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, NULL);
 }
@@ -529,6 +557,7 @@ static void atexit_cb(void *udata)
 		info.faults[FAULT_NO_END]++;
 		flow_abandon();
 	}
+	info.faults[FAULT_NO_END] += calls_active;
 	for (cpu = 0; cpu < flat_nr_cpus; cpu++) {
 		if (!flat_active[cpu])
 			continue;
@@ -537,7 +566,7 @@ static void atexit_cb(void *udata)
 		shared_end(cpu, false);
 	}
 	shared_finish();
-	info.faults[FAULT_LOST] = flat_lost;
+	info.faults[FAULT_LOST] = flat_lost + calls_lost;
 	if (!begun)
 		info.faults[FAULT_NO_MARKER]++;
 	/* A guest that was not counted must not look like one that was. */
@@ -573,6 +602,15 @@ static bool parse_option(const char *arg, const char **out)
 			return true;
 		}
 	}
+	if (!strncmp(arg, "calls=", 6) && arg[6]) {
+		calls_functions = arg + 6;
+		return true;
+	}
+	if (!strncmp(arg, "limit=", 6) && arg[6] >= '1' && arg[6] <= '9') {
+		calls_limit = strtoull(arg + 6, &end, 10);
+		if (!*end)
+			return true;
+	}
 	if (!strncmp(arg, "interrupts=", 11) && arg[11] >= '0' &&
 	    arg[11] <= '9') {
 		unsigned long region = strtoul(arg + 11, &end, 10);
@@ -593,7 +631,7 @@ static bool parse_option(const char *arg, const char **out)
 		}
 	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d) and interrupts=REGION:N or REGION:any\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d), interrupts=REGION:N or REGION:any, calls=PATH and limit=INSTRUCTIONS\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }
@@ -644,6 +682,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 			return -1;
 	if (!out) {
 		fputs("pathcount: where to? Give it out=PATH\n", stderr);
+		return -1;
+	}
+	if (calls_functions && flat_nr_cpus > 1) {
+		fputs("pathcount: calls= counts a guest of one CPU\n", stderr);
 		return -1;
 	}
 	if (!report_open(out))

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "arch.h"
+#include "calls.h"
 #include "flat.h"
 #include "flow.h"
 #include "model.h"
@@ -380,6 +381,47 @@ static void write_shared(const struct shared_region *region,
 	}
 }
 
+/* Blocks come before what counts them. */
+static void write_calls(const struct calls_region *region)
+{
+	const struct calls_count *count;
+	const char *comma = "";
+	unsigned int i;
+
+	if (!region->nr_buckets)
+		return;
+	for (i = 0; i < region->nr_blocks; i++)
+		write_block(region->blocks[i]);
+	for (i = 0; i < region->nr_buckets; i++) {
+		const struct bucket *bucket = region->buckets[i];
+
+		fprintf(out, "{\"type\":\"bucket\",\"bucket\":%u,\"kind\":\"%c\","
+			"\"addr\":\"0x%" PRIx64 "\",\"beside\":%s,\"user\":%s,"
+			"\"times\":%" PRIu64 ",\"instructions\":%" PRId64
+			",\"before\":%" PRId64 "}\n", bucket->id, bucket->kind,
+			bucket->addr, bucket->beside ? "true" : "false",
+			bucket->user ? "true" : "false", bucket->times,
+			bucket->instructions, bucket->before);
+	}
+	fprintf(out, "{\"type\":\"calls\",\"begun\":%" PRIu64 ",\"tried\":%"
+		PRId64 ",\"iterations\":%" PRIu64 ",\"switches\":%u,"
+		"\"unmatched\":%u,\"last\":%" PRId64 ",\"counts\":[",
+		region->begun, region->tried, region->iterations,
+		region->switches, region->unmatched, region->last);
+	for (i = 0; i < region->nr_blocks; i++) {
+		for (count = region->blocks[i]->calls; count;
+		     count = count->next) {
+			if (!count->times)
+				continue;
+			fprintf(out, "%s[%d,%u,%u,%" PRId64 "]", comma,
+				region->blocks[i]->id, count->executed,
+				count->bucket->id, count->times);
+			comma = ",";
+		}
+	}
+	fputs("]}\n", out);
+}
+
 static void write_end(const struct report_info *info)
 {
 	const char *comma = "";
@@ -430,6 +472,7 @@ bool report_write(const struct report_info *info)
 		if (shared_regions[i])
 			write_shared(shared_regions[i], i);
 	}
+	write_calls(&calls_region);
 	write_end(info);
 	if (ferror(out) | fclose(out) || rename(tmp_path, path)) {
 		fprintf(stderr, "pathcount: cannot write %s: %s\n", path,

@@ -55,7 +55,7 @@ def built_folder(arch: Arch) -> Path:
 def parts(arch: Arch) -> list[Path]:
     """The folders with the sources of what is built for an architecture; none if a package has the
     programs only. The plugin is for this machine, which runs the emulator."""
-    names = ("guest", "ioloop", "pathcount") if arch == this_machine() else ("guest", "ioloop")
+    names = ("guest", "runner", "ioloop", *(["pathcount"] if arch == this_machine() else []))
     folders = [source_root() / "userspace" / name for name in names]
     return folders if folders[0].is_dir() else []
 

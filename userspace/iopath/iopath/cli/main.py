@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command iopath: parse the command line, run the command, and end with its exit status."""
 
+import itertools
 import signal
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ def _interrupted(number: int, frame: object) -> None:
 def _judges(argv: Sequence[str]) -> bool:
     """Whether an exit status of 1 or 2 could be mistaken for a verdict, also if the option that
     asks for one is cut short, which is an error."""
-    words = [word.partition("=")[0] for word in argv]
+    own = itertools.takewhile(lambda word: word != "--", argv)  # what follows is a program's
+    words = [word.partition("=")[0] for word in own]
     return any(
         len(word) > 2 and option.startswith(word)
         for word in words

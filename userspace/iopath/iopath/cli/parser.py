@@ -13,7 +13,11 @@ from iopath import __version__
 from iopath.base.errors import did_you_mean
 from iopath.cli.work import Work
 
-_EXAMPLES = ("iopath compare debian:6.1 debian:7.2", "iopath measure debian:7.2 --rung 'dio.*'")
+_EXAMPLES = (
+    "iopath compare debian:6.1 debian:7.2",
+    "iopath measure debian:7.2 --rung 'dio.*'",
+    "iopath run debian:7.2 --package fio -- fio job.fio",
+)
 
 # The order in which help lists the commands; others follow.
 _ORDER = (
@@ -74,6 +78,7 @@ class _CommandParser(Parser):
     def __init__(self, command: str, **settings: object) -> None:
         super().__init__(**settings)
         self._command = command
+        self._takes_program = False
 
     def fill(self) -> None:
         if not self.examples:
@@ -81,10 +86,21 @@ class _CommandParser(Parser):
             self.examples = command.EXAMPLES
             command.add_options(self)
             self.add_argument("--quiet", action="store_true", help="suppress progress messages")
+            self._takes_program = getattr(command, "PROGRAM", False)
+            if self._takes_program:
+                self.usage = (
+                    f"{self.format_usage()[len('usage: ') :].rstrip()} -- PROGRAM [ARGS...]"
+                )
 
     def parse_known_args(self, args=None, namespace=None):  # noqa: ANN001, ANN202
         self.fill()
-        return super().parse_known_args(args, namespace)
+        if not self._takes_program:
+            return super().parse_known_args(args, namespace)
+        words = list(args)
+        at = words.index("--") if "--" in words else len(words)
+        found, unknown = super().parse_known_args(words[:at], namespace)
+        found.program = words[at + 1 :]
+        return found, unknown
 
 
 class _TopParser(Parser):

@@ -122,6 +122,33 @@ class Use:
     access: Access
 
 
+@dataclass(frozen=True)
+class Bucket:
+    """What a part of a program's instructions is counted for; the fields are as the plugin writes
+    them."""
+
+    kind: str
+    address: int
+    beside: bool
+    user: bool
+    times: int
+    instructions: int
+    before: int
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A region that is counted by system calls."""
+
+    begun: int
+    tried: int
+    iterations: int
+    switches: int
+    unmatched: int
+    last: int
+    counts: Sequence[tuple[int, int, int, int]]  # block, executed, bucket, times
+
+
 @dataclass
 class Output:
     """The plugin's output of one guest."""
@@ -131,6 +158,8 @@ class Output:
     regions: dict[int, Region] = field(default_factory=dict)
     flats: dict[int, list[Flat]] = field(default_factory=lambda: defaultdict(list))  # of each CPU
     uses: dict[int, list[Use]] = field(default_factory=lambda: defaultdict(list))  # by region
+    buckets: list[Bucket] = field(default_factory=list)
+    calls: Calls | None = None
 
 
 def read(lines: Iterable[str]) -> Output:
@@ -174,6 +203,10 @@ def _read(records: Iterable[dict[str, Any]]) -> Output:
             found.flats[record["region"]].append(_flat(record))
         elif kind == "access":
             found.uses[record["region"]].append(_use(record))
+        elif kind == "bucket":
+            found.buckets.append(_bucket(record))
+        elif kind == "calls":
+            found.calls = _calls(record)
     raise IopathError("pathcount's output ends early")
 
 
@@ -214,3 +247,17 @@ def _use(record: dict[str, Any]) -> Use:
         record["times"], int(record["virt"], 16) + first, line + first,
     )  # fmt: skip
     return Use(line, record["context"], record["rounds"], access)
+
+
+def _bucket(record: dict[str, Any]) -> Bucket:
+    return Bucket(
+        record["kind"], int(record["addr"], 16), record["beside"], record["user"],
+        record["times"], record["instructions"], record["before"],
+    )  # fmt: skip
+
+
+def _calls(record: dict[str, Any]) -> Calls:
+    return Calls(
+        record["begun"], record["tried"], record["iterations"], record["switches"],
+        record["unmatched"], record["last"], record["counts"],
+    )  # fmt: skip

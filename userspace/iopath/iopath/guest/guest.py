@@ -51,6 +51,8 @@ RAM = "ram"  # the file of the memory of a guest with several CPUs
 
 # Told the records, the plugin's counts and the file of the memory before the guest is removed.
 Inspect = Callable[[list[Record], bytes, Path], None]
+# Told the records of its start before the guest goes on.
+Started = Callable[[list[Record]], None]
 
 
 class GuestError(IopathError):
@@ -121,16 +123,19 @@ def run(
     options: str = "",
     state: Path | None = None,
     inspect: Inspect = lambda records, counts, ram: None,
+    started: Started = lambda records: None,
 ) -> tuple[list[Record], bytes]:
     """Carry out a plan in a guest that boots, or is resumed from *state*: its records, those of its
     start first, and what *plugin* counted, with *options* (Documentation/pathcount.rst).
 
     *log* gets the console; *progress* is told how many records there are, four times a second.
-    *inspect* is called with what is returned and the file of the guest's memory. Raises GuestError
-    that names the log if the plan was not carried out, and StateError if *state* cannot be loaded.
+    *started* is called with the records of the start before the guest goes on, and *inspect* at the
+    end with what is returned and the file of the guest's memory. Raises GuestError that names the
+    log if the plan was not carried out, and StateError if *state* cannot be loaded.
     """
     with _Guest(qemu, machine, image.start, log, progress, plugin, options, state) as guest:
         guest.wait_started()
+        started(guest.records_of_start())
         guest.hand_over(image)
         records, counts = guest.wait_done()
         inspect(records, counts, guest.ram)
@@ -291,6 +296,10 @@ class _Guest:
         if process.run([_zstd(), "-q", "-3", raw, "-o", path], output=log):
             path.unlink(missing_ok=True)  # its space is needed for the console's log
             raise IopathError(f"cannot write {path}: {process.last_line(log)}")
+
+    def records_of_start(self) -> list[Record]:
+        """What the commands of its start recorded."""
+        return channel.parse(self._started)
 
     def hand_over(self, image: Image) -> None:
         """Give the stopped guest its files, its plan and its devices, and let it go on."""

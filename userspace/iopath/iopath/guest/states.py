@@ -13,7 +13,7 @@ from typing import Any
 
 from iopath.base.cache import Cache, digest_file
 from iopath.guest import guest
-from iopath.guest.guest import Inspect, Record, StateError
+from iopath.guest.guest import Inspect, Record, Started, StateError
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
 
@@ -67,14 +67,17 @@ class States:
         plugin: Path | None = None,
         options: str = "",
         inspect: Inspect = lambda records, counts, ram: None,
+        started: Started = lambda records: None,
     ) -> tuple[list[Record], bytes]:
         """guest.run() in a guest that is resumed if it can be."""
         state = self.prepare(qemu, machine, image.start, log, progress)
         if state:
             try:
                 return guest.run(
-                    qemu, machine, image, log, progress, plugin, options, state, inspect
+                    qemu, machine, image, log, progress, plugin, options, state, inspect, started
                 )
             except StateError as error:
                 self._warn(f"cannot load the guest's state {state}, so it boots: {error}")
-        return guest.run(qemu, machine, image, log, progress, plugin, options, None, inspect)
+        return guest.run(
+            qemu, machine, image, log, progress, plugin, options, None, inspect, started
+        )

@@ -97,7 +97,7 @@ def _sayer(arch: Arch) -> Step:
 def _copy(entry: Path, folder: Path) -> None:
     """Copy the programs. One that is the same is left alone: it may be running."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("init", "ioloop", "pathcount.so"):
+    for name in ("init", "ioloop", "pathcount.so", "runner"):
         source, target = entry / name, folder / name
         if not source.is_file():
             continue

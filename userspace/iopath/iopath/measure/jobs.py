@@ -11,13 +11,15 @@ import gzip
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from iopath.base import temporary
 from iopath.base.cache import Cache, digest_file, digest_of
 from iopath.base.errors import Stopped
 from iopath.base.programs import code_digest
-from iopath.counts import sharing
+from iopath.counts import calls, sharing
 from iopath.guest import states
 from iopath.guest.guest import Record
 from iopath.guest.image import KALLSYMS, Image
@@ -31,7 +33,7 @@ class Job:
 
     *release* names the kernel in the log's name. *cache* keeps saved states and logs. *progress* is
     a file that is told how many records there are. The job is cancelled by removing it. *shared*
-    are the runs of a guest with several CPUs.
+    are the runs of a guest with several CPUs. *by_calls* has a program counted by system calls.
     """
 
     qemu: Qemu
@@ -43,6 +45,7 @@ class Job:
     cache: Path
     progress: Path
     shared: tuple[Shared, ...] = ()
+    by_calls: bool = False
 
     def inputs(self) -> dict[str, Any]:
         """Everything that the records depend on. What CPUs share is read from the guest's memory,
@@ -56,6 +59,7 @@ class Job:
             "plugin": digest_file(self.plugin),
             "options": self.options,
             **({"devices": self.image.devices} if self.image.devices else {}),
+            **({"calls": calls.FUNCTIONS} if self.by_calls else {}),
         }
 
     @property
@@ -105,17 +109,32 @@ def run(job: Job) -> Recorded:
                 sharing.found(job.shared, lines, kallsyms.decode(), ram, job.machine.arch)
             )
 
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(cache.release)
+        options, started = job.options, _ignore
+        if job.by_calls:
+            functions = stack.enter_context(temporary.folder()) / "functions"
+            options = f"{options},calls={functions}"
+            started = partial(_write_functions, functions)
         records, counts = states.States(cache, warnings.append).run(
-            job.qemu, job.machine, job.image, job.log, job.report, job.plugin, job.options, inspect
-        )
-    finally:
-        cache.release()
+            job.qemu, job.machine, job.image, job.log, job.report, job.plugin, options, inspect,
+            started,
+        )  # fmt: skip
     if job.shared:
         return Recorded({sharing.RECORD: json.dumps(shared)}, b"", b"", tuple(warnings))
-    texts = {record.name: record.data.decode(errors="replace") for record in records}
+    texts = {record.name: record.data.decode(errors="surrogateescape") for record in records}
     kallsyms = texts.pop(KALLSYMS).encode()
     return Recorded(texts, _pack(kallsyms), _pack(counts), tuple(warnings))
+
+
+def _ignore(records: list[Record]) -> None:
+    pass
+
+
+def _write_functions(path: Path, records: list[Record]) -> None:
+    """Tell the plugin where the functions are that tell system calls apart."""
+    kallsyms = next(record.data for record in records if record.name == KALLSYMS)
+    path.write_text(calls.functions(kallsyms.decode()))
 
 
 def _pack(data: bytes) -> bytes:

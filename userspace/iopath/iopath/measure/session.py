@@ -116,7 +116,7 @@ class Session(Finder):
     ) -> None:
         """Prepare each kernel once, and run the jobs of all measurements *wanted*."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
-        qemus = {suite: self._emulator(*suite) for suite in dict.fromkeys(suites.values())}
+        qemus = {suite: self.emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
             self.programs(arch)
         with (
@@ -154,7 +154,7 @@ class Session(Finder):
         for work in works:
             both.prepare(self._prepare, work.wanted, kernel, built, warn, then=work.prepared)
 
-    def _emulator(self, suite: str, arch: Arch) -> Qemu:
+    def emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
         if not suite:
             return Qemu.find(arch)
@@ -195,7 +195,7 @@ class Session(Finder):
         """Measure time in guests that run on the processor itself, one after the other."""
         if foreign := next((one.arch for one in kernels.values() if one.arch != X86_64), None):
             raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
-        qemu = self._emulator(settings.machine.emulator, X86_64)
+        qemu = self.emulator(settings.machine.emulator, X86_64)
         self.programs(X86_64)
         runs = self._equipped(settings, X86_64)
         if settings.machine.accel == "kvm":

@@ -465,6 +465,27 @@ _LAYERS = (
     ),
 )  # fmt: skip
 
+# What a program runs on: devices by name, and file systems.
+
+
+def _base(name: str, device: str, *modules: Module) -> Rung:
+    return Rung(name, f"a program on {device}", target=device, modules=modules, alone=True)
+
+
+def _mounted(fs: tuple[str, str, str, str, tuple[str, ...]]) -> Rung:
+    rung = _file(fs, "pread")
+    start = tuple(step for step in rung.start if not step.startswith(("run fill", "run warm")))
+    return replace(rung, name=fs[0], about=f"a program on {fs[0]}", start=start, begin=())
+
+
+DEVICES = {
+    "null": _base("null", _DEVICE, _BLKNULL),
+    "mq": _base("mq", _MQ_DEVICE, _BLKNULL),
+    "null_blk": _base("null_blk", _NULL_BLK_DEVICE, _NULL_BLK),
+}
+MOUNTS = {fs[0]: _mounted(fs) for fs in _FILE_SYSTEMS}
+MOUNTED_AT = "/mnt"
+
 # Rungs that are not on the ladder are measured only by name.
 LADDER = (*_LADDER, *(rung for rung in _REQUESTS if rung.name in _ON_THE_LADDER))
 RUNGS = (

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a program's system calls cost, from what the plugin counted."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from iopath.base.errors import IopathError
+from iopath.counts.output import Bucket, Output
+from iopath.counts.symbols import KERNEL, Symbols
+from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
+
+# The functions that the plugin is told of, by what they are (Documentation/pathcount.rst).
+FUNCTIONS = (
+    ("c", r"__x64_sys_\w+"),
+    ("x", r"asm_exc_\w+"),
+    ("s", r"__do_softirq|handle_softirqs"),
+    ("f", r"ret_from_fork(?:_asm)?"),
+)
+_CALL = "__x64_sys_"
+_NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, the other function is called by it
+
+_OTHER, _START, _LAST = "no known call", "start of processes", "after the last call"
+_OWN = "its own code"
+_IDLE, _RUNNER = "idle", "iopath's own process"
+
+# Kernel threads by a function that each of them spends its life in.
+_THREADS = {
+    "do_idle": _IDLE,
+    "worker_thread": "kworker",
+    "run_ksoftirqd": "ksoftirqd",
+    "rcu_gp_kthread": "rcu_preempt",
+    "rcu_gp_fqs_loop": "rcu_preempt",
+    "nocb_gp_wait": "rcuog",
+    "rcu_nocb_gp_kthread": "rcuog",
+    "rcu_nocb_cb_kthread": "rcuop",
+    "rcu_tasks_kthread": "rcu_tasks",
+    "kthreadd": "kthreadd",
+    "kjournald2": "jbd2",
+    "kswapd": "kswapd",
+    "kcompactd": "kcompactd",
+    "khugepaged": "khugepaged",
+    "migration_cpu_stop": "migration",
+    "cpu_stopper_thread": "migration",
+    "io_wq_worker": "io_uring worker",
+    "io_sq_thread": "io_uring poller",
+    "irq_thread": "interrupt thread",
+    "kdamond_fn": "kdamond",
+    "loop_process_work": "loop",
+}
+_THREAD = "another kernel thread"
+
+
+def _symbols(kallsyms: str) -> Iterator[tuple[int, str]]:
+    for line in kallsyms.splitlines():
+        fields = line.split()
+        if len(fields) == 3 and fields[1] in "tTwW":
+            yield int(fields[0], 16), fields[2]
+
+
+def functions(kallsyms: str) -> str:
+    """The file that tells the plugin which functions tell system calls apart."""
+    named = list(_symbols(kallsyms))
+    names = {name for _, name in named}
+    lines = []
+    for address, name in named:
+        for kind, pattern in FUNCTIONS:
+            if not re.fullmatch(pattern, name):
+                continue
+            if kind == "f" and _NEW_TASK in names and name != _NEW_TASK:
+                continue
+            lines.append(f"{kind} {address:#x}\n")
+    kinds = {line[0] for line in lines}
+    if missing := [pattern for kind, pattern in FUNCTIONS if kind not in kinds]:
+        raise IopathError(
+            f"the kernel's /proc/kallsyms has no function {missing[0]}: run counts programs on"
+            " kernels of x86-64 with CONFIG_KALLSYMS"
+        )
+    return "".join(lines)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A bucket, and its instructions by function."""
+
+    bucket: Bucket
+    functions: dict[str, int]
+
+
+def boot(counted: Output, symbols: Symbols, seed: int) -> Boot:
+    """What a boot counted. Raises IopathError if it does not add up."""
+    region = counted.calls
+    if region is None:
+        raise IopathError("pathcount counted no program")
+    buckets = _by_function(counted, symbols)
+    _check(counted, buckets)
+    parts: dict[tuple[str, str], list[_Counted]] = defaultdict(list)
+    for one in buckets:
+        if one.bucket.instructions or (one.bucket.times and one.bucket.kind in "ce"):
+            parts[_name(one, symbols)].append(one)
+    made = [_part(kind, name, each) for (kind, name), each in parts.items()]
+    # What a program executes before its first call and after its last one is its own, too.
+    order = (CALL, OWN, FAULT, LATER, BESIDE)
+    made.sort(key=lambda part: (order.index(part.kind), -part.instructions, part.name))
+    return Boot(
+        seed, region.begun, region.tried, region.iterations, region.switches, made,
+    )  # fmt: skip
+
+
+def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
+    found: list[dict[str, int]] = [defaultdict(int) for _ in counted.buckets]
+    known: dict[int, list[str]] = {}
+    for number, executed, bucket, times in counted.calls.counts if counted.calls else ():
+        block = counted.blocks[number]
+        if block.address < KERNEL:
+            found[bucket]["user"] += executed * times
+            continue
+        if number not in known:
+            known[number] = [one.text for one in symbols.find_each(_addresses(block))]
+        for name in known[number][:executed]:
+            found[bucket][name] += times
+    return [
+        _Counted(bucket, dict(by_function))
+        for bucket, by_function in zip(counted.buckets, found, strict=True)
+    ]
+
+
+def _addresses(block: object) -> list[int]:
+    at, found = block.address, []
+    for length in block.lengths:
+        found.append(at)
+        at += length
+    return found
+
+
+def _check(counted: Output, buckets: Sequence[_Counted]) -> None:
+    """All that began is in one bucket, but for what was only tried and for iterations."""
+    region = counted.calls
+    if region is None:
+        return
+    executed = region.begun - region.tried - region.iterations
+    by_function = sum(sum(one.functions.values()) for one in buckets)
+    total = sum(one.bucket.instructions for one in buckets)
+    user = sum(one.bucket.instructions for one in buckets if one.bucket.kind == "u")
+    before = sum(one.bucket.before for one in buckets) + region.last
+    if not executed == total == by_function or user != before:
+        raise IopathError(
+            f"the parts of the program do not add up: {executed} instructions were executed,"
+            f" {total} are in parts, {by_function} in functions; {user} in user mode, {before}"
+            " before calls"
+        )
+
+
+def _name(one: _Counted, symbols: Symbols) -> tuple[str, str]:
+    """The kind and the name of the part that a bucket belongs to."""
+    bucket = one.bucket
+    match bucket.kind:
+        case "u":
+            return OWN, _OWN
+        case "c":
+            return CALL, symbols.find(bucket.address).name.removeprefix(_CALL)
+        case "o":
+            return CALL, _OTHER
+        case "b":
+            return LATER, _START
+        case "s":
+            return LATER, "soft interrupts"
+        case "t":
+            if bucket.user:
+                return BESIDE, _RUNNER
+            named = (name for function, name in _THREADS.items() if function in one.functions)
+            name = next(named, _THREAD)
+            return (BESIDE, name) if name == _IDLE else (LATER, name)
+    entry = symbols.find(bucket.address).name
+    exception = entry.startswith("asm_exc_")
+    name = re.sub(r"^asm_(?:exc|sysvec|common)_", "", entry).replace("_", " ")
+    if exception:
+        return (BESIDE, _RUNNER) if bucket.beside else (FAULT, name)
+    return LATER, f"interrupt: {name.removesuffix(' interrupt')}"
+
+
+def _part(kind: str, name: str, each: Sequence[_Counted]) -> Part:
+    functions: dict[str, int] = defaultdict(int)
+    for one in each:
+        for function, instructions in one.functions.items():
+            functions[function] += instructions
+    ordered = sorted(functions.items(), key=lambda item: (-item[1], item[0]))
+    return Part(
+        kind,
+        name,
+        sum(one.bucket.times for one in each),
+        sum(one.bucket.instructions for one in each),
+        sum(one.bucket.before for one in each),
+        {function: instructions for function, instructions in ordered if instructions},
+    )

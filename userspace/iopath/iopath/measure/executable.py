@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A program of this machine, or of a Debian package, with all that it needs in a guest."""
+
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+from iopath.base.cache import Cache
+from iopath.base.errors import UsageError
+from iopath.kernels.apt import Apt
+from iopath.measure import packages
+
+_HEAD = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_LOADER = 3  # the segment that names it
+_PROGRAM, _SHARED = 2, 3
+_MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+
+
+def of_package(cache: Cache, apt: Apt, package: str, name: str) -> tuple[str, dict[str, bytes]]:
+    """A program's path in the guest, and the files that it needs there."""
+    if "/" in name:
+        raise UsageError(f"{name}: with --package, a program is named without a folder")
+    _, found = packages.files(cache, apt, package, name)
+    return f"/bin/{name}", {path: file.read_bytes() for path, file in found.items()}
+
+
+def of_machine(name: str) -> tuple[str, dict[str, bytes]]:
+    """A program of this machine: its path in the guest, and the files that it needs there. The
+    loader of this machine finds its libraries; none of its code is executed."""
+    path = _find(name)
+    data = path.read_bytes()
+    loader = _loader(path, data)
+    files = {str(path).lstrip("/"): data}
+    if loader:
+        if not Path(loader).exists():
+            raise UsageError(f"{name}: its loader {loader} is missing on this machine")
+        listed = subprocess.run(
+            [loader, "--list", path], capture_output=True, text=True, check=False
+        )
+        missing = re.search(r"^\s*(\S+) => not found", listed.stdout, re.MULTILINE)
+        missing = missing or re.search(
+            r"(?:libraries: |library )(\S+?):", listed.stderr + listed.stdout
+        )
+        if missing:
+            raise UsageError(f"{name}: the library {missing[1]} is missing on this machine")
+        if listed.returncode:
+            raise UsageError(f"{name}: {(listed.stderr or listed.stdout).strip()}")
+        found = re.findall(r"(?:=> |^\s*)(/\S+) \(0x", listed.stdout, re.MULTILINE)
+        for library in dict.fromkeys([loader, *found]):
+            files[library.lstrip("/")] = Path(library).read_bytes()
+    return str(path), files
+
+
+def _find(name: str) -> Path:
+    found = name if "/" in name else shutil.which(name)
+    if found is None:
+        raise UsageError(f"{name}: no such program in PATH")
+    path = Path(found)
+    if not path.exists():
+        raise UsageError(f"{name}: no such file")
+    if not path.is_file():
+        raise UsageError(f"{name}: not a file")
+    return Path.cwd() / path
+
+
+def _loader(path: Path, data: bytes) -> str:
+    """The loader that a program asks for; none if it is static."""
+    if data[:2] == b"#!":
+        interpreter = data[2:].split(b"\n")[0].decode(errors="replace").strip()
+        raise UsageError(f"{path}: a script: must be an ELF program; run {interpreter} with --file")
+    if len(data) < _HEAD.size or data[:4] != b"\x7fELF":
+        raise UsageError(f"{path}: not executable: must be an ELF program")
+    _, width, _, kind, machine, _, _, place, _, _, _, size, count, *_ = _HEAD.unpack_from(data)
+    known = _MACHINES.get(machine, f"machine {machine}")
+    if machine != 62 or width != 2:
+        raise UsageError(f"{path}: a program of {known}: must be of x86_64")
+    if kind not in (_PROGRAM, _SHARED):
+        raise UsageError(f"{path}: an ELF file that is no program")
+    for at in range(count):
+        segment = _SEGMENT.unpack_from(data, place + at * size)
+        if segment[0] == _LOADER:
+            return data[segment[2] : segment[2] + segment[5]].rstrip(b"\0").decode()
+    return ""

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the plugin counted of a program becomes parts by system call, which add up."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from iopath.base.errors import IopathError
+from iopath.counts import calls, output
+from iopath.counts.output import Output
+from iopath.counts.symbols import Symbols
+from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN
+
+KALLSYMS = """\
+ffffffff81000000 T _stext
+ffffffff81001000 T __x64_sys_read
+ffffffff81002000 T asm_exc_page_fault
+ffffffff81003000 T asm_sysvec_apic_timer_interrupt
+ffffffff81004000 T __do_softirq
+ffffffff81005000 T ret_from_fork
+ffffffff81006000 t do_idle
+ffffffff81007000 t worker_thread
+ffffffff81008000 T vfs_read
+"""
+
+
+def block(number: int, addr: int, instructions: int) -> dict:
+    kinds = "." * instructions
+    return {
+        "type": "block", "block": number, "addr": hex(addr), "lens": [1] * instructions,
+        "kinds": kinds,
+    }  # fmt: skip
+
+
+def bucket(number: int, kind: str, addr: int, times: int, counted: int, **more: object) -> dict:
+    return {
+        "type": "bucket", "bucket": number, "kind": kind, "addr": hex(addr), "beside": False,
+        "user": False, "times": times, "instructions": counted, "before": 0, **more,
+    }  # fmt: skip
+
+
+RECORDS = [
+    {"type": "pathcount", "format": 3, "target": "x86_64"},
+    block(0, 0x400000, 10),
+    block(1, 0xFFFFFFFF81001000, 5),
+    block(2, 0xFFFFFFFF81008000, 20),
+    block(3, 0xFFFFFFFF81002000, 7),
+    block(4, 0xFFFFFFFF81003000, 8),
+    block(5, 0xFFFFFFFF81006000, 9),
+    block(6, 0xFFFFFFFF81007000, 11),
+    bucket(0, "u", 0, 0, 26),
+    bucket(1, "c", 0xFFFFFFFF81001000, 2, 50, before=20),
+    bucket(2, "e", 0xFFFFFFFF81002000, 1, 7),
+    bucket(3, "e", 0xFFFFFFFF81003000, 1, 8, beside=True),
+    bucket(4, "t", 0xFF11000001000000, 1, 9),
+    bucket(5, "t", 0xFF11000002000000, 1, 11),
+    bucket(6, "t", 0xFF11000003000000, 1, 5, user=True),
+    {
+        "type": "calls", "begun": 121, "tried": 2, "iterations": 3, "switches": 3, "unmatched": 0,
+        "last": 6,
+        "counts": [
+            [0, 10, 0, 2], [0, 6, 0, 1], [1, 5, 1, 2], [2, 20, 1, 2], [3, 7, 2, 1], [4, 8, 3, 1],
+            [5, 9, 4, 1], [6, 11, 5, 1], [1, 5, 6, 1],
+        ],
+    },
+    {"type": "end", "errors": []},
+]  # fmt: skip
+
+
+def counted() -> Output:
+    return output.read(json.dumps(record) for record in RECORDS)
+
+
+def test_parts() -> None:
+    boot = calls.boot(counted(), Symbols(KALLSYMS), 1)
+    read = boot.find(CALL, "read")
+    assert (read.times, read.instructions, read.before, read.each) == (2, 50, 20, 25.0)
+    assert read.functions == {"vfs_read": 40, "__x64_sys_read": 10}
+    assert boot.find(OWN, "its own code").instructions == 26
+    assert boot.find(FAULT, "page fault").instructions == 7
+    assert boot.find(LATER, "interrupt: apic timer").instructions == 8
+    assert boot.find(LATER, "kworker").instructions == 11
+    assert {part.name: part.instructions for part in boot.of(BESIDE)} == {
+        "idle": 9, "iopath's own process": 5,
+    }  # fmt: skip
+    assert boot.whole == 26 + 50 + 7 + 8 + 11
+    assert boot.whole + 9 + 5 == boot.begun - boot.tried - boot.iterations
+
+
+@pytest.mark.parametrize("name", ["begun", "tried", "iterations", "last"])
+def test_what_does_not_add_up_is_refused(name: str) -> None:
+    found = counted()
+    assert found.calls
+    found.calls = replace(found.calls, **{name: getattr(found.calls, name) + 1})
+    with pytest.raises(IopathError, match="do not add up"):
+        calls.boot(found, Symbols(KALLSYMS), 1)
+
+
+def test_functions() -> None:
+    assert calls.functions(KALLSYMS).splitlines() == [
+        "c 0xffffffff81001000",
+        "x 0xffffffff81002000",
+        "s 0xffffffff81004000",
+        "f 0xffffffff81005000",
+    ]
+
+
+def test_a_new_task_begins_in_assembler() -> None:
+    text = calls.functions(KALLSYMS + "ffffffff81009000 T ret_from_fork_asm\n")
+    assert [line for line in text.splitlines() if line[0] == "f"] == ["f 0xffffffff81009000"]
+
+
+def test_a_kernel_without_such_functions() -> None:
+    with pytest.raises(IopathError, match="no function __x64_sys_"):
+        calls.functions(KALLSYMS.replace("__x64_sys_", "__arm64_sys_"))

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs are counted by their system calls: what they do is known, so their counts are, too."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import KERNEL, Command
+
+from iopath.results import program
+from iopath.results.program import CALL, FAULT, Boot
+
+pytestmark = pytest.mark.guest
+
+FORKS = """
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 10; i++) {
+        if (fork() == 0) {
+            if (fork() == 0)
+                _exit(getppid() == 0);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0)
+        ;
+    return 0;
+}
+"""
+CRASHES = "int main(void) { *(volatile int *)0 = 1; }"
+NEVER_ENDS = 'int main(void) { for (;;) __asm__ volatile(""); }'
+PRINTS = """
+#include <unistd.h>
+static char data[1 << 20];
+int main(void)
+{
+    for (int i = 0; i < 1024; i++)
+        if (write(1, data, sizeof(data)) < 0)
+            return 3;
+    return 0;
+}
+"""
+FAILS = """
+#include <stdio.h>
+int main(void) { fputs("no luck\\n", stderr); return 7; }
+"""
+
+
+def compiled(folder: Path, source: str) -> Path:
+    """A static program."""
+    (folder / "program.c").write_text(source)
+    subprocess.run(
+        ["gcc", "-O1", "-static", "-o", folder / "program", folder / "program.c"], check=True
+    )
+    return folder / "program"
+
+
+def counted(iopath: Command, folder: Path, *words: str | Path, options: str = "") -> Boot:
+    """The one boot of a program on KERNEL."""
+    made = folder / "result.json"
+    done = iopath.run("run", KERNEL, *options.split(), "--json", made, "--", *words)
+    assert done.returncode == 0, done.stderr
+    return program.load(made).kernels[0].boots[0]
+
+
+DD = ("dd", "if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=1000", "iflag=direct")
+
+
+def test_reads(iopath: Command, tmp_path: Path) -> None:
+    boot = counted(iopath, tmp_path, *DD)
+    read = boot.find(CALL, "read")
+    # The loader reads the header of the C library.
+    assert read.times == 1001
+    assert read.each == pytest.approx(2647.47, rel=0.01)  # the rung dio.pread
+    assert boot.find(CALL, "exit_group").times == 1
+    assert boot.find(CALL, "execve").times == 1
+    assert boot.find(FAULT, "page fault").times > 10
+    executed = sum(part.instructions for part in boot.parts)
+    assert executed == boot.begun - boot.tried - boot.iterations
+
+
+def test_the_same_twice(iopath: Command, tmp_path: Path) -> None:
+    """Another limit is another guest, which counts the same."""
+    one = counted(iopath, tmp_path, *DD)
+    assert one == counted(iopath, tmp_path, *DD, options="--max-instructions 19999999999")
+
+
+def test_processes(iopath: Command, tmp_path: Path) -> None:
+    boot = counted(iopath, tmp_path, compiled(tmp_path, FORKS))
+    assert boot.find(CALL, "clone").times == 20
+    assert boot.find(CALL, "exit_group").times == 21
+    assert boot.find(CALL, "getppid").times == 10
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        (CRASHES, "", "program was ended by signal SIGSEGV"),
+        (FAILS, "", "program ended with status 7: no luck"),
+        (
+            NEVER_ENDS,
+            "--max-instructions 100000000",
+            "program had not ended after 100,000,000 instructions",
+        ),
+        (PRINTS, "", "program wrote more than 256 MiB to a file"),
+    ],
+    ids=["crashes", "fails", "never ends", "prints"],
+)
+def test_a_program_that_fails(
+    iopath: Command, tmp_path: Path, source: str, options: str, said: str
+) -> None:
+    words = (*options.split(), "--", compiled(tmp_path, source))
+    assert f"{KERNEL}: {said}" in iopath.fails("run", "--quiet", KERNEL, *words)
+
+
+def test_files_and_output(iopath: Command, tmp_path: Path) -> None:
+    (tmp_path / "given").write_bytes(b"one\0\xfftwo\n")
+    out = tmp_path / "out"
+    done = iopath.run(
+        "run", KERNEL, "--file", f"{tmp_path}/given:/data/there", "--output", out, "--",
+        "cat", "/data/there",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes() == b"one\0\xfftwo\n"
+
+
+def test_a_file_system(iopath: Command, tmp_path: Path) -> None:
+    (tmp_path / "given").write_bytes(b"x" * 100_000)
+    boot = counted(
+        iopath, tmp_path, "cp", "/mnt/a", "/mnt/b",
+        options=f"--mount ext4 --file {tmp_path}/given:/mnt/a",
+    )  # fmt: skip
+    functions = {name for part in boot.parts for name in part.functions}
+    assert any(name.endswith("[ext4]") for name in functions)
+
+
+def test_a_package(iopath: Command, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[job]\nfilename=/dev/blknull0\ndirect=1\nbs=4k\nrw=read\nioengine=psync\n"
+        "size=40m\nnumber_ios=10000\n"
+    )
+    boot = counted(
+        iopath, tmp_path, "fio", "job.fio", options=f"--package fio --file {job}:job.fio"
+    )
+    assert boot.find(CALL, "pread64").times == 10_000
+    assert boot.find(CALL, "pread64").each == pytest.approx(2647.47, rel=0.02)
+
+
+def test_two_kernels(iopath: Command, tmp_path: Path) -> None:
+    """A limit is judged; the comparison adds up."""
+    made = tmp_path / "result.json"
+    words = ("run", KERNEL, "debian:7.2", "--json", made, "--fail-above", "1", "--", *DD)
+    done = iopath.run(*words)
+    assert done.returncode == 1
+    assert "debian:7.2: read +" in done.stderr
+    (comparison,) = json.loads(made.read_text())["comparisons"]
+    before, after = comparison["whole"]
+    changes = [
+        after - before for before, after in (one["instructions"] for one in comparison["changes"])
+    ]
+    assert sum(changes) == after - before
