@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from iopath.compare import noise
 from iopath.compare.sharing import LineChange, changes
@@ -20,6 +21,16 @@ class SharedWrites:
     locked: float
     unsure: bool
     lines: tuple[LineChange, ...]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The same for a JSON file."""
+        return {
+            "arrangements": [*self.arrangements],
+            "writes": round(self.writes, 4),
+            "locked": round(self.locked, 4),
+            "lines": [f"{line.what} {line.where}" for line in self.lines],
+        }
 
     def is_like(self, other: "SharedWrites") -> bool:
         """Whether another arrangement differs alike."""

@@ -24,7 +24,7 @@ from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import ExactResult, Key
 from iopath.rungs.runs import Settings
-from iopath.show import sharing as shown
+from iopath.show import sharing as sharing_shown
 from iopath.show import tables, texts
 from iopath.show.console import wrap
 
@@ -175,25 +175,16 @@ def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
             what=_functions(change),
         )
         for shared in entry.shared.get(rung.key, ()):
-            sure = "?" if shared.unsure else ""
+            writes, locked = sharing_shown.writes(shared)
             yield _Row(
-                arrangements=", ".join(shared.arrangements),
-                writes=texts.signed(shared.writes) + sure,
-                locked=texts.signed(shared.locked) + sure,
-                what=_lines(shared),
-            )
+                arrangements=", ".join(shared.arrangements), writes=writes, locked=locked,
+                what=sharing_shown.changed_lines(shared, _FUNCTIONS),
+            )  # fmt: skip
     if entry.left_out:
         names = ", ".join(entry.left_out)
         yield _Row(what=f"not on this commit or on {entry.before}: {names}")
     elif every and not changes:
         yield _Row(what="" if entry.comparison else "the first")
-
-
-def _lines(shared: SharedWrites) -> str:
-    """The lines that differ, with the functions that touch them."""
-    found = [f"{one.what} {one.where}: {shown.functions(one.line)}" for one in shared.lines]
-    more = [f"{len(found) - _FUNCTIONS} more lines"] if len(found) > _FUNCTIONS else []
-    return "; ".join([*found[:_FUNCTIONS], *more])
 
 
 def _functions(change: ExactChange) -> str:
@@ -307,15 +298,7 @@ def dump(entries: Sequence[Entry]) -> str:
                     {"name": part.name, "difference": part.difference, "note": part.note}
                     for part in change.functions
                 ],
-                "shared": [
-                    {
-                        "arrangements": one.arrangements,
-                        "writes": one.writes,
-                        "locked": one.locked,
-                        "lines": [f"{line.what} {line.where}" for line in one.lines],
-                    }
-                    for one in entry.shared.get(rung.key, ())
-                ],
+                "shared": [one.record for one in entry.shared.get(rung.key, ())],
             }
             for rung, change in entry.changes(every=True)
         ]

@@ -95,7 +95,9 @@ class GitKernel(Kernel):
                 cache.workspace(
                     "workspace",
                     workspace,
-                    waits=lambda: step("waiting for another build in this workspace", 0.0),
+                    waits=lambda: step(
+                        "waiting for another iopath that builds in this workspace", 0.0
+                    ),
                 ) as folder,
                 cache.workspace("ccache", {"size": _CCACHE_SIZE}, shared=True) as ccache,
             ):
