@@ -147,12 +147,6 @@ class Reporter:
         with self._lock:
             self._say(text)
 
-    def add(self) -> None:
-        """The total has one more guest."""
-        with self._lock:
-            self._total += 1
-            self._update()
-
     def doing(self) -> list[str]:
         """What is being done, and for how long, the longest first."""
         now = time.monotonic()

@@ -14,7 +14,7 @@ from iopath.guest.machine import Machine
 from iopath.results.ops import OPS
 from iopath.rungs import builtin, rungfile
 from iopath.rungs.rung import Rung
-from iopath.rungs.runs import Settings
+from iopath.rungs.runs import MOST_CPUS, Settings
 
 if TYPE_CHECKING:
     from iopath.measure.session import Session
@@ -171,7 +171,7 @@ def add_seed(parser: Options) -> None:
 
 def add_cpus(parser: Options) -> None:
     parser.add_argument(
-        "--cpus", default=1, type=number(1, 8, "CPUs"), metavar="N",
+        "--cpus", default=1, type=number(1, MOST_CPUS, "CPUs"), metavar="N",
         help="also run each rung on N CPUs at once, and list the cache lines that they share",
     )  # fmt: skip
 

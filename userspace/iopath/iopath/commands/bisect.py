@@ -9,14 +9,16 @@ from pathlib import Path
 from iopath.base.arch import X86_64
 from iopath.base.errors import UsageError
 from iopath.cli.building import Building
-from iopath.cli.measuring import Guest, Scenario, add_boots, add_scheduler
+from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
 from iopath.compare import compare, noise
+from iopath.compare import sharing as sharing_changes
 from iopath.kernels import gitrepo
 from iopath.kernels.sources.debian import arch_of
 from iopath.results.layers import Layers
+from iopath.show import sharing
 from iopath.studies import bisection
 
 EXAMPLES = (
@@ -40,6 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Guest.add(parser)
     Building.add(parser)
     add_scheduler(parser)
+    add_cpus(parser)
+    parser.add_argument(
+        "--metric", choices=bisection.FOLLOWED, default="", metavar="NAME",
+        help="follow this metric: instructions, all, locked, ..., or with --cpus 'shared writes' or"
+        " 'shared locked writes' (default: that by which the ends differ)",
+    )  # fmt: skip
     add_boots(parser, noise.FEWEST)
     add_comparison(parser)
     add_layers(parser)
@@ -56,9 +64,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
         session.recipe = building.recipe(session)
         settings = replace(
             Scenario.read(args).settings(guest.added()),
-            machine=guest.machine, boots=args.boots, layers=args.layers,
+            machine=guest.machine, boots=args.boots, layers=args.layers, cpus=args.cpus,
         )  # fmt: skip
-        search = bisection.Search(session, settings, work.say)
+        search = bisection.Search(session, settings, work.say, args.metric)
         if args.tree:
             tree = args.tree.absolute()
             ends = bisection.tree(
@@ -84,6 +92,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files.write(whole, comparison, layers)
     work.say(f"first bad: {whole.names[1]}")
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
+    sharing.show_changes(sharing_changes.changes(whole), work.out)
     return 0
 
 

@@ -9,7 +9,7 @@ from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
 from iopath.cli import output
 from iopath.cli.building import Building
-from iopath.cli.measuring import add_boots, add_scheduler, add_seed
+from iopath.cli.measuring import add_boots, add_cpus, add_scheduler, add_seed
 from iopath.cli.options import add_file
 from iopath.cli.work import Work
 from iopath.compare import noise
@@ -45,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="measure all features on these rungs (default: those that suit each)",
     )  # fmt: skip
     parser.add_argument("--op", choices=OPS, action="append", help="only this operation")
+    add_cpus(parser)
     add_boots(parser, noise.LADDER)
     add_seed(parser)
     add_file(parser, "json", "write the costs to FILE")
@@ -70,7 +71,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
             work.say(f"{one.name:20} {one.about}")
         return 0
     machine = Machine(cmdline=base.cmdline, seed=args.seed)
-    settings = Settings([], ops=args.op or (), machine=machine, boots=args.boots, profile=True)
+    settings = Settings(
+        [], ops=args.op or (), machine=machine, boots=args.boots, profile=True, cpus=args.cpus
+    )
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
         study = features.Features(session, base, settings, Layers())

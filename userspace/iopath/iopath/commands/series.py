@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from iopath.base import files
-from iopath.base.errors import NotMeasured, Unreachable, UsageError
+from iopath.base.errors import NotMeasured, Regressed, Unreachable, UsageError
 from iopath.cli import output
 from iopath.cli.building import Building
-from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_scheduler
-from iopath.cli.options import add_all, add_file, add_layers
+from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
+from iopath.cli.options import add_all, add_file, add_layers, percent
 from iopath.cli.work import Work
 from iopath.compare import noise
 from iopath.results.layers import Layers
@@ -32,6 +32,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Building.add(parser)
     Range.add(parser)
     add_scheduler(parser)
+    add_cpus(parser)
+    parser.add_argument(
+        "--fail-above", type=percent, metavar="PERCENT",
+        help="exit with 1 if a commit makes any rung grow by more than PERCENT, with 125 if one"
+        " cannot be judged",
+    )  # fmt: skip
     for name in ("json", "markdown"):
         add_file(parser, name, output.ABOUT[name])
     add_boots(parser, noise.LADDER)
@@ -52,6 +58,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         settings = replace(
             Scenario.read(args).settings(guest.added()),
             machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
+            cpus=args.cpus,
         )  # fmt: skip
         entries: list[series.Entry] = []
         try:
@@ -63,6 +70,12 @@ def run(args: argparse.Namespace, work: Work) -> int:
         finally:
             if entries:
                 _show(args, work, entries)
+    if args.fail_above is not None:
+        grown, unknown = series.judged(entries, args.fail_above)
+        if grown:
+            raise Regressed("; ".join(grown))
+        if unknown:
+            raise NotMeasured(f"cannot judge {'; '.join(unknown)}")
     failed = [entry.commit for entry in entries if entry.error]
     if failed:
         raise NotMeasured(f"not measured: {', '.join(failed)}")

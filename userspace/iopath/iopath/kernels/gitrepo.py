@@ -49,11 +49,11 @@ class Repository:
 
     def commit(self, name: str) -> str:
         """The commit that *name* stands for, which must be of a kernel."""
-        commit = resolve(self.path, self.name, name)
+        typed = f"git:{self.name}@{name}"
+        commit = resolve(self.path, name, f"{typed}: there is no such commit")
         if set(KERNEL) - set(self.git("ls-tree", "--name-only", commit).splitlines()):
             raise UsageError(
-                f"{self.name} has no kernel at {name}: it lacks {', '.join(KERNEL[:-1])} or"
-                f" {KERNEL[-1]}"
+                f"{typed}: this is no kernel: it lacks {', '.join(KERNEL[:-1])} or {KERNEL[-1]}"
             )
         return commit
 
@@ -66,15 +66,28 @@ class Repository:
     def subject(self, commit: str) -> str:
         return self.git("log", "-1", "--format=%s", commit)
 
+    def is_checked_out(self, name: str) -> bool:
+        """Whether *name* is HEAD, or the branch that it stands for."""
+        if name == "HEAD":
+            return True
+        return run(self.path, "symbolic-ref", "--quiet", "--short", "HEAD").stdout.strip() == name
+
     def between(self, first: str, last: str, *, every: int = 1, merges: bool = False) -> list[str]:
-        """The commits after *first* up to *last*, oldest first: of them each *every*th and the
-        last, or with *merges* the merges into the line of *last* alone."""
+        """The commits of *last* that *first* does not have, oldest first, behind the one that both
+        have: of them each *every*th and the last, or with *merges* the merges into the line of
+        *last* alone."""
+        typed = f"git:{self.name}@{first}..{last}"
+        ends = self.commit(first), self.commit(last)
+        base = run(self.path, "merge-base", *ends).stdout.strip()
+        if not base:
+            raise UsageError(f"{typed}: {first} and {last} have no commit in common")
+        if base == ends[1] != ends[0]:
+            raise UsageError(f"{typed}: {last} is behind {first}: exchange them")
         only = ["--merges", "--first-parent"] if merges else ["--topo-order"]
-        range_ = f"{self.commit(first)}..{self.commit(last)}"
-        commits = self.git("rev-list", "--reverse", *only, range_).splitlines()
+        commits = self.git("rev-list", "--reverse", *only, "..".join(ends)).splitlines()
         if not commits:
-            raise UsageError(f"{first}..{last}: {self.name} has no commit in this range")
-        return commits[::-1][::every][::-1]
+            raise UsageError(f"{typed}: no {'merge' if merges else 'commit'} is in this range")
+        return [base, *commits[::-1][::every][::-1]]
 
     def ancestors(self, commit: str, first: str) -> list[str]:
         """The first parents of a commit that are not before *first*, nearest first, and *first*."""
@@ -151,12 +164,13 @@ def _copy(address: str, cache: Cache) -> Path:
     return path
 
 
-def resolve(path: Path, place: str, name: str) -> str:
-    """The commit that *name* stands for in the repository *path*, which messages call *place*."""
+def resolve(path: Path, name: str, unknown: str) -> str:
+    """The commit that *name* stands for in the repository *path*. Raises UsageError with the
+    message *unknown* if there is none."""
     try:
         return git(path, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except IopathError as error:
-        raise UsageError(f"{name}: {place} has no such commit") from error
+        raise UsageError(unknown) from error
 
 
 def git(path: Path, *words: str, check: bool = True) -> str:

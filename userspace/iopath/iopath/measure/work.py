@@ -42,8 +42,10 @@ class Measurement:
     @property
     def guests(self) -> int:
         """The guests of a kernel that lacks nothing."""
-        runs, _ = make_runs(self.settings)
-        return self.settings.boots * len(guests(runs, self.settings))
+        settings = self.settings
+        runs, _ = make_runs(settings)
+        parts = len(guests(runs, settings)) + len(guests(together.able(runs, settings), settings))
+        return settings.boots * parts
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Work:
         self._left = 0  # jobs
         self._failed: dict[tuple[int, ...], IopathError] = {}
         self._boots: dict[tuple[int, int], Counted] = {}  # by guest and boot
+        self._sharing: Sequence[Sequence[Run]] = ()  # runs on several CPUs, by guest
         self._shared: dict[tuple[int, int], dict[str, Any]] = {}
 
     def prepared(self, future: Future) -> None:
@@ -98,7 +101,9 @@ class Work:
             self.failed(error)
             return
         ready, settings = self._ready, self._settings
-        self._skip(self.wanted.guests - settings.boots * len(ready.parts))
+        self._sharing = guests(together.able(ready.possible, settings), settings)
+        parts = len(ready.parts) + len(self._sharing)
+        self._skip(self.wanted.guests - settings.boots * parts)
         for at in range(len(ready.parts)):
             for number in range(settings.boots):
                 self._job(self._counted, at, number)
@@ -194,16 +199,14 @@ class Work:
     def _share(self) -> None:
         """Run what several CPUs can at the same time."""
         settings, possible = self._settings, self._ready.possible
-        able = [run for run in possible if together.can_run(run, settings)]
+        able = together.able(possible, settings)
         if single := dict.fromkeys(run.rung.name for run in possible if run not in able):
             self._warn(
                 f"{self._name}: measured on one CPU only: {', '.join(single)}:"
                 " the program cannot use several"
             )
-        self._sharing = guests(able, settings)
         for at in range(len(self._sharing)):
             for number in range(settings.boots):
-                self._reporter.add()
                 self._job(self._counted_together, at, number)
 
     def _counted_together(self, at: int, number: int) -> dict[str, Any]:
@@ -215,7 +218,7 @@ class Work:
             "",
             shared=tuple(together.runs(members, settings)),
         )
-        entry = self._entry(f"{self._name}, {settings.cpus} CPUs", job)
+        entry = self._entry(f"{self._title(members, number)}, {settings.cpus} CPUs", job)
         texts = json.loads((entry / "records.json").read_text())
         return json.loads(texts[sharing.RECORD])
 
@@ -231,7 +234,7 @@ class Work:
             boots = [self._boots[at, number] for number in range(settings.boots)]
             made = assemble.results(name, ready.built.release, boots, profile=settings.profile)
             records |= dict(zip(members, made, strict=True))
-        for at, members in enumerate(self._sharing if settings.cpus > 1 else ()):
+        for at, members in enumerate(self._sharing):
             found = [self._shared[key] for key in sorted(self._shared) if key[0] == at]
             for run in members:
                 records[run] |= {"cpus": settings.cpus, "sharing": sharing.merged(found, run)}

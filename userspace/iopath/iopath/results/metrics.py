@@ -111,5 +111,19 @@ METRICS = (
     ),
 )  # fmt: skip
 
+# The writes to cache lines that CPUs share, and those of them with a lock prefix.
+SHARED_WRITES = ("writes", "locked writes")
+
+
+def shared(arrangement: str, kind: str) -> Metric:
+    """The writes of a *kind* in an arrangement of several CPUs."""
+    return Metric(
+        f"shared {kind}, {arrangement}", "accesses",
+        "the plugin, on several CPUs: writes to lines that another CPU touches",
+        "turns of the CPUs", 0.1,
+        lambda record: record.sharing.total(arrangement, kind) if record.sharing else None,
+    )  # fmt: skip
+
+
 # The metrics that the plugin counts in the short rounds.
 COUNTED = tuple(metric.name for metric in METRICS if metric not in (INSTRUCTIONS, *LONG_RUN))

@@ -389,6 +389,12 @@ def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
     return replace(whole, kernels=kernels, results=of_kernel(whole.results, name))
 
 
+def named(whole: Any, name: str) -> Any:  # noqa: ANN401
+    """The result of one kernel, under another name."""
+    records = [replace(one, kernel=replace(one.kernel, name=name)) for one in whole.results]
+    return replace(whole, kernels=[replace(whole.kernels[0], name=name)], results=records)
+
+
 def of_kernel(records: Sequence[Any], name: str) -> list[Any]:
     """The records of one kernel."""
     return [record for record in records if record.kernel.name == name]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The types of what CPUs share."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -94,3 +95,13 @@ class Sharing:
     lines: list[SharedLine]
     in_some_boots: list[SharedLine] | None = None
     figures: list[SharedFigure] | None = None
+
+    def total(self, arrangement: str, metric: str) -> list[float] | None:
+        """A metric in each boot, of all structures together; None if there is no such arrangement
+        or no boot."""
+        own = [figure for figure in self.figures or () if figure.arrangement == arrangement]
+        if not own:
+            return None
+        none = [0.0] * len(own[0].boots)
+        of_metric = [figure.boots for figure in own if figure.metric == metric]
+        return [math.fsum(boots) for boots in zip(none, *of_metric, strict=True)]

@@ -11,6 +11,7 @@ from iopath.results.result import title
 from iopath.rungs.builtin import overrides
 from iopath.rungs.rung import Overrides, Rung
 
+MOST_CPUS = 8
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 
 # Regions. A run has one by its number, and others by a bit added to that. From FLAT on the plugin

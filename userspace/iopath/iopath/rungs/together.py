@@ -63,10 +63,17 @@ def runs(members: Sequence[Run], settings: Settings) -> list[Shared]:
     return found
 
 
-def can_run(run: Run, settings: Settings) -> bool:
-    """Whether a run can be carried out on several CPUs: a program of one's own cannot, nor a kernel
-    thread that has one device, nor what waits for a device of the emulator."""
-    return run.rung.program is None and not run.rung.waits and bool(runs([run], settings))
+def able(members: Sequence[Run], settings: Settings) -> list[Run]:
+    """Those of *members* that can be carried out on several CPUs, if any are asked for: a program
+    of one's own cannot, nor a kernel thread that has one device, nor what waits for a device of the
+    emulator."""
+    if settings.cpus == 1:
+        return []
+    return [
+        run
+        for run in members
+        if run.rung.program is None and not run.rung.waits and runs([run], settings)
+    ]
 
 
 def regions_of(run: Run) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from rich.console import Console, Group
 from rich.text import Text
 
+from iopath.compare.shared_writes import SharedWrites
 from iopath.compare.sharing import LineChange
 from iopath.results.result import ExactRecord, Result
 from iopath.results.shared import LineAccess, SharedLine, Sharing
@@ -41,6 +42,19 @@ def show_changes(changes: Sequence[LineChange], console: Console) -> None:
         named.sort(key=lambda one: one[1].arrangement)
         heading = Text.assemble("\n", (row.title, "bold"), f": cache lines shared on {kernel}")
         console.print(Group(heading, _lines(named)), crop=False, overflow="ignore")
+
+
+def writes(change: SharedWrites) -> tuple[str, str]:
+    """How many writes to shared lines there are more or fewer per I/O, and locked ones of them."""
+    sure = "?" if change.unsure else ""
+    return texts.signed(change.writes) + sure, texts.signed(change.locked) + sure
+
+
+def changed_lines(change: SharedWrites, top: int) -> str:
+    """The first *top* lines that account for a change, with the functions that touch them."""
+    found = [f"{one.what} {one.where}: {functions(one.line)}" for one in change.lines]
+    more = [f"{len(found) - top} more lines"] if len(found) > top else []
+    return "; ".join([*found[:top], *more])
 
 
 def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:

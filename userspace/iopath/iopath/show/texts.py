@@ -16,6 +16,7 @@ from iopath.compare.changes import (
 )
 from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
+from iopath.results.metrics import METRICS
 from iopath.results.profiles import COSTLY
 from iopath.results.result import REST, Row
 
@@ -246,6 +247,16 @@ def notes(row: FunctionChange) -> list[str]:
 def expensive(found: ExactChange) -> str:
     """How the counts of expensive instructions differ."""
     return ", ".join(f"{name} {difference:+,.0f}" for name, difference in found.expensive.items())
+
+
+def costly(found: ExactChange) -> str:
+    """The same, also of a change that may be noise."""
+    metrics = [(metric.name, found.metrics.get(metric.name)) for metric in METRICS if metric.costly]
+    return ", ".join(
+        f"{name} {one.difference:+,.0f}{'?' if one.verdict == 'unknown' else ''}"
+        for name, one in metrics
+        if one and one.verdict != "same" and round(one.difference)
+    )
 
 
 def top_mover(found: Change) -> str:

@@ -7,6 +7,7 @@ A kernel that cannot be built or measured is skipped, as git bisect does it.
 
 import re
 import shutil
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from iopath.kernels.apt import UNRELEASED
 from iopath.kernels.gitrepo import Repository, git
 from iopath.kernels.sources.debian import DebianKernel, arch_of, select
 from iopath.measure.session import Session
-from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, Metric
-from iopath.results.result import Result
+from iopath.results import metrics, result
+from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, SHARED_WRITES, Metric
+from iopath.results.result import ExactRecord, Result
 from iopath.rungs.runs import Settings
 
 Say = Callable[[str], None]
@@ -70,12 +72,21 @@ def _build(kernel: DebianKernel) -> str:
     return match.group(1) if match else ""
 
 
-class Search:
-    """The measurements of one search."""
+# The metrics that --metric knows.
+FOLLOWED = (*(metric.name for metric in METRICS), *(f"shared {kind}" for kind in SHARED_WRITES))
 
-    def __init__(self, session: Session, settings: Settings, say: Say) -> None:
+
+class Search:
+    """The measurements of one search. It follows the *metric* of that name; without one, that by
+    which the ends differ."""
+
+    def __init__(self, session: Session, settings: Settings, say: Say, metric: str = "") -> None:
         if len(settings.rungs) != 1 or len(settings.block_sizes) != 1:
             raise UsageError("bisect looks at one rung and one block size: name it with --rung")
+        if metric.startswith("shared ") and settings.cpus == 1:
+            raise UsageError(f"--metric '{metric}': needs --cpus 2 or more")
+        self._named = metric
+        self._metric: Metric | None = None  # what is followed
         ops = settings.rungs[0].ops(settings.ops)[:1]
         self._settings = replace(settings, ops=ops, profile=True)
         self._session = session
@@ -83,32 +94,36 @@ class Search:
 
     def measure(self, kernel: str, name: str) -> Result:
         """The result for *kernel*, under *name*."""
-        found = self._session.measure([kernel], self._settings)
-        found.kernels[0].name = name
+        found = result.named(self._session.measure([kernel], self._settings), name)
         record = found.results[0]
-        record.kernel.name = name
-        self._say(f"{name}: {record.instructions_per_io:,.2f} instructions per I/O")
+        text = f"{name}: {record.instructions_per_io:,.2f} instructions per I/O"
+        boots = self._metric.value(record) if self._metric else None
+        if boots and self._metric is not INSTRUCTIONS:
+            text += f"; {self._metric.name}: {statistics.fmean(boots):,.2f}"
+        self._say(text)
         return found
 
     def judge(self, good: Result, bad: Result) -> Callable[[Result], bool]:
         """A function that tells whether a result is bad. Raises IopathError if the ends agree.
 
-        The ends are judged as compare does it, and the figure by which they differ most is
-        followed: the path, unless another differs by more than twice as much. A kernel that
-        differs from both ends belongs to the nearer one.
+        The ends are judged as compare does it. Without a name, the figure by which they differ most
+        is followed: the path, unless another differs by more than twice as much; or if they take
+        the same, what several CPUs share. A kernel that differs from both ends belongs to the
+        nearer one.
         """
         one, other = (end.results[0] for end in (good, bad))
         differing: list[tuple[Metric, list[noise.Boots], float]] = []
         undecided = 0
-        for metric in (INSTRUCTIONS, *LONG_RUN):
-            ends = [metric.value(record) for record in (one, other)]
-            if not all(ends):
-                continue
-            change = _compare(metric, *ends)
-            if change.verdict == noise.UNKNOWN:
-                undecided = undecided or max(change.wanted, min(map(len, ends)) + 1)
-            elif change.verdict != noise.SAME:
-                differing.append((metric, ends, abs(change.difference)))
+        for some in self._choices(one):
+            for metric in () if differing else some:
+                ends = [metric.value(record) for record in (one, other)]
+                if not all(ends):
+                    continue
+                change = _compare(metric, *ends)
+                if change.verdict == noise.UNKNOWN:
+                    undecided = undecided or max(change.wanted, min(map(len, ends)) + 1)
+                elif change.verdict != noise.SAME:
+                    differing.append((metric, ends, abs(change.difference)))
         if not differing and undecided:
             raise IopathError(
                 f"{len(one.boots)} boots of each end do not tell whether they differ: measure with"
@@ -116,21 +131,35 @@ class Search:
             )
         if not differing:
             raise IopathError(
-                f"both ends take the same: {one.instructions_per_io:,.2f} and"
-                f" {other.instructions_per_io:,.2f} instructions per I/O"
+                f"both ends take the same{f' by {self._named}' if self._named else ''}:"
+                f" {one.instructions_per_io:,.2f} and {other.instructions_per_io:,.2f} instructions"
+                " per I/O"
             )
         most = max(size for _, _, size in differing)
         metric, ends, _ = next(found for found in differing if 2 * found[2] >= most)
+        self._metric = metric
         self._say(f"following: {metric.name}")
 
-        def is_bad(result: Result) -> bool:
-            found = metric.value(result.results[0])
+        def is_bad(measured: Result) -> bool:
+            found = metric.value(measured.results[0])
             from_good, from_bad = (_compare(metric, end, found) for end in ends)
             if noise.SAME in (from_good.verdict, from_bad.verdict):
                 return from_good.verdict != noise.SAME
             return abs(from_bad.difference) < abs(from_good.difference)
 
         return is_bad
+
+    def _choices(self, record: ExactRecord) -> list[Sequence[Metric]]:
+        """The metrics that may be followed. The first ones by which the ends differ are."""
+        arrangements = record.sharing.arrangements if record.sharing else ()
+        writes = {
+            f"shared {kind}": [metrics.shared(part.name, kind) for part in arrangements]
+            for kind in SHARED_WRITES
+        }
+        if self._named:
+            own = [metric for metric in METRICS if metric.name == self._named]
+            return [own or writes[self._named]]
+        return [(INSTRUCTIONS, *LONG_RUN), *writes.values()]
 
 
 def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.Verdict:
@@ -196,7 +225,9 @@ def tree(
     if (path / git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
         raise UsageError(f"{path} is being bisected: end that with git bisect reset")
     # What a name like HEAD~3 means would change with each checkout.
-    good, bad = (gitrepo.resolve(path, str(path), name) for name in (good, bad))
+    good, bad = (
+        gitrepo.resolve(path, name, f"{name}: {path} has no such commit") for name in (good, bad)
+    )
     _check_ends(path, good, bad)
     start = git(path, "rev-parse", "--abbrev-ref", "HEAD")
     if start == "HEAD":

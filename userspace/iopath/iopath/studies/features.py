@@ -16,8 +16,9 @@ from typing import Any
 
 from iopath import __version__
 from iopath.base.errors import IopathError, Lacking, Unreachable
-from iopath.compare import compare
+from iopath.compare import compare, shared_writes
 from iopath.compare.changes import ExactChange
+from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.built import Built
 from iopath.measure.plan import unmet
 from iopath.measure.session import Session
@@ -56,6 +57,7 @@ class Cost:
     locked: float = 0.0
     indirect: float = 0.0
     functions: list[dict[str, Any]] = field(default_factory=list)
+    shared: list[SharedWrites] | None = None  # on several CPUs
     missing: str = ""
     error: str = ""
 
@@ -159,7 +161,7 @@ class Features:
         assert isinstance(base, ExactResult)
         assert isinstance(with_it, ExactResult)
         try:
-            change, record = self._compare(base, with_it)
+            change, record, shared = self._compare(base, with_it)
         except IopathError as error:
             cost.error = " ".join(str(error).split())
             return
@@ -171,6 +173,7 @@ class Features:
         if not (feature.expect or feature.shows or feature == PLAIN or differs):
             cost.error = "it did not take effect: the path is the same as without it"
             return
+        cost.shared = shared if record.sharing else None
         cost.base = round(record.instructions_per_io - change.difference, 4)
         cost.instructions = record.instructions_per_io
         cost.difference = round(change.difference, 4)
@@ -186,11 +189,13 @@ class Features:
             if abs(one.difference) >= 0.01
         ]
 
-    def _compare(self, base: ExactResult, other: ExactResult) -> tuple[ExactChange, ExactRecord]:
+    def _compare(
+        self, base: ExactResult, other: ExactResult
+    ) -> tuple[ExactChange, ExactRecord, list[SharedWrites]]:
         whole = compare.merge([("base", base), ("with", other)])
         (row,) = compare.compare(whole, self._layers).rungs
         (change,) = row.differences.values()
-        return change, other.results[0]
+        return change, other.results[0], shared_writes.written(whole).get(row.key, [])
 
 
 def _lack(feature: Feature, applied: Rung, built: Built) -> str:
@@ -231,7 +236,7 @@ def dump(base: Base, costs: Sequence[Cost]) -> dict[str, Any]:
         "base": {"cmdline": base.cmdline, "setup": list(base.setup)},
         "features": [
             {
-                name: value
+                name: [one.record for one in value] if name == "shared" else value
                 for name, value in vars(cost).items()
                 if value not in ("", None) and value is not False
             }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from iopath.rungs.feature import Base
-from iopath.show import tables, texts
+from iopath.show import sharing, tables, texts
 from iopath.studies.features import Cost
 
 _LAYERS = 3  # layers that are named
@@ -72,6 +72,26 @@ def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
     return [*cells, f"{cost.percent:+.1f}", texts.signed(cost.all), *counts, functions(cost)]
 
 
+_SHARED = ("feature", "CPUs share", "writes", "locked", "lines")
+
+
+def _shared(rows: Sequence[Sequence[Cost]]) -> list[list[str]]:
+    """What several CPUs share more or less with each feature, on the last kernel that has it."""
+    found = []
+    for row in rows:
+        known = [cost for cost in row if cost.shared]
+        for number, one in enumerate((known[-1].shared or ()) if known else ()):
+            arrangements = ", ".join(one.arrangements)
+            lines = sharing.changed_lines(one, _LARGEST)
+            name = "" if number else row[0].feature
+            found.append([name, arrangements, *sharing.writes(one), lines])
+    return found
+
+
+def _counted_together(rows: Sequence[Sequence[Cost]]) -> bool:
+    return any(cost.shared is not None for row in rows for cost in row)
+
+
 def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
     """Print what features cost, rung by rung."""
     console.print(f"base: {base.cmdline}", markup=False, soft_wrap=True)
@@ -87,12 +107,28 @@ def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
         for row in rows:
             table.row(*_cells(row, kernels))
         console.print(table)
+        if _counted_together(rows):
+            _show_shared(_shared(rows), console)
     for cost in costs:
         if cost.error:
             console.print(
                 f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}: {cost.error}",
                 markup=False, soft_wrap=True,
             )  # fmt: skip
+
+
+def _show_shared(rows: Sequence[Sequence[str]], console: Console) -> None:
+    if not rows:
+        console.print("\nno feature changes what CPUs share")
+        return
+    console.print("\nwrites per I/O to lines that another CPU touches:")
+    table = tables.Table(_SHARED[0], _SHARED[1])
+    for name in _SHARED[2:-1]:
+        table.number_column(name)
+    table.text_column(_SHARED[-1], wraps=True)
+    for row in rows:
+        table.row(*row)
+    console.print(table)
 
 
 def markdown(base: Base, costs: Sequence[Cost]) -> str:
@@ -102,4 +138,7 @@ def markdown(base: Base, costs: Sequence[Cost]) -> str:
         head = _head(kernels)
         lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         lines += [f"| {' | '.join(_cells(row, kernels))} |" for row in rows]
+        if shared := _shared(rows):
+            lines += ["", f"| {' | '.join(_SHARED)} |", "|---" * len(_SHARED) + "|"]
+            lines += [f"| {' | '.join(row)} |" for row in shared]
     return "\n".join(lines) + "\n"

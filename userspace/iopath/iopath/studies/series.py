@@ -8,31 +8,35 @@ changed is then found in the next one. A merge is compared with the line that it
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.console import Console
 
 from iopath.base.errors import IopathError, NotMeasured, Unreachable, UsageError
-from iopath.compare import compare
+from iopath.compare import compare, limits, shared_writes, sharing
 from iopath.compare.changes import ExactChange, ExactComparison, ExactRungChange
+from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels import gitrepo
 from iopath.kernels.gitrepo import Repository
 from iopath.measure.session import Session
+from iopath.results import result
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult
+from iopath.results.result import ExactResult, Key
 from iopath.rungs.runs import Settings
+from iopath.show import sharing as sharing_shown
 from iopath.show import tables, texts
 from iopath.show.console import wrap
 
-_FUNCTIONS = 3  # named in a row
+_FUNCTIONS = 3  # named in a row, and shared lines
 _AHEAD = 8  # commits that workers build at a time
 
 
 @dataclass(frozen=True)
 class Entry:
     """A commit of a series. *error* says why it could not be measured, else *comparison* is with
-    the commit *before*; the first has none."""
+    the commit *before*, both of which are in *whole*, and *shared* has what CPUs write more or less
+    to lines that they share; the first has none."""
 
     commit: str
     subject: str
@@ -40,15 +44,18 @@ class Entry:
     before: str = ""
     result: ExactResult | None = None
     comparison: ExactComparison | None = None
+    whole: ExactResult | None = None
+    shared: Mapping[Key, Sequence[SharedWrites]] = field(default_factory=dict)
 
     def changes(self, *, every: bool = False) -> Iterator[tuple[ExactRungChange, ExactChange]]:
         """The rungs that differ, those that matter most first; or *every* rung in its order."""
         if self.comparison:
             (name,) = self.comparison.others
-            ranked = self.comparison.rungs if every else self.comparison.ranked(name)
-            for rung in ranked:
+            rungs, ranked = self.comparison.rungs, self.comparison.ranked(name)
+            others = [rung for rung in rungs if rung.key in self.shared and rung not in ranked]
+            for rung in rungs if every else [*ranked, *others]:
                 change = rung.differences.get(name)
-                if change and (every or _is_worth_a_row(change)):
+                if change and (every or rung.key in self.shared or _is_worth_a_row(change)):
                     yield rung, change
 
     @property
@@ -85,12 +92,15 @@ def measure(
             text = str(error).removeprefix(f"{name}: ").removeprefix(f"{commit} ")
             entries.append(Entry(commit, subject, error=text))
             continue
+        found = result.named(found, commit)
         before = _before(repository, full, measured)
         entry = Entry(commit, subject, result=found)
         if before and before.result:
             whole = compare.merge([(before.commit, before.result), (commit, found)])
-            comparison = compare.compare(whole, layers)
-            entry = Entry(commit, subject, "", before.commit, found, comparison)
+            entry = Entry(
+                commit, subject, "", before.commit, found, compare.compare(whole, layers), whole,
+                shared_writes.written(whole),
+            )  # fmt: skip
         measured[full] = entry
         entries.append(entry)
     if len(measured) < 2:
@@ -109,6 +119,11 @@ def _before(repository: Repository, commit: str, measured: Mapping[str, Entry]) 
     return measured[first]
 
 
+def _is_change(change: ExactChange) -> bool:
+    """Whether it is news that changes something."""
+    return change.is_news and _is_worth_a_row(change)
+
+
 def _is_worth_a_row(change: ExactChange) -> bool:
     """Whether it changes something; of unknown noise, if more than 0.00."""
     return change.verdict != "unknown" or bool(change.functions) or round(change.difference, 2) != 0
@@ -118,32 +133,58 @@ def _reasons(entries: Sequence[Entry]) -> str:
     return "; ".join(f"{entry.commit}: {entry.error}" for entry in entries if entry.error)
 
 
-def _rows(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
-    """The table: commit, subject, rung, instructions more of the path, and of all if that is
-    something else, per cent of the path, functions."""
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """A row of the table: a rung, or *arrangements* of several CPUs that write more or less to
+    shared lines. *what* has functions, lines or an error."""
+
+    commit: str = ""
+    subject: str = ""
+    rung: str = ""
+    path: str = ""
+    all: str = ""
+    percent: str = ""
+    costly: str = ""
+    arrangements: str = ""
+    writes: str = ""
+    locked: str = ""
+    what: str = ""
+
+
+def _rows(entries: Sequence[Entry], *, every: bool) -> Iterator[_Row]:
     for entry in entries:
-        head = [entry.commit, entry.subject]
-        if entry.error:
-            yield [*head, "", "", "", "", f"not measured: {entry.error}"]
-            continue
-        rows = [
-            [
-                rung.title,
-                texts.signed(change.difference) + ("?" if change.verdict == "unknown" else ""),
-                texts.signed(change.all.difference) if change.all else "",
-                "" if change.percent is None else f"{change.percent:+.2f}",
-                _functions(change),
-            ]
-            for rung, change in entry.changes(every=every)
-        ]
-        for row in rows:
-            yield [*head, *row]
-            head = ["", ""]
-        if entry.left_out:
-            text = f"not on this commit or on {entry.before}: {', '.join(entry.left_out)}"
-            yield [*head, "", "", "", "", text]
-        elif not rows and every:
-            yield [*head, "", "", "", "", "the first" if not entry.comparison else ""]
+        rows = list(_of_entry(entry, every=every))
+        for number, row in enumerate(rows):
+            head = {} if number else {"commit": entry.commit, "subject": entry.subject}
+            yield replace(row, **head)
+
+
+def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
+    """The rows of a commit."""
+    if entry.error:
+        yield _Row(what=f"not measured: {entry.error}")
+        return
+    changes = list(entry.changes(every=every))
+    for rung, change in changes:
+        yield _Row(
+            rung=rung.title,
+            path=texts.signed(change.difference) + ("?" if change.verdict == "unknown" else ""),
+            all=texts.signed(change.all.difference) if change.all else "",
+            percent="" if change.percent is None else f"{change.percent:+.2f}",
+            costly=texts.costly(change),
+            what=_functions(change),
+        )
+        for shared in entry.shared.get(rung.key, ()):
+            writes, locked = sharing_shown.writes(shared)
+            yield _Row(
+                arrangements=", ".join(shared.arrangements), writes=writes, locked=locked,
+                what=sharing_shown.changed_lines(shared, _FUNCTIONS),
+            )  # fmt: skip
+    if entry.left_out:
+        names = ", ".join(entry.left_out)
+        yield _Row(what=f"not on this commit or on {entry.before}: {names}")
+    elif every and not changes:
+        yield _Row(what="" if entry.comparison else "the first")
 
 
 def _functions(change: ExactChange) -> str:
@@ -162,17 +203,24 @@ def _functions(change: ExactChange) -> str:
 def _summary(entries: Sequence[Entry]) -> str:
     """How many commits changed something."""
     compared = [entry for entry in entries if entry.comparison]
-    changed = sum(any(True for _ in entry.changes()) for entry in compared)
-    failed = sum(bool(entry.error) for entry in entries)
+    changed = sum(any(_is_change(one) for _, one in entry.changes()) for entry in compared)
     text = f"{changed} of {len(compared)} commits change the path"
-    if failed:
+    if shared := sum(bool(entry.shared) for entry in compared):
+        text += f"; {shared} {'changes' if shared == 1 else 'change'} what CPUs share"
+    if failed := sum(bool(entry.error) for entry in entries):
         text += f"; {failed} could not be measured"
     if any(entry.comparison.has_unknown for entry in compared if entry.comparison):
         text += f". {texts.UNKNOWN}"
     return text
 
 
-_HEAD = ("commit", "subject", "rung", "path", "all", "%", "functions")
+# The columns of the table. Those of figures are left out if they are empty.
+_COLUMNS = {
+    "commit": "commit", "subject": "subject", "rung": "rung", "path": "path", "all": "all",
+    "percent": "%", "costly": "costly", "arrangements": "CPUs share", "writes": "writes",
+    "locked": "locked", "what": "functions",
+}  # fmt: skip
+_WRAPPED = ("subject", "costly", "arrangements", "what")
 
 
 def show(entries: Sequence[Entry], console: Console, *, every: bool) -> None:
@@ -181,15 +229,15 @@ def show(entries: Sequence[Entry], console: Console, *, every: bool) -> None:
     rows = list(_rows(entries, every=every))
     if not rows:
         return
-    table = tables.Table(_HEAD[0])
-    table.text_column(_HEAD[1], wraps=True)
-    table.text_column(_HEAD[2])
-    table.number_column(_HEAD[3])
-    table.number_column(_HEAD[4])
-    table.number_column(_HEAD[5])
-    table.text_column(_HEAD[6], wraps=True)
+    names = [name for name in _COLUMNS if any(getattr(row, name) for row in rows)]
+    table = tables.Table(_COLUMNS[names[0]])
+    for name in names[1:]:
+        if name in ("path", "all", "percent", "writes", "locked"):
+            table.number_column(_COLUMNS[name])
+        else:
+            table.text_column(_COLUMNS[name], wraps=name in _WRAPPED)
     for row in rows:
-        table.row(*row)
+        table.row(*(getattr(row, name) for name in names))
     console.print(table)
 
 
@@ -210,13 +258,18 @@ def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
         if not rows:
             continue
         lines = [f"{entry.commit} {entry.subject}"]
-        # A mail does not name a log of this machine.
-        rows = [[*row[:-1], row[-1].partition(" (log: ")[0]] for row in rows]
-        for _, _, rung, path, whole, percent, functions in rows:
-            figure = f"{rung}: {path} ({percent} %)" if rung else ""
-            if whole:
-                figure = f"{rung}: {whole} in all; path {path} ({percent} %)"
-            lines += [f"    {part}" for part in (figure, *wrap(functions, 68)) if part]
+        for row in rows:
+            # A mail does not name a log of this machine.
+            what = row.what.partition(" (log: ")[0]
+            figure = ""
+            if row.rung:
+                figure = f"{row.rung}: {row.path} ({row.percent} %)"
+                if row.all:
+                    figure = f"{row.rung}: {row.all} in all; path {row.path} ({row.percent} %)"
+                figure += f"; {row.costly}" if row.costly else ""
+            elif row.arrangements:
+                figure = f"CPUs share {row.arrangements}: writes {row.writes}, locked {row.locked}"
+            lines += [f"    {part}" for part in (figure, *wrap(what, 68)) if part]
         yield [*lines, ""]
 
 
@@ -240,10 +293,12 @@ def dump(entries: Sequence[Entry]) -> str:
                 "all": _all(change),
                 "percent": change.percent,
                 "verdict": change.verdict,
+                "costly": change.expensive,
                 "functions": [
                     {"name": part.name, "difference": part.difference, "note": part.note}
                     for part in change.functions
                 ],
+                "shared": [one.record for one in entry.shared.get(rung.key, ())],
             }
             for rung, change in entry.changes(every=True)
         ]
@@ -258,3 +313,19 @@ def dump(entries: Sequence[Entry]) -> str:
             }
         )
     return json.dumps({"schema": 1, "commits": found}, indent=1) + "\n"
+
+
+def judged(entries: Sequence[Entry], fail_above: float) -> tuple[list[str], list[str]]:
+    """The rungs that a commit made longer by more than *fail_above* per cent, or that share more by
+    that, and what cannot be judged, in words."""
+    grown: list[str] = []
+    unknown = [f"{entry.commit}: not measured" for entry in entries if entry.error]
+    for entry in entries:
+        if entry.comparison and entry.whole:
+            for more, untold in (
+                limits.regressions(entry.comparison, fail_above, []),
+                sharing.judged(entry.whole, [], fail_above),
+            ):
+                grown += more
+                unknown += untold
+    return grown, unknown

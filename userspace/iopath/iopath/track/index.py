@@ -18,14 +18,15 @@ from pathlib import Path
 
 from iopath.base import files
 from iopath.base.cache import digest_file, digest_of
-from iopath.compare import compare, exact, labels
+from iopath.compare import compare, exact, labels, shared_writes
 from iopath.compare.changes import ExactChange, ExactComparison
+from iopath.compare.shared_writes import SharedWrites
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS
 from iopath.results.result import ExactResult, Key, size_text, title
 from iopath.show import page as webpage
-from iopath.show import texts
+from iopath.show import sharing, texts
 from iopath.track import store
 from iopath.track.store import Point
 from iopath.track.watches import Config
@@ -311,7 +312,7 @@ class Index:
         step.labels = comparison.brief
         step.breaks = list(_breaks(*loaded.values()))
         if not step.differing:
-            step.changes = list(changes(comparison))
+            step.changes = list(changes(comparison, shared_writes.written(whole)))
         if step.changes:
             path = self._folder / step.page
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -406,21 +407,37 @@ def opened(folder: Path) -> closing:
     return closing(Index(folder))
 
 
-def changes(comparison: ExactComparison) -> Iterator[Change]:
-    """The rungs that differ, those that matter most first. Where the noise is not known, a
-    difference that is within the resolution of the clock is none."""
+def changes(
+    comparison: ExactComparison, shared: Mapping[Key, Sequence[SharedWrites]]
+) -> Iterator[Change]:
+    """The rungs that differ, those that matter most first, then those of which CPUs *shared* more
+    or less. Where the noise is not known, a difference that is within the resolution of the clock
+    is none."""
     (name,) = comparison.others
-    for rung in comparison.ranked(name):
+    ranked = comparison.ranked(name)
+    others = [rung for rung in comparison.rungs if rung.key in shared and rung not in ranked]
+    for rung in (*ranked, *others):
         found = rung.differences[name]
+        lines = shared.get(rung.key, ())
         least = INSTRUCTIONS.resolution
-        if found.verdict == "unknown" and abs(found.difference) <= least and not found.moved:
+        small = abs(found.difference) <= least and not found.moved
+        if not lines and found.verdict == "unknown" and small:
             continue
-        if not (found.differs or found.telling):
+        if not (found.differs or found.telling or lines):
             continue  # what is found in one kernel alone
         yield Change(
             rung.key, round(found.difference, 4), found.percent, found.verdict,
-            texts.top_mover(found), _functions(found),
+            texts.top_mover(found), "; ".join(filter(None, [_functions(found), *_shares(lines)])),
         )  # fmt: skip
+
+
+def _shares(found: Sequence[SharedWrites]) -> Iterator[str]:
+    """What CPUs write more or less to lines that they share."""
+    for one in found:
+        writes, locked = sharing.writes(one)
+        lines = sharing.changed_lines(one, _FUNCTIONS)
+        text = f"CPUs share {', '.join(one.arrangements)}: writes {writes}, locked {locked}"
+        yield f"{text}: {lines}" if lines else text
 
 
 def _functions(change: ExactChange) -> str:

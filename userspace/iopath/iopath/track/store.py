@@ -69,6 +69,7 @@ class Point:
             all(set(one[name]) <= set(two[name]) for name in ("rungs", "ops", "block_sizes"))
             and one["boots"] <= two["boots"]
             and one["build"] == two["build"]
+            and one.get("cpus", 1) in (1, two.get("cpus", 1))
         )
 
 

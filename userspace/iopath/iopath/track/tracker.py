@@ -82,6 +82,7 @@ class Tracker:
             block_sizes=config.block_sizes,
             boots=config.boots,
             profile=True,
+            cpus=config.cpus,
         )
 
     def run(self, *, again: bool = False) -> News:
@@ -257,6 +258,7 @@ class Tracker:
             "ops": list(self._config.ops),
             "block_sizes": list(self._config.block_sizes),
             "boots": self._config.boots,
+            **({"cpus": self._config.cpus} if self._config.cpus > 1 else {}),
             "build": digest_of(recipe.inputs())[:16] if recipe else "",
             "missing": "",
         }

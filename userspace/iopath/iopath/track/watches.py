@@ -16,6 +16,7 @@ from iopath.kernels.apt import SUITES
 from iopath.results.ops import OPS
 from iopath.rungs import builtin, tomlfile
 from iopath.rungs.rung import Rung
+from iopath.rungs.runs import MOST_CPUS
 
 ALL, NEWEST = "all", "newest"  # which releases of a series of Debian's kernels
 
@@ -62,6 +63,7 @@ class Config:
     ops: tuple[str, ...] = OPS
     block_sizes: tuple[int, ...] = (4096,)
     boots: int = noise.LADDER
+    cpus: int = 1
 
 
 def _among(names: Collection[str]) -> tomlfile.Parse:
@@ -89,6 +91,13 @@ def _sizes(value: object) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _cpus(value: object) -> int:
+    found = tomlfile.positive(value)
+    if found > MOST_CPUS:
+        raise ValueError
+    return found
+
+
 def _some(value: object) -> tuple[str, ...]:
     found = tomlfile.words(value)
     if not found or len(set(found)) < len(found):
@@ -104,6 +113,7 @@ _TOP: tomlfile.Fields = {
     "ops": ("ops", "a list of 'read' and 'write'", tomlfile.ops),
     "block_sizes": ("block_sizes", "a list of multiples of 512 up to 1048576", _sizes),
     "boots": ("boots", "a number from 1 on", tomlfile.positive),
+    "cpus": ("cpus", "a number of CPUs from 1 to 8", _cpus),
     "watch": ("watch", "tables: write [[watch]]", tomlfile.is_(list)),
 }
 _WATCH: tomlfile.Fields = {

@@ -6,54 +6,17 @@ from typing import Any
 
 import pytest
 from examples import BOOTS, a_record, a_result
+from shared_lines import a_boot, a_line, merged
 
 from iopath.compare.limits import Limit
 from iopath.compare.sharing import judged
-from iopath.counts import sharing
 from iopath.results.result import Result, parse
-from iopath.rungs import builtin, together
-from iopath.rungs.runs import Run, Settings, make_runs
 
 RUNGS = ("dio.pread", "remote.mq.pread")
 
 
-def a_run(name: str) -> Run:
-    return make_runs(Settings(rungs=builtin.select([name]), ops=("read",), cpus=2))[0][0]
-
-
-def a_line(
-    at: str, writes: float = 1.0, kind: str = "true", *, locked: bool = False, by: str = "f"
-) -> dict[str, Any]:
-    rows = [
-        {"function": by, "module": "", "cpu": cpu, "at": at, "locked": locked, "per_io": writes}
-        for cpu in (0, 1)
-    ]
-    return {
-        "arrangement": "files", "where": at, "place": "slab", "kind": kind, "lines": 1,
-        "reads": [], "writes": rows,
-    }  # fmt: skip
-
-
 QUEUE = "request_queue: struct request_queue"
 COLD = a_line(f"{QUEUE}.nr_requests", 0.01)
-
-
-def a_boot(lines: list[dict[str, Any]], **part: list[float]) -> dict[str, Any]:
-    arrangement = {
-        "name": "files", "instructions_per_io": [3000.0, 3000.0], "called_per_io": [100.0, 100.0],
-        "rounds": [12, 12], "rounds_left_out": [0, 0], "command": [],
-    }  # fmt: skip
-    return {"arrangement": arrangement | part, "lines": lines}
-
-
-def merged(boots: list[dict[str, Any]], rung: str) -> dict[str, Any]:
-    run = a_run(rung)
-    (region,) = (
-        str(shared.region)
-        for shared in together.runs([run], Settings(rungs=[run.rung], cpus=2))
-        if shared.arrangement == together.FILES
-    )
-    return sharing.merged([{region: boot} for boot in boots], run)
 
 
 def two(

@@ -89,8 +89,8 @@ def test_one_cpu_only() -> None:
     settings = Settings(rungs=builtin.select(["null"]), cpus=2)
     (run,) = make_runs(settings)[0]
     own = replace(run, rung=replace(run.rung, program=Path("/bin/true")))
-    assert together.can_run(run, settings)
-    assert not together.can_run(own, settings)
+    assert together.able([run, own], settings) == [run]
+    assert together.able([run], replace(settings, cpus=1)) == []
 
 
 def test_one_cpu_is_as_before() -> None:

@@ -82,12 +82,44 @@ def test_range(history: Path, cache: Cache, tmp_path: Path) -> None:
     assert expanded(1) == [0, 1, 2, 3, 4, 5, 6]
     assert expanded(4) == [0, 2, 6]
     assert expanded(100) == [0, 6]
-    with pytest.raises(UsageError, match=r"HEAD\.\.HEAD: .* has no commit in this range"):
-        session.expand([f"git:{history}@HEAD..HEAD"])
+    for range_, message in (
+        ("HEAD..HEAD", "no commit is in this range"),
+        ("HEAD..HEAD~2", "HEAD~2 is behind HEAD: exchange them"),
+    ):
+        with pytest.raises(UsageError, match=f"^git:{history}@{range_}: {message}$"):
+            session.expand([f"git:{history}@{range_}"])
+    with pytest.raises(UsageError, match=f"^git:{history}@HEAD~2..HEAD: no merge is in this range"):
+        session.expand([f"git:{history}@HEAD~2..HEAD"], merges=True)
     with pytest.raises(UsageError, match=r"not a range of commits: it must be like A\.\.B"):
         session.expand([f"git:{history}@HEAD~1...HEAD"])
-    with pytest.raises(UsageError, match=r"no-such: .* has no such commit"):
+    with pytest.raises(UsageError, match=f"^git:{history}@no-such: there is no such commit$"):
         session.expand([f"git:{history}@no-such..HEAD"])
+
+
+def test_range_of_a_branch_behind_its_base(
+    branched: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    """It is compared with where it was branched off. A warning says so, and one that changes are
+    not measured."""
+    folder, names = branched
+    told: list[str] = []
+    finder = Finder(Cache(tmp_path / "cache", told.append), told.append)
+    found = finder.expand([f"git:{folder}@{names['seven']}..side"])
+    commits = [names[subject][:12] for subject in ("first", "side", "later")]
+    assert found == [f"git:{folder}@{commit}" for commit in commits]
+    said = f"side does not have {names['seven']}: comparing with {commits[0]}, which both have"
+    assert told.pop() == f"git:{folder}@{names['seven']}..side: {said}"
+    (folder / "figure").write_text("changed\n")
+    for range_ in ("side..", "side..line"):
+        finder.expand([f"git:{folder}@{range_}"])
+    said = "measuring HEAD, without 1 changed file: commit to measure it"
+    assert told == [f"git:{folder}@side..: {said}"]
+    git(folder, "checkout", "--quiet", "--force", "--orphan", "other")
+    git(folder, "commit", "--quiet", "--message", "other")
+    with pytest.raises(
+        UsageError, match=r"@line\.\.other: line and other have no commit in common"
+    ):
+        finder.expand([f"git:{folder}@line..other"])
 
 
 def test_merges(history: Path, cache: Cache) -> None:
@@ -97,7 +129,7 @@ def test_merges(history: Path, cache: Cache) -> None:
     commit(history, "other", "on the branch")
     git(history, "checkout", "--quiet", main)
     git(history, "merge", "--quiet", "--no-ff", "-m", "the merge", "topic")
-    found = open_repository(str(history), cache).between("HEAD~3", "HEAD", merges=True)
+    found = open_repository(str(history), cache).between("HEAD~3", "HEAD", merges=True)[1:]
     assert [git(history, "log", "-1", "--format=%s", one) for one in found] == ["the merge"]
 
 
@@ -114,7 +146,7 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
     git(other, "init", "--quiet")
     (other / "a").touch()
     commit(other, "a", "no kernel")
-    with pytest.raises(UsageError, match="has no kernel at HEAD: it lacks Kbuild, Kconfig or Make"):
+    with pytest.raises(UsageError, match="@HEAD: this is no kernel: it lacks Kbuild, Kconfig or M"):
         open_repository(str(other), cache).commit("HEAD")
     with pytest.raises(IopathError, match=r"git:file:///no-such: .*'/no-such' does not "):
         open_repository("file:///no-such", cache)
@@ -417,7 +449,7 @@ def branched(tmp_path: Path) -> tuple[Path, dict[str, str]]:
 
 def measured(folder: Path, session: Commits) -> list[series.Entry]:
     found = session.repositories
-    commits = [found.commit("HEAD~4"), *found.between("HEAD~4", "HEAD")]
+    commits = found.between("HEAD~4", "HEAD")
     wanted = [f"git:{folder}@{name[:12]}" for name in commits]
     entries: list[series.Entry] = []
     try:

@@ -7,7 +7,7 @@ No guest runs: each job is refused by the executor, with an error that tells it 
 import io
 import threading
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,13 @@ def measured(session: Session, *wanted: Measurement) -> dict[str, Result | Iopat
 
     session.measure_each(wanted, keep)
     return found
+
+
+def test_guests_of_several_cpus_are_in_the_total() -> None:
+    """From the beginning, so that it does not grow."""
+    settings = Settings(select(["null", "dio.pread"]), boots=3)
+    assert Measurement("one", settings).guests == 3
+    assert Measurement("one", replace(settings, cpus=2)).guests == 6
 
 
 def test_two_pools_for_all(tmp_path: Path) -> None:

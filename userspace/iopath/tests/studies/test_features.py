@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """How the cost of features is measured."""
 
+import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +11,8 @@ import pytest
 from examples import a_result
 from pairs import PLAIN as BEFORE
 from pairs import profiled, row
+from rich.console import Console
+from shared_lines import a_boot, a_line, merged
 
 from iopath.base.errors import IopathError, Lacking, Unreachable
 from iopath.guest.machine import Machine
@@ -194,3 +198,31 @@ def test_chart() -> None:
     low, high = axes.get_xlim()
     assert low < -20
     assert high > 60000
+
+
+class OnTwoCpus(Answers):
+    """The same, where "one" writes to a line that both CPUs touch."""
+
+    def _result(self, one: Measurement) -> Result:
+        lines = [a_line("dd: struct deadline_data.lock", locked=True)]
+        boots = [a_boot(lines if name_of(one) == "one" else [])] * BOOTS
+        (record,) = a_result([profiled(one.name, AFTER if boots[0]["lines"] else BEFORE)])[
+            "results"
+        ]
+        return parse(a_result([record | {"cpus": 2, "sharing": merged(boots, "dio.pread")}]))
+
+
+def test_shared_lines_of_a_feature() -> None:
+    """The table, Markdown and JSON have what a feature writes to lines that CPUs share."""
+    costs = measured(OnTwoCpus(), PLAIN, ONE)
+    row = ["one", "files", "+1.00", "+1.00", "new dd: struct deadline_data.lock: f"]
+    assert f"| {' | '.join(row)} |" in featuretable.markdown(BASE, costs)
+    console = Console(width=200, record=True, file=io.StringIO())
+    featuretable.show(BASE, costs, console)
+    assert row == re.split(r" {2,}", console.export_text().rstrip().splitlines()[-1])
+    nothing, one = features.dump(BASE, costs)["features"]
+    assert nothing["shared"] == []
+    assert one["shared"][0]["locked"] == 1.0
+    assert all(
+        "shared" not in cost for cost in features.dump(BASE, measured(Answers(), ONE))["features"]
+    )

@@ -14,11 +14,12 @@ import kcidb_io.schema
 import pytest
 from browser import Browser
 from command import Command, write_index
-from examples import STACKS, a_record, a_result
+from examples import BOOTS, STACKS, a_record, a_result
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from planted import commit, git, history
 from rich.console import Console
+from shared_lines import a_boot, a_line, merged
 from tracking import (
     ASKED,
     FILE,
@@ -63,6 +64,7 @@ __all__ = ["history", "site"]
         (('rungs = ["syscall", "dio.pread"]', "rungs = []"), "rungs must be a list of names of"),
         (('"The path"', "3"), "title must be a string"),
         (('"The path"', '"x"\nboots = 0'), "boots must be a number from 1 on"),
+        (('"The path"', '"x"\ncpus = 9'), "cpus must be a number of CPUs from 1 to 8"),
         (('"The path"', '"x"\nurl = "ftp://x"'), "url must be an address that begins with https"),
         (('"The path"', '"x"\nblock_sizes = [513]'), "block_sizes must be a list of multiples of"),
         (('"The path"', '"x"\nops = ["trim"]'), "ops must be a list of 'read' and 'write'"),
@@ -147,7 +149,8 @@ def test_what_is_asked_again() -> None:
 
     assert known.is_answered_by(known)
     assert asked(rungs=["syscall"], boots=1, missing="gone").is_answered_by(known)
-    for more in ({"rungs": ["null"]}, {"boots": 5}, {"build": "x"}, {"block_sizes": [512]}):
+    several = ({"cpus": 2}, {"build": "x"}, {"block_sizes": [512]})
+    for more in ({"rungs": ["null"]}, {"boots": 5}, *several):
         assert not asked(**more).is_answered_by(known)
     failed = a_point(1, error="does not boot")
     assert known.is_answered_by(failed)
@@ -192,6 +195,21 @@ def test_planted_step(tmp_path: Path) -> None:
     assert [one["title"] for one in shown["points"]] == [p.title for p in points if not p.error]
     assert shown["steps"][0]["page"] == str(step.page)
     assert [one["error"] for one in shown["failed"]] == ["does not build"]
+
+
+def test_planted_shared_line(tmp_path: Path) -> None:
+    """A commit that only adds a shared line is a step, which names it."""
+    line = a_line("bios_submitted", locked=True, by="submit_bio")
+    for number in range(2):
+        record = a_record("k", "dio.pread", "read", 4096)
+        boots = [a_boot([line] if number else [])] * BOOTS
+        record |= {"cpus": 2, "sharing": merged(boots, "dio.pread")}
+        store.write(tmp_path, a_point(number), result.make(a_result([record])))
+    (step,) = index_of(tmp_path).steps()
+    (change,) = step.changes
+    assert (change.title, change.difference, change.verdict) == ("dio.pread read", 0, "same")
+    shared = "CPUs share files: writes +1.00, locked +1.00: new bios_submitted: submit_bio"
+    assert change.functions == shared
 
 
 def test_index_is_made_again(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ class GitKernel(Kernel):
                 cache.workspace(
                     "workspace",
                     workspace,
-                    waits=lambda: step("waiting for another build in this workspace", 0.0),
+                    waits=lambda: step(
+                        "waiting for another iopath that builds in this workspace", 0.0
+                    ),
                 ) as folder,
                 cache.workspace("ccache", {"size": _CCACHE_SIZE}, shared=True) as ccache,
             ):
@@ -168,16 +170,23 @@ def find(spec: str, finder: Finder) -> GitKernel:
         raise UsageError(f"git:{spec}: a range is for measure, compare and series")
     found = repository(finder, place)
     commit = found.commit(revision)
-    if revision == "HEAD" and (changed := found.changed()):
-        without = "1 changed file" if changed == 1 else f"{changed} changed files"
-        text = f"git:{spec}: measuring HEAD, without {without}: commit to measure"
-        text += " it" if changed == 1 else " them"
-        finder.once(("git", place, "changed"), lambda: finder.warn(text))
+    _warn_of_changes(spec, found, revision, finder)
     return GitKernel(found, commit, finder.recipe)
 
 
+def _warn_of_changes(spec: str, found: Repository, revision: str, finder: Finder) -> None:
+    """Say that the changed files of a work tree are not measured with the commit that it holds."""
+    if not found.is_checked_out(revision) or not (changed := found.changed()):
+        return
+    without = "1 changed file" if changed == 1 else f"{changed} changed files"
+    text = f"git:{spec}: measuring {revision}, without {without}: commit to measure"
+    text += " it" if changed == 1 else " them"
+    finder.once(("git", found.place, "changed"), lambda: finder.warn(text))
+
+
 def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -> list[str] | None:
-    """The commits of a range, A..B, oldest first, behind the commit that it is compared with."""
+    """The commits of a range, A..B, oldest first, behind the commit that it is compared with: A, or
+    where B was branched off."""
     place, revision = gitrepo.split(spec)
     if ".." not in revision:
         return None
@@ -185,8 +194,14 @@ def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -
     if "..." in revision or not first:
         raise UsageError(f"git:{spec}: not a range of commits: it must be like A..B")
     found = repository(finder, place)
-    commits = found.between(first, last or "HEAD", every=every, merges=merges)
-    return [f"git:{place}@{commit[:12]}" for commit in (found.commit(first), *commits)]
+    last = last or "HEAD"
+    base, *commits = found.between(first, last, every=every, merges=merges)
+    _warn_of_changes(spec, found, last, finder)
+    if base != found.commit(first):
+        finder.warn(
+            f"git:{spec}: {last} does not have {first}: comparing with {base[:12]}, which both have"
+        )
+    return [f"git:{place}@{commit[:12]}" for commit in (base, *commits)]
 
 
 def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
