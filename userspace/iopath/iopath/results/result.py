@@ -41,6 +41,10 @@ REST = "rest"
 Key = tuple[str, str, int]  # rung, operation, block size
 
 
+# The rungs that do no I/O: the loop alone, and an empty system call.
+WITHOUT_IO = ("null", "syscall")
+
+
 def title(rung: str, op: str) -> str:
     """A rung and its operation, e.g. "dio.pread read"."""
     return rung if op == "none" else f"{rung} {op}"
@@ -122,6 +126,10 @@ class OfRung:
     @property
     def size(self) -> str:
         return size_text(self.block_size) if self.block_size else ""
+
+    @property
+    def does_io(self) -> bool:
+        return self.rung not in WITHOUT_IO
 
 
 @dataclass(kw_only=True)
