@@ -393,8 +393,14 @@ def fold(records: Iterable[Record]) -> str:
 
 def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
     """The result of one kernel of several."""
-    kernels = [kernel for kernel in whole.kernels if kernel.name == name]
-    return replace(whole, kernels=kernels, results=of_kernel(whole.results, name))
+    return only(whole, (name,))
+
+
+def only(whole: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
+    """The result of some kernels of several."""
+    kernels = [kernel for kernel in whole.kernels if kernel.name in names]
+    results = [record for record in whole.results if record.kernel.name in names]
+    return replace(whole, kernels=kernels, results=results)
 
 
 def of_kernel(records: Sequence[Any], name: str) -> list[Any]:
