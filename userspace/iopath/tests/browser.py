@@ -118,10 +118,14 @@ class Browser:
         """Show a page at an address within it."""
         path = self._folder / "page.html"
         path.write_text(text)
+        self.visit(path, address)
+
+    def visit(self, path: Path, address: str = "") -> None:
+        """Show a file at an address within it."""
         # The same file with another fragment would not be loaded again.
         self.call("Page.navigate", url="about:blank")
         self.wait("location.href === 'about:blank'")
-        self.call("Page.navigate", url=f"{path.as_uri()}#{address}")
+        self.call("Page.navigate", url=f"{path.absolute().as_uri()}#{address}")
         self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def window(self, width: int, height: int = 900) -> None:

@@ -51,6 +51,11 @@ MUTANTS = [
         "compare/test_noise.py::test_few_boots_that_agree_are_the_same",
     ),
     Mutant(
+        "what does no I/O is never the worst", "results/result.py",
+        "return self.rung not in WITHOUT_IO", "return True",
+        "show/test_terminal.py::test_what_does_no_io_is_never_the_worst",
+    ),
+    Mutant(
         "a mean that is off the median is said", "results/findings.py",
         "_RARE = 2.0", "_RARE = 2000.0",
         "compare/test_noise.py::test_a_mean_off_the_median_is_a_finding",

@@ -255,9 +255,10 @@ class Comparison:
 
     def ranked(self, name: str) -> list[Any]:
         """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
-        per cent, the shorter ones by per cent, then those that are the same only in sum."""
+        per cent, the shorter ones by per cent, then those that are the same only in sum. Rungs
+        that do no I/O are the last."""
         found = [
-            (rung.differences[name].rank, rung)
+            ((not rung.does_io, *rung.differences[name].rank), rung)
             for rung in self.rungs
             if name in rung.differences and rung.differences[name].is_news
         ]

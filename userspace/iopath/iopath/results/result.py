@@ -41,6 +41,10 @@ REST = "rest"
 Key = tuple[str, str, int]  # rung, operation, block size
 
 
+# The rungs that do no I/O: the loop alone, and an empty system call.
+WITHOUT_IO = ("null", "syscall")
+
+
 def title(rung: str, op: str) -> str:
     """A rung and its operation, e.g. "dio.pread read"."""
     return rung if op == "none" else f"{rung} {op}"
@@ -122,6 +126,10 @@ class OfRung:
     @property
     def size(self) -> str:
         return size_text(self.block_size) if self.block_size else ""
+
+    @property
+    def does_io(self) -> bool:
+        return self.rung not in WITHOUT_IO
 
 
 @dataclass(kw_only=True)
@@ -385,8 +393,14 @@ def fold(records: Iterable[Record]) -> str:
 
 def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
     """The result of one kernel of several."""
-    kernels = [kernel for kernel in whole.kernels if kernel.name == name]
-    return replace(whole, kernels=kernels, results=of_kernel(whole.results, name))
+    return only(whole, (name,))
+
+
+def only(whole: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
+    """The result of some kernels of several."""
+    kernels = [kernel for kernel in whole.kernels if kernel.name in names]
+    results = [record for record in whole.results if record.kernel.name in names]
+    return replace(whole, kernels=kernels, results=results)
 
 
 def named(whole: Any, name: str) -> Any:  # noqa: ANN401

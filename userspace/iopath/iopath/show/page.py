@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """A result, and its comparison, as one web page.
 
-The page needs no network and no server. The verdict, the summary, the ladder and the history are in
-the page itself. Its script sorts and filters, and draws tables of functions and flame graphs from
-numbers that the page carries.
+The page needs no network and no server. The verdicts, the heat map of rungs by kernels and the
+ladder are in the page itself. Its script sorts and filters, and draws tables of functions and flame
+graphs from numbers that the page carries.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from pathlib import Path
@@ -16,11 +17,11 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from iopath.compare import labels
-from iopath.compare.changes import Comparison, ExactChange
+from iopath.compare import exact, labels
+from iopath.compare.changes import Change, Comparison, ExactChange
 from iopath.results.kernelinfo import matters
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult, Kernel, OfRung, Result, Row, size_text
+from iopath.results.result import ExactResult, Kernel, OfRung, Result, Row, only, size_text
 from iopath.show import facts, pagedata, texts
 from iopath.show.palette import Palette, split
 
@@ -31,8 +32,9 @@ _FEW = 3  # functions below the verdict
 def render(result: Result, comparison: Comparison | None, layers: Layers | None = None) -> str:
     """One self-contained page. *layers* is the table that the functions of the result are sorted
     by: without it, iopath's own."""
-    base = comparison.base if comparison else result.names[0]
+    layers = layers or Layers()
     palette = Palette(result)
+    steps = _steps(result, comparison, layers)
     return (
         environment()
         .get_template("page.html")
@@ -40,33 +42,56 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
             heading=result.heading,
             profiled_by=result.profiled_by,
             names=result.names,
-            base=base,
             groups=palette.groups,
-            views=_views(result, comparison, palette),
-            history=_history(result),
+            views=_views(result, steps, palette),
+            heat=_heat(result, steps),
+            strongest=_STRONGEST,
             facts=facts.facts(result),
             kernels=facts.of_kernels(result.kernels) + _builds(result.kernels),
             options=_options(result.kernels),
             labels=comparison.labels if comparison else [],
-            unknown=comparison.has_unknown if comparison else False,
-            data=pagedata.data(result, comparison, layers or Layers(), palette),
+            unknown=any(step.has_unknown for step in steps.values()),
+            data=pagedata.data(result, steps, layers, palette),
             css=source("page.css"),
             script=source("page.js"),
         )
     )
 
 
-@dataclass
-class SummaryRow:
-    """A rung in the summary of one kernel."""
+def _steps(result: Result, comparison: Comparison | None, layers: Layers) -> dict[str, Comparison]:
+    """How each kernel differs from the one before it, by its name. Without a comparison there are
+    no verdicts, and so are none of times."""
+    if not (comparison and isinstance(result, ExactResult)):
+        return {}
+    if len(result.names) == 2:
+        return {result.names[1]: comparison}
+    return {
+        after: exact.compare(only(result, (before, after)), layers)
+        for before, after in itertools.pairwise(result.names)
+    }
 
-    row: Row
-    link: str  # to the functions that account for it
-    before: float | None
+
+def link(row: OfRung, kernel: str, before: str | None) -> str:
+    """The address of a rung's functions, below the page's own."""
+    words = {"rung": "/".join(map(str, row.key)), "kernel": kernel, "against": before or ""}
+    return "#" + "&".join(f"{name}={quote(word, safe='/:')}" for name, word in words.items())
+
+
+# The heat map: rungs by kernels.
+
+_STRONGEST = 25  # per cent of change, from which on the colour is the strongest
+_COLOUR = (6, 40)  # the weakest and the strongest, in per cent
+
+
+@dataclass
+class HeatCell:
+    """A kernel's figure on a rung, and how it differs from the kernel's before it."""
+
+    kernel: str
+    link: str
     cell: texts.Cell | None
-    left: float = 0.0  # where its bar begins, and how wide it is, in per cent
-    width: float = 0.0
-    mover: str = ""  # the layer that changed most
+    change: str  # as a text
+    mover: str  # the layer that changed most
 
     @property
     def percent(self) -> float:
@@ -74,65 +99,96 @@ class SummaryRow:
         return (change.percent or 0.0) if change else 0.0
 
     @property
-    def is_same(self) -> bool:
+    def title(self) -> str:
+        """What the cell does not have room for."""
+        if not self.cell:
+            return ""
+        words = [self.cell.text, self.mover, f"spread {texts.count(self.cell.spread)}"]
+        return "; ".join(filter(None, words))
+
+    @property
+    def strength(self) -> int:
+        """Of its colour, in per cent; 0 without one."""
         change = self.cell.change if self.cell else None
-        return change is not None and not change.is_news
+        if change is None or change.verdict == "same" or not change.difference:
+            return 0
+        weakest, strongest = _COLOUR
+        part = math.sqrt(min(1.0, abs(self.percent) / _STRONGEST))
+        return round(weakest + (strongest - weakest) * part)
+
+
+@dataclass
+class HeatRow:
+    row: Row
+    cells: list[HeatCell]
+
+    @property
+    def changes(self) -> list[Change]:
+        return [found.cell.change for found in self.cells if found.cell and found.cell.change]
+
+    @property
+    def is_same(self) -> bool:
+        return bool(self.changes) and not any(change.is_news for change in self.changes)
+
+    @property
+    def rank(self) -> tuple[bool, tuple[float, float]]:
+        """The lower it is, the more its largest change matters. What does no I/O comes last."""
+        most = min((change.rank for change in self.changes), default=(3, 0.0))
+        return not self.row.does_io, most
+
+
+def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
+    """The rows of the heat map, those that changed most first. Times have none."""
+    if not isinstance(result, ExactResult):
+        return []
+    made = []
+    for row in result.rows():
+        cells = []
+        for before, kernel in itertools.pairwise([None, *result.names]):
+            found = texts.cell(row, kernel, before or kernel, steps.get(kernel))
+            if found and before is None:
+                found.change = None
+            change = found.change if found else None
+            text = ""
+            if found and change:
+                text = found.text if len(result.names) == 2 else texts.share(change)
+            mover = texts.top_mover(change) if change and change.is_news else ""
+            cells.append(HeatCell(kernel, link(row, kernel, before), found, text, mover))
+        made.append(HeatRow(row, cells))
+    return sorted(made, key=lambda row: row.rank) if len(result.names) > 1 else made
+
+
+# What is shown of one step.
 
 
 @dataclass
 class View:
-    """What the page shows of one kernel against the base; of the base itself, if it is alone."""
+    """What the page shows of one kernel against the one before it; of a kernel that is alone."""
 
     kernel: str
+    before: str | None
     verdict: str
     functions: str  # that changed most on the rung that the verdict names
-    rows: list[SummaryRow]
     ladder: list["Panel"]
 
 
-def link(row: OfRung, kernel: str, base: str) -> str:
-    """The address of a rung's functions, below the page's own."""
-    words = {"rung": "/".join(map(str, row.key)), "kernel": kernel}
-    if kernel != base:
-        words["against"] = base
-    return "#" + "&".join(f"{name}={quote(word, safe='/:')}" for name, word in words.items())
-
-
 @singledispatch
-def _views(result: Result, comparison: Comparison | None, palette: Palette) -> list[View]:
-    """A view for each kernel that is compared. Times have none."""
+def _views(result: Result, steps: Mapping[str, Comparison], palette: Palette) -> list[View]:
+    """A view of each step. Times have none."""
     return []
 
 
 @_views.register
-def _(result: ExactResult, comparison: Comparison | None, palette: Palette) -> list[View]:
-    base = comparison.base if comparison else result.names[0]
-    others = [name for name in result.names if name != base]
-    return [_view(result, comparison, palette, base, name) for name in others or [base]]
+def _(result: ExactResult, steps: Mapping[str, Comparison], palette: Palette) -> list[View]:
+    pairs = list(itertools.pairwise(result.names)) or [(None, result.names[0])]
+    return [_view(result, steps.get(name), palette, before, name) for before, name in pairs]
 
 
 def _view(
-    result: ExactResult, comparison: Comparison | None, palette: Palette, base: str, name: str
+    result: ExactResult, step: Comparison | None, palette: Palette, before: str | None, name: str
 ) -> View:
-    rows = []
-    for row in result.rows():
-        first = row.records.get(base)
-        made = SummaryRow(
-            row,
-            link(row, name, base),
-            first.instructions_per_io if first else None,
-            texts.cell(row, name, base, comparison),
-        )
-        change = made.cell.change if made.cell else None
-        made.mover = texts.top_mover(change) if change and change.is_news else ""
-        rows.append(made)
-    most = max((abs(row.percent) for row in rows), default=0) or 1
-    for made in rows:
-        made.width = 50 * abs(made.percent) / most
-        made.left = 50 - made.width * (made.percent < 0)
-    ranked = comparison.ranked(name) if comparison else []
-    place = {rung.key: at for at, rung in enumerate(ranked)}
-    change = ranked[0].differences[name] if ranked else None
+    ranked = step.ranked(name) if step else []
+    change = ranked[0].differences[name] if ranked and ranked[0].does_io else None
     functions = ""
     if isinstance(change, ExactChange) and change.verdict in ("longer", "shorter"):
         functions = "; ".join(
@@ -141,10 +197,10 @@ def _view(
         )
     return View(
         name,
-        texts.verdict(comparison, name) if comparison and name != base else "",
+        before,
+        texts.verdict(step, name) if step else "",
         functions,
-        sorted(rows, key=lambda row: place.get(row.row.key, len(place))),
-        _ladder(result, palette, base, name),
+        _ladder(result, palette, before, name),
     )
 
 
@@ -197,9 +253,9 @@ class Panel:
     change_scale: float
 
 
-def _ladder(result: ExactResult, palette: Palette, base: str, name: str) -> list[Panel]:
+def _ladder(result: ExactResult, palette: Palette, before: str | None, name: str) -> list[Panel]:
     """Block sizes have scales of their own; so have rungs that are much longer than the others."""
-    kernels = [base, name] if name != base else [base]
+    kernels = [before, name] if before else [name]
     panels: dict[tuple[int, bool], list[Row]] = {}
     rows = result.rows()
     first = next((row.block_size for row in rows if row.block_size), 0)
@@ -243,7 +299,7 @@ def _panel(
         drawn.append(
             Rungs(
                 title=f"{row.rung} {row.op}" if row.op != "none" else row.rung,
-                link=link(row, kernels[-1], kernels[0]),
+                link=link(row, kernels[-1], kernels[0] if len(kernels) > 1 else None),
                 bars=bars,
                 fewer=[part for part in differences if part[2] <= -0.5],
                 more=[part for part in differences if part[2] >= 0.5],
@@ -259,61 +315,6 @@ def _panel(
     ]
     words = [size_text(size) if size else "", "longer rungs, with a scale of their own" * long]
     return Panel(", ".join(filter(None, words)), drawn, scale, max(changes, default=0) or 1)
-
-
-# The history: figures of several kernels in per cent of the first one.
-
-
-@dataclass
-class Line:
-    """A rung's figures in per cent; None for a kernel that does not have it."""
-
-    title: str
-    percents: list[float | None]
-    points: list[tuple[float, float]]
-
-
-@dataclass
-class History:
-    low: int
-    high: int
-    middle: float  # where 100 per cent are, from the top
-    lines: list[Line]
-
-
-_WIDTH, _HEIGHT = 120, 36  # of a line's chart
-
-
-def _history(result: Result) -> History | None:
-    """The figures of three or more kernels. All rungs have the same axis, which reaches at least
-    from 80 to 120 per cent, so that small changes look small."""
-    if not isinstance(result, ExactResult) or len(result.names) < 3:
-        return None
-    lines = []
-    for row in result.rows():
-        first = row.records.get(result.names[0])
-        if first and first.instructions_per_io:
-            records = [row.records.get(name) for name in result.names]
-            percents = [
-                100 * record.instructions_per_io / first.instructions_per_io if record else None
-                for record in records
-            ]
-            lines.append(Line(row.title, percents, []))
-    every = [percent for line in lines for percent in line.percents if percent is not None]
-    low = min(80, *(math.floor(percent / 10) * 10 for percent in every))
-    high = max(120, *(math.ceil(percent / 10) * 10 for percent in every))
-
-    def height(percent: float) -> float:
-        return round(3 + (_HEIGHT - 6) * (high - percent) / (high - low), 1)
-
-    step = (_WIDTH - 8) / (len(result.names) - 1)
-    for line in lines:
-        line.points = [
-            (round(4 + at * step, 1), height(percent))
-            for at, percent in enumerate(line.percents)
-            if percent is not None
-        ]
-    return History(low, high, height(100), lines)
 
 
 # What was measured.

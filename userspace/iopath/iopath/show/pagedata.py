@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The numbers that the page's script works on, as compact as they can be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iopath.compare import attribution
@@ -18,9 +18,10 @@ _NONE = -1  # instead of the number of a function that a profile lacks
 
 
 def data(
-    result: Result, comparison: Comparison | None, layers: Layers, palette: Palette
+    result: Result, steps: Mapping[str, Comparison], layers: Layers, palette: Palette
 ) -> dict[str, Any]:
-    """The profiles of all rungs and kernels, and how each two of them differ."""
+    """The profiles of all rungs and kernels, and how each two of them differ. *steps* compares
+    each kernel with the one before it."""
     profiles = [record.profile for record in result.results if record.profile]
     used = dict.fromkeys(name for profile in profiles for name in profile.layers)
     order = [name for name in layers.names if name in used]
@@ -29,7 +30,6 @@ def data(
     counts = [*result.counts, *(name for name in COSTLY if name in columns)]
     names = _Names(order, counts)
     rows = result.rows()
-    base = comparison.base if comparison else result.names[0]
     renamed = _renamed(result, layers) if isinstance(result, ExactResult) else {}
     rungs = [
         {
@@ -55,9 +55,9 @@ def data(
     ]
     return {
         "kernels": result.names,
-        "base": result.names.index(base),
+        "kernel": _kernel(result.names, steps),
         "profiled": result.profiled,
-        "starts": [_start(rows, comparison, name) for name in result.names],
+        "starts": [_start(rows, steps.get(name), name) for name in result.names],
         "counts": counts,
         "names": names.texts,
         "canonical": names.canonical,
@@ -234,3 +234,14 @@ def _start(rows: Sequence[Row], comparison: Comparison | None, name: str) -> int
     if ranked:
         return [row.key for row in rows].index(ranked[0].key)
     return next((index for index, row in enumerate(rows) if row.op != "none"), 0)
+
+
+def _kernel(names: Sequence[str], steps: Mapping[str, Comparison]) -> int:
+    """The kernel that is shown first: the one with the largest change of an I/O against the one
+    before it, or else the last."""
+    ranks = {
+        name: ranked[0].differences[name].rank
+        for name, step in steps.items()
+        if (ranked := step.ranked(name)) and ranked[0].does_io
+    }
+    return names.index(min(ranks, key=lambda name: ranks[name])) if ranks else len(names) - 1

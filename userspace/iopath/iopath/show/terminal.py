@@ -148,7 +148,7 @@ def _ranked(comparison: Comparison) -> list[tuple[str, Change, RungChange]]:
             change = rung.differences[name]
             if rung.key not in found or change.rank < found[rung.key][1].rank:
                 found[rung.key] = name, change, rung
-    return sorted(found.values(), key=lambda one: one[1].rank)
+    return sorted(found.values(), key=lambda one: (not one[2].does_io, *one[1].rank))
 
 
 @singledispatch

@@ -176,12 +176,14 @@ def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cel
 
 
 def verdict(comparison: Comparison, name: str) -> str:
-    """How many rungs are longer or shorter on kernel *name*, and where the largest change is."""
+    """How many rungs are longer or shorter on kernel *name*, and which I/O changed most."""
     changes = [rung.differences[name] for rung in comparison.rungs if name in rung.differences]
     numbers = Counter(change.verdict_text for change in changes)
     parts = [f"{numbers[word]} {text}" for word, text in _VERDICTS.items() if numbers[word]]
     sentence = f"{rungs(len(changes))}: {', '.join(parts)}."
     for rung in comparison.ranked(name)[:1]:
+        if not rung.does_io and any(other.does_io for other in comparison.rungs):
+            break  # what does no I/O is not the worst of I/O
         found = rung.differences[name]
         if found.verdict in ("longer", "shorter"):
             label = "Worst" if found.verdict == "longer" else "Best"

@@ -2,6 +2,7 @@
 """What is printed to a terminal, a pipe or a file is whole."""
 
 import contextlib
+import copy
 import io
 import json
 import re
@@ -82,6 +83,30 @@ def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
     console = Console(file=io.StringIO(), width=200, highlight=False)
     terminal.show_comparison(compared(two(rows)), console)
     assert console.file.getvalue().splitlines()[0].rstrip() == f"old to new: {text}"
+
+
+def test_what_does_no_io_is_never_the_worst() -> None:
+    """It comes after the I/Os, however much it changed; measured alone, it is all there is."""
+    whole = two([*PLAIN, row("four", 60.0, "VFS")])
+    alone = copy.deepcopy(whole)
+    for record in alone["results"]:
+        record |= {"rung": "syscall", "op": "none", "block_size": 0}
+    both = {**whole, "results": [*copy.deepcopy(alone["results"]), *whole["results"]]}
+    both["results"][1]["instructions_per_io"] *= 2
+    both["results"][1]["boots"] = [2 * figure for figure in both["results"][1]["boots"]]
+    for found, worst, titles in (
+        (both, "2 rungs: 2 longer. Worst: dio.pread read +60", ["dio.pread read", "syscall"]),
+        (alone, "1 rung: 1 longer. Worst: syscall +60", ["syscall"]),
+    ):
+        lines = digest(found, 200)
+        assert lines[0].startswith(f"old to new: {worst}")
+        at = next(number for number, line in enumerate(lines) if line.startswith("rung"))
+        shown = [line.split("  ")[0] for line in lines[at + 2 :]]
+        assert shown[: len(titles)] == titles
+    same = copy.deepcopy(both)
+    same["results"][3] = copy.deepcopy(same["results"][2])
+    same["results"][3]["kernel"] = whole["results"][1]["kernel"]
+    assert digest(same, 200)[0] == "old to new: 2 rungs: 1 longer, 1 the same."
 
 
 def test_source_lines_of_a_profile() -> None:

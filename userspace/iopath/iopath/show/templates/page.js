@@ -52,7 +52,7 @@ function state() {
 	const words = asked();
 	const kernel = data.kernels.indexOf(words.get("kernel"));
 	const at = {
-		kernel: kernel < 0 ? data.kernels.length - 1 : kernel,
+		kernel: kernel < 0 ? data.kernel : kernel,
 		view: VIEWS.includes(words.get("view")) ? words.get("view") : "functions",
 		find: words.get("find") ?? "",
 		zoom: Number(words.get("zoom") ?? 0),
@@ -63,7 +63,7 @@ function state() {
 	};
 	const rung = data.rungs.findIndex((candidate) => candidate.key === words.get("rung"));
 	at.rung = rung < 0 ? data.starts[at.kernel] : rung;
-	at.against = words.has("against") ? data.kernels.indexOf(words.get("against")) : data.base;
+	at.against = words.has("against") ? data.kernels.indexOf(words.get("against")) : at.kernel - 1;
 	if (at.against === at.kernel)
 		at.against = -1;
 	return at;
@@ -90,66 +90,89 @@ function go(changes, quietly = false) {
 	}
 }
 
-// The summary.
+// The heat map: rungs by kernels.
 
 const summary = document.getElementById("summary");
 const narrow = document.getElementById("narrow");
+const heat = summary?.querySelector("table");
+const given = heat && [...heat.tBodies[0].rows]; // in the order of the page
 
 function drawSummary(at) {
 	const wanted = data.kernels[at.kernel];
 	const kernels = [...document.querySelectorAll("#ladder [data-kernel]")].map((part) => part.dataset.kernel);
-	const shown = kernels.includes(wanted) ? wanted : kernels.at(-1);
+	const shown = kernels.includes(wanted) ? wanted : kernels[0];
 	for (const part of document.querySelectorAll("[data-kernel]"))
 		part.hidden = part.dataset.kernel !== shown;
-	for (const link of document.querySelectorAll("[data-switch]")) {
-		if (link.dataset.switch === shown)
-			link.setAttribute("aria-current", "true");
-		else
-			link.removeAttribute("aria-current");
-	}
 	if (!summary)
 		return;
 	if (narrow.rungs !== document.activeElement)
 		narrow.rungs.value = at.rungs;
 	narrow.same.checked = at.same;
-	let same = 0;
-	for (const table of summary.querySelectorAll("table:not([hidden])")) {
-		const body = table.tBodies[0];
-		table.given ??= [...body.rows];
-		const rows = [...table.given];
-		const column = Math.abs(at.order) - 1;
-		if (column >= 0 && column < table.tHead.rows[0].cells.length) {
-			const worth = (row) => row.cells[column].dataset.sort;
-			rows.sort((a, b) => Math.sign(at.order) * (worth(a) === undefined
-				? a.cells[column].textContent.localeCompare(b.cells[column].textContent, "en", { numeric: true })
-				: worth(a) - worth(b)));
-		}
-		body.append(...rows);
-		let visible = 0;
-		const text = at.rungs.toLowerCase();
-		for (const row of rows) {
-			const isSame = row.classList.contains("same");
-			same += isSame;
-			row.hidden = (isSame && !at.same && !text)
-				|| !`${row.cells[0].textContent} ${row.querySelector(".mover")?.textContent ?? ""}`.toLowerCase().includes(text);
-			visible += !row.hidden;
-			const link = row.querySelector("a");
-			const current = link && new URLSearchParams(link.hash.slice(1)).get("rung") === data.rungs[at.rung].key;
-			if (current)
-				row.setAttribute("aria-current", "true");
-			else
-				row.removeAttribute("aria-current");
-		}
-		summary.querySelector(".none").hidden = visible > 0;
-		[...table.tHead.rows[0].cells].forEach((cell, number) => {
-			if (number === column)
-				cell.setAttribute("aria-sort", at.order > 0 ? "ascending" : "descending");
-			else
-				cell.removeAttribute("aria-sort");
-		});
+	const heads = [...heat.tHead.rows[0].cells];
+	const rows = [...given];
+	const column = Math.abs(at.order) - 1;
+	if (column >= 0 && column < heads.length) {
+		const worth = (row) => row.cells[column].dataset.sort;
+		rows.sort((a, b) => Math.sign(at.order) * (worth(a) === undefined
+			? a.cells[column].textContent.localeCompare(b.cells[column].textContent, "en", { numeric: true })
+			: worth(a) - worth(b)));
 	}
+	if (rows.some((row, number) => heat.tBodies[0].rows[number] !== row))
+		heat.tBodies[0].append(...rows);
+	heads.forEach((cell, number) => {
+		if (number === column)
+			cell.setAttribute("aria-sort", at.order > 0 ? "ascending" : "descending");
+		else
+			cell.removeAttribute("aria-sort");
+	});
+	let same = 0, visible = 0;
+	const text = at.rungs.toLowerCase();
+	for (const row of rows) {
+		const isSame = row.classList.contains("same");
+		same += isSame;
+		const words = [row.cells[0].textContent, ...[...row.cells].map((cell) => cell.dataset.mover ?? "")];
+		row.hidden = (isSame && !at.same && !text) || !words.some((word) => word.toLowerCase().includes(text));
+		visible += !row.hidden;
+	}
+	summary.querySelector(".none").hidden = visible > 0;
+	// The cell whose functions are shown; or else the first one can be reached by Tab.
+	const links = cellLinks().flat().filter(Boolean);
+	const current = links.find((link) => {
+		const words = new URLSearchParams(link.hash.slice(1));
+		return words.get("rung") === data.rungs[at.rung].key && words.get("kernel") === wanted
+			&& data.kernels.indexOf(words.get("against")) === at.against;
+	});
+	for (const link of heat.querySelectorAll("a")) {
+		link.tabIndex = link === (current ?? links[0]) ? 0 : -1;
+		link.removeAttribute("aria-current");
+		link.closest("tr").removeAttribute("aria-current");
+	}
+	current?.setAttribute("aria-current", "true");
+	current?.closest("tr").setAttribute("aria-current", "true");
 	narrow.same.parentNode.hidden = !same;
 	narrow.same.nextElementSibling.textContent = `show ${same} that ${same === 1 ? "is" : "are"} the same`;
+}
+
+// The links of the visible rows, by row and column.
+function cellLinks() {
+	return [...heat.tBodies[0].rows].filter((row) => !row.hidden)
+		.map((row) => [...row.cells].slice(1).map((cell) => cell.querySelector("a")));
+}
+
+// One of the cells can be reached by Tab; arrow keys lead to the others.
+function moveCell(event) {
+	const links = cellLinks();
+	const down = links.findIndex((row) => row.includes(event.target));
+	const by = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+	if (!by || down < 0)
+		return;
+	event.preventDefault();
+	const next = links[down + by[0]]?.[links[down].indexOf(event.target) + by[1]];
+	if (next) {
+		event.target.tabIndex = -1;
+		next.tabIndex = 0;
+		next.focus();
+	}
 }
 
 if (summary) {
@@ -157,10 +180,11 @@ if (summary) {
 	narrow.addEventListener("submit", (event) => event.preventDefault());
 	narrow.rungs.addEventListener("input", () => go({ rungs: narrow.rungs.value }, true));
 	narrow.same.addEventListener("change", () => go({ same: narrow.same.checked ? "1" : "" }, true));
-	for (const cell of summary.querySelectorAll("thead th")) {
+	heat.addEventListener("keydown", moveCell);
+	for (const cell of heat.querySelectorAll("thead th")) {
 		const button = element("button", { type: "button" }, cell.textContent);
 		const number = cell.cellIndex + 1;
-		const first = cell.classList.contains("number") || cell.classList.contains("change") ? -number : number;
+		const first = cell.classList.contains("number") ? -number : number;
 		button.addEventListener("click", () => go({ order: state().order === first ? -first : first }, true));
 		cell.replaceChildren(button);
 	}
@@ -183,7 +207,7 @@ function table(caption, columns, rows, foot = []) {
 	const head = element("tr");
 	columns.forEach(({ title, look, isText, value }, at) => {
 		if (!value) {
-			head.append(element("td"));
+			head.append(element("td", { class: look }));
 			return;
 		}
 		const button = element("button", { type: "button" }, title);
@@ -217,9 +241,9 @@ function swatch(layer) {
 	return element("i", { class: `swatch g${data.layers[layer][1]}` });
 }
 
-function number(title, value, text = count, more = true) {
+function number(title, value, text = count) {
 	return {
-		title, value, look: more ? "number more" : "number",
+		title, value, look: "number",
 		fill: (cell, row) => {
 			const found = value(row);
 			cell.textContent = found === undefined ? "" : text(found);
@@ -304,7 +328,7 @@ function profileTables(profile, at) {
 	functions.sort((a, b) => own(b) - own(a));
 	const sums = data.counts.map((_, place) => functions.reduce((sum, row) => sum + row.counts[place], 0));
 	const columns = (title, most) => [
-		NAME(title), number(UNIT, own, count, false), number("share", percent, percentText), bars(own, most, false),
+		NAME(title), number(UNIT, own), number("share", percent, percentText), bars(own, most, false),
 	];
 	const all = { name: "all", counts: sums };
 	const beside = data.counts.slice(1).map((title, place) => ({ ...number(spaced(title), (row) => row.counts[place + 1]), look: "number extra" }));
@@ -357,7 +381,7 @@ function differenceTables(found, before, after, at) {
 	})).sort(bySize);
 	const most = (rows) => Math.max(0, ...rows.map((row) => Math.abs(change(row))));
 	const difference = {
-		...number("difference", change, signed, false),
+		...number("difference", change, signed),
 		fill: (cell, row) => {
 			const value = row.unattributed ?? change(row);
 			cell.textContent = signed(value);
@@ -518,10 +542,13 @@ function describe(node, root, totals) {
 			`exclusive: ${count(node.own[1])}, ${share(node.own[1], root.sum[1])}`,
 		].filter(Boolean).join("\n");
 	}
+	// What one kernel does not execute has no figure there.
+	const figure = (side, value) => node.sum[side] ? count(value) : "none";
 	const line = (word, [before, after]) =>
-		`${word}: ${count(before)} to ${count(after)}, ${signed(after - before)} (${before ? `${(100 * (after / before - 1)).toFixed(2)} %` : "new"})`;
+		`${word}: before: ${figure(0, before)}, after: ${figure(1, after)}, ${signed(after - before)}${before ? ` (${signed(100 * (after / before - 1))} %)` : ""}`;
 	return [
 		label(node),
+		node.name < 0 ? "" : `layer: ${data.layers[data.layerOf[node.name]][0]}`,
 		line("inclusive", node.sum),
 		line("exclusive", node.own),
 		node.name < 0 ? "" : `the function in all: ${signed(totals.get(node.key) ?? 0)}`,
@@ -630,7 +657,6 @@ function flame(root, totals, at) {
 	return { chart, zoomed: boxes.get(zoomed), found: at.find ? foundIn(root, at.find) : null };
 }
 
-let viewed = null; // the view that was drawn last
 let refocus = false; // whether the zoomed frame is to have the focus once it is drawn
 
 function matches(node, find) {
@@ -855,13 +881,13 @@ function drawAttribution(at) {
 	form.rung.value = at.rung;
 	form.kernel.value = at.kernel;
 	form.against.value = at.against;
-	form.view.value = at.view;
-	for (const side of form.querySelectorAll(".side"))
-		side.hidden = !found;
+	form.view.value = at.view === "functions" ? "functions" : "flame";
+	form.side.value = at.view;
+	document.getElementById("sides").hidden = !found || at.view === "functions";
 	if (form.find !== document.activeElement)
 		form.find.value = at.find;
 	document.getElementById("overview").classList.toggle("beside",
-		Boolean(summary) && at.view === "functions" && Boolean(found || !at.all));
+		Boolean(summary) && (at.view !== "functions" || Boolean(found || !at.all)));
 	document.getElementById("attribution-title").textContent =
 		found ? `Where the change comes from, ${data.kernels[at.against]} to ${name}` : `Where the ${UNIT} go`;
 	hideTip();
@@ -895,9 +921,6 @@ function drawAttribution(at) {
 			made.zoomed.focus();
 		refocus = false;
 	}
-	if (viewed && viewed !== at.view)
-		attribution.scrollIntoView();
-	viewed = at.view;
 	about.textContent = `${text}.`;
 	more.textContent = beyond(before, after, at.view !== "functions");
 }
@@ -941,7 +964,7 @@ if (data.profiled) {
 	form.addEventListener("submit", (event) => event.preventDefault());
 	form.addEventListener("change", (event) => {
 		const { name, value } = event.target;
-		if (name === "view")
+		if (name === "view" || name === "side")
 			go({ view: value, zoom: "" });
 		else if (name === "rung")
 			go({ rung: data.rungs[value].key, zoom: "" });
@@ -982,8 +1005,8 @@ document.addEventListener("click", (event) => {
 	event.preventDefault();
 	const words = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
 	go({ ...words, zoom: "" });
-	if (words.rung)
-		attribution.scrollIntoView({ block: "nearest" });
+	if (words.rung && attribution.getBoundingClientRect().top > innerHeight / 2)
+		attribution.scrollIntoView();
 });
 
 addEventListener("hashchange", draw);
