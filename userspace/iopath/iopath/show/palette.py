@@ -17,14 +17,14 @@ OTHER = "other"
 # The groups of the layers of iopath's own table, in the order of an I/O. Layers that are not listed
 # are in the group "other".
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "system call": ("user", "system call entry", "interrupt"),
+    "system call": ("user", "system call entry"),
     "aio and io_uring": ("aio", "io_uring"),
-    "VFS": ("VFS", "block device file", "security"),
-    "page pinning": ("page pinning",),
-    "copying": ("iov_iter and copying",),
+    "VFS": ("VFS", "block device file", "security", "ext4", "XFS", "Btrfs", "iomap"),
+    "pinning and copying": ("page pinning", "iov_iter and copying"),
     "page cache and memory": ("page cache", "page faults", "memory allocation"),
-    "block core": ("block core", "completion"),
-    OTHER: ("driver", "biogen", "scheduling", "locks and RCU", "time", OTHER),
+    "block core": ("block core", "completion", "device mapper", "MD"),
+    "drivers": ("driver", "NVMe", "virtio", "SCSI", "DMA mapping", "interrupt", "crypto"),
+    OTHER: ("biogen", "scheduling", "locks and RCU", "time", "data structures", OTHER),
 }
 # In the order of the groups: neighbours differ in lightness.
 _COLOURS = ("#0072b2", "#e69f00", "#56b4e9", "#d55e00", "#f0e442", "#cc79a7", "#009e73")

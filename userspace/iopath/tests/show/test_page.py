@@ -279,7 +279,7 @@ def test_the_ladder_has_each_figure_by_group() -> None:
     result = pair()
     text = page.render(parse(result), compared(result))
     labels = [value for name, value in Parsed(text).attributes if name == "aria-label"]
-    assert "601.93: system call 43, VFS 122, page pinning 424, other 12" in labels
+    assert "601.93: system call 43, VFS 122, pinning and copying 424, other 12" in labels
     assert "+25.50: VFS +33, other -8" in labels
 
 
