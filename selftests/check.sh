@@ -78,7 +78,7 @@ parts() {
 	part program "${pytest[@]}" -m "guest$short" $tests/test_program.py "${pick[@]}"
 	part sharing "${pytest[@]}" -m "guest$short" $tests/test_sharing.py "${pick[@]}"
 	part cluster "${pytest[@]}" -m "guest$short" $tests/test_cluster.py "${pick[@]}"
-	part loops "${pytest[@]}" -m "guest$short" $tests/test_{ioloop,ancestors,referee,emulators,features,layers}.py "${pick[@]}"
+	part loops "${pytest[@]}" -m "guest$short" $tests/test_{ioloop,ancestors,referee,emulators,features,layers,drivers}.py "${pick[@]}"
 	part arm64 "${pytest[@]}" -m "guest$short" $tests/test_arm64.py "${pick[@]}"
 	part stacked "${pytest[@]}" -m "guest$short" $tests/test_stacked.py "${pick[@]}"
 	part blknull "${pytest[@]}" -m "guest$short" $tests/test_blknull.py "${pick[@]}"

@@ -29,8 +29,8 @@ def left_out(arch: Arch = X86_64) -> tuple[str, ...]:
         "*/Documentation/*/*", f"*/arch/[!{arch.source[0]}]*/*.[chS]", "*/boot/dts/*",
         "*/sound/*.[ch]", "*/tools/perf/*", "*/tools/testing/*",
         *(f"*/drivers/{name}/*.[ch]" for name in (
-            "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "nvme",
-            "pinctrl", *power, "scsi", "soc", "staging", "usb", "video/fbdev",
+            "accel", "gpu", "hwmon", "iio", "infiniband", "input", "media", "mtd", "net", "pinctrl",
+            *power, "scsi", "soc", "staging", "usb", "video/fbdev",
         )),
     )  # fmt: skip
 

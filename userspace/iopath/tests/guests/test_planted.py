@@ -96,17 +96,17 @@ class Trees:
         self._cache = session.cache
         self._source = LinuxSource(session)
 
-    def plain(self) -> Path:
-        """The kernel as it is."""
-        return self._source.tree("minimal.config")
+    def plain(self, *fragments: str) -> Path:
+        """The kernel as it is, with *fragments* of a configuration besides."""
+        return self._source.tree("minimal.config", *fragments)
 
     def copy(
         self, name: str, what: str = "", functions: str = "",
-        replaced: Sequence[tuple[str, str, str]] = (),
+        replaced: Sequence[tuple[str, str, str]] = (), fragments: Sequence[str] = (),
     ) -> Path:  # fmt: skip
         """The same, with *what* planted, other text in place of what is *replaced* in a file, and
         built by *name*, so that no two are one file."""
-        plain = self.plain()
+        plain = self.plain(*fragments)
         build = build_command().replace("BUILD_USER=iopath", f"BUILD_USER={name}")
 
         def make(folder: Path) -> None:
@@ -371,6 +371,47 @@ def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_pa
     assert {change["verdict"] for change in found.values()} == {"same"}
     moved = [row for change in found.values() for row in change["functions"] if row["difference"]]
     assert moved == []
+
+
+@guest
+@pytest.mark.long
+def test_a_driver(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """Nine instructions where a driver submits, and forty in its interrupt's handler, are found to
+    the digit, each in its part."""
+    file = "drivers/nvme/host/pci.c"
+    queue = "static blk_status_t nvme_queue_rq(struct blk_mq_hw_ctx *hctx,"
+    queued = (
+        "\tstruct nvme_queue *nvmeq = hctx->driver_data;\n\tstruct nvme_dev *dev = nvmeq->dev;\n"
+    )
+    handler = "static irqreturn_t nvme_irq(int irq, void *data)\n{\n"
+    tree = trees.plain("nvme.config")
+    text = (tree / file).read_text()
+    begin = text.index(queued, text.index(queue))
+    whole = text[text.index(queue) : text.index("\n\n", begin)]
+    nops = '\n\n\tasm volatile("{}");'
+    more = trees.copy(
+        "driver",
+        fragments=["nvme.config"],
+        replaced=[
+            (file, whole, whole + nops.format("nop\\n" * 9)),
+            (file, handler, handler + nops.format("nop\\n" * 40).lstrip("\n") + "\n"),
+        ],
+    )
+    out = tmp_path / "out.json"
+    words = ("--rung=nvme.pread", "--op=read", "--json", out)
+    done = iopath.run("profile", named("before", tree), named("after", more), *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    one, two = result.load(out).results
+    functions = [
+        {row.name: row.instructions for row in found.profile.functions} for found in (one, two)
+    ]
+    grown = {
+        name: functions[1][name] - functions[0][name] for name in ("nvme_queue_rq", "nvme_irq")
+    }
+    assert grown == {"nvme_queue_rq": 9, "nvme_irq": 40}
+    parts = [found.all_parts["interrupt nvme_irq"] for found in (one, two)]
+    assert parts[1] - parts[0] == pytest.approx(40, abs=1)
+    assert two.path - one.path == pytest.approx(49, rel=0.1)
 
 
 # What CPUs share: a counter that all increment, counters of CPUs that are packed into a line, and a
