@@ -4,7 +4,6 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from iopath.base.arch import BY_DEBIAN, X86_64
@@ -14,6 +13,7 @@ from iopath.kernels import apt
 from iopath.kernels import recipe as recipes
 
 if TYPE_CHECKING:
+    from iopath.kernels.built import Built
     from iopath.measure.session import Session
 
 
@@ -64,14 +64,9 @@ def recipe(
     session: "Session", suite: str, config: str, options: Sequence[str], arch: str
 ) -> recipes.Recipe:
     """How kernels are built with the compiler of a *suite*."""
-    if config == recipes.MINIMAL:
-        base = None
-    elif config.startswith("debian:"):
-        with session.reporter.task(config) as step:
-            base = recipes.cut_down(session.build(session.find(config), step).config.read_text())
-    else:
-        try:
-            base = Path(config).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read --config {config}: {error}") from error
-    return recipes.recipe(suite, base, options, BY_DEBIAN[arch])
+
+    def build(name: str) -> Built:
+        with session.reporter.task(name) as step:
+            return session.build(session.find(name), step)
+
+    return recipes.recipe(suite, recipes.configuration(config, build), options, BY_DEBIAN[arch])

@@ -73,6 +73,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 search, tree, args.good, args.bad, args.build, session.cache, work.say
             )
         elif args.good.startswith("git:"):
+            for name in (args.good, args.bad):
+                if gitrepo.SETTINGS.search(name):
+                    raise UsageError(
+                        f"{name}: all commits have one configuration: use --config and --kconfig"
+                    )
             place, good = gitrepo.split(args.good.removeprefix("git:"))
             other, bad = gitrepo.split(args.bad.removeprefix("git:"))
             if not args.bad.startswith("git:") or place != other:

@@ -17,6 +17,7 @@ from iopath.base.errors import IopathError, UsageError
 
 _URL = re.compile(r"[a-z][a-z0-9+]*://|[\w.-]+@[\w.-]+:")
 _AT = re.compile(r"(.+)@(?!\{)((?:[^@]|@\{)+)$")  # the last @, but not that of HEAD@{1}
+SETTINGS = re.compile(r"\[([^\[\]]*)\]$")  # behind a revision: how that kernel is configured
 _USER = re.compile(r"[a-z][a-z0-9+]*://[^/]*")  # an address up to an @ that is not a revision's
 KERNEL = ("Kbuild", "Kconfig", "Makefile")  # in the top folder of a kernel's source
 
@@ -118,6 +119,7 @@ class Repository:
 
 def split(spec: str) -> tuple[str, str]:
     """The repository and the revision or range of "git:*spec*"; without a revision, HEAD."""
+    spec = SETTINGS.sub("", spec)
     found = _AT.match(spec)
     if not found or _USER.fullmatch(found[1]) or ":" in found[2]:
         return spec, "HEAD"

@@ -2,13 +2,14 @@
 """How kernels of a git repository are configured."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.errors import UsageError
+from iopath.kernels.built import Built
 from iopath.kernels.kernel import NEEDED
 
 SUITE = "trixie"  # the default
@@ -22,17 +23,20 @@ _OPTION = re.compile(r"(?:CONFIG_)?(\w+)=(.+)")
 class Recipe:
     """How kernels are built: with the compiler of a *suite*, from the configuration *base* (the
     text of a .config; None: make tinyconfig), with the *fragment* merged over it. *options* are
-    those of the fragment that the result must have."""
+    those of the fragment that the result must have, *asked* those that a user asked for."""
 
     suite: str
     base: str | None
     fragment: str
     options: tuple[str, ...]
     arch: Arch = X86_64
+    asked: tuple[str, ...] = ()
 
     def inputs(self) -> dict[str, Any]:
-        """What it is known by: the fragment tells the architectures apart."""
-        return {name: value for name, value in vars(self).items() if name != "arch"}
+        """What it is known by: the fragment tells the architectures, and what was asked for."""
+        known = {name: value for name, value in vars(self).items() if name != "arch"}
+        del known["asked"]
+        return known
 
     @classmethod
     def default(cls) -> "Recipe":
@@ -56,7 +60,22 @@ def recipe(suite: str, base: str | None, options: Sequence[str], arch: Arch = X8
         name, value = match.groups()
         lines.append(f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}")
     fragment = _minimal(arch) if base is None else _essential(needed, arch)
-    return Recipe(suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines), arch)
+    return Recipe(
+        suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines), arch, tuple(options)
+    )
+
+
+def configuration(name: str, build: Callable[[str], Built]) -> str | None:
+    """The text of a configuration: the minimal one (None), that of a Debian kernel, cut down, which
+    *build* gives, or a file's."""
+    if name == MINIMAL:
+        return None
+    if name.startswith("debian:"):
+        return cut_down(build(name).config.read_text())
+    try:
+        return Path(name).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the configuration {name}: {error}") from error
 
 
 _LEFT_OUT = re.compile(r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)")

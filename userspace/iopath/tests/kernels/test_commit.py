@@ -262,6 +262,29 @@ def test_recipe() -> None:
         kernelbuild.recipe("trixie", None, ["FOO"])
 
 
+def test_a_configuration_for_one_kernel(history: Path, cache: Cache, tmp_path: Path) -> None:
+    """Settings behind a revision add to those of all kernels, which a range keeps."""
+    finder = Finder(cache, lambda text: None)
+    finder.recipe = kernelbuild.recipe("trixie", None, ["A=y"])
+    usual = git_kernels.find(f"{history}@HEAD", finder)
+    other = git_kernels.find(f"{history}@HEAD[B=y,C=n]", finder)
+    assert usual.commit == other.commit
+    assert usual.recipe == finder.recipe
+    assert other.recipe == kernelbuild.recipe("trixie", None, ["A=y", "B=y", "C=n"])
+    own = tmp_path / ".config"
+    own.write_text("CONFIG_D=y\n")
+    found = git_kernels.find(f"{history}@HEAD[config={own},B=y]", finder).recipe
+    assert (found.base, found.options[-2:]) == ("CONFIG_D=y\n", ("CONFIG_A=y", "CONFIG_B=y"))
+    names = git_kernels.expand(f"{history}@HEAD~2..HEAD[B=y]", finder)
+    assert names is not None
+    assert len(names) == 3
+    assert all(name.endswith("[B=y]") for name in names)
+    with pytest.raises(UsageError, match="invalid option 'B': must be like FOO=y or FOO=n"):
+        git_kernels.find(f"{history}@HEAD[B]", finder)
+    with pytest.raises(UsageError, match="cannot read the configuration /none: No such file"):
+        git_kernels.find(f"{history}@HEAD[config=/none]", finder)
+
+
 def test_recipe_of_another_architecture() -> None:
     """It has its own options in place of this machine's, and takes no other's configuration."""
     lines = [

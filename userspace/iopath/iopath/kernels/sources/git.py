@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""git:PATH@REVISION: kernels that are built from the commits of a git repository.
+"""git:PATH@REVISION[FOO=y,...]: kernels that are built from the commits of a git repository.
 
 A kernel is built in a sealed root file system of a Debian suite, at fixed paths, with a fixed time,
 user and host. So it only depends on the commit's tree, the configuration and the suite's packages,
@@ -26,7 +26,7 @@ from iopath.kernels.built import Built, Entry, Step, built
 from iopath.kernels.finder import Finder
 from iopath.kernels.gitrepo import Repository, open_repository
 from iopath.kernels.kernel import Kernel, Parts
-from iopath.kernels.recipe import Recipe
+from iopath.kernels.recipe import Recipe, configuration, recipe
 from iopath.kernels.root import root, sandbox
 
 NAMES = ("git:PATH@REVISION",)
@@ -171,7 +171,27 @@ def find(spec: str, finder: Finder) -> GitKernel:
     found = repository(finder, place)
     commit = found.commit(revision)
     _warn_of_changes(spec, found, revision, finder)
-    return GitKernel(found, commit, finder.recipe)
+    return GitKernel(found, commit, _recipe(spec, finder))
+
+
+def _recipe(spec: str, finder: Finder) -> Recipe:
+    """How a kernel is built: as all are, but for the settings behind its revision."""
+    settings = gitrepo.SETTINGS.search(spec)
+    usual = finder.recipe
+    if not settings:
+        return usual
+    options, base = list(usual.asked), usual.base
+    for word in filter(None, settings[1].split(",")):
+        if word.startswith("config="):
+            base = configuration(
+                word.removeprefix("config="),
+                lambda name: finder.find(name).prepare(
+                    finder.cache, finder.apt, lambda what, part: None
+                ),
+            )
+        else:
+            options.append(word)
+    return recipe(usual.suite, base, options, usual.arch)
 
 
 def _warn_of_changes(spec: str, found: Repository, revision: str, finder: Finder) -> None:
@@ -201,7 +221,9 @@ def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -
         finder.warn(
             f"git:{spec}: {last} does not have {first}: comparing with {base[:12]}, which both have"
         )
-    return [f"git:{place}@{commit[:12]}" for commit in (base, *commits)]
+    settings = gitrepo.SETTINGS.search(spec)
+    behind = settings[0] if settings else ""
+    return [f"git:{place}@{commit[:12]}{behind}" for commit in (base, *commits)]
 
 
 def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
