@@ -2,6 +2,7 @@
 """iopath track: its file, what it keeps, the steps that it finds, and its site."""
 
 import copy
+import itertools
 import json
 import re
 import sqlite3
@@ -406,6 +407,18 @@ def test_chart_says_what_a_step_is(tmp_path: Path) -> None:
     assert written(figure) == [
         "a", "00000000 subject 5: dio.pread read +5.00 (+0.83 %): vfs_read +5.00", "a +5.00",
     ]  # fmt: skip
+
+
+def test_no_text_of_a_chart_covers_another(tmp_path: Path) -> None:
+    """A step at each kernel leaves room for its letter; the first one has its difference, too."""
+    for number in range(8):
+        keep(tmp_path, [a_point(number)], planted=-(number % 2))
+    figure = chart.chart(index_of(tmp_path), config(tmp_path))
+    panel = next(axes for axes in figure.axes if axes.get_title(loc="left") == "dio.pread")
+    assert sorted(text.get_text()[0] for text in panel.texts) == list("abcdefg")
+    boxes = [text.get_window_extent() for text in panel.texts]
+    for one, two in itertools.combinations(boxes, 2):
+        assert not one.overlaps(two)
 
 
 def test_chart_of_many_kernels(tmp_path: Path) -> None:
