@@ -38,6 +38,7 @@ from tracking import (
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.progress import Reporter
+from iopath.base.sources import source_root
 from iopath.commands import track
 from iopath.kernels.apt import Package
 from iopath.measure.session import Session
@@ -513,6 +514,29 @@ def show(browser: Browser, site: Path, address: str = "") -> None:
 
 def text_of(browser: Browser, selector: str) -> str:
     return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+
+@pytest.mark.parametrize("name", ["track.svg", "rt.svg"])
+@pytest.mark.parametrize(("scheme", "ground"), [("light", "255"), ("dark", "13")])
+def test_pictures(browser: Browser, name: str, scheme: str, ground: str) -> None:
+    """The published pictures are dark where the screen is; no text is cut off or unreadable."""
+    browser.media(scheme=scheme)
+    browser.call("Page.navigate", url=(source_root() / "Documentation/results" / name).as_uri())
+    browser.wait(f"document.readyState === 'complete' && location.pathname.endsWith('{name}')")
+    fills = browser.run(
+        "[document.querySelector('path'), ...document.querySelectorAll('text')]"
+        ".map((one) => getComputedStyle(one).fill)"
+    )
+    assert fills[0].startswith(f"rgb({ground}, ")
+    assert set(fills[1:]) == {"rgb(27, 27, 28)" if scheme == "light" else "rgb(228, 230, 232)"}
+    outside = browser.run(
+        "[...document.querySelectorAll('text')].filter((one) => {"
+        " const box = one.getBoundingClientRect();"
+        " const whole = document.rootElement.getBoundingClientRect();"
+        " return box.left < whole.left || box.right > whole.right || box.bottom > whole.bottom; })"
+        ".map((one) => one.textContent)"
+    )
+    assert outside == []
 
 
 def test_site_shows_the_step(browser: Browser, site: Path) -> None:
