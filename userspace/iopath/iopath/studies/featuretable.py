@@ -31,7 +31,7 @@ def groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Co
         )
 
 
-def functions(cost: Cost) -> str:
+def functions(cost: Cost) -> list[str]:
     """Where a difference comes from: layers with their functions, the largest first, and what part
     of all that functions differ these are."""
     layers: dict[str, list[tuple[float, str]]] = {}
@@ -39,7 +39,7 @@ def functions(cost: Cost) -> str:
         layers.setdefault(part["layer"], []).append((part["difference"], part["name"]))
     moved = sum(abs(part["difference"]) for part in cost.functions)
     if not moved:
-        return ""
+        return []
     said, shown = [], 0.0
     largest = sorted(layers.items(), key=lambda one: -sum(abs(by) for by, _ in one[1]))
     for layer, parts in largest[:_LAYERS]:
@@ -47,15 +47,16 @@ def functions(cost: Cost) -> str:
         shown += sum(abs(by) for by, _ in some)
         named = ", ".join(f"{name} {texts.signed(by)}" for by, name in some)
         said.append(f"{layer} {texts.signed(sum(by for by, _ in parts))}: {named}")
-    return f"{'; '.join(said)} ({100 * shown / moved:.0f} % shown)"
+    return [*said, f"({100 * shown / moved:.0f} % shown)"]
 
 
 def _head(kernels: Sequence[str]) -> list[str]:
     return ["feature", *kernels, "%", "all", "locked", "indirect", "functions"]
 
 
-def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
-    """What a feature costs on each kernel, and more about the last one that has it."""
+def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[str]:
+    """What a feature costs on each kernel, and more about the last one that has it. *between* is
+    between layers."""
     by_kernel = {cost.kernel: cost for cost in row}
     cells = [row[0].feature]
     for kernel in kernels:
@@ -69,7 +70,13 @@ def _cells(row: Sequence[Cost], kernels: Sequence[str]) -> list[str]:
         return [*cells, "", "", "", "", row[-1].error or row[-1].missing]
     cost = known[-1]
     counts = [texts.signed(n) if n else "" for n in (cost.locked, cost.indirect)]
-    return [*cells, f"{cost.percent:+.1f}", texts.signed(cost.all), *counts, functions(cost)]
+    return [
+        *cells,
+        f"{cost.percent:+.1f}",
+        texts.signed(cost.all),
+        *counts,
+        between.join(functions(cost)),
+    ]
 
 
 _SHARED = ("feature", "CPUs share", "writes", "locked", "lines")
@@ -105,7 +112,7 @@ def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
             table.number_column(name)
         table.text_column("functions", wraps=True)
         for row in rows:
-            table.row(*_cells(row, kernels))
+            table.row(*_cells(row, kernels, "\n"))
         console.print(table)
         if _counted_together(rows):
             _show_shared(_shared(rows), console)
@@ -137,7 +144,7 @@ def markdown(base: Base, costs: Sequence[Cost]) -> str:
     for title, kernels, rows in groups(costs):
         head = _head(kernels)
         lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-        lines += [f"| {' | '.join(_cells(row, kernels))} |" for row in rows]
+        lines += [f"| {' | '.join(_cells(row, kernels, '; '))} |" for row in rows]
         if shared := _shared(rows):
             lines += ["", f"| {' | '.join(_SHARED)} |", "|---" * len(_SHARED) + "|"]
             lines += [f"| {' | '.join(row)} |" for row in shared]

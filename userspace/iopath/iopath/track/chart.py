@@ -39,8 +39,9 @@ _MARKED = 60  # points up to which each is marked
 _NAMED = 10  # points up to which each is named
 _LETTERS = 26  # steps that are named
 _COLUMNS = 76  # of a text
-_LETTER = 0.055  # inches for a character, at most
+_LETTER, _TALL = 0.062, 0.1  # inches of a character in a panel, at most
 
+Box = tuple[float, float, float, float]  # left, right, low, high, in inches
 Panels = Mapping[tuple[str, int], Mapping[str, Sequence[float | None]]]
 
 
@@ -247,33 +248,76 @@ def _draw(
 
 
 def _mark(axes: Axes, marks: Sequence[tuple[Change, str, int, float]], points: int) -> None:
-    """Write the letters of steps beside them, and of the larger ones the difference, if there is
-    room to the next letter."""
-    pitch = (_WIDTH - _LEFT - _RIGHT) / points  # inches from kernel to kernel
-    taken = {at: 0.11 for *_, at, _ in marks}  # to the right of each
+    """Write the letters of steps beside them, each with its difference if there is room, the
+    largest first. No text covers another one, and none a line if it can be helped."""
+    across, up = (_WIDTH - _LEFT - _RIGHT) / (points * 1.02), axes.get_ylim()
+    high = _PANEL / (up[1] - up[0])
+    lines: list[Box] = []
+    for line in axes.get_lines():
+        drawn = line.get_path().vertices if line.get_drawstyle() == "default" else _steps(line)
+        inches = [((x + 0.5) * across, (y - up[0]) * high) for x, y in drawn]
+        lines += [
+            (min(x, u), max(x, u), min(y, v), max(y, v))
+            for (x, y), (u, v) in itertools.pairwise(inches)
+        ]
+    taken: list[Box] = []
+    places = {at: ((at + 0.5) * across, (value - up[0]) * high) for *_, at, value in marks}
+    # A letter at the lower edge can only be above its point.
+    kept = {
+        at: _box(x, y, "a", right=True, above=True)
+        for at, (x, y) in places.items()
+        if y < _TALL + 0.02
+    }
     for change, letter, at, value in sorted(marks, key=lambda one: -abs(one[0].difference)):
-        text = f"{letter} {texts.signed(change.difference)}"
-        need = 0.04 + _LETTER * len(text)
-        room = min(
-            [(other - at) * pitch for other in taken if other > at]
-            + [(points - at) * pitch + 0.05]
-        )  # fmt: skip
-        behind = [(other, wide) for other, wide in taken.items() if other < at]
-        free = all((at - other) * pitch >= wide for other, wide in behind)
-        if not free or need > room:
-            text = letter
-        else:
-            taken[at] = need
-        up = change.difference > 0
-        low, high = axes.get_ylim()
-        if (value - low) / (high - low) > 0.75:
-            up = False
-        elif (value - low) / (high - low) < 0.25:
-            up = True
+        x, y = places[at]
+        kept.pop(at, None)
+        full = f"{letter} {texts.signed(change.difference)}"
+        for text, avoided in (
+            (full, [*taken, *lines, *kept.values()]), (letter, taken + lines), (letter, taken),
+        ):  # fmt: skip
+            place = next(
+                (
+                    (right, above, box)
+                    for right, above in itertools.product((True, False), (True, False))
+                    if _fits(box := _box(x, y, text, right=right, above=above), avoided)
+                ),
+                None,
+            )
+            if place:
+                break
+        right, above, box = place or (True, True, _box(x, y, letter, right=True, above=True))
+        taken.append(box)
         axes.annotate(
-            text, (at, value), (2, 2 if up else -2), textcoords="offset points",
-            ha="left", va="bottom" if up else "top", fontsize=7, fontweight="bold",
+            text, (at, value), (2 if right else -2, 2 if above else -2),
+            textcoords="offset points", ha="left" if right else "right",
+            va="bottom" if above else "top", fontsize=7, fontweight="bold",
         )  # fmt: skip
+
+
+def _steps(line: Line2D) -> list[tuple[float, float]]:
+    """The corners of a line that is drawn as steps."""
+    points = list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    corners = [(u, y) for (_, y), (u, _) in itertools.pairwise(points)]
+    return [
+        *itertools.chain.from_iterable(zip(points[:-1], corners, strict=True)),
+        points[-1],
+    ]
+
+
+def _box(x: float, y: float, text: str, *, right: bool, above: bool) -> Box:
+    """The place of a text beside a point, in inches."""
+    wide, high = 0.02 + _LETTER * len(text), _TALL
+    left, low = (x + 0.02 if right else x - 0.02 - wide), (y + 0.02 if above else y - 0.02 - high)
+    return left, left + wide, low, low + high
+
+
+def _fits(box: Box, others: Sequence[Box]) -> bool:
+    """Whether a text is within its panel and free of others."""
+    left, right, low, high = box
+    inside = left >= 0 and right <= _WIDTH - _LEFT and low >= 0 and high <= _PANEL + 0.05
+    return inside and all(
+        right <= one[0] or left >= one[1] or high <= one[2] or low >= one[3] for one in others
+    )
 
 
 def _name_kernels(axes: Axes, points: Sequence[Point], *, last: bool) -> None:

@@ -2,6 +2,7 @@
 """iopath track: its file, what it keeps, the steps that it finds, and its site."""
 
 import copy
+import itertools
 import json
 import re
 import sqlite3
@@ -38,6 +39,7 @@ from tracking import (
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.progress import Reporter
+from iopath.base.sources import source_root
 from iopath.commands import track
 from iopath.kernels.apt import Package
 from iopath.measure.session import Session
@@ -426,6 +428,18 @@ def test_chart_says_what_a_step_is(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_no_text_of_a_chart_covers_another(tmp_path: Path) -> None:
+    """A step at each kernel leaves room for its letter; the first one has its difference, too."""
+    for number in range(8):
+        keep(tmp_path, [a_point(number)], planted=-(number % 2))
+    figure = chart.chart(index_of(tmp_path), config(tmp_path))
+    panel = next(axes for axes in figure.axes if axes.get_title(loc="left") == "dio.pread")
+    assert sorted(text.get_text()[0] for text in panel.texts) == list("abcdefg")
+    boxes = [text.get_window_extent() for text in panel.texts]
+    for one, two in itertools.combinations(boxes, 2):
+        assert not one.overlaps(two)
+
+
 def test_chart_of_many_kernels(tmp_path: Path) -> None:
     """Debian's kernels have the names of their series below; of many steps, the largest are named,
     and the others counted."""
@@ -518,6 +532,29 @@ def show(browser: Browser, site: Path, address: str = "") -> None:
 
 def text_of(browser: Browser, selector: str) -> str:
     return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+
+@pytest.mark.parametrize("name", ["track.svg", "rt.svg"])
+@pytest.mark.parametrize(("scheme", "ground"), [("light", "255"), ("dark", "13")])
+def test_pictures(browser: Browser, name: str, scheme: str, ground: str) -> None:
+    """The published pictures are dark where the screen is; no text is cut off or unreadable."""
+    browser.media(scheme=scheme)
+    browser.call("Page.navigate", url=(source_root() / "Documentation/results" / name).as_uri())
+    browser.wait(f"document.readyState === 'complete' && location.pathname.endsWith('{name}')")
+    fills = browser.run(
+        "[document.querySelector('path'), ...document.querySelectorAll('text')]"
+        ".map((one) => getComputedStyle(one).fill)"
+    )
+    assert fills[0].startswith(f"rgb({ground}, ")
+    assert set(fills[1:]) == {"rgb(27, 27, 28)" if scheme == "light" else "rgb(228, 230, 232)"}
+    outside = browser.run(
+        "[...document.querySelectorAll('text')].filter((one) => {"
+        " const box = one.getBoundingClientRect();"
+        " const whole = document.rootElement.getBoundingClientRect();"
+        " return box.left < whole.left || box.right > whole.right || box.bottom > whole.bottom; })"
+        ".map((one) => one.textContent)"
+    )
+    assert outside == []
 
 
 def test_site_shows_the_step(browser: Browser, site: Path) -> None:
