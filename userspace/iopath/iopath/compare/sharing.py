@@ -131,13 +131,13 @@ def _is_new(line: SharedLine, other: Sharing) -> bool:
     """Whether each I/O touches a line, which I/Os write, and the other side shares no line of its
     structures."""
     known = {
-        name for one in (*other.lines, *(other.in_some_boots or ())) for name in _structures(one)
+        name for one in (*other.lines, *(other.in_some_boots or ())) for name in structures(one)
     }
     touched = _total(line) >= _EACH and line.per_io(line.writes) >= _LEAST
-    return touched and not known & _structures(line)
+    return touched and not known & structures(line)
 
 
-def _structures(line: SharedLine) -> set[str]:
+def structures(line: SharedLine) -> set[str]:
     """The structures that a line belongs to: "runqueues" of "runqueues of CPU 1{nr_running}"."""
     parts = re.sub(r"{[^}]*}", "", line.where).split(", ")
     return {re.split(r" of CPU |[.+\[]", part)[0] for part in parts}

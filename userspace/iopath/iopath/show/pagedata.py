@@ -8,8 +8,8 @@ from iopath.compare import attribution
 from iopath.compare.changes import Comparison
 from iopath.compare.sharing import differing
 from iopath.results.layers import Layers
-from iopath.results.profiles import COSTLY, Profile
-from iopath.results.result import ExactRecord, ExactResult, Result, Row
+from iopath.results.profiles import COSTLY
+from iopath.results.result import ExactRecord, ExactResult, Record, Result, Row
 from iopath.results.shared import LineAccess, SharedLine, Sharing
 from iopath.results.symbol import Symbol, plain
 from iopath.show.palette import Palette
@@ -36,7 +36,7 @@ def data(
             "title": row.title,
             "key": f"{row.rung}/{row.op}/{row.block_size}",
             "profiles": [
-                names.profile(row.records[kernel].profile)
+                names.profile(row.records[kernel])
                 if kernel in row.records and row.records[kernel].profile
                 else None
                 for kernel in result.names
@@ -192,9 +192,13 @@ class _Names:
                 self.canonical[number] = self.number(canonical, layer)
         return self._numbers[text]
 
-    def profile(self, profile: Profile) -> dict[str, Any]:
-        """A profile's functions, a row each, and its call tree."""
+    def profile(self, record: Record) -> dict[str, Any]:
+        """A profile's functions, a row each, and its call tree. The *total* of the functions may be
+        some hundredths less than the *figure*, since the clock counts its own reading."""
+        profile = record.profile
+        exact = isinstance(record, ExactRecord)
         return {
+            "figure": record.instructions_per_io if exact else profile.total,
             "total": profile.total,
             "kernel": profile.kernel,
             "functions": [

@@ -2,6 +2,7 @@
 """Tables of what CPUs share, for the terminal."""
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -9,13 +10,14 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from iopath.compare.shared_writes import SharedWrites
-from iopath.compare.sharing import LineChange
+from iopath.compare.sharing import LineChange, structures
 from iopath.results.result import ExactRecord, Result
 from iopath.results.shared import LineAccess, SharedLine, Sharing
 from iopath.show import texts
 from iopath.show.tables import Table
 
 _EACH_CPU = 2  # so many have a column each
+_FEW = 2  # fields and functions of a structure that are named
 _EXTREMES = ("fewest", "most")
 
 
@@ -51,10 +53,28 @@ def writes(change: SharedWrites) -> tuple[str, str]:
 
 
 def changed_lines(change: SharedWrites, top: int) -> str:
-    """The first *top* lines that account for a change, with the functions that touch them."""
-    found = [f"{one.what} {one.where}: {functions(one.line)}" for one in change.lines]
-    more = [f"{len(found) - top} more lines"] if len(found) > top else []
+    """The structures of the lines that account for a change, *top* of those that are written most,
+    with the first functions that write to them."""
+    groups: dict[tuple[str, ...], list[LineChange]] = {}
+    for one in sorted(change.lines, key=lambda one: -one.line.per_io(one.line.writes)):
+        groups.setdefault((one.what, *sorted(structures(one.line))), []).append(one)
+    found = [_changed(what, names, lines) for (what, *names), lines in groups.items()]
+    more = [f"{len(found) - top} more structures"] if len(found) > top else []
     return "; ".join([*found[:top], *more])
+
+
+def _changed(what: str, names: Sequence[str], lines: Sequence[LineChange]) -> str:
+    """The lines of a structure that are new, gone or changed alike."""
+    where = f"{', '.join(names)} ({len(lines)} lines)" if len(lines) > 1 else lines[0].where
+    where = re.sub("{([^}]*)}", lambda found: f"{{{_first(found[1].split(', '))}}}", where)
+    written = dict.fromkeys(name for one in lines for name in _names(one.line.writes))
+    return f"{what} {where}: {_first([*written])}"
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(names) - _FEW
+    return ", ".join([*names[:_FEW], f"{more} more"] if more > 0 else names)
 
 
 def _arrangements(record: ExactRecord, sharing: Sharing) -> Table:

@@ -357,13 +357,13 @@ def test_attribution(second: str, browser: Browser) -> None:
     result = pair(second=second)
     text = page.render(parse(result), compared(result))
     browser.open(text)  # on the worst change
-    assert "dio.pread read 4 KiB: 601.86 to 627.36, +25.50" in text_of(browser, "#about")
+    assert "dio.pread read 4 KiB: 601.93 to 627.43, +25.50" in text_of(browser, "#about")
     layers, functions = (f"#view table:nth-of-type({at})" for at in (1, 2))
     assert rows(browser, layers)[1:] == [
         ["VFS", "122.00", "146.00", "+24.00", ""],
         ["security", "0.00", "9.00", "+9.00", ""],
         ["other", "7.50", "0.00", "-7.50", ""],
-        ["all", "601.86", "627.36", "+25.50", ""],
+        ["all", "601.93", "627.43", "+25.50", ""],
     ]
     assert rows(browser, functions)[1:] == [
         ["vfs_read VFS", "122.00", "146.00", "+24.00", ""],

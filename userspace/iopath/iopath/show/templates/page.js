@@ -317,7 +317,7 @@ function layerSums(profile) {
 
 // One kernel: where the instructions go.
 function profileTables(profile, at) {
-	const total = profile.total;
+	const { figure, total } = profile;
 	const own = (row) => row.counts[0];
 	const percent = (row) => 100 * own(row) / total;
 	const percentText = (value) => `${value.toFixed(2)} %`;
@@ -330,12 +330,14 @@ function profileTables(profile, at) {
 	const columns = (title, most) => [
 		NAME(title), number(UNIT, own), number("share", percent, percentText), bars(own, most, false),
 	];
-	const all = { name: "all", counts: sums };
+	const foot = [{ name: "all", counts: [figure, ...sums.slice(1)] }];
+	if (Math.abs(figure - total) >= 0.005)
+		foot.unshift({ name: "clock against profile", counts: [figure - total] });
 	const beside = data.counts.slice(1).map((title, place) => ({ ...number(spaced(title), (row) => row.counts[place + 1]), look: "number extra" }));
 	return [
-		table("By layer", columns("layer", layers.length ? own(layers[0]) : 0), filtered(layers, at.find), [all]),
+		table("By layer", columns("layer", layers.length ? own(layers[0]) : 0), filtered(layers, at.find), foot),
 		...some(filtered(functions, at.find), at, (rows) => table("By function",
-			[...columns("function", functions.length ? own(functions[0]) : 0), ...(at.all ? beside : [])], rows, [all])),
+			[...columns("function", functions.length ? own(functions[0]) : 0), ...(at.all ? beside : [])], rows, foot)),
 	];
 }
 
@@ -395,7 +397,7 @@ function differenceTables(found, before, after, at) {
 		number("after", (row) => row.counts?.[1]),
 		difference, bars(change, most(rows), true),
 	];
-	const foot = [{ name: "all", counts: [before.total, after.total] }];
+	const foot = [{ name: "all", counts: [before.figure, after.figure] }];
 	if (Math.abs(found.unattributed) >= 0.005)
 		foot.push({ name: "not attributed", unattributed: found.unattributed });
 	return [
@@ -900,8 +902,8 @@ function drawAttribution(at) {
 		return;
 	}
 	let text = found
-		? `${rung.title}: ${count(before.total)} to ${count(after.total)}, ${signed(after.total - before.total)} ${UNIT} per I/O`
-		: `${rung.title} on ${name}: ${count(after.total)} ${UNIT} per I/O, ${count(after.kernel)} in the kernel`;
+		? `${rung.title}: ${count(before.figure)} to ${count(after.figure)}, ${signed(after.figure - before.figure)} ${UNIT} per I/O`
+		: `${rung.title} on ${name}: ${count(after.figure)} ${UNIT} per I/O, ${count(after.kernel)} in the kernel`;
 	if (at.view === "functions") {
 		view.replaceChildren(...(found ? differenceTables(found, before, after, at) : profileTables(after, at)));
 	} else {
