@@ -85,8 +85,8 @@ static bool commands_setup(struct job *job)
 	job->data = c;
 	if (c) {
 		c->ring.fd = -1;
-		c->block_shift = (unsigned int)__builtin_ctzll(
-			job->dev->logical_block_size);
+		c->block_shift = (unsigned int)
+			__builtin_ctzll(job->dev->logical_block_size);
 		job->res->flags = ring_flags(job);
 		ret = ring_open(job, &c->ring, true, &failed);
 	}
