@@ -65,7 +65,7 @@ def recipe(
 ) -> recipes.Recipe:
     """How kernels are built with the compiler of a *suite*."""
 
-    def build(name: str) -> Built:
+    def build(name: str) -> "Built":
         with session.reporter.task(name) as step:
             return session.build(session.find(name), step)
 
