@@ -21,8 +21,11 @@ from iopath.base.errors import UsageError
 from iopath.results.result import ExactRecord, ExactResult, Row, size_text
 from iopath.show.palette import Palette
 
-# The colour of text and axes.
+# The colours of text and axes, and of what is behind them; in the dark they are others. All other
+# colours are seen on both.
 INK = "#1b1b1c"
+_GROUND = "#ffffff"
+_DARK = {INK: "#e4e6e8", _GROUND: "#0d1117"}
 
 _UNPROFILED = "#5b8db8"
 _OP_COLOURS = {"read": "#0072b2", "write": "#d55e00", "none": INK}
@@ -254,19 +257,22 @@ def short(value: float) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a chart to a file, as its suffix says: .svg or .png. The background is white. Without a
-    date, the same chart gives the same bytes."""
+    """Write a chart to a file, as its suffix says: .svg or .png. The background is white; an SVG is
+    dark where the reader's screen is. Without a date, the same chart gives the same bytes. The
+    figure's label is the title of an SVG."""
     drawn = io.BytesIO()
     match path.suffix.lower():
         case ".svg":
             with matplotlib.rc_context(STYLE):
                 metadata = {"Date": None, "Creator": None}
-                figure.savefig(drawn, format="svg", facecolor="#ffffff", metadata=metadata)
-            drawn = io.BytesIO(_compact(drawn.getvalue().decode()).encode())
+                if title := figure.get_label():
+                    metadata["Title"] = str(title)
+                figure.savefig(drawn, format="svg", facecolor=_GROUND, metadata=metadata)
+            drawn = io.BytesIO(_dark(_compact(drawn.getvalue().decode())).encode())
         case ".png":
             with matplotlib.rc_context(STYLE):
                 figure.savefig(
-                    drawn, format="png", dpi=150, facecolor="#ffffff", metadata={"Software": None}
+                    drawn, format="png", dpi=150, facecolor=_GROUND, metadata={"Software": None}
                 )
         case _:
             raise UsageError(f"{path}: charts are written as .svg or .png")
@@ -276,9 +282,15 @@ def save(figure: Figure, path: Path) -> None:
 def _compact(svg: str) -> str:
     """The same drawing in a third of the bytes: lengths have two decimals."""
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Only in tags: in a text "6.12.118" is a version.
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"-?\d+\.\d{3,}", _short_number, tag[0]), svg)
     # The style of many elements is given once.
     styles = Counter(re.findall(r'(?<= style=")[^"]*', svg))
-    names = {style: f"s{at}" for at, style in enumerate(styles) if styles[style] > 1}
+    names = {
+        style: f"s{at}"
+        for at, style in enumerate(styles)
+        if styles[style] > 1 or _in_the_dark(style)
+    }
     svg = re.sub(
         r' style="([^"]*)"',
         lambda found: f' class="{names[found[1]]}"' if found[1] in names else found[0],
@@ -288,9 +300,26 @@ def _compact(svg: str) -> str:
     svg = svg.replace("</style>", f"{rules}</style>", 1)
     svg = svg.replace("rotate(-0 ", "rotate(0 ")
     svg = re.sub(r' transform="rotate\(0 [^)]*\)"', "", svg)
-    svg = re.sub(r"-?\d+\.\d{3,}", _short_number, svg)
     svg = re.sub(r'(?<= d=")[^"]*', lambda path: " ".join(path[0].split()), svg)
     return re.sub(r"\n\s*", "\n", svg)
+
+
+def _dark(svg: str) -> str:
+    """The same drawing with the rules of its colours in the dark."""
+    rules = re.findall(r"(\.s\d+)\{([^}]*)\}", svg)
+    dark = "".join(f"{name}{{{text}}}" for name, style in rules if (text := _in_the_dark(style)))
+    return svg.replace("</style>", f"@media (prefers-color-scheme: dark){{{dark}}}</style>", 1)
+
+
+def _in_the_dark(style: str) -> str:
+    """The declarations of a style whose colours are others in the dark. White text stands on a
+    coloured ground and stays."""
+    found = []
+    for part in style.split(";"):
+        name, _, value = (word.strip() for word in part.partition(":"))
+        if value in _DARK and not ("font" in style and value == _GROUND):
+            found.append(f"{name}: {_DARK[value]}")
+    return "; ".join(found)
 
 
 def _short_number(number: re.Match[str]) -> str:
