@@ -36,6 +36,8 @@ help:
 	@echo '                    DEB_HOST_ARCH=arm64  those of arm64'
 	@echo '  make htmldocs   build the documentation: build/html'
 	@echo '  make results    repeat the figures of the documentation; pages and charts: build/results'
+	@echo '  make screenshots  pictures of the page, the site and the README: build/screenshots'
+	@echo '                    WHAT="page=report.html"  of other files'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
@@ -171,6 +173,13 @@ htmldocs: $(SPHINX)/.complete
 .PHONY: results
 results: setup-measure userspace
 	@Documentation/results/update.sh
+
+# What people see, in the browser of the tests; pictures of the last time: build/screenshots/before.
+WHAT ?=
+
+.PHONY: screenshots
+screenshots: setup-check userspace
+	@$(VENV)/bin/python userspace/iopath/tests/screenshots.py $(WHAT)
 
 .PHONY: clean
 clean:

@@ -17,10 +17,13 @@ mkdir -p $large
 
 ladder() {
 	$iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
+		--json $large/five-kernels.json \
 		--html $large/five-kernels.html \
 		--markdown Documentation/results/five-kernels.md \
-		--svg Documentation/results/ladder.svg \
+		--svg $large/ladder.svg \
 		--history $large/history.svg >/dev/null
+	build/venv/bin/python Documentation/results/picture.py \
+		$large/five-kernels.json Documentation/results/ladder.svg
 }
 
 features() {

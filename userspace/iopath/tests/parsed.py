@@ -14,7 +14,7 @@ from browser import Browser
 class Parsed(HTMLParser):
     """What of a page the tests look at."""
 
-    VOID = ("meta", "input", "link", "img", "br", "hr")
+    VOID = ("meta", "input", "link", "img", "br", "hr", "wbr")
 
     def __init__(self, text: str) -> None:
         super().__init__()

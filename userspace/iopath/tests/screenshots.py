@@ -20,7 +20,7 @@ _ROOT = source_root()
 _WHAT = (
     f"page={_ROOT}/build/results/five-kernels.html",
     f"flame={_ROOT}/build/results/five-kernels.html#view=flame",
-    f"site={_ROOT}/build/track/index.html",
+    f"site={_ROOT}/build/results/track/index.html",
     f"readme={_ROOT}/README.md",
 )
 _WIDTHS = (390, 1400)

@@ -46,6 +46,7 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
             views=_views(result, steps, palette),
             heat=_heat(result, steps),
             strongest=_STRONGEST,
+            size=_size(result),
             facts=facts.facts(result),
             kernels=facts.of_kernels(result.kernels) + _builds(result.kernels),
             options=_options(result.kernels),
@@ -120,6 +121,7 @@ class HeatCell:
 @dataclass
 class HeatRow:
     row: Row
+    title: str
     cells: list[HeatCell]
 
     @property
@@ -142,6 +144,7 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
     if not isinstance(result, ExactResult):
         return []
     made = []
+    size = _size(result)
     for row in result.rows():
         cells = []
         for before, kernel in itertools.pairwise([None, *result.names]):
@@ -154,8 +157,15 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
                 text = found.text if len(result.names) == 2 else texts.share(change)
             mover = texts.top_mover(change) if change and change.is_news else ""
             cells.append(HeatCell(kernel, link(row, kernel, before), found, text, mover))
-        made.append(HeatRow(row, cells))
+        title = row.title.removesuffix(f" {size}") if size else row.title
+        made.append(HeatRow(row, title, cells))
     return sorted(made, key=lambda row: row.rank) if len(result.names) > 1 else made
+
+
+def _size(result: Result) -> str:
+    """The block size, if there is only one."""
+    sizes = {record.block_size for record in result.results if record.block_size}
+    return size_text(sizes.pop()) if len(sizes) == 1 else ""
 
 
 # What is shown of one step.

@@ -100,7 +100,7 @@ def test_summary_has_figures_changes_and_verdicts() -> None:
     assert ["rung", "old", "new"] in parsed.rows
     assert ["syscall", "43.43", "43.43 same"] in parsed.rows
     change = f"627.43 +{DIFFERENCE:.2f} (+4.24 %) VFS +24"
-    assert ["dio.pread read 4 KiB", "601.93", change] in parsed.rows
+    assert ["dio.pread read", "601.93", change] in parsed.rows
     assert (
         "2 rungs: 1 longer, 1 the same. Worst: dio.pread read +25.50 (+4.2 %): VFS +24,"
         " security +9, other -8." in parsed.text
@@ -111,7 +111,7 @@ def test_summary_has_figures_changes_and_verdicts() -> None:
 def test_without_a_comparison_changes_have_no_verdict() -> None:
     parsed = Parsed(page.render(parse(pair()), None))
     assert ["syscall", "43.43", "43.43 +0.00 (+0.00 %)"] in parsed.rows
-    assert ["dio.pread read 4 KiB", "601.93", "627.43 +25.50 (+4.24 %)"] in parsed.rows
+    assert ["dio.pread read", "601.93", "627.43 +25.50 (+4.24 %)"] in parsed.rows
 
 
 def test_what_may_be_noise_is_marked() -> None:
@@ -233,7 +233,7 @@ def test_without_profiles_there_are_figures_and_no_attribution() -> None:
     )
     parsed = Parsed(page.render(parse(result), compared(result)))
     assert ("id", "attribution") not in parsed.attributes
-    assert ["dio.pread read 4 KiB", "601.93", "601.93 same"] in parsed.rows
+    assert ["dio.pread read", "601.93", "601.93 same"] in parsed.rows
     assert ("class", "g0") in parsed.attributes
 
 
@@ -257,8 +257,8 @@ def test_the_heat_map_has_each_change_against_the_column_before() -> None:
     parsed = Parsed(page.render(parse(result), compared(result)))
     assert parsed.rows[:4] == [
         ["rung", "a", "b", "c"],
-        ["dio.pread read 4 KiB", "601.93", "627.43 +4.2 %", "601.93 -4.1 %"],
-        ["raw.pread read 4 KiB", "601.93", "601.93 same", "601.93 same"],
+        ["dio.pread read", "601.93", "627.43 +4.2 %", "601.93 -4.1 %"],
+        ["raw.pread read", "601.93", "601.93 same", "601.93 same"],
         ["syscall", "31.07", "62.07 +99.8 %", "62.07 same"],
     ]
     strength = [int(value[7:-1]) for name, value in parsed.attributes if value.startswith("--heat")]
@@ -287,7 +287,7 @@ def test_a_kernel_without_a_rung() -> None:
     result = pair()
     del result["results"][1]  # dio.pread on the base
     parsed = Parsed(page.render(parse(result), compared(result)))
-    assert ["dio.pread read 4 KiB", "-", "627.43"] in parsed.rows
+    assert ["dio.pread read", "-", "627.43"] in parsed.rows
     assert parsed.data["rungs"][1]["profiles"][0] is None
     assert "| dio.pread read 4 KiB |     - | 627.43 |" in markdown(parse(result), compared(result))
 
@@ -447,23 +447,23 @@ def test_sorting_and_filtering(browser: Browser) -> None:
         browser.run(f"document.querySelector({json.dumps(selector)}).click()")
         browser.settle()
 
-    assert titles() == ["dio.pread read 4 KiB"]  # what is the same is folded away
+    assert titles() == ["dio.pread read"]  # what is the same is folded away
     click("#narrow [name=same]")
-    assert titles() == ["dio.pread read 4 KiB", "syscall"]
+    assert titles() == ["dio.pread read", "syscall"]
     click(f"{table} th:nth-of-type(3) button")  # the figure after, largest first
-    assert titles() == ["dio.pread read 4 KiB", "syscall"]
+    assert titles() == ["dio.pread read", "syscall"]
     click(f"{table} th:nth-of-type(3) button")
-    assert titles() == ["syscall", "dio.pread read 4 KiB"]
+    assert titles() == ["syscall", "dio.pread read"]
     assert "order=3" in browser.run("location.hash")
     browser.run("document.querySelector('#narrow [name=rungs]').focus()")
     for letter in "vfs":
         browser.press(letter)
-    assert titles() == ["dio.pread read 4 KiB"]  # by its largest part
+    assert titles() == ["dio.pread read"]  # by its largest part
     assert "rungs=vfs" in browser.run("location.hash")
     # The address holds it all.
     address = browser.run("location.hash.slice(1)")
     browser.open(page.render(parse(result), compared(result)), address)
-    assert titles() == ["dio.pread read 4 KiB"]
+    assert titles() == ["dio.pread read"]
     assert browser.run("document.querySelector('#narrow [name=rungs]').value") == "vfs"
     click(f"{table} tbody tr:not([hidden]) a")
     assert "rungs=vfs" in browser.run("location.hash")
@@ -727,6 +727,15 @@ def five_kernels() -> str:
 
 def test_a_page_of_five_kernels_is_small(five_kernels: str) -> None:
     assert 100_000 < len(five_kernels.encode()) < 3_000_000
+
+
+def test_a_page_is_drawn_at_once(browser: Browser, five_kernels: str) -> None:
+    """Within a second; other work of the machine may disturb some of the tries."""
+    tries = []
+    for _ in range(5):
+        browser.open(five_kernels)
+        tries.append(browser.run("performance.getEntriesByType('navigation')[0].loadEventStart"))
+    assert 0 < min(tries) < 1000
 
 
 # Elements that show text, and lie over another one of which they are no part.

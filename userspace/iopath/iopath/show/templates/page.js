@@ -182,7 +182,7 @@ if (summary) {
 	narrow.same.addEventListener("change", () => go({ same: narrow.same.checked ? "1" : "" }, true));
 	heat.addEventListener("keydown", moveCell);
 	for (const cell of heat.querySelectorAll("thead th")) {
-		const button = element("button", { type: "button" }, cell.textContent);
+		const button = element("button", { type: "button" }, ...cell.childNodes);
 		const number = cell.cellIndex + 1;
 		const first = cell.classList.contains("number") ? -number : number;
 		button.addEventListener("click", () => go({ order: state().order === first ? -first : first }, true));
@@ -251,13 +251,18 @@ function number(title, value, text = count) {
 	};
 }
 
+// A name that is broken between its words.
+function breakable(name) {
+	return name.split(/(?<=_)(?=[^_])/).flatMap((part) => [part, element("wbr")]);
+}
+
 // The name of a function or of a layer; below a function's name are its layer and a note.
 const NAME = (title) => ({
 	title, look: "name", isText: true, value: (row) => row.name,
 	fill: (cell, row, kind) => {
 		if (kind === "row" && !row.note && row.layer !== undefined && row.isLayer)
 			cell.append(swatch(row.layer));
-		cell.append(row.name);
+		cell.append(...breakable(row.name));
 		if (kind === "row" && !row.isLayer) {
 			cell.append(element("span", {}, swatch(row.layer),
 				[data.layers[row.layer][0], row.note].filter(Boolean).join("; ")));
