@@ -232,6 +232,26 @@ MUTANTS = [
         "track/test_tracker.py::test_few_boots_are_marked",
     ),
     Mutant(
+        "the way to a kernel of another compiler is dashed", "track/chart.py",
+        "return bool(link.breaks) or link.apart", "return False",
+        "track/test_tracker.py::test_chart_where_the_instrument_changes",
+    ),
+    Mutant(
+        "no text of a chart covers another", "track/chart.py",
+        "taken.append(box)", "pass",
+        "track/test_tracker.py::test_no_text_of_a_chart_covers_another",
+    ),
+    Mutant(
+        "a version in a chart has all digits", "show/charts.py",
+        'r"<[^>]*>"', 'r"(?s).*"',
+        "track/test_tracker.py::test_chart_in_the_dark",
+    ),
+    Mutant(
+        "functions of a feature are those of the largest layers", "studies/featuretable.py",
+        "key=lambda one: -sum(abs(by) for by, _ in one[1])", "key=lambda one: one[0]",
+        "studies/test_features.py::test_functions_by_layer",
+    ),
+    Mutant(
         "an estimate has the stated share of differences within its range", "compare/bridge.py",
         "min(SHARE * (len(points) + 1) / len(points), 1.0)", "0.5",
         "compare/test_bridge.py::test_the_share_of_new_differences_is_within_the_error",

@@ -306,8 +306,9 @@ def _steps(line: Line2D) -> list[tuple[float, float]]:
 
 def _box(x: float, y: float, text: str, *, right: bool, above: bool) -> Box:
     """The place of a text beside a point, in inches."""
-    wide, high = 0.02 + _LETTER * len(text), _TALL
-    left, low = (x + 0.02 if right else x - 0.02 - wide), (y + 0.02 if above else y - 0.02 - high)
+    wide, high = _LETTER * len(text), _TALL
+    left = x + 0.02 if right else x - 0.02 - wide
+    low = y + 0.02 if above else y - 0.02 - high
     return left, left + wide, low, low + high
 
 
