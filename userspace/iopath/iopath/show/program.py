@@ -12,6 +12,7 @@ from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Ran, Result
 from iopath.show.table import Table
 
 _FUNCTIONS = 1  # of a row
+_LARGE = 10_000
 _ROWS = 12  # of a table, if not all are shown
 
 
@@ -38,7 +39,7 @@ def _show_one(result: Result, ran: Ran, out: Console, *, every: bool, top: int) 
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]
     for part in shown:
         table.row(
-            part.name, f"{part.times:,}", f"{part.before / part.times:,.2f}", f"{part.each:,.2f}",
+            part.name, f"{part.times:,}", _figure(part.before / part.times), _figure(part.each),
             f"{part.before + part.instructions:,}", _functions(part.functions, part.times, top),
         )  # fmt: skip
     if rest := calls[len(shown) :]:
@@ -55,7 +56,7 @@ def _show_one(result: Result, ran: Ran, out: Console, *, every: bool, top: int) 
             table.add_section()
         for part in parts:
             table.row(
-                part.name, f"{part.times:,}", "", f"{part.each:,.2f}", f"{part.instructions:,}",
+                part.name, f"{part.times:,}", "", _figure(part.each), f"{part.instructions:,}",
                 _functions(part.functions, part.times, top),
             )  # fmt: skip
     table.add_section()
@@ -84,8 +85,13 @@ def _functions(functions: Mapping[str, int], times: int, top: int) -> str:
     return ", ".join(f"{name} {_number(count / max(times, 1))}" for name, count in some)
 
 
+def _figure(value: float, sign: str = "") -> str:
+    """A figure of two decimals, if it is not so large that they do not matter."""
+    return f"{value:{sign},.2f}" if abs(value) < _LARGE else f"{value:{sign},.0f}"
+
+
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+    return f"{value:,.0f}" if value == int(value) else _figure(value)
 
 
 def show_changes(
@@ -102,22 +108,21 @@ def show_changes(
     out.print()
     table = Table("")
     table.number_column("times")
-    table.number_column(a)
-    table.number_column(b)
+    table.number_column(f"on {a}")
     table.number_column("change")
     table.number_column("in all")
     table.text_column("most of it, each time", wraps=True)
     found = comparison.changes
     shown = found if every or len(found) <= _ROWS + 1 else found[:_ROWS]
     for one in shown:
-        table.row(
-            one.name, _times(one), f"{one.each[0]:,.2f}", f"{one.each[1]:,.2f}",
-            f"{one.each[1] - one.each[0]:+,.2f}", f"{one.more:+,}", _most(one, top or _FUNCTIONS),
-        )  # fmt: skip
+        x, y = one.each
+        each = (_figure(x), _figure(y - x, "+")) if any(one.times) else ("", "")
+        table.row(one.name, _times(one), *each, f"{one.more:+,}", _most(one, top or _FUNCTIONS))
     if rest := found[len(shown) :]:
-        table.row(f"{len(rest)} more", "", "", "", "", f"{sum(one.more for one in rest):+,}")
+        more = sum(one.more for one in rest)
+        table.row(f"{len(rest)} more", "", "", "", f"{more:+,}", "(--all)")
     table.add_section()
-    table.row("in all", "", f"{whole[0]:,}", f"{whole[1]:,}", "", f"{comparison.more:+,}")
+    table.row("in all", "", "", "", f"{comparison.more:+,}")
     out.print(table)
     for ran in result.kernels:
         if ran.name in comparison.names and len(ran.boots) > 1:
@@ -128,13 +133,15 @@ def show_changes(
 
 def _times(one: Change) -> str:
     x, y = one.times
+    if not x and not y:
+        return ""
     return f"{x:,}" if x == y else f"{x:,} to {y:,}"
 
 
 def _most(one: Change, top: int) -> str:
     some = [*one.functions.items()][:top]
     times = max(*one.times, 1)
-    return ", ".join(f"{name} {count / times:+,.2f}" for name, count in some)
+    return ", ".join(f"{name} {_figure(count / times, '+')}" for name, count in some)
 
 
 def _percent(x: float, y: float) -> str:
