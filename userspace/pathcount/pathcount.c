@@ -491,10 +491,11 @@ static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 		return;
 	count_insn(insn);
 	/*
-	 * QEMU 7.2 may use callbacks of an instruction that faulted when they
-	 * are gone: have none where faults are.
+	 * QEMU 7.2 goes on using the callbacks of an instruction that ended a
+	 * block, also when they are gone because all code is translated again.
+	 * So there are none on others than are needed, at any time.
 	 */
-	if (mode == CALLS && cb != stack_saved_cb && cb != stack_loaded_cb)
+	if (calls_functions && cb != stack_saved_cb && cb != stack_loaded_cb)
 		return;
 	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, NULL);
