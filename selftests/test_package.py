@@ -163,7 +163,8 @@ def test_programs_of_guests(built: dict[Arch, Path], arch: Arch, tmp_path: Path)
     subprocess.run(["dpkg-deb", "-x", deb, tmp_path], check=True)
     guest = "usr/lib/iopath/iopath/source/build/guest"
     guests = ARCHES if arch == X86_64 else [arch]
-    wanted = {f"{guest}/{of.name}/{name}": of for of in guests for name in ("init", "ioloop")}
+    names = ("init", "ioloop", "runner")
+    wanted = {f"{guest}/{of.name}/{name}": of for of in guests for name in names}
     wanted["usr/bin/ioloop"] = arch
     if arch == X86_64:
         wanted[f"{guest}/{arch.name}/pathcount.so"] = arch

@@ -31,13 +31,11 @@
  * @block:	the block
  * @begun:	instructions that began
  * @executed:	instructions that were counted as executed
- * @string:	accesses of its repeated string instruction
  */
 struct departure {
 	struct block *block;
 	unsigned int begun;
 	unsigned int executed;
-	uint64_t string;
 };
 
 /**
@@ -102,7 +100,6 @@ static struct {
 	const uint64_t *insn_counter;
 	uint64_t first;			/* the counter when the region began */
 	uint64_t insns_before;		/* when @block began */
-	uint64_t string;
 	struct block *block;
 	struct task *task;
 	struct bucket *user, *other, *start;
@@ -320,11 +317,12 @@ static bool leads_to(const struct block *block, uint64_t pc,
 	return is_kernel(block->addr) && !is_entry(pc, next);
 }
 
-/* Was the last instruction of @from, which @pc repeats, only tried? */
-static bool was_tried(const struct departure *from, uint64_t pc)
+/*
+ * Was the last instruction of @block, which @pc repeats, only tried? A repeated
+ * string instruction was if there was an @exception; else it goes on.
+ */
+static bool was_tried(const struct block *block, uint64_t pc, bool exception)
 {
-	const struct block *block = from->block;
-
 	if (!block->nr || pc != block->last_pc)
 		return false;
 	switch (block->last_kind) {
@@ -332,7 +330,7 @@ static bool was_tried(const struct departure *from, uint64_t pc)
 	case INSN_JUMP:
 		return false;
 	case INSN_REP:
-		return from->string < block->accesses;
+		return exception;
 	default:
 		return true;
 	}
@@ -358,7 +356,7 @@ static void resume(const struct level *level, uint64_t pc)
 		}
 	} else if (block->last_kind == INSN_TRAP) {
 		return;
-	} else if (was_tried(from, pc)) {
+	} else if (was_tried(block, pc, exception)) {
 		retract(from);
 	} else if (block_repeats(block, pc)) {
 		recount(from, from->executed - 1);
@@ -570,14 +568,6 @@ void calls_stack_loaded(uint64_t where)
 	now.nr_called = 0;
 }
 
-/**
- * calls_string_access() - a repeated string instruction accesses memory
- */
-void calls_string_access(void)
-{
-	now.string++;
-}
-
 /* Of what was begun, count what was executed; return how the block was left. */
 static struct departure depart(uint64_t pc, bool *complete, bool *again)
 {
@@ -585,14 +575,13 @@ static struct departure depart(uint64_t pc, bool *complete, bool *again)
 	struct departure from = {
 		.block = block,
 		.begun = *now.insn_counter - now.insns_before,
-		.string = now.string,
 	};
 
 	*complete = from.begun >= block->nr;
 	*again = false;
 	from.executed = from.begun;
 	if (*complete) {
-		*again = was_tried(&from, pc);
+		*again = was_tried(block, pc, false);
 		from.executed -= *again;
 		calls_region.tried += *again;
 		if (!*again && block_repeats(block, pc)) {
@@ -671,7 +660,6 @@ void calls_resume(struct block *block)
 {
 	now.block = block;
 	now.insns_before = *now.insn_counter;
-	now.string = 0;
 }
 
 /**

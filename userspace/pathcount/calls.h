@@ -96,7 +96,6 @@ bool calls_in_program(void);
 void calls_end(void);
 void calls_step(uint64_t pc, struct block *next);
 void calls_resume(struct block *block);
-void calls_string_access(void);
 void calls_stack_saved(uint64_t where);
 void calls_stack_loaded(uint64_t where);
 

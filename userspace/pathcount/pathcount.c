@@ -162,7 +162,6 @@ static void string_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 {
 	access_cb(vcpu, meminfo, addr, udata);
 	flow_string_access(1u << qemu_plugin_mem_size_shift(meminfo));
-	calls_string_access();
 }
 
 static void stack_saved_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
@@ -491,8 +490,12 @@ static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 	if (mode == FLAT && cb != stack_saved_cb && cb != stack_loaded_cb)
 		return;
 	count_insn(insn);
-	if (mode == CALLS && cb != stack_saved_cb && cb != stack_loaded_cb &&
-	    cb != string_cb)
+	/*
+	 * QEMU 7.2 goes on using the callbacks of an instruction that ended a
+	 * block, also when they are gone because all code is translated again.
+	 * So there are none on others than are needed, at any time.
+	 */
+	if (calls_functions && cb != stack_saved_cb && cb != stack_loaded_cb)
 		return;
 	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, NULL);

@@ -72,6 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         " cannot be judged",
     )  # fmt: skip
     add_file(parser, "json", "file for the whole result")
+    add_file(parser, "markdown", "file for what is printed, as Markdown")
     add_all(parser)
     add_top(parser, "functions to show of each system call (default: 1)")
     add_boots(parser, 1)
@@ -92,6 +93,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         "device": args.device != "null", "mount": args.mount, "package": args.package,
         "file": args.file, "output": args.output, "drain": args.drain,
         "max-instructions": args.max_instructions != _LIMIT, "json": args.json,
+        "markdown": args.markdown,
         "fail-above": args.fail_above is not None, "all": args.all, "top": args.top is not None,
         "boots": args.boots != 1,
     }  # fmt: skip
@@ -107,7 +109,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         raise UsageError("run: no program: name it behind --, as in iopath run debian:6.1 -- ls")
     guest.need_counts()
     building.check(args.kernels)
-    for path in filter(None, (args.json, args.output)):
+    for path in filter(None, (args.json, args.markdown, args.output)):
         files.check(path)
     return _count(args, guest, building, work)
 
@@ -127,10 +129,15 @@ def _count(args: argparse.Namespace, guest: Guest, building: Building, work: Wor
     comparisons = [changes.compare(ran[0], other, Layers(None)) for other in ran[1:]]
     if args.json:
         files.write_text(args.json, results.dump(result, comparisons))
-    if not comparisons:
-        show.show(result, work.out, every=args.all, top=args.top)
-    for one in comparisons:
-        show.show_changes(result, one, work.out, every=args.all, top=args.top)
+    amount = {"every": args.all, "top": args.top}
+    views = [show.changed(result, one, **amount) for one in comparisons]
+    views = views or [show.counted(result, ran[0], **amount)]
+    for at, view in enumerate(views):
+        if at:
+            work.out.print()
+        view.show(work.out)
+    if args.markdown:
+        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
     if args.fail_above is not None:
         _judge(ran, args.fail_above)
     return 0

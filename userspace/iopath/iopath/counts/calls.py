@@ -10,6 +10,7 @@ from iopath.base.errors import IopathError
 from iopath.counts.output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
+from iopath.results.symbol import plain
 
 # The functions that the plugin is told of, by what they are (Documentation/pathcount.rst).
 FUNCTIONS = (
@@ -169,7 +170,8 @@ def _name(one: _Counted, symbols: Symbols) -> tuple[str, str]:
         case "t":
             if bucket.user:
                 return BESIDE, _RUNNER
-            named = (name for function, name in _THREADS.items() if function in one.functions)
+            executed = {plain(function.partition(" ")[0]) for function in one.functions}
+            named = (name for function, name in _THREADS.items() if function in executed)
             name = next(named, _THREAD)
             return (BESIDE, name) if name == _IDLE else (LATER, name)
     entry = symbols.find(bucket.address).name

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a program costs, on the terminal."""
+"""What a program costs, on the terminal and in Markdown."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 
@@ -12,71 +13,130 @@ from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Ran, Result
 from iopath.show.table import Table
 
 _FUNCTIONS = 1  # of a row
+_LARGE = 10_000
 _ROWS = 12  # of a table, if not all are shown
 
 
-def show(result: Result, out: Console, *, every: bool, top: int | None) -> None:
-    """Print what each kernel counted."""
-    for number, ran in enumerate(result.kernels):
-        if number:
+@dataclass
+class View:
+    """A title, a table of text, figures and text, and lines below it. The rows are in parts."""
+
+    title: str
+    columns: Sequence[str]
+    parts: list[list[Sequence[str]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def show(self, out: Console) -> None:
+        """Print it."""
+        _say(out, self.title)
+        out.print()
+        first, *figures, last = self.columns
+        table = Table(first)
+        for name in figures:
+            table.number_column(name)
+        table.text_column(last, wraps=True)
+        for rows in self.parts:
+            table.add_section()
+            for row in rows:
+                table.row(*row)
+        out.print(table)
+        if self.notes:
             out.print()
-        _show_one(result, ran, out, every=every, top=top or _FUNCTIONS)
+        for note in self.notes:
+            _say(out, note)
+
+    @property
+    def markdown(self) -> str:
+        lines = [f"### {self.title}", "", _line(self.columns)]
+        lines.append(_line(["---", *["---:"] * (len(self.columns) - 2), "---"]))
+        for rows in self.parts:
+            lines += [_line([*row, *[""] * (len(self.columns) - len(row))]) for row in rows]
+        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)]) + "\n"
 
 
-def _show_one(result: Result, ran: Ran, out: Console, *, every: bool, top: int) -> None:
-    boot = ran.boots[0]
-    command = shlex.join([result.program, *result.command])
-    _say(out, f"{ran.name}: {command}: {boot.whole:,} instructions")
-    out.print()
-    table = Table("")
-    table.number_column("times")
-    table.number_column("user before")
-    table.number_column("kernel")
-    table.number_column("in all")
-    table.text_column("costliest function, each time", wraps=True)
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def counted(result: Result, ran: Ran, *, every: bool, top: int | None) -> View:
+    """What a kernel counted."""
+    boot, most = ran.boots[0], top or _FUNCTIONS
+    view = View(
+        f"{ran.name}: {_command(result)}: {boot.whole:,} instructions",
+        ("", "times", "user before", "kernel", "in all", "costliest function, each time"),
+    )
     calls = sorted(boot.of(CALL), key=lambda part: -(part.instructions + part.before))
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]
-    for part in shown:
-        table.row(
-            part.name, f"{part.times:,}", f"{part.before / part.times:,.2f}", f"{part.each:,.2f}",
-            f"{part.before + part.instructions:,}", _functions(part.functions, part.times, top),
-        )  # fmt: skip
+    rows: list[Sequence[str]] = [
+        (
+            part.name, f"{part.times:,}", _figure(part.before / part.times), _figure(part.each),
+            f"{part.before + part.instructions:,}", _functions(part.functions, part.times, most),
+        )
+        for part in shown
+    ]  # fmt: skip
     if rest := calls[len(shown) :]:
-        table.row(
-            f"{len(rest)} more", f"{sum(part.times for part in rest):,}", "", "",
-            f"{sum(part.before + part.instructions for part in rest):,}", "(--all)",
-        )  # fmt: skip
+        times = sum(part.times for part in rest)
+        instructions = sum(part.before + part.instructions for part in rest)
+        rows.append((f"{len(rest)} more", f"{times:,}", "", "", f"{instructions:,}", "(--all)"))
     last = boot.find(OWN, "its own code").instructions - sum(part.before for part in calls)
     if last:
-        table.row("after its last call", "", "", "", f"{last:,}")
+        rows.append(("after its last call", "", "", "", f"{last:,}"))
+    view.parts.append(rows)
     for kind in (FAULT, LATER):
-        parts = boot.of(kind)
-        if parts:
-            table.add_section()
-        for part in parts:
-            table.row(
-                part.name, f"{part.times:,}", "", f"{part.each:,.2f}", f"{part.instructions:,}",
-                _functions(part.functions, part.times, top),
-            )  # fmt: skip
-    table.add_section()
-    table.row("in all", "", "", "", f"{boot.whole:,}")
-    out.print(table)
+        rows = [
+            (
+                part.name, f"{part.times:,}", "", _figure(part.each), f"{part.instructions:,}",
+                _functions(part.functions, part.times, most),
+            )
+            for part in boot.of(kind)
+        ]  # fmt: skip
+        if rows:
+            view.parts.append(rows)
+    view.parts.append([("in all", "", "", "", f"{boot.whole:,}")])
     beside = ", ".join(f"{part.name} {part.instructions:,}" for part in boot.of(BESIDE))
-    out.print()
-    _say(out, f"not in it: {beside or 'nothing'}")
-    _show_noise(ran, out)
+    view.notes = [f"not in it: {beside or 'nothing'}", *_noise(ran)]
+    return view
 
 
-def _show_noise(ran: Ran, out: Console) -> None:
+def changed(result: Result, comparison: Comparison, *, every: bool, top: int | None) -> View:
+    """What differs between two kernels."""
+    a, b = comparison.names
+    x, y = comparison.whole
+    view = View(
+        f"{a} to {b}: {_command(result)}: {x:,} to {y:,} instructions, {_percent(x, y)}",
+        ("", "times", f"on {a}", "change", "in all", "most of it, each time"),
+    )
+    found = comparison.changes
+    shown = found if every or len(found) <= _ROWS + 1 else found[:_ROWS]
+    rows: list[Sequence[str]] = []
+    for one in shown:
+        before, after = one.each
+        each = (_figure(before), _figure(after - before, "+")) if any(one.times) else ("", "")
+        rows.append((one.name, _times(one), *each, f"{one.more:+,}", _most(one, top or _FUNCTIONS)))
+    if rest := found[len(shown) :]:
+        more = sum(one.more for one in rest)
+        rows.append((f"{len(rest)} more", "", "", "", f"{more:+,}", "(--all)"))
+    view.parts = [rows, [("in all", "", "", "", f"{comparison.more:+,}")]]
+    for ran in result.kernels:
+        if ran.name in comparison.names:
+            view.notes += [f"{ran.name}: {text}" for text in _noise(ran)]
+    return view
+
+
+def _command(result: Result) -> str:
+    return shlex.join([result.program, *result.command])
+
+
+def _noise(ran: Ran) -> list[str]:
+    """By how much boots differ, if there are several."""
     if len(ran.boots) == 1:
-        return
+        return []
     varying = changes.varying(ran)
     if not varying:
-        _say(out, f"{len(ran.boots)} boots: the same count")
-        return
+        return [f"{len(ran.boots)} boots: the same count"]
     whole = changes.figures(ran)["the whole"]
     parts = ", ".join(f"{name} by {one.width:,.0f}" for name, one in varying.items())
-    _say(out, f"{len(ran.boots)} boots differ by {whole.width:,.0f}: {parts}")
+    return [f"{len(ran.boots)} boots differ by {whole.width:,.0f}: {parts}"]
 
 
 def _functions(functions: Mapping[str, int], times: int, top: int) -> str:
@@ -84,57 +144,26 @@ def _functions(functions: Mapping[str, int], times: int, top: int) -> str:
     return ", ".join(f"{name} {_number(count / max(times, 1))}" for name, count in some)
 
 
+def _figure(value: float, sign: str = "") -> str:
+    """A figure of two decimals, if it is not so large that they do not matter."""
+    return f"{value:{sign},.2f}" if abs(value) < _LARGE else f"{value:{sign},.0f}"
+
+
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
-
-
-def show_changes(
-    result: Result, comparison: Comparison, out: Console, *, every: bool, top: int | None
-) -> None:
-    """Print what differs between two kernels."""
-    a, b = comparison.names
-    command = shlex.join([result.program, *result.command])
-    whole = comparison.whole
-    _say(
-        out,
-        f"{a} to {b}: {command}: {whole[0]:,} to {whole[1]:,} instructions, {_percent(*whole)}",
-    )
-    out.print()
-    table = Table("")
-    table.number_column("times")
-    table.number_column(a)
-    table.number_column(b)
-    table.number_column("change")
-    table.number_column("in all")
-    table.text_column("most of it, each time", wraps=True)
-    found = comparison.changes
-    shown = found if every or len(found) <= _ROWS + 1 else found[:_ROWS]
-    for one in shown:
-        table.row(
-            one.name, _times(one), f"{one.each[0]:,.2f}", f"{one.each[1]:,.2f}",
-            f"{one.each[1] - one.each[0]:+,.2f}", f"{one.more:+,}", _most(one, top or _FUNCTIONS),
-        )  # fmt: skip
-    if rest := found[len(shown) :]:
-        table.row(f"{len(rest)} more", "", "", "", "", f"{sum(one.more for one in rest):+,}")
-    table.add_section()
-    table.row("in all", "", f"{whole[0]:,}", f"{whole[1]:,}", "", f"{comparison.more:+,}")
-    out.print(table)
-    for ran in result.kernels:
-        if ran.name in comparison.names and len(ran.boots) > 1:
-            out.print()
-            _say(out, f"{ran.name}:")
-            _show_noise(ran, out)
+    return f"{value:,.0f}" if value == int(value) else _figure(value)
 
 
 def _times(one: Change) -> str:
     x, y = one.times
+    if not x and not y:
+        return ""
     return f"{x:,}" if x == y else f"{x:,} to {y:,}"
 
 
 def _most(one: Change, top: int) -> str:
     some = [*one.functions.items()][:top]
     times = max(*one.times, 1)
-    return ", ".join(f"{name} {count / times:+,.2f}" for name, count in some)
+    return ", ".join(f"{name} {_figure(count / times, '+')}" for name, count in some)
 
 
 def _percent(x: float, y: float) -> str:

@@ -113,7 +113,10 @@ def test_a_program_that_fails(
     iopath: Command, tmp_path: Path, source: str, options: str, said: str
 ) -> None:
     words = (*options.split(), "--", compiled(tmp_path, source))
-    assert f"{KERNEL}: {said}" in iopath.fails("run", "--quiet", KERNEL, *words)
+    done = iopath.run("run", "--quiet", KERNEL, *words)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert line.startswith(f"iopath: {KERNEL}: {said}")
 
 
 def test_files_and_output(iopath: Command, tmp_path: Path) -> None:
@@ -146,8 +149,9 @@ def test_a_package(iopath: Command, tmp_path: Path) -> None:
     boot = counted(
         iopath, tmp_path, "fio", "job.fio", options=f"--package fio --file {job}:job.fio"
     )
-    assert boot.find(CALL, "pread64").times == 10_000
-    assert boot.find(CALL, "pread64").each == pytest.approx(2647.47, rel=0.02)
+    # The C library reads headers in the same way.
+    assert 10_000 <= boot.find(CALL, "pread64").times <= 10_010
+    assert boot.find(CALL, "pread64").each == pytest.approx(2494.71, rel=0.001)
 
 
 def test_two_kernels(iopath: Command, tmp_path: Path) -> None:

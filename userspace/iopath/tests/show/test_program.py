@@ -39,14 +39,17 @@ def result(*ran: Ran) -> Result:
     return Result(SCHEMA, MODE, "dd", ["bs=4k", "a b"], "null", "", "7.2", "iopath-1", "", [*ran])
 
 
-def shown(*ran: Ran, every: bool = False) -> list[str]:
-    console = Console(file=io.StringIO(), width=120, highlight=False)
+def view_of(*ran: Ran, every: bool = False) -> program.View:
     whole = result(*ran)
     if len(ran) == 1:
-        program.show(whole, console, every=every, top=None)
-    else:
-        comparison = changes.compare(*ran, Layers())
-        program.show_changes(whole, comparison, console, every=every, top=None)
+        return program.counted(whole, ran[0], every=every, top=None)
+    comparison = changes.compare(*ran, Layers())
+    return program.changed(whole, comparison, every=every, top=None)
+
+
+def shown(*ran: Ran, every: bool = False) -> list[str]:
+    console = Console(file=io.StringIO(), width=120, highlight=False)
+    view_of(*ran, every=every).show(console)
     return console.file.getvalue().splitlines()
 
 
@@ -76,5 +79,17 @@ def test_two_kernels() -> None:
     lines = shown(Ran("a", "a", 0, [boot(100)]), Ran("b", "b", 0, [boot(105)]))
     assert lines[0] == "a to b: dd bs=4k 'a b': 120,917 to 125,917 instructions, +4.1 %"
     (read,) = (line.split() for line in lines if line.startswith("read"))
-    assert read == ["read", "1,000", "100.00", "105.00", "+5.00", "+5,000", "vfs_read", "+5.00"]
-    assert lines[-1].split() == ["in", "all", "120,917", "125,917", "+5,000"]
+    assert read == ["read", "1,000", "100.00", "+5.00", "+5,000", "vfs_read", "+5.00"]
+    assert lines[-1].split() == ["in", "all", "+5,000"]
+
+
+def test_markdown() -> None:
+    text = view_of(Ran("a", "a", 0, [boot(100)]), Ran("b", "b", 0, [boot(105)])).markdown
+    assert text.splitlines() == [
+        "### a to b: dd bs=4k 'a b': 120,917 to 125,917 instructions, +4.1 %",
+        "",
+        "|  | times | on a | change | in all | most of it, each time |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+        "| read | 1,000 | 100.00 | +5.00 | +5,000 | vfs_read +5.00 |",
+        "| in all |  |  |  | +5,000 |  |",
+    ]
