@@ -200,6 +200,43 @@ def test_the_picture_shows_what_the_results_say() -> None:
     assert f">{change}<" in picture
 
 
+SHOWN = re.compile(
+    r"::\n\n    iopath (.+)\n\n\.\. code-block:: none\n\n((?:    .*\n|\n)+)"
+)  # a command, and what it printed
+
+
+def not_printed(text: str, results: str) -> list[str]:
+    """The lines that a text shows below commands and that the results do not have, in their
+    order."""
+    outputs = {
+        command: output.splitlines()
+        for command, output in re.findall(r"^\$ iopath (.+)\n((?:[^$\n].*\n|\n)*)", results, re.M)
+    }
+    found = []
+    for command, block in SHOWN.findall(text):
+        printed = iter(outputs.get(command, ()))
+        lines = [line[4:] for line in block.rstrip().splitlines()]
+        found += [line for line in lines if line != "..." and line not in printed]
+    return found
+
+
+def test_the_questions_show_what_the_results_say() -> None:
+    text = (ROOT / "Documentation/questions.rst").read_text()
+    results = (RESULTS / "questions.txt").read_text()
+    assert not_printed(text, results) == []
+    script = (RESULTS / "update.sh").read_text()
+    commands = [command for command, _ in SHOWN.findall(text)]
+    assert len(commands) > 3
+    assert all(f"\t\t{command}\n" in script for command in commands)
+
+
+def test_planted_line_that_was_not_printed() -> None:
+    text = "Text::\n\n    iopath x\n\n.. code-block:: none\n\n    a\n    ...\n    b\n\n"
+    assert not_printed(text, "$ iopath x\n\na\n\nz\nb\n") == []
+    assert not_printed(text, "$ iopath x\n\nb\na\n$ iopath y\n\nb\n") == ["b"]
+    assert not_printed(text, "$ iopath y\n\na\nb\n") == ["a", "b"]
+
+
 # Figures of other origin, by the text that shows them.
 OTHER_ORIGIN = {
     "bridge.rst": "a machine that is made up, as the text says",

@@ -59,22 +59,37 @@ drivers() {
 		--svg Documentation/results/drivers.svg >/dev/null
 }
 
-# What the other texts show of commands.
-shown() {
-	set -- \
-		"measure debian:6.12 --rung dm-crypt.pread --op write" \
-		"profile debian:6.1 --rung dio.pread --op read --all --top 4" \
-		"profile debian:6.1 --rung dio.pread --op read --model --top 4" \
-		"compare debian:6.1 debian:7.2 --rung dio.pread --op read --all"
-	for command; do
+# Write what commands print in $1 columns to $2. The commands are on the standard input.
+say() {
+	while read -r command; do
 		echo "\$ iopath $command"
 		echo
 		# Words of a command have no blanks.
 		# shellcheck disable=SC2086
-		COLUMNS=100 $iopath $command --quiet
+		COLUMNS=$1 $iopath $command --quiet </dev/null
 		echo
-	done >build/shown.txt
-	sed 's/[[:space:]]*$//' build/shown.txt >Documentation/results/shown.txt
+	done >build/said
+	sed 's/[[:space:]]*$//' build/said >"$2"
+}
+
+# What the other texts show of commands.
+shown() {
+	say 100 Documentation/results/shown.txt <<-END
+		measure debian:6.12 --rung dm-crypt.pread --op write
+		profile debian:6.1 --rung dio.pread --op read --all --top 4
+		profile debian:6.1 --rung dio.pread --op read --model --top 4
+		compare debian:6.1 debian:7.2 --rung dio.pread --op read --all
+	END
+}
+
+# What questions.rst shows.
+questions() {
+	say 80 Documentation/results/questions.txt <<-END
+		compare debian:6.1 debian:7.2 --rung dio.pread --op read
+		compare debian:6.1 debian:6.12 debian:7.2 --rung dio.uring --op read
+		features debian:7.2 --feature mq-deadline --cpus 2 --boots 1
+		features debian:7.2 --feature io.max --feature trace.block --feature mitigations --boots 1
+	END
 }
 
 # What the README shows between its marks.
@@ -89,13 +104,13 @@ readme() {
 	cat -s build/README >README.md
 }
 
-[ $# -gt 0 ] || set -- ladder modules features drivers ancestors emulators peak claims shown track rt readme
+[ $# -gt 0 ] || set -- ladder modules features drivers ancestors emulators peak claims shown questions track rt readme
 for part; do
 	case $part in
 	modules | ancestors | emulators | peak | claims) page "$part" ;;
-	ladder | features | drivers | shown | track | rt | readme) "$part" ;;
+	ladder | features | drivers | shown | questions | track | rt | readme) "$part" ;;
 	*)
-		echo "update.sh: unknown part '$part': must be ladder, modules, features, drivers, ancestors, emulators, peak, claims, shown, track, rt or readme" >&2
+		echo "update.sh: unknown part '$part': must be ladder, modules, features, drivers, ancestors, emulators, peak, claims, shown, questions, track, rt or readme" >&2
 		exit 2
 		;;
 	esac

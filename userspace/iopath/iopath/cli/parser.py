@@ -19,6 +19,21 @@ _EXAMPLES = (
     "iopath run debian:7.2 --package fio -- fio job.fio",
 )
 
+# Which question, which command: the end of help (Documentation/questions.rst).
+QUESTIONS = {
+    "my patch": "compare git:linux@HEAD~1 git:linux@HEAD",
+    "my series": "series v6.12..my-branch --cpus 4 --markdown cover.txt",
+    "which release": "bisect debian:6.1 debian:7.2 --rung dio.uring --op read",
+    "which commit": "bisect git:linux@v6.12 git:linux@v6.13 --rung dio.uring",
+    "a scheduler": "features debian:7.2 --feature mq-deadline --cpus 2",
+    "a limit": "features debian:7.2 --feature io.max",
+    "tracing": "features debian:7.2 --feature 'trace.*'",
+    "configuration": "compare git:linux@v6.12 debian:6.12 --rung dio.pread",
+    "an upgrade": "compare debian:6.1 debian:7.2",
+    "my machine": "bridge host.json exact.json",
+    "my kernel": "measure installed",
+}
+
 # The order in which help lists the commands; others follow.
 _ORDER = (
     "kernels", "rungs", "cache", "measure", "profile", "compare", "bisect", "series", "track",
@@ -114,6 +129,11 @@ class _TopParser(Parser):
         )
         for name, about in commands().items():
             self._commands.add_parser(name, command=name, help=about)
+
+    def format_help(self) -> str:
+        width = max(map(len, QUESTIONS)) + 2
+        lines = [f"  {what:{width}}iopath {command}\n" for what, command in QUESTIONS.items()]
+        return f"{super().format_help().rstrip()}\n\nwhat does it cost?\n{''.join(lines)}"
 
     def command(self, name: str) -> Parser:
         """The parser of a command."""

@@ -2,6 +2,7 @@
 """A command is one file: a copy of the package with one more file has one more command. Commands
 that are not used are not imported."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from copied import Copied
 
-from iopath.cli.parser import commands, load
+from iopath.cli.parser import QUESTIONS, commands, load, parser
 
 NEW = '''# SPDX-License-Identifier: GPL-2.0
 """Greet a kernel.
@@ -35,6 +36,14 @@ def run(args: argparse.Namespace, work: Work) -> int:
         raise Regressed("it is too old")
     return 3 if args.kernel == "host" else 0
 '''
+
+
+@pytest.mark.parametrize("line", QUESTIONS.values())
+def test_a_question_has_a_command(line: str) -> None:
+    """The end of help has commands that are understood, in 80 columns."""
+    parser().parse_args(shlex.split(line))
+    shown = parser().format_help().splitlines()
+    assert 0 < max(len(one) for one in shown if one.endswith(f"iopath {line}")) <= 80
 
 
 @pytest.fixture
