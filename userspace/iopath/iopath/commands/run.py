@@ -132,12 +132,12 @@ def _count(args: argparse.Namespace, guest: Guest, building: Building, work: Wor
     amount = {"every": args.all, "top": args.top}
     views = [show.changed(result, one, **amount) for one in comparisons]
     views = views or [show.counted(result, ran[0], **amount)]
+    if args.markdown:
+        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
     for at, view in enumerate(views):
         if at:
             work.out.print()
         view.show(work.out)
-    if args.markdown:
-        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
     if args.fail_above is not None:
         _judge(ran, args.fail_above)
     return 0
