@@ -50,17 +50,21 @@ rt() {
 
 # What the other texts show of commands.
 shown() {
+	dd="dd if=/dev/blknull0 of=/dev/null bs=4k count=1000 iflag=direct"
 	set -- \
 		"measure debian:6.12 --rung dm-crypt.pread --op write" \
 		"profile debian:6.1 --rung dio.pread --op read --all --top 4" \
 		"profile debian:6.1 --rung dio.pread --op read --model --top 4" \
-		"compare debian:6.1 debian:7.2 --rung dio.pread --op read --all"
+		"compare debian:6.1 debian:7.2 --rung dio.pread --op read --all" \
+		"run debian:6.1 -- $dd" \
+		"run debian:6.1 debian:7.2 -- $dd" \
+		"run debian:6.1 --boots 2 -- $dd"
 	for command; do
 		echo "\$ iopath $command"
 		echo
 		# Words of a command have no blanks.
 		# shellcheck disable=SC2086
-		COLUMNS=100 $iopath $command --quiet
+		COLUMNS=100 $iopath ${command%% *} --quiet ${command#* } </dev/null
 		echo
 	done >build/shown.txt
 	sed 's/[[:space:]]*$//' build/shown.txt >Documentation/results/shown.txt
