@@ -66,7 +66,7 @@ say() {
 		echo
 		# Words of a command have no blanks.
 		# shellcheck disable=SC2086
-		COLUMNS=$1 $iopath $command --quiet </dev/null
+		COLUMNS=$1 $iopath ${command%% *} --quiet ${command#* } </dev/null
 		echo
 	done >build/said
 	sed 's/[[:space:]]*$//' build/said >"$2"
@@ -74,11 +74,15 @@ say() {
 
 # What the other texts show of commands.
 shown() {
+	dd="dd if=/dev/blknull0 of=/dev/null bs=4k count=1000 iflag=direct"
 	say 100 Documentation/results/shown.txt <<-END
 		measure debian:6.12 --rung dm-crypt.pread --op write
 		profile debian:6.1 --rung dio.pread --op read --all --top 4
 		profile debian:6.1 --rung dio.pread --op read --model --top 4
 		compare debian:6.1 debian:7.2 --rung dio.pread --op read --all
+		run debian:6.1 -- $dd
+		run debian:6.1 debian:7.2 -- $dd
+		run debian:6.1 --boots 2 -- $dd
 	END
 }
 

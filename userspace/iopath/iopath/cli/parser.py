@@ -16,7 +16,6 @@ from iopath.cli.work import Work
 _EXAMPLES = (
     "iopath compare debian:6.1 debian:7.2",
     "iopath measure debian:7.2 --rung 'dio.*'",
-    "iopath run debian:7.2 --package fio -- fio job.fio",
 )
 
 # Which question, which command: the end of help (Documentation/questions.rst).

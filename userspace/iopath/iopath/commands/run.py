@@ -28,7 +28,6 @@ from iopath.rungs.builtin import DEVICES, MOUNTS
 from iopath.show import program as show
 
 EXAMPLES = (
-    "iopath run debian:6.1 -- dd if=/dev/blknull0 of=/dev/null bs=4k count=1000 iflag=direct",
     "iopath run debian:6.1 debian:7.2 --package fio -- fio job.fio",
     "iopath run host --rung dio.pread",
 )
@@ -132,12 +131,12 @@ def _count(args: argparse.Namespace, guest: Guest, building: Building, work: Wor
     amount = {"every": args.all, "top": args.top}
     views = [show.changed(result, one, **amount) for one in comparisons]
     views = views or [show.counted(result, ran[0], **amount)]
+    if args.markdown:
+        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
     for at, view in enumerate(views):
         if at:
             work.out.print()
         view.show(work.out)
-    if args.markdown:
-        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
     if args.fail_above is not None:
         _judge(ran, args.fail_above)
     return 0

@@ -31,7 +31,7 @@ from typing import Any
 from iopath.base import process, temporary
 from iopath.base.cache import out_of_space
 from iopath.base.errors import IopathError
-from iopath.guest import channel, devices, kvm
+from iopath.guest import channel, kvm
 from iopath.guest.channel import Record
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu

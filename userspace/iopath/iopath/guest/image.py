@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from iopath.base.arch import X86_64, Arch
+from iopath.base.devices import Device
 from iopath.base.programs import guest_program
 from iopath.guest import cpio
-from iopath.guest.devices import Device
 
 _QUIET_LIMIT = 300  # seconds of the guest's time until background work must have ceased
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache
+from iopath.base.devices import PORTS
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.counts import sharing
-from iopath.guest.devices import PORTS
 from iopath.guest.image import Image
 from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.built import Built

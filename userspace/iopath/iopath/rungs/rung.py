@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iopath.base.cache import digest_file, digest_of
-from iopath.guest.devices import Device
+from iopath.base.devices import Device
 from iopath.results.ops import OPS
 
 # Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most

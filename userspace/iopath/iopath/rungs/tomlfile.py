@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from iopath.base.devices import PORTS, Device
 from iopath.base.errors import UsageError
-from iopath.guest.devices import PORTS, Device
 from iopath.results.ops import OPS
 from iopath.rungs.rung import Module
 

@@ -11,7 +11,7 @@ from cases import cases
 from command import FAST_START, KERNEL, Command
 from selftests import TROUBLE
 
-from iopath.guest.devices import PORTS
+from iopath.base.devices import PORTS
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.states import States

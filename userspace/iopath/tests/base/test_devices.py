@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The commands that plug devices into a guest."""
 
-from iopath.guest.devices import LATENCY, commands
+from iopath.base.devices import LATENCY, commands
 
 
 def test_each_device_has_a_port_and_each_drive_a_disk() -> None:
