@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from iopath.base import process, temporary
+from iopath.base import devices, process, temporary
 from iopath.base.cache import out_of_space
 from iopath.base.errors import IopathError
 from iopath.guest import channel, kvm
