@@ -148,14 +148,18 @@ class Cache:
             os.utime(path / MANIFEST)
         return path
 
-    def entry(self, kind: str, inputs: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
-        """The entry for *inputs*; *make* fills an empty folder with it if it is missing."""
+    def entry(
+        self, kind: str, inputs: Mapping[str, Any], make: Callable[[Path], None],
+        waits: Callable[[], None] | None = None,
+    ) -> Path:  # fmt: skip
+        """The entry for *inputs*; *make* fills an empty folder with it if it is missing. *waits* is
+        called if another program or thread is making it."""
         found = self._find(kind, inputs, warn=False)
         if found:
             return found
         path = self.path(kind, inputs)
         name = f"{kind}-{path.name}"
-        with self.lock(name):
+        with self.lock(name, waits):
             found = self._find(kind, inputs, warn=True)
             if found:
                 return found

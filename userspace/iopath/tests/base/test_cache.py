@@ -207,6 +207,22 @@ def test_manifest_names_the_inputs(cache: Cache) -> None:
     assert json.loads((path / "manifest.json").read_text())["inputs"] == INPUTS
 
 
+def test_who_waits_for_an_entry_is_told(cache: Cache) -> None:
+    told = threading.Event()
+
+    def wait() -> None:
+        fresh(cache).entry("kernel", INPUTS, lambda folder: pytest.fail("it is there"), told.set)
+
+    waiting = threading.Thread(target=wait)
+
+    def make(folder: Path) -> None:
+        waiting.start()
+        assert told.wait(60)
+
+    cache.entry("kernel", INPUTS, make, lambda: pytest.fail("nobody makes it"))
+    waiting.join()
+
+
 def test_who_waits_for_a_workspace_is_told(cache: Cache) -> None:
     told = threading.Event()
 

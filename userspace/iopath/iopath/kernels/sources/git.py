@@ -105,6 +105,9 @@ class GitKernel(Kernel):
                 place.build(digest_file(at / "packages"))
                 use(place)
 
+        def waits() -> None:
+            step("waiting for another iopath that builds this kernel", 0.0)
+
         def make_image(folder: Path) -> None:
             compile_in(lambda place: place.keep(folder))
 
@@ -112,7 +115,7 @@ class GitKernel(Kernel):
         if failed.exists():
             raise DoesNotBuild(f"{self.title} {failed.read_text()}")
         try:
-            image = cache.entry(*for_image, make_image)
+            image = cache.entry(*for_image, make_image, waits)
         except DoesNotBuild as error:
             text = str(error).removeprefix(f"{self.title} ")
             cache.entry("failed", for_image[1], lambda folder: _remember(folder, text))
@@ -127,12 +130,13 @@ class GitKernel(Kernel):
                         f"{self.title}: built twice, the kernel is not the same: {image}"
                         f" differs from {place.build_folder}"
                     )
+                step("building the modules", 0.9)
                 words = ["--bind", str(folder / "src"), "/modules"]
                 kbuild.make_modules(folder, place.make(*words), "/modules", release)
 
             compile_in(use)
 
-        modules = cache.entry(*for_modules, make_modules)
+        modules = cache.entry(*for_modules, make_modules, waits)
         origin = f"git {self.title} {self.subject}"
         return built(release, "", origin, image, modules, arch=self.arch)
 
