@@ -85,7 +85,7 @@ def ways(release: str, records: Records) -> str:
     block, bio, command = (records[rung].path for rung in (BLOCK, BIO, COMMAND))
     gain = 100 * (block / command - 1)
     low, high = PUBLISHED
-    agree = "is in that range" if low <= gain <= high else "is not in that range"
+    agree = "is in that range" if low <= gain <= high else "is outside of that range"
     return f"""\
 ## Block device, biogen and commands, {release}
 
@@ -94,8 +94,8 @@ to `/dev/ng0n1` (passthrough); `fixed` is with registered buffers and files. 32 
 many of them an interrupt ends is up to the emulator.
 
 A read takes {block:,.0f} instructions by the block device, {bio:,.0f} by biogen and {command:,.0f}
-by a command. Published are {low} to {high} % more I/Os per second by commands. By instructions a
-core could do {gain:+.0f} %, which {agree}.
+by a command. Published are {low} to {high} % more I/Os per second by commands. By instructions alone a
+core could do {gain:.0f} % more, which {agree}: a core also waits for memory and for the device.
 
 ### Only by the block device, not by a command
 

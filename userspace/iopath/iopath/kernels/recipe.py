@@ -74,8 +74,10 @@ def configuration(name: str, build: Callable[[str], Built]) -> str | None:
         return cut_down(build(name).config.read_text())
     try:
         return Path(name).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the configuration {name}: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read the configuration {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the configuration {name} is no text: it must be a .config") from error
 
 
 _LEFT_OUT = re.compile(r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)")

@@ -279,7 +279,7 @@ def test_the_ladder_has_each_figure_by_group() -> None:
     result = pair()
     text = page.render(parse(result), compared(result))
     labels = [value for name, value in Parsed(text).attributes if name == "aria-label"]
-    assert "601.93: system call 43, VFS 122, pinning and copying 424, other 12" in labels
+    assert "601.93: system call 43, VFS 122, pinning and copying 424, drivers 5, other 8" in labels
     assert "+25.50: VFS +33, other -8" in labels
 
 
@@ -480,7 +480,7 @@ def test_a_cell_opens_its_functions_beside_it(browser: Browser) -> None:
         return f".heat tbody tr:nth-child({row}) td:nth-of-type({column}) a"
 
     assert browser.run(current) == "627.43"
-    assert "601.86 to 627.36" in text_of(browser, "#about")
+    assert "601.93 to 627.43" in text_of(browser, "#about")
     # By a click.
     browser.run(f"document.querySelector('{cell(1, 3)}').click()")
     browser.wait("location.hash.includes('kernel=c&against=b')")
