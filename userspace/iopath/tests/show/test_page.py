@@ -485,7 +485,7 @@ def test_a_cell_opens_its_functions_beside_it(browser: Browser) -> None:
     browser.run(f"document.querySelector('{cell(1, 3)}').click()")
     browser.wait("location.hash.includes('kernel=c&against=b')")
     browser.settle()
-    assert "627.36 to 601.86, -25.50" in text_of(browser, "#about")
+    assert "627.43 to 601.93, -25.50" in text_of(browser, "#about")
     for selector in (".verdict", "#ladder [data-kernel]"):
         visible = browser.run(
             f"[...document.querySelectorAll('{selector}')].filter((part) => !part.hidden)"
