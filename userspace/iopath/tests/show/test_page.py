@@ -498,13 +498,13 @@ def test_a_cell_opens_its_functions_beside_it(browser: Browser) -> None:
         browser.press(key)
     browser.wait("location.hash.includes('rung=syscall')")
     browser.settle()
-    assert "syscall: 31.00 to 62.00, +31.00" in text_of(browser, "#about")
+    assert "syscall: 31.07 to 62.07, +31.00" in text_of(browser, "#about")
     assert browser.run("document.activeElement.innerText").startswith("62.07")
     for key in ("ArrowLeft", "ArrowLeft", "Enter"):
         browser.press(key)
     browser.wait("location.hash.includes('kernel=a')")
     browser.settle()
-    assert "syscall on a: 31.00 instructions" in text_of(browser, "#about")
+    assert "syscall on a: 31.07 instructions" in text_of(browser, "#about")
     # By its address; the functions are beside it, in the flame graph's view, too.
     for view in ("functions", "flame", "before", "after"):
         browser.open(text, f"{PREAD}&kernel=c&against=b&view={view}")
