@@ -95,7 +95,8 @@ many of them an interrupt ends is up to the emulator.
 
 A read takes {block:,.0f} instructions by the block device, {bio:,.0f} by biogen and {command:,.0f}
 by a command. Published are {low} to {high} % more I/Os per second by commands. By instructions
-alone a core could do {gain:.0f} % more, which {agree}: a core also waits for memory and for the device.
+alone a core could do {gain:.0f} % more, which {agree}: a core also waits for memory and for
+the device.
 
 ### Only by the block device, not by a command
 
