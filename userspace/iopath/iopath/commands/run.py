@@ -41,8 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernels", nargs="+", metavar="KERNEL")
     parser.add_argument(
         "--device", choices=list(DEVICES), default="null",
-        help="what the program finds in /dev: blknull0, in mode bio (null) or mq, or null_blk's"
-        " nullb0 (default: null)",
+        help="what the program finds in /dev: blknull0, in mode bio (null), blknull2, in mode mq,"
+        " null_blk's nullb0, or nvme0n1 (default: null)",
     )  # fmt: skip
     parser.add_argument(
         "--mount", choices=list(MOUNTS),

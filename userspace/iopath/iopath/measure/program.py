@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from iopath.base.arch import X86_64
+from iopath.base.devices import PORTS
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.programs import guest_program
 from iopath.counts import calls, output
@@ -175,7 +176,7 @@ def _image(built: Built, program: Program) -> Image:
     plan += ["sync", QUIET]
     plan += [f"run program /bin/runner {_FOLDER} {program.work} {_MOST_PRINTED} {program.drain}"]
     plan += [f"file {_STDOUT}", f"file {_STDERR}"]
-    return Image(start, plan, files)
+    return Image(start, plan, files, image.devices)
 
 
 def _run(
@@ -184,6 +185,7 @@ def _run(
 ) -> _Guest:  # fmt: skip
     """Run the program in one guest."""
     image = _image(built, program)
+    machine = replace(machine, ports=PORTS if image.devices else 0)
     job = Job(
         qemu, machine.on(built.arch), image, guest_program("pathcount.so"),
         f"limit={program.limit}", built.release, session.cache.root, both.progress(),

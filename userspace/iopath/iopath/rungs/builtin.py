@@ -482,6 +482,7 @@ DEVICES = {
     "null": _base("null", _DEVICE, _BLKNULL),
     "mq": _base("mq", _MQ_DEVICE, _BLKNULL),
     "null_blk": _base("null_blk", _NULL_BLK_DEVICE, _NULL_BLK),
+    "nvme": replace(_NVME, name="nvme", about=f"a program on {_NVME.target}", alone=True),
 }
 MOUNTS = {fs[0]: _mounted(fs) for fs in _FILE_SYSTEMS}
 MOUNTED_AT = "/mnt"

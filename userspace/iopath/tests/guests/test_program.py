@@ -82,6 +82,17 @@ def test_reads(iopath: Command, tmp_path: Path) -> None:
     assert executed == boot.begun - boot.tried - boot.iterations
 
 
+@pytest.mark.long
+def test_a_device_that_interrupts(iopath: Command, tmp_path: Path) -> None:
+    """Each read ends by an interrupt of the disk, for which the guest waits."""
+    words = [word.replace("blknull0", "nvme0n1") for word in DD]
+    boot = counted(iopath, tmp_path, *words, options="--device nvme")
+    assert boot.find(CALL, "read").times == 1001
+    assert 5500 < boot.find(CALL, "read").each < 7000
+    (interrupts,) = (part for part in boot.parts if "irq entries start" in part.name)
+    assert interrupts.times == 1000
+
+
 def test_the_same_twice(iopath: Command, tmp_path: Path) -> None:
     """Another limit is another guest, which counts the same."""
     one = counted(iopath, tmp_path, *DD)
