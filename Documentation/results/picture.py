@@ -15,8 +15,9 @@ def main() -> int:
     parser.add_argument("output", type=Path, metavar="FILE.svg")
     args = parser.parse_args()
     whole = result.load(args.result)
-    charts.save(picture.draw(whole), args.output)
-    print(picture.say(whole))
+    drawn = picture.draw(whole)
+    charts.save(drawn, args.output)
+    print(drawn.get_label())
     return 0
 
 

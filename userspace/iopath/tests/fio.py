@@ -2,12 +2,15 @@
 """fio as Debian packages it, for a guest: the program with all of its libraries, and t/io_uring,
 which the package leaves out, from the package's source. All of it cached."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from guest_files import package
+from selftests import TROUBLE
 
 from iopath.base import process
 from iopath.base.errors import IopathError
+from iopath.guest.channel import Record
 from iopath.measure.packages import SUITE
 from iopath.measure.session import Session
 
@@ -15,6 +18,32 @@ from iopath.measure.session import Session
 def program(session: Session) -> tuple[str, dict[str, bytes]]:
     """fio's version, and its files for a guest, by their paths there."""
     return package(session, "fio", "fio")
+
+
+# fio writes, and reads back what it has written.
+VERIFY = (
+    "--direct=1 --size=16m --io_size=4m --verify=crc32c --verify_fatal=1 --verify_dump=0"
+    " --output-format=terse --terse-version=3"
+)
+
+
+def verifying(jobs: Mapping[str, str], target: str) -> list[str]:
+    """The steps of a guest that runs *jobs*, options by name, on *target*."""
+    return [
+        f"run {job} /bin/fio --name={job} --filename={target} {options} {VERIFY}"
+        for job, options in jobs.items()
+    ]
+
+
+def check_verified(jobs: Iterable[str], records: Iterable[Record], console: str) -> None:
+    """Check that *jobs* found what they had written, and that the guest did not complain."""
+    said = {record.name: record.data.decode(errors="replace") for record in records}
+    for job in jobs:
+        words = next(line for line in said[job].splitlines() if line.startswith("3;")).split(";")
+        assert (words[2], words[4]) == (job, "0")
+        assert int(words[5]) >= 4 << 10  # KiB that were read back
+    assert not [line for line in console.splitlines() if "I/O error" in line]
+    assert not TROUBLE.search(console)
 
 
 def t_io_uring(session: Session, version: str) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from iopath.base.errors import IopathError, Regressed, UsageError
+from iopath.base.errors import IopathError, UsageError
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_file, add_layers, percent
@@ -103,10 +103,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         present = {record.rung for record in whole.results}
         named = {*scenario.rungs} & {rung.name for rung in (*builtin.RUNGS, *guest.added())}
         untold += [f"{name}: no kernel can run it" for name in sorted(named - present)]
-        if grown + more:
-            raise Regressed("; ".join(grown + more))
-        if unknown + untold:
-            raise IopathError(f"cannot judge {'; '.join(unknown + untold)}")
+        limits.gate(grown + more, unknown + untold)
     return 0
 
 

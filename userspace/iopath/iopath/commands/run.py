@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from iopath.base import files
-from iopath.base.errors import IopathError, NotMeasured, Regressed, UsageError
+from iopath.base.errors import IopathError, UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots
 from iopath.cli.options import add_all, add_file, add_top, number, percent
 from iopath.cli.work import Work
+from iopath.compare import limits
 from iopath.compare import program as changes
 from iopath.host import devices, loop, survey
 from iopath.measure import executable, program
@@ -150,10 +151,7 @@ def _judge(ran: Sequence[results.Ran], limit: float) -> None:
         more, untold = changes.regressions(ran[0], other, limit)
         grown += more
         unknown += untold
-    if grown:
-        raise Regressed("; ".join(grown))
-    if unknown:
-        raise NotMeasured(f"cannot judge {'; '.join(unknown)}")
+    limits.gate(grown, unknown)
 
 
 def _program(args: argparse.Namespace, session: Session) -> Program:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from iopath.base import files
-from iopath.base.errors import NotMeasured, Regressed, Unreachable, UsageError
+from iopath.base.errors import NotMeasured, Unreachable, UsageError
 from iopath.cli import output
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_all, add_file, add_layers, percent
 from iopath.cli.work import Work
-from iopath.compare import noise
+from iopath.compare import limits, noise
 from iopath.results.layers import Layers
 from iopath.studies import series
 
@@ -71,11 +71,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
             if entries:
                 _show(args, work, entries)
     if args.fail_above is not None:
-        grown, unknown = series.judged(entries, args.fail_above)
-        if grown:
-            raise Regressed("; ".join(grown))
-        if unknown:
-            raise NotMeasured(f"cannot judge {'; '.join(unknown)}")
+        limits.gate(*series.judged(entries, args.fail_above))
     failed = [entry.commit for entry in entries if entry.error]
     if failed:
         raise NotMeasured(f"not measured: {', '.join(failed)}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from iopath.base.errors import UsageError
+from iopath.base.errors import NotMeasured, Regressed, UsageError
 from iopath.compare.changes import Change, Comparison, RungChange
 from iopath.results.metrics import METRICS
 from iopath.results.ops import OPS
@@ -32,6 +32,15 @@ class Limit:
 
     def applies(self, rung: RungChange) -> bool:
         return self.rung == rung.rung and self.op in ("", rung.op)
+
+
+def gate(grown: Sequence[str], unknown: Sequence[str]) -> None:
+    """Raise Regressed if anything has *grown*, or else NotMeasured if there is anything *unknown*,
+    both in words."""
+    if grown:
+        raise Regressed("; ".join(grown))
+    if unknown:
+        raise NotMeasured(f"cannot judge {'; '.join(unknown)}")
 
 
 def read(path: Path, rungs: Collection[str], unknown: Callable[[str], str]) -> list[Limit]:

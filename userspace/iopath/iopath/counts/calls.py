@@ -118,21 +118,13 @@ def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
             found[bucket]["user"] += executed * times
             continue
         if number not in known:
-            known[number] = [one.text for one in symbols.find_each(_addresses(block))]
+            known[number] = [one.text for one in symbols.find_each(block.addresses)]
         for name in known[number][:executed]:
             found[bucket][name] += times
     return [
         _Counted(bucket, dict(by_function))
         for bucket, by_function in zip(counted.buckets, found, strict=True)
     ]
-
-
-def _addresses(block: object) -> list[int]:
-    at, found = block.address, []
-    for length in block.lengths:
-        found.append(at)
-        at += length
-    return found
 
 
 def _check(counted: Output, buckets: Sequence[_Counted]) -> None:

@@ -61,7 +61,7 @@ class LongRuns:
         self._symbols = symbols
         self._layers = layers
         empty = self._region(LONG)
-        ticks = self._ticks(empty)
+        ticks = 0 if found.waits else self._ticks(empty)  # see _NOT_OURS
         _, beside = self._split(empty)
         self._tick = {symbol: count / ticks for symbol, count in beside.items()} if ticks else {}
         self._names = parts.Names(found.arch, symbols, found.flats.values())
@@ -80,17 +80,15 @@ class LongRuns:
         self._check(run, region, counted, clock - region.iterations)
         later: _Counts = defaultdict(float)
         _add(later, beside, 1)
-        if not run.rung.waits:
-            _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
+        _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
         _add(later, self._whole(run.long_region | DRAIN), 1)
         single = self._region(run.idle_region)
         _add(later, self._split(single)[1], -1)
-        if not run.rung.waits:
-            _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
+        _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
         _add(later, self._whole(run.idle_region | DRAIN), -1)
         mean = sum(path.values()) / ios
         found = self._parts(run)
-        if run.rung.waits:
+        if self._found.waits:
             later[_NOT_OURS_ROW] = -sum(found.pop(name, 0) for name in _NOT_OURS) * ios
         rows = [
             LongRunFunction(
@@ -119,8 +117,7 @@ class LongRuns:
             _add(found, self._beside(number | DRAIN), sign)
             own, _ = self._split(self._region(number | DRAIN))
             found[parts.TASK] += sign * sum(own.values())
-        if not run.rung.waits:
-            _add(found, self._tick_parts, ticks)
+        _add(found, self._tick_parts, ticks)
         return {name: count / run.long_ios for name, count in found.items()}
 
     def _beside(self, number: int) -> dict[str, float]:

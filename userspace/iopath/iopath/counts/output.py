@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the plugin pathcount wrote (Documentation/pathcount.rst), as far as iopath reads it."""
 
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,11 @@ class Block:
     address: int
     lengths: Sequence[int]
     kinds: str
+
+    @property
+    def addresses(self) -> list[int]:
+        """Where its instructions begin."""
+        return list(itertools.accumulate(self.lengths[:-1], initial=self.address))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ Profiles are of the round of median length among those without an interrupt, whi
 figure of a rung. So all counts belong to the path, and they add up to the figure.
 """
 
-import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -144,6 +143,7 @@ class BootProfile:
         self._symbols = symbols
         self._layers = layers
         self.arch = output.arch
+        self.waits = waits
         self.regions = output.regions
         self._idle_nodes = {
             number: self._idle_of(region) if waits else set()
@@ -154,7 +154,7 @@ class BootProfile:
         self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts, _Costly]]] = {}
 
     def _resolved(self, block: Block) -> _Block:
-        addresses = list(itertools.accumulate(block.lengths[:-1], initial=block.address))
+        addresses = block.addresses
         return _Block(addresses, block.kinds, self._symbols.find_each(addresses))
 
     def _idle_of(self, region: Region) -> set[int]:
@@ -240,10 +240,11 @@ class BootProfile:
             )
         rows.sort(key=lambda row: (-row["instructions"], row["name"]))
         counted = region.rounds[region.median]
-        if whole.instructions != counted.instructions - self.idle(number):
+        executed = counted.instructions - self.idle(number)
+        if whole.instructions != executed:
             raise IopathError(
                 f"region {number}: functions add up to {whole.instructions:.0f} instructions, the"
-                f" round to {counted.instructions - self.idle(number)}: pathcount and iopath differ"
+                f" round to {executed}: pathcount and iopath differ"
             )
         user = sum(c.instructions for s, c in functions.items() if s.module == "user")
         return {

@@ -11,6 +11,7 @@ from typing import Any
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch, this_machine
 from iopath.base.cache import digest_file, digest_of
+from iopath.base.devices import PORTS, Device
 from iopath.base.errors import IopathError
 from iopath.guest import cpus
 
@@ -45,6 +46,10 @@ class Machine:
         """The same for a kernel of an architecture."""
         return replace(self, arch=arch)
 
+    def that_takes(self, devices: Sequence[Device]) -> "Machine":
+        """The same with ports, if *devices* are plugged into it."""
+        return replace(self, ports=PORTS if devices else 0)
+
     @property
     def exact(self) -> bool:
         """Whether the guest's clock counts instructions."""
@@ -73,10 +78,9 @@ class Machine:
 
     def slots(self) -> list[str]:
         """QEMU's options for the ports, whose buses are port0, port1 and so on."""
-        numbers = range(self.ports)
         return [
             word
-            for number in numbers
+            for number in range(self.ports)
             for word in ("-device", f"pcie-root-port,id=port{number},chassis={number + 1}")
         ]
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
 
-# Of the 64-bit format with the low byte first: the header, a section's header, and a symbol.
-_HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+# Of the 64-bit format with the low byte first: the header, those of a segment and of a section, and
+# a symbol.
+HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
+_INTERPRETER = 3  # the segment that names a program's loader
 _SYMTAB = 2
 _ALLOC, _EXEC = 2, 4
 _NAMED_KINDS = (0, 2)  # symbols without a type, and functions; not sections and files
@@ -32,10 +35,10 @@ class _File:
     """The sections of a file."""
 
     def __init__(self, data: bytes) -> None:
-        if len(data) < _HEADER.size or data[:6] != b"\x7fELF\x02\x01":
+        if len(data) < HEADER.size or data[:6] != b"\x7fELF\x02\x01":
             raise IopathError("a module or program is no 64-bit ELF file with the low byte first")
         self._data = data
-        head = _HEADER.unpack_from(data)
+        head = HEADER.unpack_from(data)
         place, size, count, names = head[8], head[13], head[14], head[15]
         self.headers = [_SECTION.unpack_from(data, place + at * size) for at in range(count)]
         self._names = self.content(names)
@@ -52,6 +55,16 @@ class _File:
         numbers = (at for at in range(len(self.headers)) if self.name(at) == name)
         number = next(numbers, None)
         return b"" if number is None else self.content(number)
+
+
+def loader(data: bytes) -> str:
+    """The path of the loader that a program asks for; empty if it is static."""
+    place, size, count = (HEADER.unpack_from(data)[at] for at in (7, 11, 12))
+    for at in range(count):
+        kind, _, begin, _, _, length, *_ = _SEGMENT.unpack_from(data, place + at * size)
+        if kind == _INTERPRETER:
+            return data[begin : begin + length].rstrip(b"\0").decode()
+    return ""
 
 
 def _text(strings: bytes, at: int) -> str:

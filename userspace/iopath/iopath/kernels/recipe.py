@@ -34,9 +34,8 @@ class Recipe:
 
     def inputs(self) -> dict[str, Any]:
         """What it is known by: the fragment tells the architectures, and what was asked for."""
-        known = {name: value for name, value in vars(self).items() if name != "arch"}
-        del known["asked"]
-        return known
+        left_out = ("arch", "asked")
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
     @classmethod
     def default(cls) -> "Recipe":

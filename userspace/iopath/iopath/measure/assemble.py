@@ -3,7 +3,7 @@
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,14 +12,16 @@ from typing import Any
 from iopath.base import process, typed
 from iopath.base.cache import Cache, digest_file
 from iopath.base.programs import code_digest
+from iopath.base.progress import Reporter
 from iopath.counts import inline, longrun, output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
 from iopath.measure import figures
 from iopath.measure.figures import RunCounts
-from iopath.measure.jobs import Recorded
+from iopath.measure.jobs import Job, Recorded
 from iopath.measure.plan import modules_of
+from iopath.measure.pools import Pools
 from iopath.results.layers import Layers
 from iopath.rungs import report
 from iopath.rungs.runs import Run
@@ -32,6 +34,29 @@ def keep(recorded: Recorded, folder: Path) -> None:
     (folder / _KALLSYMS).write_bytes(recorded.kallsyms)
     (folder / _COUNTS).write_bytes(recorded.counts)
     (folder / _RECORDS).write_text(json.dumps(recorded.texts))
+
+
+def entry(
+    job: Job, title: str, pools: Pools, cache: Cache, reporter: Reporter,
+    warn: Callable[[str], None],
+) -> Path:  # fmt: skip
+    """The cache entry with what *job* gives, which runs if there is none. Progress calls it
+    *title*."""
+    ran = False
+
+    def make(folder: Path) -> None:
+        nonlocal ran
+        ran = True
+        with reporter.guest(title) as advance:
+            recorded = pools.run(job, advance)
+        for text in recorded.warnings:
+            warn(text)
+        keep(recorded, folder)
+
+    found = cache.entry("result", job.inputs(), make)
+    if not ran:
+        reporter.finished()
+    return found
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,15 @@
 
 import re
 import shutil
-import struct
 import subprocess
 from pathlib import Path
 
 from iopath.base.cache import Cache
 from iopath.base.errors import UsageError
+from iopath.kernels import elf
 from iopath.kernels.apt import Apt
 from iopath.measure import packages
 
-_HEAD = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_LOADER = 3  # the segment that names it
 _PROGRAM, _SHARED = 2, 3
 _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
@@ -71,16 +68,12 @@ def _loader(path: Path, data: bytes) -> str:
     if data[:2] == b"#!":
         interpreter = data[2:].split(b"\n")[0].decode(errors="replace").strip()
         raise UsageError(f"{path}: a script: must be an ELF program; run {interpreter} with --file")
-    if len(data) < _HEAD.size or data[:4] != b"\x7fELF":
+    if len(data) < elf.HEADER.size or data[:4] != b"\x7fELF":
         raise UsageError(f"{path}: not executable: must be an ELF program")
-    _, width, _, kind, machine, _, _, place, _, _, _, size, count, *_ = _HEAD.unpack_from(data)
+    _, width, _, kind, machine, *_ = elf.HEADER.unpack_from(data)
     known = _MACHINES.get(machine, f"machine {machine}")
     if machine != 62 or width != 2:
         raise UsageError(f"{path}: a program of {known}: must be of x86_64")
     if kind not in (_PROGRAM, _SHARED):
         raise UsageError(f"{path}: an ELF file that is no program")
-    for at in range(count):
-        segment = _SEGMENT.unpack_from(data, place + at * size)
-        if segment[0] == _LOADER:
-            return data[segment[2] : segment[2] + segment[5]].rstrip(b"\0").decode()
-    return ""
+    return elf.loader(data)

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from iopath.base.arch import X86_64
-from iopath.base.devices import PORTS
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.programs import guest_program
 from iopath.counts import calls, output
@@ -86,7 +85,7 @@ def run(
         raise UsageError(f"run: {foreign.arch.name}: programs are counted on x86_64 only")
     session.programs(X86_64)
     qemu = session.emulator(machine.emulator, X86_64)
-    machines = [replace(machine, seed=machine.seed + number) for number in range(boots)]
+    machines = Settings([program.rung], machine=machine, boots=boots).machines()
     found: dict[tuple[str, int], _Guest | IopathError] = {}
     with (
         session.reporter.running(len(names) * boots),
@@ -185,29 +184,17 @@ def _run(
 ) -> _Guest:  # fmt: skip
     """Run the program in one guest."""
     image = _image(built, program)
-    machine = replace(machine, ports=PORTS if image.devices else 0)
     job = Job(
-        qemu, machine.on(built.arch), image, guest_program("pathcount.so"),
+        qemu, machine.on(built.arch).that_takes(image.devices), image,
+        guest_program("pathcount.so"),
         f"limit={program.limit}", built.release, session.cache.root, both.progress(),
         by_calls=True,
     )  # fmt: skip
-    ran = False
-
-    def make(folder: Path) -> None:
-        nonlocal ran
-        ran = True
-        with session.reporter.guest(f"{name}, {Path(program.path).name}") as advance:
-            recorded = both.run(job, advance)
-        for text in recorded.warnings:
-            session.reporter.warn(text)
-        assemble.keep(recorded, folder)
-
+    title, reporter = f"{name}, {Path(program.path).name}", session.reporter
     try:
-        entry = session.cache.entry("result", job.inputs(), make)
+        entry = assemble.entry(job, title, both, session.cache, reporter, reporter.warn)
     except GuestError as error:
         raise _explained(error, program) from None
-    if not ran:
-        session.reporter.finished()
     return _Guest(name, built.release, machine.seed, entry, {**image.start.files, **image.files})
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache
-from iopath.base.devices import PORTS
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
@@ -145,7 +144,7 @@ class Work:
         """What guest *at* of boot *number* counted. Most profiles are of the first boot."""
         settings, members = self._settings, self._ready.parts[at]
         job = self._make(
-            replace(settings.machines()[number], ports=PORTS if members[0].rung.waits else 0),
+            settings.machines()[number],
             make_image(self._ready.built, members, settings),
             plugin_options(members, settings),
         )
@@ -166,7 +165,7 @@ class Work:
         built = self._ready.built
         return Job(
             qemu=self._qemu,
-            machine=machine.on(built.arch),
+            machine=machine.on(built.arch).that_takes(image.devices),
             image=image,
             plugin=guest_program("pathcount.so"),
             options=options,
@@ -177,22 +176,7 @@ class Work:
         )
 
     def _entry(self, name: str, job: Job) -> Path:
-        """The cache entry with what *job* gives."""
-        ran = False
-
-        def make(folder: Path) -> None:
-            nonlocal ran
-            ran = True
-            with self._reporter.guest(name) as advance:
-                recorded = self._pools.run(job, advance)
-            for text in recorded.warnings:
-                self._warn(text)
-            assemble.keep(recorded, folder)
-
-        entry = self._cache.entry("result", job.inputs(), make)
-        if not ran:
-            self._reporter.finished()
-        return entry
+        return assemble.entry(job, name, self._pools, self._cache, self._reporter, self._warn)
 
     # Several CPUs.
 

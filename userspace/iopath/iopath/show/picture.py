@@ -68,27 +68,27 @@ def named(result: ExactResult, op: str = "read") -> list[Step]:
     return [largest] if function is largest else [largest, function]
 
 
-def say(result: ExactResult, op: str = "read") -> str:
+def _say(result: ExactResult, op: str, steps: Sequence[Step]) -> str:
     """What the picture shows, in a sentence."""
-    found = [
-        f"{step.rung} {step.text} from {step.before} to {step.after}" for step in named(result, op)
-    ]
+    found = [f"{step.rung} {step.text} from {step.before} to {step.after}" for step in steps]
     text = f"Instructions per {op} of 4 KiB on {', '.join(result.names)}."
     return f"{text} The largest steps: {'; '.join(found)}." if found else text
 
 
 def draw(result: ExactResult, op: str = "read") -> Figure:
-    """A bar for each kernel on each rung of *RUNGS*, with its figure."""
+    """A bar for each kernel on each rung of *RUNGS*, with its figure. The figure's label says what
+    it shows."""
     kernels = result.names
     rows = {row.rung: row for row in result.rows() if row.op == op and row.rung in RUNGS}
     pitch = len(kernels) + _GAP
     most = max(
         record.instructions_per_io for row in rows.values() for record in row.records.values()
     )
-    steps = {(step.rung, step.after): step for step in named(result, op)}
+    largest = named(result, op)
+    steps = {(step.rung, step.after): step for step in largest}
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5.4, len(rows) * pitch * _PITCH + 0.32), layout="constrained")
-        figure.set_label(say(result, op))
+        figure.set_label(_say(result, op, largest))
         axes = figure.subplots()
         for index, rung in enumerate(name for name in RUNGS if name in rows):
             before = None

@@ -79,7 +79,7 @@ def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> 
         {"type": "end", "errors": []},
     ]  # fmt: skip
     known = Symbols(symbols)
-    found = BootProfile(read(map(json.dumps, lines)), known, Layers())
+    found = BootProfile(read(map(json.dumps, lines)), known, Layers(), waits=run.rung.waits)
     return LongRuns(found, known, Layers()).figures(run, clock)
 
 

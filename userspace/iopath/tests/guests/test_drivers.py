@@ -9,9 +9,7 @@ import fio
 import pytest
 from cases import cases
 from command import FAST_START, KERNEL, Command
-from selftests import TROUBLE
 
-from iopath.base.devices import PORTS
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.states import States
@@ -56,10 +54,6 @@ JOBS = {
     "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
     "uring": "--rw=randrw --ioengine=io_uring --iodepth=8 --bs=4k",
 }
-VERIFY = (
-    "--direct=1 --size=16m --io_size=4m --verify=crc32c --verify_fatal=1 --verify_dump=0"
-    " --output-format=terse --terse-version=3"
-)
 KERNELS = ("6.1", "6.12", "7.2")
 EACH = [(kernel, name) for kernel in KERNELS for name in ("nvme", "virtio", "scsi")]
 
@@ -75,24 +69,11 @@ def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) 
     )
     (rung,) = select([f"{name}.pread"])
     files, plan = load(built, [rung], Settings([rung]))
-    plan += [
-        *rung.begin,
-        *(
-            f"run {job} /bin/fio --name={job} --filename={rung.target} {options} {VERIFY}"
-            for job, options in JOBS.items()
-        ),
-    ]
+    plan += [*rung.begin, *fio.verifying(JOBS, rung.target)]
     log = tmp_path / "console.log"
     start = Start(built.vmlinuz, files=fio.program(session)[1])
     image = replace(Image(start, plan, files), devices=rung.devices, disk=disk)
-    machine = Machine(memory=2048, ports=PORTS)
+    machine = Machine(memory=2048).that_takes(rung.devices)
     records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
-    said = {record.name: record.data.decode(errors="replace") for record in records}
-    for job in JOBS:
-        words = next(line for line in said[job].splitlines() if line.startswith("3;")).split(";")
-        assert (words[2], words[4]) == (job, "0")
-        assert int(words[5]) >= 4 << 10  # KiB that were read back
+    fio.check_verified(JOBS, records, log.read_text(errors="replace"))
     assert disk.read_bytes().count(0) < 60 << 20  # it holds what was written
-    console = log.read_text(errors="replace")
-    assert not [line for line in console.splitlines() if "I/O error" in line]
-    assert not TROUBLE.search(console)

@@ -11,7 +11,6 @@ import fio
 import pytest
 from cases import cases
 from linux_source import LinuxSource
-from selftests import TROUBLE
 
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
@@ -36,10 +35,6 @@ JOBS = {
     "psync": "--rw=randrw --ioengine=psync --bs=4k",
     "uring": "--rw=randwrite --ioengine=io_uring --iodepth=8 --bs=4k",
 }
-VERIFY = (
-    "--direct=1 --size=16m --io_size=4m --verify=crc32c --verify_fatal=1 --verify_dump=0"
-    " --output-format=terse --terse-version=3"
-)
 
 
 # As a parameter of its module, null_blk of 5.10 does not know memory_backed.
@@ -77,19 +72,9 @@ def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) 
     files |= {path: file.read_bytes() for path, file in rung.files}
     plan += [*rung.start, *rung.begin]
     target = "/mnt/fio" if rung.start else rung.target
-    plan += [
-        f"run {job} /bin/fio --name={job} --filename={target} {options} {VERIFY}"
-        for job, options in JOBS.items()
-    ]
+    plan += fio.verifying(JOBS, target)
     log = tmp_path / "console.log"
     machine = Machine(memory=2048)
     start = Start(built.vmlinuz, files=fio.program(session)[1])
     records, _ = States(session.cache).run(Qemu.find(), machine, Image(start, plan, files), log)
-    said = {record.name: record.data.decode(errors="replace") for record in records}
-    for job in JOBS:
-        words = next(line for line in said[job].splitlines() if line.startswith("3;")).split(";")
-        assert (words[2], words[4]) == (job, "0")
-        assert int(words[5]) >= 4 << 10  # KiB that were read back
-    console = log.read_text(errors="replace")
-    assert not [line for line in console.splitlines() if "I/O error" in line]
-    assert not TROUBLE.search(console)
+    fio.check_verified(JOBS, records, log.read_text(errors="replace"))

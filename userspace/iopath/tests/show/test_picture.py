@@ -44,7 +44,7 @@ def test_the_largest_steps_are_named() -> None:
     assert first.text == "+160 (+40 one)"
     assert (second.rung, second.before, second.after) == ("raw.pread", "b", "c")
     assert second.text == "+90 (+90 helping)"
-    assert picture.say(three()) == (
+    assert picture.draw(three()).get_label() == (
         "Instructions per read of 4 KiB on a, b, c. The largest steps: dio.pread +160 (+40 one)"
         " from a to b; raw.pread +90 (+90 helping) from b to c."
     )
@@ -57,7 +57,7 @@ def test_each_bar_has_its_figure(tmp_path: Path) -> None:
     shown = re.findall(r">([\d,]+)<", text)
     assert shown == ["602", "602", "692", "602", "762", "762", "602", "613", "613"]
     assert ">+160 (+40 one)<" in text
-    assert f"<title>{picture.say(three())}</title>" in text
+    assert f"<title>{picture.draw(three()).get_label()}</title>" in text
     assert "prefers-color-scheme: dark" in text
     high = float(re.search(r'height="([\d.]+)pt"', text)[1]) / 0.75
     assert high < 350
@@ -66,4 +66,4 @@ def test_each_bar_has_its_figure(tmp_path: Path) -> None:
 def test_without_growth_nothing_is_named() -> None:
     same = parse(a_result(a_record(name, "dio.pread", "read", 4096) for name in "ab"))
     assert picture.named(same) == []
-    assert picture.say(same) == "Instructions per read of 4 KiB on a, b."
+    assert picture.draw(same).get_label() == "Instructions per read of 4 KiB on a, b."
