@@ -61,6 +61,7 @@ struct early {
  * struct task - a task
  * @where:	address where its stack pointer is kept; 0: not known yet
  * @base:	what it counts for if it is no process of the program, or NULL
+ * @began:	it began in the region
  * @in_call:	a process: in a system call
  * @call:	which; NULL: not known yet
  * @user:	instructions in user mode since the last one
@@ -71,6 +72,7 @@ struct early {
 struct task {
 	uint64_t where;
 	struct bucket *base;
+	bool began;
 	bool in_call;
 	struct bucket *call;
 	int64_t user;
@@ -404,10 +406,16 @@ static void leave_kernel(uint64_t pc)
 	if (task->nr)
 		level = task->levels[0];
 	task->nr = 0;
-	if (task->base == now.start)
+	if (task->began) {
+		/* What it executed before it was switched out is its start, too. */
+		if (task->base && task->base != now.start) {
+			task->base->kind = BUCKET_START;
+			task->base->times = 0;
+		}
 		task->base = NULL;
-	else if (task->base)
+	} else if (task->base) {
 		task->base->user = true;
+	}
 	if (is_process(task) && task->in_call) {
 		if (!task->call)
 			settle(now.other);
@@ -498,7 +506,7 @@ static void switch_task(void)
 	now.switching = false;
 	calls_region.switches++;
 	task->where = saved_task;
-	/* One that has not been in user mode so far is no process. */
+	/* One that has not been in user mode is a kernel thread, so far. */
 	if (task->base == now.start)
 		task->base = new_bucket(BUCKET_TASK, task->where, true);
 	now.task = find_task(now.loaded);
@@ -537,6 +545,7 @@ static void start_task(void)
 	struct task *task = now.task;
 
 	task->base = now.start;
+	task->began = true;
 	task->in_call = false;
 	task->call = NULL;
 	task->user = 0;
