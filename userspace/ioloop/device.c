@@ -36,6 +36,18 @@ static bool block_device_free(const char *name)
 	return true;
 }
 
+/* May it be written to? @block is the block device, which @dev is or is one of. */
+static bool may_write(const struct device *dev, const struct options *o,
+		      const char *block, char *msg, size_t size)
+{
+	if (!writes(o) || o->allow_mounted || block_device_free(block))
+		return true;
+	snprintf(msg, size,
+		 "%s: is mounted or otherwise in use; --allow-mounted writes to it all the same",
+		 dev->name);
+	return false;
+}
+
 /*
  * Where a queue does not poll, most kernels ignore that they are asked to. A
  * partition has the queue of its disk, one folder up.
@@ -86,13 +98,7 @@ static bool inspect_block(struct device *dev, const struct options *o, int fd,
 			 dev->name);
 		return false;
 	}
-	if (writes(o) && !o->allow_mounted && !block_device_free(dev->name)) {
-		snprintf(msg, size,
-			 "%s: is mounted or otherwise in use; --allow-mounted writes to it all the same",
-			 dev->name);
-		return false;
-	}
-	return true;
+	return may_write(dev, o, dev->name, msg, size);
 }
 
 static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
@@ -129,16 +135,17 @@ static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
 #define NVME_LBAF		128
 #define NVME_LBADS		2	/* in a format of 4 bytes: log2 of the size */
 
-/* The block device of a namespace has no file of its own that is open here. */
-static bool namespace_free(const char *name)
+/* The namespace /dev/ngXnY is the block device /dev/nvmeXnY, too. */
+static bool may_write_namespace(const struct device *dev,
+				const struct options *o, char *msg, size_t size)
 {
-	const char *last = strrchr(name, '/');
+	const char *last = strrchr(dev->name, '/');
 	char path[96];
 
 	if (!last || strncmp(last + 1, "ng", 2))
 		return true;
 	snprintf(path, sizeof(path), "/dev/nvme%s", last + 3);
-	return block_device_free(path);
+	return may_write(dev, o, path, msg, size);
 }
 
 static bool inspect_namespace(struct device *dev, const struct options *o,
@@ -165,18 +172,12 @@ static bool inspect_namespace(struct device *dev, const struct options *o,
 			 dev->name, strerror(errno));
 		return false;
 	}
-	if (writes(o) && !o->allow_mounted && !namespace_free(dev->name)) {
-		snprintf(msg, size,
-			 "%s: is mounted or otherwise in use; --allow-mounted writes to it all the same",
-			 dev->name);
-		return false;
-	}
 	memcpy(&blocks, id + NVME_NSZE, sizeof(blocks));
 	dev->nvme_namespace = cmd.nsid;
 	dev->logical_block_size = UINT64_C(1)
 		<< id[NVME_LBAF + 4 * (id[NVME_FLBAS] & 15) + NVME_LBADS];
 	dev->size = blocks * dev->logical_block_size;
-	return true;
+	return may_write_namespace(dev, o, msg, size);
 }
 
 static bool inspect(struct device *dev, const struct options *o, int fd,

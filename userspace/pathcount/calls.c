@@ -287,17 +287,10 @@ static void retract(const struct departure *from)
 	calls_region.tried++;
 }
 
-/* Following the flow of control. */
-
-static uint64_t insn_pc(const struct block *block, unsigned int index)
-{
-	uint64_t pc = block->addr;
-	unsigned int i;
-
-	for (i = 0; i < index; i++)
-		pc += block->lens[i];
-	return pc;
-}
+/*
+ * Following the flow of control. A repeated string instruction was only tried if
+ * there was an exception; else it goes on.
+ */
 
 /* Code behind a call may look like an entry: clac or a NOP, then a call. */
 static bool is_entry(uint64_t pc, const struct block *next)
@@ -319,25 +312,6 @@ static bool leads_to(const struct block *block, uint64_t pc,
 	return is_kernel(block->addr) && !is_entry(pc, next);
 }
 
-/*
- * Was the last instruction of @block, which @pc repeats, only tried? A repeated
- * string instruction was if there was an @exception; else it goes on.
- */
-static bool was_tried(const struct block *block, uint64_t pc, bool exception)
-{
-	if (!block->nr || pc != block->last_pc)
-		return false;
-	switch (block->last_kind) {
-	case INSN_BRANCH:
-	case INSN_JUMP:
-		return false;
-	case INSN_REP:
-		return exception;
-	default:
-		return true;
-	}
-}
-
 static void follow(const struct departure *from, uint64_t pc);
 
 /* Back from an interrupt or exception to what it interrupted. */
@@ -352,13 +326,13 @@ static void resume(const struct level *level, uint64_t pc)
 		 * QEMU took a device access out of the block and completed
 		 * it; then came an interrupt.
 		 */
-		if (pc == insn_pc(block, from->begun) && !exception) {
+		if (pc == block_pc(block, from->begun) && !exception) {
 			recount(from, from->begun);
 			calls_region.tried--;
 		}
 	} else if (block->last_kind == INSN_TRAP) {
 		return;
-	} else if (was_tried(block, pc, exception)) {
+	} else if (block_was_tried(block, pc, exception)) {
 		retract(from);
 	} else if (block_repeats(block, pc)) {
 		recount(from, from->executed - 1);
@@ -590,7 +564,7 @@ static struct departure depart(uint64_t pc, bool *complete, bool *again)
 	*again = false;
 	from.executed = from.begun;
 	if (*complete) {
-		*again = was_tried(block, pc, false);
+		*again = block_was_tried(block, pc, false);
 		from.executed -= *again;
 		calls_region.tried += *again;
 		if (!*again && block_repeats(block, pc)) {
@@ -599,13 +573,13 @@ static struct departure depart(uint64_t pc, bool *complete, bool *again)
 		}
 	} else if (!from.begun) {
 		*again = pc == block->addr;
-	} else if (pc != insn_pc(block, from.begun)) {
+	} else if (pc != block_pc(block, from.begun)) {
 		/*
 		 * Going on with the next instruction, QEMU has only taken a
 		 * device access out of the block. All else means that the
 		 * last one begun did not complete.
 		 */
-		*again = pc == insn_pc(block, from.begun - 1);
+		*again = pc == block_pc(block, from.begun - 1);
 		from.executed--;
 		calls_region.tried++;
 	} else {

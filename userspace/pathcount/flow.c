@@ -307,16 +307,6 @@ static void touch_range(uint64_t addr, size_t size, bool data)
 
 /* Counting. */
 
-static uint64_t insn_pc(const struct block *block, unsigned int index)
-{
-	uint64_t pc = block->addr;
-	unsigned int i;
-
-	for (i = 0; i < index; i++)
-		pc += block->lens[i];
-	return pc;
-}
-
 static struct record *find_record(struct node *node, struct block *block,
 				  unsigned int executed)
 {
@@ -374,7 +364,7 @@ static void account(struct block *block, unsigned int executed,
 	else
 		context->user += tally->times * executed;
 	if (now.lines && executed)
-		touch_range(block->addr, insn_pc(block, executed) -
+		touch_range(block->addr, block_pc(block, executed) -
 			    block->addr, false);
 }
 
@@ -519,19 +509,8 @@ static bool leads_to(const struct block *block, uint64_t pc,
 /* Was the last instruction of @from, which @pc repeats, only tried? */
 static bool was_tried(const struct departure *from, uint64_t pc)
 {
-	const struct block *block = from->block;
-
-	if (!block->nr || pc != block->last_pc)
-		return false;
-	switch (block->last_kind) {
-	case INSN_BRANCH:
-	case INSN_JUMP:
-		return false;
-	case INSN_REP:
-		return from->string < block->accesses;
-	default:
-		return true;
-	}
+	return block_was_tried(from->block, pc,
+			       from->string < from->block->accesses);
 }
 
 static void follow(const struct departure *from, uint64_t pc);
@@ -542,7 +521,7 @@ static void resume(const struct departure *from, uint64_t pc)
 	struct block *block = from->block;
 
 	if (from->begun < block->nr && from->accessed &&
-	    pc == insn_pc(block, from->begun)) {
+	    pc == block_pc(block, from->begun)) {
 		/*
 		 * QEMU took a device access out of the block and completed
 		 * it; then came an interrupt.
@@ -828,13 +807,13 @@ void flow_step(uint64_t pc, struct block *next)
 			from.executed--;
 			now.round.iterations++;
 		}
-	} else if (pc != insn_pc(block, from.begun)) {
+	} else if (pc != block_pc(block, from.begun)) {
 		/*
 		 * Going on with the next instruction, QEMU has only taken a
 		 * device access out of the block. All else means that the
 		 * last one begun did not complete.
 		 */
-		again = pc == insn_pc(block, from.begun - 1);
+		again = pc == block_pc(block, from.begun - 1);
 		from.executed--;
 	} else {
 		again = true;

@@ -304,6 +304,37 @@ static inline bool block_repeats(const struct block *block, uint64_t pc)
 	return block->last_kind == INSN_REP && pc == block->last_pc;
 }
 
+/* The address of the instruction @index of @block. */
+static inline uint64_t block_pc(const struct block *block, unsigned int index)
+{
+	uint64_t pc = block->addr;
+	unsigned int i;
+
+	for (i = 0; i < index; i++)
+		pc += block->lens[i];
+	return pc;
+}
+
+/*
+ * Was the last instruction of @block, which @pc repeats, only tried? @string says
+ * so of a repeated string instruction.
+ */
+static inline bool block_was_tried(const struct block *block, uint64_t pc,
+				   bool string)
+{
+	if (!block->nr || pc != block->last_pc)
+		return false;
+	switch (block->last_kind) {
+	case INSN_BRANCH:
+	case INSN_JUMP:
+		return false;
+	case INSN_REP:
+		return string;
+	default:
+		return true;
+	}
+}
+
 void *flow_alloc(size_t size);
 void *flow_grow(void *array, unsigned int nr, size_t size);
 

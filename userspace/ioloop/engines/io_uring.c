@@ -31,16 +31,9 @@ static long open_filled(struct job *job, struct ring *r, const char **failed)
 	for (i = 0; i < job->o->iodepth; i++) {
 		sqe = &r->sqes[i];
 		sqe->opcode = opcode(job, job->cursor.write);
-		sqe->fd = job->fd;
-		if (job->res->flags & FLAG_REGISTERFILES) {
-			sqe->fd = 0;
-			sqe->flags = IOSQE_FIXED_FILE;
-		}
+		ring_fill_entry(job, sqe, i);
 		sqe->addr = (uint64_t)(job->buffers + i * job->stride);
 		sqe->len = (uint32_t)job->o->bs;
-		if (job->res->flags & FLAG_FIXEDBUFS)
-			sqe->buf_index = (uint16_t)i;
-		sqe->user_data = i;
 	}
 	return 0;
 }
@@ -149,9 +142,7 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
 	uint32_t batch, slot, i;
-	uint64_t before = 0;
 	int32_t bad;
-	long ret;
 
 	do {
 		batch = (uint32_t)(left < depth ? left : depth);
@@ -165,16 +156,8 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 			ring_put(r, slot + i, i);
 		}
 
-		if (kind & LOOP_TIMED)
-			before = cycles();
-		ret = ring_submit_and_wait(r, batch);
-		if (unlikely(ret)) {
-			job_error(job, "io_uring_enter", 0, 0, ret);
+		if (unlikely(!ring_do_batch(job, r, batch, kind)))
 			break;
-		}
-		if (kind & LOOP_TIMED)
-			latencies_add(job->res->latency, cycles() - before,
-				      batch);
 		slot = *r->cq_head;
 		bad = 0;
 		for (i = 0; i < batch; i++) {

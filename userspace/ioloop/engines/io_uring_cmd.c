@@ -49,16 +49,9 @@ static void fill_entries(const struct job *job, const struct commands *c)
 		sqe = &r->sqes[2 * i];
 		sqe->opcode = IORING_OP_URING_CMD;
 		sqe->cmd_op = NVME_URING_CMD_IO;
-		sqe->fd = job->fd;
-		if (job->res->flags & FLAG_REGISTERFILES) {
-			sqe->fd = 0;
-			sqe->flags = IOSQE_FIXED_FILE;
-		}
-		if (job->res->flags & FLAG_FIXEDBUFS) {
+		ring_fill_entry(job, sqe, i);
+		if (job->res->flags & FLAG_FIXEDBUFS)
 			sqe->rw_flags = IORING_URING_CMD_FIXED;
-			sqe->buf_index = (uint16_t)i;
-		}
-		sqe->user_data = i;
 		cmd = command(r, i);
 		cmd->opcode = job->cursor.write ? NVME_WRITE : NVME_READ;
 		cmd->nsid = job->dev->nvme_namespace;
@@ -138,9 +131,7 @@ uint64_t commands_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	struct nvme_uring_cmd *cmd;
 	uint32_t batch, slot, i;
 	uint64_t left = nr, block;
-	uint64_t before = 0;
 	int32_t bad;
-	long ret;
 
 	do {
 		batch = (uint32_t)(left < depth ? left : depth);
@@ -157,16 +148,8 @@ uint64_t commands_loop(struct job *job, uint64_t nr, const unsigned int kind)
 			ring_put(r, slot + i, i);
 		}
 
-		if (kind & LOOP_TIMED)
-			before = cycles();
-		ret = ring_submit_and_wait(r, batch);
-		if (unlikely(ret)) {
-			job_error(job, "io_uring_enter", 0, 0, ret);
+		if (unlikely(!ring_do_batch(job, r, batch, kind)))
 			break;
-		}
-		if (kind & LOOP_TIMED)
-			latencies_add(job->res->latency, cycles() - before,
-				      batch);
 		slot = *r->cq_head;
 		bad = 0;
 		for (i = 0; i < batch; i++) {

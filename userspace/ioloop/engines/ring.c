@@ -2,7 +2,6 @@
 /*
  * Making a ring of io_uring, and waiting for it.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -153,6 +152,25 @@ long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
 	return ret < 0 ? ret : 0;
 }
 
+/**
+ * ring_fill_entry() - fill in what entries of all kinds have
+ * @job: has the file, and the switches in res->flags
+ * @sqe: the entry, which is zero
+ * @index: its number, and that of its registered buffer
+ */
+void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
+		     uint32_t index)
+{
+	sqe->fd = job->fd;
+	if (job->res->flags & FLAG_REGISTERFILES) {
+		sqe->fd = 0;
+		sqe->flags = IOSQE_FIXED_FILE;
+	}
+	if (job->res->flags & FLAG_FIXEDBUFS)
+		sqe->buf_index = (uint16_t)index;
+	sqe->user_data = index;
+}
+
 /* Have the kernel's thread see new entries, and give it some time. */
 static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
 {
@@ -167,22 +185,6 @@ static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
 		cpu_pause();
 	}
 	return 0;
-}
-
-/**
- * ring_retry() - whether io_uring_enter() is to be repeated
- * @r: the ring
- * @error: what it returned
- *
- * EAGAIN and EBUSY pass when the kernel has freed what is done.
- */
-bool ring_retry(const struct ring *r, long error)
-{
-	if ((error == -EAGAIN || error == -EBUSY) && !stopped(r->stop)) {
-		sched_yield();
-		return true;
-	}
-	return error == -EINTR;
 }
 
 /**

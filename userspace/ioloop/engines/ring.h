@@ -9,6 +9,7 @@
 #define IOLOOP_RING_H
 
 #include <linux/io_uring.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include "../engine.h"
@@ -45,8 +46,19 @@ struct ring {
 unsigned int ring_flags(const struct job *job);
 long ring_open(struct job *job, struct ring *r, bool wide, const char **failed);
 void ring_close(struct ring *r);
-bool ring_retry(const struct ring *r, long error);
+void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
+		     uint32_t index);
 long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent);
+
+/* EAGAIN and EBUSY pass when the kernel has freed what is done. */
+static inline bool ring_retry(const struct ring *r, long error)
+{
+	if ((error == -EAGAIN || error == -EBUSY) && !stopped(r->stop)) {
+		sched_yield();
+		return true;
+	}
+	return error == -EINTR;
+}
 
 static inline void ring_put(struct ring *r, uint32_t slot, uint32_t index)
 {
@@ -70,6 +82,29 @@ static __always_inline long ring_submit_and_wait(struct ring *r, uint32_t nr)
 	if (ret < 0 && !ring_retry(r, ret))
 		return ret;
 	return ring_wait_rest(r, nr, nr - (ret < 0 ? 0 : (uint32_t)ret));
+}
+
+/*
+ * Do a batch of entries, and note its latency if the loop's @kind says so. Returns
+ * false after job_error().
+ */
+static __always_inline
+bool ring_do_batch(struct job *job, struct ring *r, uint32_t batch,
+		   const unsigned int kind)
+{
+	uint64_t before = 0;
+	long ret;
+
+	if (kind & LOOP_TIMED)
+		before = cycles();
+	ret = ring_submit_and_wait(r, batch);
+	if (unlikely(ret)) {
+		job_error(job, "io_uring_enter", 0, 0, ret);
+		return false;
+	}
+	if (kind & LOOP_TIMED)
+		latencies_add(job->res->latency, cycles() - before, batch);
+	return true;
 }
 
 #endif /* IOLOOP_RING_H */
