@@ -72,6 +72,7 @@ class Work:
 
                     session.executor = cluster = Cluster(scheduler)
                     session.places = cluster.places
+                    session.together = max(session.together, cluster.workers)
                 yield session
             finally:
                 if session.executor:

@@ -96,8 +96,8 @@ class Cluster(Executor):
                 f"worker {lacking[0]} is refused: its Python does not find iopath: install it;"
                 " where the Debian package is, set PYTHONPATH=/usr/lib/iopath"
             )
-        threads = sum(worker["nthreads"] for worker in self._workers().values())
-        self.places = max(_FEWEST, _EACH * threads)  # jobs that it takes at a time
+        self.workers = sum(worker["nthreads"] for worker in self._workers().values())
+        self.places = max(_FEWEST, _EACH * self.workers)  # jobs that it takes at a time
         self._threads = ThreadPoolExecutor(self.places)
         self._lock = threading.Lock()
         self._images: dict[str, Any] = {}  # what workers were sent, by the kernel's digest

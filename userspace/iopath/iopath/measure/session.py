@@ -33,6 +33,8 @@ from iopath.results.findings import contradiction, findings
 from iopath.results.result import Result
 from iopath.rungs.runs import Run, Settings, make_runs
 
+TOGETHER = 4  # kernels that one machine prepares at a time
+
 
 class Session(Finder):
     """One run of the command: finds kernels, and measures them."""
@@ -43,6 +45,7 @@ class Session(Finder):
         # Runs jobs and prepares kernels. Without one, threads run jobs, and build() builds.
         self.executor: Executor | None = None
         self.places = guest.cpu_count()  # how many jobs run at a time
+        self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
 
     def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:

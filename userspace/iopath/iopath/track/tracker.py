@@ -33,7 +33,6 @@ from iopath.track.index import Index, Step, opened
 from iopath.track.store import Pair, Point
 from iopath.track.watches import ALL, Config, Watch
 
-_TOGETHER = 4  # kernels that are prepared at a time
 _TOLD = "steps.json"  # the steps that were told before
 
 # Of a suite, a configuration, options, and Debian's name of an architecture.
@@ -147,7 +146,7 @@ class Tracker:
                     continue
                 missing.append(one)
             self._session.reporter.note(f"{watch.name}: {len(missing)} kernels to measure")
-            for some in _batches(missing):
+            for some in _batches(missing, self._session.together):
                 for one, measured in self._measure(some):
                     if isinstance(measured, Unreachable):
                         self._session.reporter.warn(f"{one.point.title}: {measured}")
@@ -339,13 +338,13 @@ def _release(watch: Watch, kernel: DebianKernel, asked: dict[str, Any]) -> Wante
     return Wanted(point, f"debian:{kernel.release}")
 
 
-def _batches(missing: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
-    """Kernels that are measured at a time, the newest first: those of one architecture, so that
-    results differ in the emulator only if their own does."""
+def _batches(missing: Sequence[Wanted], together: int) -> Iterator[Sequence[Wanted]]:
+    """Kernels that are measured at a time: the newest first, at most so many *together*. They are
+    of one architecture, so that results differ in the emulator only if their own does."""
     for arch in dict.fromkeys(one.point.arch for one in missing):
         some = [one for one in reversed(missing) if one.point.arch == arch]
-        for start in range(0, len(some), _TOGETHER):
-            yield some[start : start + _TOGETHER]
+        for start in range(0, len(some), together):
+            yield some[start : start + together]
 
 
 def _brief(one: Wanted, error: IopathError) -> str:

@@ -25,7 +25,7 @@ from tracking import (
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable
 from iopath.base.progress import Reporter
-from iopath.measure.session import Session
+from iopath.measure.session import TOGETHER, Session
 from iopath.results import result
 from iopath.track import site as tracksite
 from iopath.track import store
@@ -68,6 +68,15 @@ class Branch:
 @pytest.fixture
 def branch(history: Path, tmp_path: Path) -> Branch:
     return Branch(history, tmp_path)
+
+
+@pytest.mark.parametrize(("together", "sizes"), [(TOGETHER, [4, 2]), (512, [6])])
+def test_kernels_together(branch: Branch, together: int, sizes: list[int]) -> None:
+    """A cluster measures more kernels at a time."""
+    assert branch.session.together == TOGETHER
+    branch.session.together = together
+    branch.run(5)
+    assert [len(calls) for calls in branch.session.calls] == sizes
 
 
 @pytest.mark.parametrize(("what", "value"), [("qemu", "8.0"), ("source", "f" * 64)])

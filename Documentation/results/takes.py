@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measure what kernels, guests and pages take, and simulate clusters that do as much.
+
+    build/venv/bin/python Documentation/results/takes.py [--output FILE]
+
+The durations are measured in a cache of its own, build/takes, one job at a time. Then jobs that
+sleep for these durations are sent to clusters of 2 to 512 workers: the scheduler is dask's, and the
+order of the jobs is that of iopath track. Commits are those of build/rt (rt.py).
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import dask
+import distributed
+from page import table
+from rich.console import Console
+
+from iopath.base.cache import Cache, cache_root
+from iopath.base.errors import IopathError
+from iopath.base.progress import Reporter
+from iopath.guest.image import Image, Start
+from iopath.guest.machine import Machine, Qemu
+from iopath.kernels import prepare
+from iopath.measure import cluster
+from iopath.measure.cluster import Cluster
+from iopath.measure.jobs import Job, Recorded
+from iopath.measure.pools import Pools, pools
+from iopath.measure.session import TOGETHER, Session
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Settings
+
+CACHE = Path("build/takes")
+RT = Path("build/rt")
+COMMITS = (f"git:{RT}@rt~41", f"git:{RT}@rt~40")
+DEBIAN = ("debian:6.1", "debian:7.2")
+BOOTS = 2
+WORKERS = (2, 16, 64, 512)
+LONGEST = 60  # seconds that a replay should take: with few workers, jobs are shortened
+
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.system-monitor.interval": "60s",
+}
+
+
+@dataclass(frozen=True)
+class Took:
+    """A job: what it was, and the seconds of CPU that it took, QEMU and compilers included."""
+
+    kernel: str
+    is_guest: bool
+    seconds: float
+
+
+class Timed(Executor):
+    """Runs jobs one at a time, and notes what each took."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self.took: list[Took] = []
+
+    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
+        return self._thread.submit(self._run, function, *args, **kwargs)
+
+    def _run(self, function: Callable, job: Job | prepare.Preparation) -> object:
+        before = cpu()
+        found = function(job)
+        self.took.append(Took(job.release, isinstance(job, Job), cpu() - before))
+        return found
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._thread.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+
+def cpu() -> float:
+    """The seconds of CPU of this process and of those that have ended."""
+    return sum(os.times()[:4])
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one kernel takes: the seconds of its preparation and of its guests, those of the command
+    itself, and the bytes that the cache grew by."""
+
+    prepare: float
+    guests: Sequence[float]
+    command: float
+    size: int
+
+    @property
+    def whole(self) -> float:
+        return self.prepare + sum(self.guests)
+
+
+def measure(session: Session, timed: Timed, kernel: str, settings: Settings) -> Costs:
+    """Measure a kernel that the cache does not have."""
+    timed.took.clear()
+    before, size = cpu(), occupied()
+    session.measure([kernel], settings)
+    used = cpu() - before
+    guests = [one.seconds for one in timed.took if one.is_guest]
+    made = sum(one.seconds for one in timed.took if not one.is_guest)
+    return Costs(made, guests, used - made - sum(guests), occupied() - size)
+
+
+def occupied() -> int:
+    """Bytes of the cache."""
+    done = subprocess.run(["du", "-sB1", CACHE], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[0])
+
+
+def command(*words: str) -> float:
+    """The seconds of CPU of a command."""
+    before = os.times()
+    subprocess.run(["build/bin/iopath", *words], check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return after[2] + after[3] - before[2] - before[3]
+
+
+# Simulation.
+
+
+class _Kernel:
+    """All kernels are of one repository."""
+
+    place = "repository"
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """The preparation of a kernel, which is that of *number*."""
+
+    number: str
+    seconds: float
+    release: str = "kernel"
+    kernel: ClassVar[_Kernel] = _Kernel()
+
+    def inputs(self) -> dict[str, Any]:
+        return {"number": self.number, "vmlinuz": "one"}
+
+
+@dataclass(frozen=True)
+class SleepingGuest(Job):
+    """A guest."""
+
+    number: str = ""
+    seconds: float = 0
+
+    def inputs(self) -> dict[str, Any]:
+        return {"number": self.number, "vmlinuz": "one"}
+
+
+def slept(job: Sleep | SleepingGuest, *_: object) -> tuple[str, Recorded]:
+    """What a worker does."""
+    time.sleep(job.seconds)
+    return distributed.get_worker().address, Recorded({}, b"", b"", ())
+
+
+@contextmanager
+def workers(number: int) -> Iterator[Cluster]:
+    """A cluster whose workers are threads."""
+    with (
+        dask.config.set(QUIET),
+        distributed.LocalCluster(
+            n_workers=number, threads_per_worker=1, processes=False, dashboard_address=":0",
+            memory_limit=None, silence_logs=50,
+        ) as local,
+    ):  # fmt: skip
+        found = Cluster(local.scheduler_address)
+        try:
+            yield found
+        finally:
+            found.shutdown()
+
+
+def replay(kernels: Sequence[Costs], number: int) -> float:
+    """The seconds in which *number* workers measure *kernels*."""
+    least = sum(one.whole for one in kernels) / number
+    scale = min(1, LONGEST / least)
+    with workers(number) as everyone, TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "vmlinuz").write_bytes(bytes(12 << 20))
+        began = time.monotonic()
+        together = max(TOGETHER, everyone.workers)
+        for start in range(0, len(kernels), together):
+            some = kernels[start : start + together]
+            with pools(len(some), everyone.places, everyone) as both:
+                for at, one in enumerate(some, start):
+                    _submit(both, everyone, folder, f"{number}.{at}", one, scale)
+                both.finish()
+        return (time.monotonic() - began) / scale
+
+
+def _submit(
+    both: Pools, everyone: Cluster, folder: Path, name: str, costs: Costs, scale: float
+) -> None:
+    """Have a kernel prepared, and then its guests run."""
+
+    def build() -> None:
+        everyone.submit(prepare.run, Sleep(name, costs.prepare * scale)).result()
+
+    def ready(future: Future) -> None:
+        future.result()
+        for at, seconds in enumerate(costs.guests):
+            guest = SleepingGuest(
+                Qemu((), "", ""), Machine(), Image(Start(folder / "vmlinuz"), [], {}), folder,
+                "", "", folder, both.progress(), number=f"{name}.{at}", seconds=seconds * scale,
+            )  # fmt: skip
+            both.job(both.run, guest, lambda _: None, then=Future.result)
+
+    both.prepare(build, then=ready)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+ABOUT = f"""\
+# What it takes
+
+Made by `Documentation/results/takes.py`. The first table is measured in an empty cache, one row
+after the other: seconds of CPU of one processor, QEMU and compilers included, and what the cache
+grew by. Each kernel is booted {BOOTS} times, with a profile.
+"""
+
+ABOUT_SIMULATION = f"""\
+## On clusters
+
+Simulated: the durations of the first table are replayed on the workers of a dask scheduler, each of
+one processor. The second column is their sum. As in `iopath track`, at most {TOGETHER} kernels are
+measured at a time, or as many as there are workers. A worker's first build is not included.
+"""
+
+
+def costs_table(rows: dict[str, Costs]) -> str:
+    lines = [
+        [
+            name, f"{one.prepare:.0f}", f"{len(one.guests)}", f"{sum(one.guests):.0f}",
+            f"{one.command:.0f}", f"{one.size >> 20:,}",
+        ]
+        for name, one in rows.items()
+    ]  # fmt: skip
+    return table(["", "prepare (s)", "guests", "guests (s)", "command (s)", "storage (MiB)"], lines)
+
+
+def simulated(plans: dict[str, Sequence[Costs]]) -> str:
+    rows = []
+    for name, kernels in plans.items():
+        whole = sum(one.whole for one in kernels)
+        rows.append([
+            name, duration(whole), *(duration(replay(kernels, number)) for number in WORKERS)
+        ])  # fmt: skip
+    return table(["", "CPU", *(f"{number} workers" for number in WORKERS)], rows)
+
+
+def document() -> str:
+    shutil.rmtree(CACHE, ignore_errors=True)
+    CACHE.mkdir(parents=True)
+    timed = Timed()
+    reporter = Reporter(Console(stderr=True))
+    session = Session(Cache(cache_root(), reporter.warn), reporter)
+    session.executor, session.places = timed, 1
+    some = Settings(select(["dio.*"]), ops=("read",), boots=BOOTS, profile=True)
+    ladder = Settings(select([]), boots=BOOTS, profile=True)
+    first, further = (measure(session, timed, name, some) for name in COMMITS)
+    packages = [measure(session, timed, name, ladder) for name in DEBIAN]
+    timed.shutdown()
+    rungs = f"{len(some.rungs)} rungs `dio.*`, read"
+    rows = {
+        f"the first commit in an empty cache, {rungs}": first,
+        f"a further commit, {rungs}": further,
+        **{f"{name}, the whole ladder": one for name, one in zip(DEBIAN, packages, strict=True)},
+    }
+    page = CACHE / "page.html"
+    compare = ("compare", *DEBIAN, "--boots", str(BOOTS), "--quiet")
+    text, drawn = command(*compare), command(*compare, "--html", str(page))
+    cluster.run_sealed = slept
+    plans = {
+        "a person: a branch of 10 commits": [further] * 10,
+        "a distribution: 25 packages, the whole ladder": [packages[-1]] * 25,
+        "block, fs and mm of linux-next: 60 commits a day": [further] * 60,
+    }
+    return "\n".join([
+        ABOUT, costs_table(rows), "",
+        "Then `compare` of both packages from the cache takes"
+        f" {text:.1f} s of CPU, and {drawn:.1f} s with\na page of"
+        f" {page.stat().st_size / (1 << 20):.1f} MiB.", "",
+        ABOUT_SIMULATION, simulated(plans), "",
+    ])  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    default = Path(__file__).with_suffix(".md")
+    parser.add_argument("--output", type=Path, default=default, metavar="FILE")
+    args = parser.parse_args()
+    os.environ["IOPATH_CACHE"] = str(CACHE)
+    try:
+        args.output.write_text(document())
+    except IopathError as error:
+        print(f"takes.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
