@@ -13,6 +13,7 @@ from iopath.results.metrics import METRICS
 from iopath.results.ops import OPS
 
 SHARING = "sharing"  # its limit holds for all figures of several CPUs (sharing.py)
+_NAMED = 3  # rows and metrics in a message
 _METRICS = (*(metric.name for metric in METRICS), SHARING)
 
 
@@ -99,6 +100,7 @@ def regressions(
         for limit in limits
         if not any(limit.applies(rung) for rung in comparison.rungs)
     ]
+    rows: dict[tuple[tuple[str, ...], str], dict[str, None]] = {}
     for rung in comparison.rungs:
         for name in comparison.others:
             if missing := [one for one in (comparison.base, name) if one not in rung.figures]:
@@ -111,8 +113,19 @@ def regressions(
                 grown.append(
                     f"{rung.title}: {name} takes more than {comparison.base}: {', '.join(more)}"
                 )
-            unknown += [f"{rung.title} {text}" for text in untold]
-    return grown, unknown
+            for reason, metrics in untold.items():
+                rows.setdefault((tuple(metrics), reason), {})[rung.title] = None
+    return grown, unknown + [_untold([*titles], *what) for what, titles in rows.items()]
+
+
+def _untold(titles: Sequence[str], metrics: Sequence[str], reason: str) -> str:
+    """What cannot be judged, rows and metrics of one reason together."""
+    return f"{_some(titles)} {_some(metrics)}: {reason}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _allowed(
@@ -128,16 +141,18 @@ def _allowed(
     return allowed
 
 
-def _judge(change: Change, allowed: Mapping[str, float]) -> tuple[list[str], list[str]]:
-    """The metrics of a rung that grew by more than *allowed*, and those that cannot be judged."""
-    grown, unknown = [], []
+def _judge(change: Change, allowed: Mapping[str, float]) -> tuple[list[str], dict[str, list[str]]]:
+    """The metrics of a rung that grew by more than *allowed*, and those that cannot be judged, by
+    the reason."""
+    grown: list[str] = []
+    unknown: dict[str, list[str]] = {}
     for metric, percent in allowed.items():
         part = change.metric(metric)
         if part is None:
-            unknown.append(f"{metric}: a result does not have it: measure again")
+            unknown.setdefault("a result does not have it: measure again", []).append(metric)
         elif part.verdict == "unknown":
             if part.most is None or part.most > percent:
-                unknown.append(f"{metric}: {part.reason or 'the noise is not known'}")
+                unknown.setdefault(part.reason or "the noise is not known", []).append(metric)
         elif part.grew and (part.percent is None or part.percent > percent):
             by = f"{part.difference:,.2f}" if part.percent is None else f"{part.percent:.2f} %"
             grown.append(f"{metric} {by} ({percent:g} % allowed)")
