@@ -32,6 +32,12 @@ features() {
 		--svg $large/features.svg >/dev/null
 }
 
+# From an empty cache: it takes a kernel's build and some ladders.
+takes() {
+	repository
+	page takes
+}
+
 page() {
 	build/venv/bin/python Documentation/results/"$1".py
 }
@@ -44,9 +50,14 @@ track() {
 		--svg Documentation/results/track.svg --mail Documentation/results/track.txt
 }
 
+# A repository of a kernel.
+repository() {
+	[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
+}
+
 # Each of the commits is built: the first in some minutes.
 rt() {
-	[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
+	repository
 	rm -f $large/rt/steps.json
 	$iopath track Documentation/results/rt.toml --output $large/rt \
 		--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
@@ -88,11 +99,18 @@ shown() {
 
 # What questions.rst shows.
 questions() {
+	repository
 	say 80 Documentation/results/questions.txt <<-END
+		compare git:build/rt@rt~40 git:build/rt@rt~39 --kconfig PREEMPT_RT=y --rung dio.pread --op read
+		series git:build/rt@rt~41..rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read --cpus 2
+		bisect git:build/rt@rt~41 git:build/rt@rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read
 		compare debian:6.1 debian:7.2 --rung dio.pread --op read
 		compare debian:6.1 debian:6.12 debian:7.2 --rung dio.uring --op read
+		compare git:build/rt@base debian:6.1 --rung dio.pread --op read
 		features debian:7.2 --feature mq-deadline --cpus 2 --boots 1
 		features debian:7.2 --feature io.max --feature trace.block --feature mitigations --boots 1
+		compare debian:6.1 debian:7.2 --rung nvme.uring.fixed --rung nvme.cmd.fixed --op read
+		run debian:6.1 debian:7.2 -- dd if=/dev/blknull0 of=/dev/null bs=4k count=1000 iflag=direct
 	END
 }
 
@@ -108,13 +126,13 @@ readme() {
 	cat -s build/README >README.md
 }
 
-[ $# -gt 0 ] || set -- ladder modules features drivers ancestors emulators peak claims shown questions track rt readme
+[ $# -gt 0 ] || set -- ladder modules features drivers ancestors emulators peak claims shown questions track rt takes readme
 for part; do
 	case $part in
 	modules | ancestors | emulators | peak | claims) page "$part" ;;
-	ladder | features | drivers | shown | questions | track | rt | readme) "$part" ;;
+	ladder | features | drivers | shown | questions | track | rt | takes | readme) "$part" ;;
 	*)
-		echo "update.sh: unknown part '$part': must be ladder, modules, features, drivers, ancestors, emulators, peak, claims, shown, questions, track, rt or readme" >&2
+		echo "update.sh: unknown part '$part': must be ladder, modules, features, drivers, ancestors, emulators, peak, claims, shown, questions, track, rt, takes or readme" >&2
 		exit 2
 		;;
 	esac

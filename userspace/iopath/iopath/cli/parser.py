@@ -30,6 +30,8 @@ QUESTIONS = {
     "configuration": "compare git:linux@v6.12 debian:6.12 --rung dio.pread",
     "an upgrade": "compare debian:6.1 debian:7.2",
     "my machine": "bridge host.json exact.json",
+    "passthrough": "measure debian:7.2 --rung 'nvme.*.fixed' --op read",
+    "my program": "run debian:6.1 debian:7.2 -- ./program",
     "my kernel": "measure installed",
 }
 
@@ -171,5 +173,6 @@ def parser() -> _TopParser:
         description="What one I/O costs in the Linux kernel above the driver, in instructions.",
         epilog="KERNEL is debian:SERIES (debian:6.1, debian:7.2-rt), debian:RELEASE"
         " (debian:7.2.12+deb13-amd64), git:PATH@REVISION (a commit, which is built), tree:PATH (a"
-        " built kernel tree) or host (the running kernel, measured in time).",
+        " built kernel tree), installed (the kernel of this machine), deb:FILES or rpm:FILES"
+        " (packages), image:VMLINUZ, or host (the running kernel, measured in time).",
     )
