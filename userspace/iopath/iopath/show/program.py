@@ -15,6 +15,7 @@ from iopath.show.table import Table
 _FUNCTIONS = 1  # of a row
 _LARGE = 10_000
 _ROWS = 12  # of a table, if not all are shown
+_CALLS, _MOST = 3, 3  # of a commit, and functions of each
 
 
 @dataclass
@@ -123,6 +124,38 @@ def changed(result: Result, comparison: Comparison, *, every: bool, top: int | N
     return view
 
 
+@dataclass(frozen=True)
+class Step:
+    """A row of what a commit changes: the whole, or the kernel's instructions in a system call or
+    another part. *what* has the functions."""
+
+    part: str
+    before: str
+    after: str
+    change: str
+    percent: str
+    what: str
+
+
+def steps(comparison: Comparison, *, every: bool) -> list[Step]:
+    """The whole and the system calls that changed; or *every* part that did."""
+    x, y = comparison.whole
+    rows = [Step(changes.WHOLE, f"{x:,}", f"{y:,}", f"{y - x:+,}", _percent(x, y), "")]
+    changed = [one for one in comparison.changes if every or one.is_of_call]
+    shown = changed if every else changed[:_CALLS]
+    for one in shown:
+        before, after = one.each
+        rows.append(
+            Step(
+                one.name, _figure(before), _figure(after), _figure(after - before, "+"),
+                _percent(before, after), _most(one, _MOST),
+            )
+        )  # fmt: skip
+    if more := len(changed) - len(shown):
+        rows.append(Step(f"{more} more", "", "", "", "", "(--all)"))
+    return rows
+
+
 def _command(result: Result) -> str:
     return shlex.join([result.program, *result.command])
 
@@ -134,7 +167,7 @@ def _noise(ran: Ran) -> list[str]:
     varying = changes.varying(ran)
     if not varying:
         return [f"{len(ran.boots)} boots: the same count"]
-    whole = changes.figures(ran)["the whole"]
+    whole = changes.figures(ran)[changes.WHOLE]
     parts = ", ".join(f"{name} by {one.width:,.0f}" for name, one in varying.items())
     return [f"{len(ran.boots)} boots differ by {whole.width:,.0f}: {parts}"]
 
