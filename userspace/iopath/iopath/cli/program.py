@@ -32,7 +32,7 @@ _LIMIT = 20_000_000_000
 _OF_RUNGS = {
     "rung": [], "op": None, "bs": None, "no_fill": False, "incoherent": False, "rungs": None,
     "cpus": 1, "scheduler": None, "layers": None, "svg": None, "png": None, "history": None,
-    "folded": None, "html": None, "seconds": None, "on_cpu": None,
+    "folded": None, "seconds": None, "on_cpu": None,
 }  # fmt: skip
 
 
@@ -140,6 +140,7 @@ def add_files(parser: Options) -> None:
     """The files that a result is written to."""
     add_file(parser, "json", "file for the whole result")
     add_file(parser, "markdown", "file for what is printed, as Markdown")
+    add_file(parser, "html", "file for a page of the calls by kernels, which needs no network")
 
 
 def report(args: argparse.Namespace, work: Work, result: results.Result) -> None:
@@ -148,6 +149,10 @@ def report(args: argparse.Namespace, work: Work, result: results.Result) -> None
     comparisons = [changes.compare(first, other, Layers(None)) for other in others]
     if args.json:
         files.write_text(args.json, results.dump(result, comparisons))
+    if args.html:
+        from iopath.show import programpage  # slow to load
+
+        files.write_text(args.html, programpage.render(result, comparisons))
     amount = {"every": args.all, "top": args.top}
     views = [show.changed(result, one, **amount) for one in comparisons]
     views = views or [show.counted(result, first, **amount)]

@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     command = Command.read(args)
-    shown = ("output", "json", "markdown", "all", "top")
+    shown = ("output", "json", "markdown", "html", "all", "top")
     others = command.used | {name: bool(vars(args)[name]) for name in shown}
     others |= {"fail-above": args.fail_above is not None, "boots": args.boots != 1}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     command.check(args)
     guest.need_counts()
     building.check(args.kernels)
-    for path in filter(None, (args.json, args.markdown, args.output)):
+    for path in filter(None, (args.json, args.markdown, args.html, args.output)):
         files.check(path)
     return _count(args, command, guest, building, work)
 
