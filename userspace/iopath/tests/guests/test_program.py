@@ -2,11 +2,11 @@
 """Programs are counted by their system calls: what they do is known, so their counts are, too."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from command import KERNEL, Command
+from compiled import compiled
 
 from iopath.results import program
 from iopath.results.program import CALL, FAULT, Boot
@@ -47,15 +47,6 @@ FAILS = """
 #include <stdio.h>
 int main(void) { fputs("no luck\\n", stderr); return 7; }
 """
-
-
-def compiled(folder: Path, source: str) -> Path:
-    """A static program."""
-    (folder / "program.c").write_text(source)
-    subprocess.run(
-        ["gcc", "-O1", "-static", "-o", folder / "program", folder / "program.c"], check=True
-    )
-    return folder / "program"
 
 
 def counted(iopath: Command, folder: Path, *words: str | Path, options: str = "") -> Boot:
