@@ -9,7 +9,7 @@ from command import KERNEL, Command
 from compiled import compiled
 
 from iopath.results import program
-from iopath.results.program import CALL, FAULT, Boot
+from iopath.results.program import CALL, FAULT, LATER, Boot
 
 pytestmark = pytest.mark.guest
 
@@ -27,6 +27,30 @@ int main(void)
     }
     while (wait(NULL) > 0)
         ;
+    return 0;
+}
+"""
+STOPPED = """
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 30; i++) {
+        int status, child = fork();
+
+        if (child == 0) {
+            for (int n = 0; n < 10; n++)
+                getppid();
+            _exit(0);
+        }
+        kill(child, SIGSTOP);
+        waitpid(child, &status, WUNTRACED);
+        if (WIFSTOPPED(status)) {
+            kill(child, SIGCONT);
+            waitpid(child, &status, 0);
+        }
+    }
     return 0;
 }
 """
@@ -95,6 +119,15 @@ def test_processes(iopath: Command, tmp_path: Path) -> None:
     assert boot.find(CALL, "clone").times == 20
     assert boot.find(CALL, "exit_group").times == 21
     assert boot.find(CALL, "getppid").times == 10
+
+
+def test_processes_that_are_switched_out_early(iopath: Command, tmp_path: Path) -> None:
+    """Each child is stopped before it is in user mode for the first time."""
+    boot = counted(iopath, tmp_path, compiled(tmp_path, STOPPED))
+    assert boot.find(CALL, "clone").times == 30
+    assert boot.find(CALL, "getppid").times == 300
+    assert boot.find(CALL, "exit_group").times == 31
+    assert boot.find(LATER, "start of processes").times == 30
 
 
 @pytest.mark.parametrize(
