@@ -2,13 +2,15 @@
 """Programs are counted by their system calls: what they do is known, so their counts are, too."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from command import KERNEL, Command
 from compiled import compiled
 
-from iopath.results import program
+from iopath.base.programs import guest_program
+from iopath.results import program, result
 from iopath.results.program import CALL, FAULT, LATER, Boot
 
 pytestmark = pytest.mark.guest
@@ -95,6 +97,40 @@ def test_reads(iopath: Command, tmp_path: Path) -> None:
     assert boot.find(FAULT, "page fault").times > 10
     executed = sum(part.instructions for part in boot.parts)
     assert executed == boot.begun - boot.tried - boot.iterations
+
+
+def test_a_rung(iopath: Command, tmp_path: Path) -> None:
+    """A read of the loop takes as much as in the rung of the same options: the same in the kernel,
+    function by function, and the instructions of the program before each call. The rung also counts
+    what the loop executes once in each round of 100 reads."""
+    made = tmp_path / "rung.json"
+    done = iopath.run("profile", KERNEL, "--rung", "dio.pread", "--op", "read", "--json", made)
+    assert done.returncode == 0, done.stderr
+    (rung,) = result.load(made).results
+    words = (
+        guest_program("ioloop"), "--ioengine=sync", "--direct=1", "--rw=read", "--pattern=fixed",
+        "--filename=/dev/blknull0", "--rounds=10", "--cpus_allowed=0",
+    )  # fmt: skip
+    few, many = (
+        counted(iopath, tmp_path, *words, f"--number_ios={number}").find(CALL, "pread64")
+        for number in (100, 1100)
+    )
+    reads = many.times - few.times
+    assert reads >= 10_000
+    difference: Counter[str] = Counter()
+    for part, sign in ((many, 1), (few, -1)):
+        for name, instructions in part.functions.items():
+            difference[name.partition(" ")[0]] += sign * instructions
+    in_rung = {
+        one.name: one.instructions for one in rung.profile.functions if one.layer != "user"
+    }  # fmt: skip
+    each = {name: difference[name] / reads for name in in_rung}
+    assert each == pytest.approx(in_rung, abs=0.01)
+    assert sum(each.values()) == pytest.approx(sum(in_rung.values()), abs=0.01)
+    before = (many.before - few.before) / reads
+    assert before == pytest.approx(12, abs=0.01)
+    of_round = 100 * (rung.instructions_per_io - sum(in_rung.values()) - before)
+    assert of_round == pytest.approx(47, abs=1)
 
 
 @pytest.mark.long
