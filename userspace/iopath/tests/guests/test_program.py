@@ -5,11 +5,13 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import fio
 import pytest
 from command import KERNEL, Command
 from compiled import compiled
 
 from iopath.base.programs import guest_program
+from iopath.measure.session import Session
 from iopath.results import program, result
 from iopath.results.program import CALL, FAULT, LATER, Boot
 
@@ -223,6 +225,37 @@ def test_a_package(iopath: Command, tmp_path: Path) -> None:
     # The C library reads headers in the same way.
     assert 10_000 <= boot.find(CALL, "pread64").times <= 10_010
     assert boot.find(CALL, "pread64").each == pytest.approx(2494.71, rel=0.001)
+
+
+def test_a_database(iopath: Command, tmp_path: Path) -> None:
+    """Each insert is a transaction: a journal is written, flushed and removed."""
+    inserts = tmp_path / "inserts.sql"
+    inserts.write_text("create table t (a);\n" + "insert into t values (1);\n" * 100)
+    boot = counted(
+        iopath, tmp_path, "sqlite3", "test.db", ".read inserts.sql",
+        options=f"--mount ext4 --package sqlite3 --file {inserts}",
+    )  # fmt: skip
+    assert boot.find(CALL, "unlink").times == 101
+    assert boot.find(CALL, "fdatasync").times == 404
+    assert boot.find(LATER, "jbd2").instructions > 1_000_000
+
+
+@pytest.mark.long
+def test_t_io_uring(session: Session, iopath: Command, tmp_path: Path) -> None:
+    """It reads for a second of the guest's time, one read at a time."""
+    path = tmp_path / "t_io_uring"
+    path.write_bytes(fio.t_io_uring(session, fio.program(session)[0]))
+    path.chmod(0o755)
+    boot = counted(
+        iopath,
+        tmp_path,
+        path,
+        *["-r1", "-d1", "-c1", "-s1", "-p0", "-B0", "-F0", "-n1", "/dev/blknull0"],
+    )
+    enter = boot.find(CALL, "io_uring_enter")
+    assert enter.times > 200_000
+    assert enter.each == pytest.approx(3849, rel=0.001)
+    assert boot.whole == pytest.approx(1e9, rel=0.05)
 
 
 def test_two_kernels(iopath: Command, tmp_path: Path) -> None:
