@@ -5,8 +5,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
+import axe_core_python
 import pytest
 from browser import Browser
 
@@ -100,3 +102,49 @@ def rows(browser: Browser, table: str) -> list[list[str]]:
 
 def labels(browser: Browser) -> list[str]:
     return browser.run("[...document.querySelectorAll('.frame')].map((frame) => frame.ariaLabel)")
+
+
+# Elements that show text, and lie over another one of which they are no part.
+OVERLAPS = """(() => {
+    const seen = [...document.querySelectorAll("body *")].filter((part) =>
+        part.checkVisibility() && !part.closest("svg, select, #flame, legend")
+        && [...part.childNodes].some((child) => child.nodeType === 3 && child.data.trim()));
+    const boxes = seen.map((part) => {
+        const range = document.createRange();
+        range.selectNodeContents(part);
+        const box = range.getBoundingClientRect();
+        const within = part.closest("#attribution")?.getBoundingClientRect();  // it may scroll
+        return [part, within
+            ? { ...box.toJSON(), bottom: Math.min(box.bottom, within.bottom) } : box];
+    });
+    const found = [];
+    boxes.forEach(([one, a], at) => {
+        for (const [two, b] of boxes.slice(at + 1)) {
+            if (one.contains(two) || two.contains(one))
+                continue;
+            const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (wide > 2 && high > 4)
+                found.push(`${one.outerHTML.slice(0, 100)} / ${two.outerHTML.slice(0, 100)}`);
+        }
+    });
+    return found.slice(0, 5);
+})()"""
+
+# Elements that stick out of the window, or that scroll sideways.
+TOO_WIDE = """(() => [...document.querySelectorAll("body, body *")].filter((part) =>
+    part.checkVisibility() && !part.closest("svg, select, .frame, legend")
+    && (part.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+        || (part.scrollWidth > part.clientWidth + 1
+            && getComputedStyle(part).overflowX !== "visible")))
+    .map((part) => part.outerHTML.slice(0, 100)).slice(0, 5))()"""
+
+
+def inaccessible(browser: Browser) -> list[str]:
+    """What axe finds wrong with a page, contrast included. Its details are opened."""
+    browser.run("document.querySelectorAll('details').forEach((part) => part.open = true)")
+    browser.run((Path(axe_core_python.__file__).parent / "axe.min.js").read_text() + "; 0")
+    return browser.run(
+        "axe.run().then(({violations}) => violations.flatMap(({id, nodes}) =>"
+        " nodes.map(({html, failureSummary}) => `${id}: ${html} ${failureSummary}`)))"
+    )

@@ -104,9 +104,8 @@ class _CommandParser(Parser):
             self.add_argument("--quiet", action="store_true", help="suppress progress messages")
             self._takes_program = getattr(command, "PROGRAM", False)
             if self._takes_program:
-                self.usage = (
-                    f"{self.format_usage()[len('usage: ') :].rstrip()} -- PROGRAM [ARGS...]"
-                )
+                usage = self.format_usage()[len("usage: ") :].rstrip()
+                self.usage = f"{usage} [-- PROGRAM [ARGS...]]"
 
     def parse_known_args(self, args=None, namespace=None):  # noqa: ANN001, ANN202
         self.fill()

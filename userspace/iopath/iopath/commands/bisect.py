@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Find the kernel package, or the commit, that changed a rung."""
+"""Find the kernel package, or the commit, that changed a rung or a program."""
 
 import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from iopath.base.arch import X86_64
-from iopath.base.errors import UsageError
+from iopath.base.errors import UsageError, did_you_mean
+from iopath.cli import program
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
+from iopath.cli.program import Command
 from iopath.cli.work import Work
 from iopath.compare import compare, noise
 from iopath.compare import sharing as sharing_changes
 from iopath.kernels import gitrepo
 from iopath.kernels.sources.debian import arch_of
+from iopath.measure.session import Session
 from iopath.results.layers import Layers
 from iopath.show import sharing
 from iopath.studies import bisection
+from iopath.studies import program as studies
+
+Found = TypeVar("Found")
 
 EXAMPLES = (
     "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
     "iopath bisect --tree linux v6.12 v6.13 --rung dio.pread --op read",
 )
+PROGRAM = True  # behind --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,17 +46,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {X86_64.target} modules",
         metavar="COMMAND", help="command that builds the tree (default: %(default)s)",
     )  # fmt: skip
+    Command.add(parser)
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
     add_scheduler(parser)
     add_cpus(parser)
     parser.add_argument(
-        "--metric", choices=bisection.FOLLOWED, default="", metavar="NAME",
-        help="follow this metric: instructions, all, locked, ..., or with --cpus 'shared writes' or"
-        " 'shared locked writes' (default: that by which the ends differ)",
+        "--metric", default="", metavar="NAME",
+        help="follow this metric: instructions, all, locked, ..., with --cpus 'shared writes' or"
+        " 'shared locked writes', or of a program a system call, such as read (default: that by"
+        " which the ends differ)",
     )  # fmt: skip
-    add_boots(parser, noise.FEWEST)
+    add_boots(parser, noise.FEWEST, program=True)
     add_comparison(parser)
     add_layers(parser)
     Files.add(parser)
@@ -56,49 +66,79 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, work: Work) -> int:
     guest, building, files = Guest.read(args), Building.read(args), Files.read(args)
+    command = Command.read(args)
+    of_program = command.check(args)
+    if not of_program and args.metric not in ("", *bisection.FOLLOWED):
+        near = did_you_mean(args.metric, bisection.FOLLOWED)
+        known = f": it must be one of {', '.join(bisection.FOLLOWED)}"
+        raise UsageError(f"--metric {args.metric}: no such metric{near or known}")
     files.check()
     guest.need_counts()
     building.check([args.good])
-    layers = Layers(args.layers)
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
-        settings = replace(
-            Scenario.read(args).settings(guest.added()),
-            machine=guest.machine, boots=args.boots, layers=args.layers, cpus=args.cpus,
-        )  # fmt: skip
-        search = bisection.Search(session, settings, work.say, args.metric)
-        if args.tree:
-            tree = args.tree.absolute()
-            ends = bisection.tree(
-                search, tree, args.good, args.bad, args.build, session.cache, work.say
-            )
-        elif args.good.startswith("git:"):
-            for name in (args.good, args.bad):
-                if gitrepo.SETTINGS.search(name):
-                    raise UsageError(
-                        f"{name}: all commits have one configuration: use --config and --kconfig"
-                    )
-            place, good = gitrepo.split(args.good.removeprefix("git:"))
-            other, bad = gitrepo.split(args.bad.removeprefix("git:"))
-            if not args.bad.startswith("git:") or place != other:
-                raise UsageError(
-                    f"{args.bad}: not a commit of {place}: it must be git:{place}@REVISION"
-                )
-            repository = session.repository(place)
-            ends = bisection.commits(search, repository, good, bad, session.cache, work.say)
+        if of_program:
+            _of_program(args, command, guest, session, work)
         else:
-            specs = [_debian_spec(name) for name in (args.good, args.bad)]
-            known = session.debian_kernels(arch_of(specs[0]))
-            kernels = bisection.between(*specs, known)
-            work.say(bisection.describe(kernels, known))
-            ends = bisection.packages(search, kernels, work.say)
+            _of_rung(args, guest, files, session, work)
+    return 0
+
+
+def _of_program(
+    args: argparse.Namespace, command: Command, guest: Guest, session: Session, work: Work
+) -> None:
+    wanted = command.program(session)
+    counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
+    ends = _search(studies.Search(counting.measure, work.say, args.metric), args, session, work)
+    work.say(f"first bad: {ends[1].name}")
+    program.report(args, work, command.result(ends, wanted, guest.machine, counting.qemu))
+
+
+def _of_rung(
+    args: argparse.Namespace, guest: Guest, files: Files, session: Session, work: Work
+) -> None:
+    layers = Layers(args.layers)
+    settings = replace(
+        Scenario.read(args).settings(guest.added()),
+        machine=guest.machine, boots=args.boots or noise.FEWEST, layers=args.layers, cpus=args.cpus,
+    )  # fmt: skip
+    ends = _search(bisection.Search(session, settings, work.say, args.metric), args, session, work)
     whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
     comparison = compare.compare(whole, layers)
     files.write(whole, comparison, layers)
     work.say(f"first bad: {whole.names[1]}")
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
     sharing.show_changes(sharing_changes.changes(whole), work.out)
-    return 0
+
+
+def _search(
+    search: bisection.Measuring[Found], args: argparse.Namespace, session: Session, work: Work
+) -> list[Found]:
+    """What the last good kernel and the first bad one take."""
+    if args.tree:
+        tree = args.tree.absolute()
+        return bisection.tree(
+            search, tree, args.good, args.bad, args.build, session.cache, work.say
+        )
+    if args.good.startswith("git:"):
+        for name in (args.good, args.bad):
+            if gitrepo.SETTINGS.search(name):
+                raise UsageError(
+                    f"{name}: all commits have one configuration: use --config and --kconfig"
+                )
+        place, good = gitrepo.split(args.good.removeprefix("git:"))
+        other, bad = gitrepo.split(args.bad.removeprefix("git:"))
+        if not args.bad.startswith("git:") or place != other:
+            raise UsageError(
+                f"{args.bad}: not a commit of {place}: it must be git:{place}@REVISION"
+            )
+        repository = session.repository(place)
+        return bisection.commits(search, repository, good, bad, session.cache, work.say)
+    specs = [_debian_spec(name) for name in (args.good, args.bad)]
+    known = session.debian_kernels(arch_of(specs[0]))
+    kernels = bisection.between(*specs, known)
+    work.say(bisection.describe(kernels, known))
+    return bisection.packages(search, kernels, work.say)
 
 
 def _debian_spec(name: str) -> str:

@@ -5,6 +5,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from iopath.base import files
 from iopath.base.errors import NotMeasured, Unreachable, UsageError
@@ -12,21 +13,25 @@ from iopath.cli import output
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_all, add_file, add_layers, percent
+from iopath.cli.program import Command
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.results.layers import Layers
+from iopath.studies import program as studies
 from iopath.studies import series
 
 EXAMPLES = (
     "iopath series v6.12..my-branch --rung 'dio.*'",
     "iopath series git:linux@v6.12..v6.13 --every 100 --rung dio.pread --op read",
 )
+PROGRAM = True  # behind --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "range", metavar="A..B", help="the commits; of this folder's repository, or git:PATH@A..B"
     )
+    Command.add(parser)
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
@@ -35,12 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_cpus(parser)
     parser.add_argument(
         "--fail-above", type=percent, metavar="PERCENT",
-        help="exit with 1 if a commit makes any rung grow by more than PERCENT, with 125 if one"
-        " cannot be judged",
+        help="exit with 1 if a commit makes any rung, the program or a system call grow by more"
+        " than PERCENT, with 125 if one cannot be judged",
     )  # fmt: skip
     for name in ("json", "markdown"):
         add_file(parser, name, output.ABOUT[name])
-    add_boots(parser, noise.LADDER)
+    add_boots(parser, noise.LADDER, program=True)
     add_all(parser)
     add_layers(parser)
 
@@ -52,26 +57,34 @@ def run(args: argparse.Namespace, work: Work) -> int:
     name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
     if ".." not in name:
         raise UsageError(f"{args.range}: not a range of commits: it must be like A..B")
+    command = Command.read(args)
+    of_program = command.check(args)
+    layers = Layers(args.layers)
     with work.session(args.scheduler) as session:
         session.recipe = Building.read(args).recipe(session)
         names = Range.read(args).expand(session, [name])
-        settings = replace(
-            Scenario.read(args).settings(guest.added()),
-            machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
-            cpus=args.cpus,
-        )  # fmt: skip
-        entries: list[series.Entry] = []
+        entries: list[Any] = []
+        say = session.reporter.note
         try:
-            series.measure(
-                session, names, settings, Layers(args.layers), session.reporter.note, entries
-            )
+            if of_program:
+                wanted, boots = command.program(session), args.boots or 1
+                counting = studies.Counting(session, wanted, guest.machine, boots)
+                studies.measure(session, names, counting.measure, layers, say, entries)
+            else:
+                settings = replace(
+                    Scenario.read(args).settings(guest.added()),
+                    machine=guest.machine, boots=args.boots or noise.LADDER, profile=True,
+                    layers=args.layers, cpus=args.cpus,
+                )  # fmt: skip
+                series.measure(session, names, settings, layers, say, entries)
         except Unreachable as error:
             raise NotMeasured(str(error)) from error
         finally:
             if entries:
-                _show(args, work, entries)
+                (_show_counts if of_program else _show)(args, work, entries)
     if args.fail_above is not None:
-        limits.gate(*series.judged(entries, args.fail_above))
+        judged = (studies if of_program else series).judged
+        limits.gate(*judged(entries, args.fail_above))
     failed = [entry.commit for entry in entries if entry.error]
     if failed:
         raise NotMeasured(f"not measured: {', '.join(failed)}")
@@ -83,15 +96,31 @@ def _show(args: argparse.Namespace, work: Work, entries: Sequence[series.Entry])
     if args.json:
         files.write_text(args.json, series.dump(entries))
     if args.markdown:
-        command = shlex.join(["iopath", *_without_files(work.argv)])
-        files.write_text(args.markdown, series.markdown(entries, command, every=args.all))
+        files.write_text(args.markdown, series.markdown(entries, _command(work), every=args.all))
     series.show(entries, work.out, every=args.all)
+
+
+def _show_counts(args: argparse.Namespace, work: Work, entries: Sequence[studies.Entry]) -> None:
+    """The same of a program."""
+    if args.json:
+        files.write_text(args.json, studies.dump(entries, args.program))
+    if args.markdown:
+        what = shlex.join(args.program)
+        text = studies.markdown(entries, what, _command(work), every=args.all)
+        files.write_text(args.markdown, text)
+    studies.show_table(entries, work.out, every=args.all)
+
+
+def _command(work: Work) -> str:
+    return shlex.join(["iopath", *_without_files(work.argv)])
 
 
 def _without_files(argv: Sequence[str]) -> list[str]:
     """The words of a command without the files that it writes."""
     found, words = [], iter(argv)
     for word in words:
+        if word == "--":
+            return [*found, word, *words]
         if word in ("--json", "--markdown"):
             next(words, None)
         elif not word.startswith(("--json=", "--markdown=")):

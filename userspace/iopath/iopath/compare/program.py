@@ -39,6 +39,11 @@ class Change:
     def more(self) -> int:
         return self.instructions[1] - self.instructions[0]
 
+    @property
+    def is_of_call(self) -> bool:
+        """Whether a system call takes more or less each time."""
+        return self.kind == CALL and self.each[0] != self.each[1]
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -89,9 +94,12 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(values[0], min(values), max(values))
 
 
+WHOLE = "the whole"
+
+
 def figures(ran: Ran) -> dict[str, Spread]:
     """What is judged: the whole, and the kernel's instructions in each system call."""
-    found = {"the whole": spread([boot.whole for boot in ran.boots])}
+    found = {WHOLE: spread([boot.whole for boot in ran.boots])}
     for name in _calls(ran.boots):
         found[name] = spread([boot.find(CALL, name).each for boot in ran.boots])
     return found
@@ -99,6 +107,18 @@ def figures(ran: Ran) -> dict[str, Spread]:
 
 def _calls(boots: Iterable[Boot]) -> list[str]:
     return list(dict.fromkeys(part.name for boot in boots for part in boot.of(CALL)))
+
+
+def followed(comparison: Comparison) -> str:
+    """The figure by which two kernels differ most: that of the system call with the largest
+    difference, if it is at least half of that of the whole; else the whole."""
+    sizes = {
+        one.name: abs(one.each[1] - one.each[0]) * min(one.times)
+        for one in comparison.changes
+        if one.is_of_call
+    }
+    name = max(sizes, key=sizes.__getitem__, default=WHOLE)
+    return name if 2 * sizes.get(name, 0) >= abs(comparison.more) else WHOLE
 
 
 def varying(ran: Ran) -> dict[str, Spread]:

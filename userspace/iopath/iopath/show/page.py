@@ -39,13 +39,14 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
         environment()
         .get_template("page.html")
         .render(
+            title=", ".join(result.names),
             heading=result.heading,
             profiled_by=result.profiled_by,
             names=result.names,
             groups=palette.groups,
             views=_views(result, steps, palette),
             heat=_heat(result, steps),
-            strongest=_STRONGEST,
+            strongest=STRONGEST,
             size=_size(result),
             facts=facts.facts(result),
             kernels=facts.of_kernels(result.kernels) + _builds(result.kernels),
@@ -80,8 +81,15 @@ def link(row: OfRung, kernel: str, before: str | None) -> str:
 
 # The heat map: rungs by kernels.
 
-_STRONGEST = 25  # per cent of change, from which on the colour is the strongest
+STRONGEST = 25  # per cent of change, from which on the colour is the strongest
 _COLOUR = (6, 40)  # the weakest and the strongest, in per cent
+
+
+def strength(percent: float) -> int:
+    """Of the colour of a change, in per cent."""
+    weakest, strongest = _COLOUR
+    part = math.sqrt(min(1.0, abs(percent) / STRONGEST))
+    return round(weakest + (strongest - weakest) * part)
 
 
 @dataclass
@@ -113,9 +121,7 @@ class HeatCell:
         change = self.cell.change if self.cell else None
         if change is None or change.verdict == "same" or not change.difference:
             return 0
-        weakest, strongest = _COLOUR
-        part = math.sqrt(min(1.0, abs(self.percent) / _STRONGEST))
-        return round(weakest + (strongest - weakest) * part)
+        return strength(self.percent)
 
 
 @dataclass

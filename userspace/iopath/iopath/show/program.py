@@ -15,6 +15,7 @@ from iopath.show.table import Table
 _FUNCTIONS = 1  # of a row
 _LARGE = 10_000
 _ROWS = 12  # of a table, if not all are shown
+_CALLS, _MOST = 3, 3  # of a commit, and functions of each
 
 
 @dataclass
@@ -62,14 +63,14 @@ def counted(result: Result, ran: Ran, *, every: bool, top: int | None) -> View:
     """What a kernel counted."""
     boot, most = ran.boots[0], top or _FUNCTIONS
     view = View(
-        f"{ran.name}: {_command(result)}: {boot.whole:,} instructions",
+        f"{ran.name}: {command(result)}: {boot.whole:,} instructions",
         ("", "times", "user before", "kernel", "in all", "costliest function, each time"),
     )
     calls = sorted(boot.of(CALL), key=lambda part: -(part.instructions + part.before))
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]
     rows: list[Sequence[str]] = [
         (
-            part.name, f"{part.times:,}", _figure(part.before / part.times), _figure(part.each),
+            part.name, f"{part.times:,}", figure(part.before / part.times), figure(part.each),
             f"{part.before + part.instructions:,}", _functions(part.functions, part.times, most),
         )
         for part in shown
@@ -85,7 +86,7 @@ def counted(result: Result, ran: Ran, *, every: bool, top: int | None) -> View:
     for kind in (FAULT, LATER):
         rows = [
             (
-                part.name, f"{part.times:,}", "", _figure(part.each), f"{part.instructions:,}",
+                part.name, f"{part.times:,}", "", figure(part.each), f"{part.instructions:,}",
                 _functions(part.functions, part.times, most),
             )
             for part in boot.of(kind)
@@ -103,7 +104,7 @@ def changed(result: Result, comparison: Comparison, *, every: bool, top: int | N
     a, b = comparison.names
     x, y = comparison.whole
     view = View(
-        f"{a} to {b}: {_command(result)}: {x:,} to {y:,} instructions, {_percent(x, y)}",
+        f"{a} to {b}: {command(result)}: {x:,} to {y:,} instructions, {_percent(x, y)}",
         ("", "times", f"on {a}", "change", "in all", "most of it, each time"),
     )
     found = comparison.changes
@@ -111,7 +112,7 @@ def changed(result: Result, comparison: Comparison, *, every: bool, top: int | N
     rows: list[Sequence[str]] = []
     for one in shown:
         before, after = one.each
-        each = (_figure(before), _figure(after - before, "+")) if any(one.times) else ("", "")
+        each = (figure(before), figure(after - before, "+")) if any(one.times) else ("", "")
         rows.append((one.name, _times(one), *each, f"{one.more:+,}", _most(one, top or _FUNCTIONS)))
     if rest := found[len(shown) :]:
         more = sum(one.more for one in rest)
@@ -123,7 +124,46 @@ def changed(result: Result, comparison: Comparison, *, every: bool, top: int | N
     return view
 
 
-def _command(result: Result) -> str:
+def verdict(comparison: Comparison) -> str:
+    """The whole on two kernels, in a sentence."""
+    x, y = comparison.whole
+    return f"{' to '.join(comparison.names)}: {x:,} to {y:,} instructions, {_percent(x, y)}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row of what a commit changes: the whole, or the kernel's instructions in a system call or
+    another part. *what* has the functions."""
+
+    part: str
+    before: str
+    after: str
+    change: str
+    percent: str
+    what: str
+
+
+def steps(comparison: Comparison, *, every: bool) -> list[Step]:
+    """The whole and the system calls that changed; or *every* part that did."""
+    x, y = comparison.whole
+    rows = [Step(changes.WHOLE, f"{x:,}", f"{y:,}", f"{y - x:+,}", _percent(x, y), "")]
+    changed = [one for one in comparison.changes if every or one.is_of_call]
+    shown = changed if every else changed[:_CALLS]
+    for one in shown:
+        before, after = one.each
+        rows.append(
+            Step(
+                one.name, figure(before), figure(after), figure(after - before, "+"),
+                _percent(before, after), _most(one, _MOST),
+            )
+        )  # fmt: skip
+    if more := len(changed) - len(shown):
+        rows.append(Step(f"{more} more", "", "", "", "", "(--all)"))
+    return rows
+
+
+def command(result: Result) -> str:
+    """The command line, as a shell takes it."""
     return shlex.join([result.program, *result.command])
 
 
@@ -134,7 +174,7 @@ def _noise(ran: Ran) -> list[str]:
     varying = changes.varying(ran)
     if not varying:
         return [f"{len(ran.boots)} boots: the same count"]
-    whole = changes.figures(ran)["the whole"]
+    whole = changes.figures(ran)[changes.WHOLE]
     parts = ", ".join(f"{name} by {one.width:,.0f}" for name, one in varying.items())
     return [f"{len(ran.boots)} boots differ by {whole.width:,.0f}: {parts}"]
 
@@ -144,13 +184,13 @@ def _functions(functions: Mapping[str, int], times: int, top: int) -> str:
     return ", ".join(f"{name} {_number(count / max(times, 1))}" for name, count in some)
 
 
-def _figure(value: float, sign: str = "") -> str:
+def figure(value: float, sign: str = "") -> str:
     """A figure of two decimals, if it is not so large that they do not matter."""
     return f"{value:{sign},.2f}" if abs(value) < _LARGE else f"{value:{sign},.0f}"
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else _figure(value)
+    return f"{value:,.0f}" if value == int(value) else figure(value)
 
 
 def _times(one: Change) -> str:
@@ -163,7 +203,7 @@ def _times(one: Change) -> str:
 def _most(one: Change, top: int) -> str:
     some = [*one.functions.items()][:top]
     times = max(*one.times, 1)
-    return ", ".join(f"{name} {_figure(count / times, '+')}" for name, count in some)
+    return ", ".join(f"{name} {figure(count / times, '+')}" for name, count in some)
 
 
 def _percent(x: float, y: float) -> str:

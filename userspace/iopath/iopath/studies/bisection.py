@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from iopath.base import process
 from iopath.base.cache import Cache
@@ -27,6 +28,19 @@ from iopath.results.result import ExactRecord, Result
 from iopath.rungs.runs import Settings
 
 Say = Callable[[str], None]
+Found = TypeVar("Found")
+
+
+class Measuring(Protocol[Found]):
+    """What a search finds out about its kernels."""
+
+    def measure(self, kernel: str, name: str) -> Found:
+        """What *kernel* takes, under *name*."""
+        ...
+
+    def judge(self, good: Found, bad: Found) -> Callable[[Found], bool]:
+        """A function that tells whether a kernel is bad. Raises IopathError if the ends agree."""
+        ...
 
 
 def between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
@@ -77,8 +91,8 @@ FOLLOWED = (*(metric.name for metric in METRICS), *(f"shared {kind}" for kind in
 
 
 class Search:
-    """The measurements of one search. It follows the *metric* of that name; without one, that by
-    which the ends differ."""
+    """The measurements of a rung in one search. It follows the *metric* of that name; without one,
+    that by which the ends differ."""
 
     def __init__(self, session: Session, settings: Settings, say: Say, metric: str = "") -> None:
         if len(settings.rungs) != 1 or len(settings.block_sizes) != 1:
@@ -166,7 +180,7 @@ def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.V
     return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
 
 
-def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[Result]:
+def packages(search: Measuring[Found], kernels: Sequence[DebianKernel], say: Say) -> list[Found]:
     """Search *kernels*, ordered from good to bad: the results of the last good one and the first
     bad one. Kernels in between that had to be skipped are said."""
     names = [f"debian:{kernel.release}" for kernel in kernels]
@@ -197,14 +211,14 @@ def packages(search: Search, kernels: Sequence[DebianKernel], say: Say) -> list[
 
 
 def commits(
-    search: Search, repository: Repository, good: str, bad: str, cache: Cache, say: Say
-) -> list[Result]:
+    search: Measuring[Found], repository: Repository, good: str, bad: str, cache: Cache, say: Say
+) -> list[Found]:
     """Search the commits of a repository, without modifying it: the results of the first bad commit
     and the one before."""
     good, bad = (repository.commit(name) for name in (good, bad))
     _check_ends(repository.path, good, bad)
 
-    def measure(commit: str) -> Result:
+    def measure(commit: str) -> Found:
         return search.measure(f"git:{repository.name}@{commit}", commit[:12])
 
     with cache.workspace("bisect", {"repository": gitrepo.key(repository)}) as folder:
@@ -215,8 +229,8 @@ def commits(
 
 
 def tree(
-    search: Search, path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
-) -> list[Result]:
+    search: Measuring[Found], path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
+) -> list[Found]:
     """Search the commits of the git tree *path*, checking each out there and building it with
     *command* (a shell's); the results of the first bad commit and the one before."""
     _check_top(path)
@@ -233,7 +247,7 @@ def tree(
     if start == "HEAD":
         start = git(path, "rev-parse", "HEAD")
 
-    def measure(commit: str) -> Result:
+    def measure(commit: str) -> Found:
         git(path, "checkout", "--quiet", "--detach", commit)
         log = cache.root / "logs" / f"bisect-{commit[:12]}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -251,8 +265,9 @@ def tree(
 
 
 def _first_bad(
-    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result], say: Say
-) -> list[Result]:
+    search: Measuring[Found], path: Path, good: str, bad: str, measure: Callable[[str], Found],
+    say: Say,
+) -> list[Found]:  # fmt: skip
     """Have git search the commits of the repository *path*: the results of the first bad one and
     the one before. git checks nothing out."""
     results = {commit: measure(commit) for commit in (good, bad)}

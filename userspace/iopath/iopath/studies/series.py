@@ -6,10 +6,11 @@ first parents before it that was measured: others may not build or boot, or be l
 changed is then found in the next one. A merge is compared with the line that it was merged into.
 """
 
+import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rich.console import Console
 
@@ -75,7 +76,47 @@ def measure(
 ) -> None:
     """Measure the kernels *names*, commits from the oldest on, each against its parent. What is
     measured is kept, and *entries* has it if this is interrupted."""
-    measured: dict[str, Entry] = {}
+
+    def measured(name: str, commit: str) -> ExactResult:
+        return result.named(session.measure([name], settings), commit)
+
+    for one in walk(session, names, measured, say):
+        entry = Entry(one.name, one.subject, one.error, result=one.result)
+        if one.result and one.before and one.before.result:
+            before, found = one.before, one.result
+            whole = compare.merge([(before.name, before.result), (one.name, found)])
+            entry = replace(
+                entry, before=before.name, comparison=compare.compare(whole, layers), whole=whole,
+                shared=shared_writes.written(whole),
+            )  # fmt: skip
+        entries.append(entry)
+
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Commit(Generic[Found]):
+    """A commit. *error* says why it could not be measured; else it has a *result*, and *before* is
+    the commit that it is compared with, if it is not the first."""
+
+    name: str
+    subject: str
+    error: str = ""
+    result: Found | None = None
+    before: "Commit[Found] | None" = None
+
+
+def walk(
+    session: Session,
+    names: Sequence[str],
+    measure: Callable[[str, str], Found],
+    say: Callable[[str], None],
+) -> Iterator[Commit[Found]]:
+    """The kernels *names*, commits from the oldest on, each as it is measured: *measure* is called
+    with the kernel and the commit's name. Raises NotMeasured at the end if fewer than two were."""
+    measured: dict[str, Commit[Found]] = {}
+    errors = []
     for number, name in enumerate(names):
         place, revision = gitrepo.split(name.removeprefix("git:"))
         repository = session.repository(place)
@@ -85,29 +126,24 @@ def measure(
         try:
             ahead = number + _AHEAD
             session.build_ahead(names[ahead - 1 if number else 0 : ahead])
-            found = session.measure([name], settings)
+            found = measure(name, commit)
         except (UsageError, Unreachable):
             raise
         except IopathError as error:
             text = str(error).removeprefix(f"{name}: ").removeprefix(f"{commit} ")
-            entries.append(Entry(commit, subject, error=text))
+            errors.append(f"{commit}: {text}")
+            yield Commit(commit, subject, error=text)
             continue
-        found = result.named(found, commit)
         before = _before(repository, full, measured)
-        entry = Entry(commit, subject, result=found)
-        if before and before.result:
-            whole = compare.merge([(before.commit, before.result), (commit, found)])
-            entry = Entry(
-                commit, subject, "", before.commit, found, compare.compare(whole, layers), whole,
-                shared_writes.written(whole),
-            )  # fmt: skip
-        measured[full] = entry
-        entries.append(entry)
+        measured[full] = Commit(commit, subject, "", found, before)
+        yield measured[full]
     if len(measured) < 2:
-        raise NotMeasured(f"fewer than two commits could be measured: {_reasons(entries)}")
+        raise NotMeasured(f"fewer than two commits could be measured: {'; '.join(errors)}")
 
 
-def _before(repository: Repository, commit: str, measured: Mapping[str, Entry]) -> Entry | None:
+def _before(
+    repository: Repository, commit: str, measured: Mapping[str, Commit[Found]]
+) -> Commit[Found] | None:
     """The nearest of the first parents of a commit that was *measured*. Where it was branched off
     before all of these, it is compared with the first of them."""
     if not measured:
@@ -127,10 +163,6 @@ def _is_change(change: ExactChange) -> bool:
 def _is_worth_a_row(change: ExactChange) -> bool:
     """Whether it changes something; of unknown noise, if more than 0.00."""
     return change.verdict != "unknown" or bool(change.functions) or round(change.difference, 2) != 0
-
-
-def _reasons(entries: Sequence[Entry]) -> str:
-    return "; ".join(f"{entry.commit}: {entry.error}" for entry in entries if entry.error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,35 +252,45 @@ _COLUMNS = {
     "percent": "%", "costly": "costly", "arrangements": "CPUs share", "writes": "writes",
     "locked": "locked", "what": "functions",
 }  # fmt: skip
+_NUMBERS = ("path", "all", "percent", "writes", "locked", "before", "after", "change")
 _WRAPPED = ("subject", "costly", "arrangements", "what")
 
 
 def show(entries: Sequence[Entry], console: Console, *, every: bool) -> None:
     """Print the table: the commits that change something, or *every* commit and rung."""
-    console.print(f"{_summary(entries)}.", markup=False, highlight=False)
-    rows = list(_rows(entries, every=every))
+    rows = [vars(row) for row in _rows(entries, every=every)]
+    show_rows(rows, f"{_summary(entries)}.", _COLUMNS, console)
+
+
+def show_rows(
+    rows: Sequence[Mapping[str, str]], summary: str, columns: Mapping[str, str], console: Console
+) -> None:
+    """Print a summary and a table of *rows*, whose *columns* have titles."""
+    console.print(summary, markup=False, highlight=False)
     if not rows:
         return
-    names = [name for name in _COLUMNS if any(getattr(row, name) for row in rows)]
-    table = tables.Table(_COLUMNS[names[0]])
+    names = [name for name in columns if any(row[name] for row in rows)]
+    table = tables.Table(columns[names[0]])
     for name in names[1:]:
-        if name in ("path", "all", "percent", "writes", "locked"):
-            table.number_column(_COLUMNS[name])
+        if name in _NUMBERS:
+            table.number_column(columns[name])
         else:
-            table.text_column(_COLUMNS[name], wraps=name in _WRAPPED)
+            table.text_column(columns[name], wraps=name in _WRAPPED)
     for row in rows:
-        table.row(*(getattr(row, name) for name in names))
+        table.row(*(row[name] for name in names))
     console.print(table)
 
 
 def markdown(entries: Sequence[Entry], command: str, *, every: bool) -> str:
     """The same as text for a mail or a cover letter: a block for each commit, and the command that
     repeats it."""
-    lines = ["Instructions per I/O, counted exactly by iopath:", ""]
-    for found in _blocks(entries, every=every):
-        lines += found
-    lines += [f"{_summary(entries)}.", "", "Repeat it with:", "", f"    {command}", ""]
-    return "\n".join(lines)
+    blocks = _blocks(entries, every=every)
+    return letter("Instructions per I/O", blocks, f"{_summary(entries)}.", command)
+
+
+def letter(what: str, blocks: Iterable[Sequence[str]], summary: str, command: str) -> str:
+    lines = [f"{what}, counted exactly by iopath:", "", *itertools.chain.from_iterable(blocks)]
+    return "\n".join([*lines, summary, "", "Repeat it with:", "", f"    {command}", ""])
 
 
 def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:

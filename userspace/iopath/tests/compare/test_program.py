@@ -1,23 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What differs between kernels in what a program costs, and whether it is too much."""
 
+from counted import a_boot as boot
+from counted import a_run as ran
+
 from iopath.compare import program
 from iopath.results.layers import Layers
-from iopath.results.program import BESIDE, CALL, FAULT, OWN, Boot, Part, Ran
-
-
-def boot(read: int, fault: int = 70, seed: int = 1) -> Boot:
-    parts = [
-        Part(CALL, "read", 10, 10 * read, 20, {"vfs_read": 10 * read}),
-        Part(OWN, "its own code", 0, 20, 0, {"user": 20}),
-        Part(FAULT, "page fault", 1, fault, 0, {"handle_mm_fault": fault}),
-        Part(BESIDE, "idle", 1, 1000, 0, {"do_idle": 1000}),
-    ]
-    return Boot(seed, 0, 0, 0, 0, parts)
-
-
-def ran(name: str, *boots: Boot) -> Ran:
-    return Ran(name, name, 0, list(boots))
+from iopath.results.program import CALL, LATER, Part
 
 
 def test_changes() -> None:
@@ -49,3 +38,14 @@ def test_what_varies() -> None:
     assert {name: found.width for name, found in program.varying(one).items()} == {
         "read": 20, "page fault": 1,
     }  # fmt: skip
+
+
+def test_what_is_followed() -> None:
+    """The call that changed most, unless something else changed by more than as much."""
+    before, after = boot(100), boot(105)
+    assert program.followed(program.compare(ran("a", before), ran("b", after), Layers())) == "read"
+    after.parts.append(Part(CALL, "open", 1, 40, 0, {"do_open": 40}))
+    assert program.followed(program.compare(ran("a", before), ran("b", after), Layers())) == "read"
+    after.parts.append(Part(LATER, "kworker", 1, 40, 0, {"worker_thread": 40}))
+    found = program.compare(ran("a", before), ran("b", after), Layers())
+    assert program.followed(found) == "the whole"

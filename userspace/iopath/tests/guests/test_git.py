@@ -5,11 +5,13 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Command
+from compiled import READS, compiled
 from linux_source import build_command, make_command
-from planted import git, history
+from planted import FUNCTION, PLANTED, git, history
 from repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, arch, kernel_repository
 
 from iopath.base.arch import X86_64, Arch
@@ -51,6 +53,43 @@ def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> Non
     assert "does not build: " in commits[3]["error"]
     after = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
     assert after == before
+
+
+@guest
+@pytest.mark.long
+def test_a_program_on_planted_commits(session: Session, tmp_path: Path) -> None:
+    """Instructions in the path of a read are as many for each of a program's thousand reads. series
+    and bisect find the commit."""
+    linux = kernel_repository(session, X86_64)
+    command = Command(session.cache.root, tmp_path)
+    first, before, after = (f"git:{linux}@HEAD~{number}" for number in (3, 2, 1))
+    out, words = tmp_path / "out.json", ("--", compiled(tmp_path, READS))
+
+    def check(changes: list[dict[str, Any]]) -> None:
+        (read,) = (one for one in changes if one["name"] == "pread64")
+        assert read["times"] == [1000, 1000]
+        assert read["functions"].pop(FUNCTION) == 1000 * PLANTED
+        # Counters of CPUs that are seldom added up may be so once more, or less.
+        assert read["functions"].keys() <= {"__mod_node_page_state"}
+        assert read["each"][1] - read["each"][0] == pytest.approx(PLANTED, abs=0.01)
+
+    done = command.run("run", before, after, "--json", out, *words)
+    assert done.returncode == 0, done.stderr
+    check(json.loads(out.read_text())["comparisons"][0]["changes"])
+
+    done = command.run("series", f"git:{linux}@HEAD~3..", "--json", out, *words, timeout=3600)
+    assert done.returncode == 125, done.stderr
+    assert done.stdout.startswith("1 of 2 commits change the count; 1 could not be measured.\n")
+    _, same, planted, broken = json.loads(out.read_text())["commits"]
+    assert same["changes"] == []
+    check(planted["changes"])
+    assert "does not build: " in broken["error"]
+
+    done = command.run("bisect", first, after, "--json", out, *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    assert "following: pread64\n" in done.stdout
+    assert f"first bad: {planted['commit']}\n" in done.stdout
+    check(json.loads(out.read_text())["comparisons"][0]["changes"])
 
 
 @guest

@@ -2,14 +2,18 @@
 """Programs are counted by their system calls: what they do is known, so their counts are, too."""
 
 import json
-import subprocess
+from collections import Counter
 from pathlib import Path
 
+import fio
 import pytest
 from command import KERNEL, Command
+from compiled import compiled
 
-from iopath.results import program
-from iopath.results.program import CALL, FAULT, Boot
+from iopath.base.programs import guest_program
+from iopath.measure.session import Session
+from iopath.results import program, result
+from iopath.results.program import CALL, FAULT, LATER, Boot
 
 pytestmark = pytest.mark.guest
 
@@ -30,6 +34,30 @@ int main(void)
     return 0;
 }
 """
+STOPPED = """
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 30; i++) {
+        int status, child = fork();
+
+        if (child == 0) {
+            for (int n = 0; n < 10; n++)
+                getppid();
+            _exit(0);
+        }
+        kill(child, SIGSTOP);
+        waitpid(child, &status, WUNTRACED);
+        if (WIFSTOPPED(status)) {
+            kill(child, SIGCONT);
+            waitpid(child, &status, 0);
+        }
+    }
+    return 0;
+}
+"""
 CRASHES = "int main(void) { *(volatile int *)0 = 1; }"
 NEVER_ENDS = 'int main(void) { for (;;) __asm__ volatile(""); }'
 PRINTS = """
@@ -47,15 +75,6 @@ FAILS = """
 #include <stdio.h>
 int main(void) { fputs("no luck\\n", stderr); return 7; }
 """
-
-
-def compiled(folder: Path, source: str) -> Path:
-    """A static program."""
-    (folder / "program.c").write_text(source)
-    subprocess.run(
-        ["gcc", "-O1", "-static", "-o", folder / "program", folder / "program.c"], check=True
-    )
-    return folder / "program"
 
 
 def counted(iopath: Command, folder: Path, *words: str | Path, options: str = "") -> Boot:
@@ -82,6 +101,40 @@ def test_reads(iopath: Command, tmp_path: Path) -> None:
     assert executed == boot.begun - boot.tried - boot.iterations
 
 
+def test_a_rung(iopath: Command, tmp_path: Path) -> None:
+    """A read of the loop takes as much as in the rung of the same options: the same in the kernel,
+    function by function, and the instructions of the program before each call. The rung also counts
+    what the loop executes once in each round of 100 reads."""
+    made = tmp_path / "rung.json"
+    done = iopath.run("profile", KERNEL, "--rung", "dio.pread", "--op", "read", "--json", made)
+    assert done.returncode == 0, done.stderr
+    (rung,) = result.load(made).results
+    words = (
+        guest_program("ioloop"), "--ioengine=sync", "--direct=1", "--rw=read", "--pattern=fixed",
+        "--filename=/dev/blknull0", "--rounds=10", "--cpus_allowed=0",
+    )  # fmt: skip
+    few, many = (
+        counted(iopath, tmp_path, *words, f"--number_ios={number}").find(CALL, "pread64")
+        for number in (100, 1100)
+    )
+    reads = many.times - few.times
+    assert reads >= 10_000
+    difference: Counter[str] = Counter()
+    for part, sign in ((many, 1), (few, -1)):
+        for name, instructions in part.functions.items():
+            difference[name.partition(" ")[0]] += sign * instructions
+    in_rung = {
+        one.name: one.instructions for one in rung.profile.functions if one.layer != "user"
+    }  # fmt: skip
+    each = {name: difference[name] / reads for name in in_rung}
+    assert each == pytest.approx(in_rung, abs=0.01)
+    assert sum(each.values()) == pytest.approx(sum(in_rung.values()), abs=0.01)
+    before = (many.before - few.before) / reads
+    assert before == pytest.approx(12, abs=0.01)
+    of_round = 100 * (rung.instructions_per_io - sum(in_rung.values()) - before)
+    assert of_round == pytest.approx(47, abs=1)
+
+
 @pytest.mark.long
 def test_a_device_that_interrupts(iopath: Command, tmp_path: Path) -> None:
     """Each read ends by an interrupt of the disk, for which the guest waits."""
@@ -104,6 +157,15 @@ def test_processes(iopath: Command, tmp_path: Path) -> None:
     assert boot.find(CALL, "clone").times == 20
     assert boot.find(CALL, "exit_group").times == 21
     assert boot.find(CALL, "getppid").times == 10
+
+
+def test_processes_that_are_switched_out_early(iopath: Command, tmp_path: Path) -> None:
+    """Each child is stopped before it is in user mode for the first time."""
+    boot = counted(iopath, tmp_path, compiled(tmp_path, STOPPED))
+    assert boot.find(CALL, "clone").times == 30
+    assert boot.find(CALL, "getppid").times == 300
+    assert boot.find(CALL, "exit_group").times == 31
+    assert boot.find(LATER, "start of processes").times == 30
 
 
 @pytest.mark.parametrize(
@@ -163,6 +225,37 @@ def test_a_package(iopath: Command, tmp_path: Path) -> None:
     # The C library reads headers in the same way.
     assert 10_000 <= boot.find(CALL, "pread64").times <= 10_010
     assert boot.find(CALL, "pread64").each == pytest.approx(2494.71, rel=0.001)
+
+
+def test_a_database(iopath: Command, tmp_path: Path) -> None:
+    """Each insert is a transaction: a journal is written, flushed and removed."""
+    inserts = tmp_path / "inserts.sql"
+    inserts.write_text("create table t (a);\n" + "insert into t values (1);\n" * 100)
+    boot = counted(
+        iopath, tmp_path, "sqlite3", "test.db", ".read inserts.sql",
+        options=f"--mount ext4 --package sqlite3 --file {inserts}",
+    )  # fmt: skip
+    assert boot.find(CALL, "unlink").times == 101
+    assert boot.find(CALL, "fdatasync").times == 404
+    assert boot.find(LATER, "jbd2").instructions > 1_000_000
+
+
+@pytest.mark.long
+def test_t_io_uring(session: Session, iopath: Command, tmp_path: Path) -> None:
+    """It reads for a second of the guest's time, one read at a time."""
+    path = tmp_path / "t_io_uring"
+    path.write_bytes(fio.t_io_uring(session, fio.program(session)[0]))
+    path.chmod(0o755)
+    boot = counted(
+        iopath,
+        tmp_path,
+        path,
+        *["-r1", "-d1", "-c1", "-s1", "-p0", "-B0", "-F0", "-n1", "/dev/blknull0"],
+    )
+    enter = boot.find(CALL, "io_uring_enter")
+    assert enter.times > 200_000
+    assert enter.each == pytest.approx(3849, rel=0.001)
+    assert boot.whole == pytest.approx(1e9, rel=0.05)
 
 
 def test_two_kernels(iopath: Command, tmp_path: Path) -> None:

@@ -5,14 +5,22 @@ import copy
 import json
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-import axe_core_python
 import pytest
 from browser import Browser
 from examples import COUNTS, STACKS, Stack, a_record, a_result
-from parsed import Parsed, browser, chromium, labels, rebuild, rows
+from parsed import (
+    OVERLAPS,
+    TOO_WIDE,
+    Parsed,
+    browser,
+    chromium,
+    inaccessible,
+    labels,
+    rebuild,
+    rows,
+)
 
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare
@@ -738,42 +746,6 @@ def test_a_page_is_drawn_at_once(browser: Browser, five_kernels: str) -> None:
     assert 0 < min(tries) < 1000
 
 
-# Elements that show text, and lie over another one of which they are no part.
-OVERLAPS = """(() => {
-    const seen = [...document.querySelectorAll("body *")].filter((part) =>
-        part.checkVisibility() && !part.closest("svg, select, #flame, legend")
-        && [...part.childNodes].some((child) => child.nodeType === 3 && child.data.trim()));
-    const boxes = seen.map((part) => {
-        const range = document.createRange();
-        range.selectNodeContents(part);
-        const box = range.getBoundingClientRect();
-        const within = part.closest("#attribution")?.getBoundingClientRect();  // it may scroll
-        return [part, within
-            ? { ...box.toJSON(), bottom: Math.min(box.bottom, within.bottom) } : box];
-    });
-    const found = [];
-    boxes.forEach(([one, a], at) => {
-        for (const [two, b] of boxes.slice(at + 1)) {
-            if (one.contains(two) || two.contains(one))
-                continue;
-            const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (wide > 2 && high > 4)
-                found.push(`${one.outerHTML.slice(0, 100)} / ${two.outerHTML.slice(0, 100)}`);
-        }
-    });
-    return found.slice(0, 5);
-})()"""
-
-# Elements that stick out of the window, or that scroll sideways.
-TOO_WIDE = """(() => [...document.querySelectorAll("body, body *")].filter((part) =>
-    part.checkVisibility() && !part.closest("svg, select, .frame, legend")
-    && (part.getBoundingClientRect().right > document.documentElement.clientWidth + 1
-        || (part.scrollWidth > part.clientWidth + 1
-            && getComputedStyle(part).overflowX !== "visible")))
-    .map((part) => part.outerHTML.slice(0, 100)).slice(0, 5))()"""
-
-
 @pytest.mark.parametrize("width", [390, 800, 1400])
 @pytest.mark.parametrize("address", ["", "view=flame", "against=&all=1"], ids=str)
 def test_nothing_is_wider_than_the_window_or_overlaps(
@@ -817,13 +789,7 @@ def test_accessible(width: int, scheme: str, address: str, browser: Browser) -> 
     browser.window(width)
     browser.media(scheme=scheme)
     browser.open(page.render(parse(result), compared(result)), address)
-    browser.run("document.querySelectorAll('details').forEach((part) => part.open = true)")
-    browser.run((Path(axe_core_python.__file__).parent / "axe.min.js").read_text() + "; 0")
-    found = browser.run(
-        "axe.run().then(({violations}) => violations.flatMap(({id, nodes}) =>"
-        " nodes.map(({html, failureSummary}) => `${id}: ${html} ${failureSummary}`)))"
-    )
-    assert found == []
+    assert inaccessible(browser) == []
 
 
 def test_planted_faults_are_found(browser: Browser) -> None:

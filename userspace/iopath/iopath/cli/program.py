@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The program behind --: the options that say what it runs with, and how its counts are shown."""
+
+import argparse
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Self
+
+from iopath.base import files
+from iopath.base.errors import UsageError
+from iopath.cli.options import Options, add_file, number
+from iopath.cli.work import Work
+from iopath.compare import program as changes
+from iopath.guest.machine import Machine, Qemu
+from iopath.measure import executable, program
+from iopath.measure.program import Program
+from iopath.measure.session import Session
+from iopath.results import program as results
+from iopath.results.layers import Layers
+from iopath.results.program import Ran
+from iopath.rungs.builtin import DEVICES, MOUNTS
+from iopath.show import program as show
+
+_DEVICE = "null"
+_LIMIT = 20_000_000_000
+
+# Options that only rungs have, with their defaults.
+_OF_RUNGS = {
+    "rung": [], "op": None, "bs": None, "no_fill": False, "incoherent": False, "rungs": None,
+    "cpus": 1, "scheduler": None, "layers": None, "svg": None, "png": None, "history": None,
+    "folded": None, "seconds": None, "on_cpu": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, and what it runs with."""
+
+    words: Sequence[str]
+    device: str
+    mount: str
+    package: str
+    given: Sequence[str]
+    limit: int
+    drain: int
+
+    @staticmethod
+    def add(parser: argparse.ArgumentParser) -> None:
+        group = parser.add_argument_group("the program behind --")
+        group.add_argument(
+            "--device", choices=list(DEVICES), default=_DEVICE,
+            help="what the program finds in /dev: blknull0, in mode bio (null), blknull2, in mode"
+            " mq, null_blk's nullb0, or nvme0n1 (default: null)",
+        )  # fmt: skip
+        group.add_argument(
+            "--mount", choices=list(MOUNTS), default="",
+            help="mount a new file system at /mnt, and run the program there",
+        )  # fmt: skip
+        group.add_argument(
+            "--package", metavar="NAME", default="",
+            help="take the program from this package of Debian",
+        )  # fmt: skip
+        group.add_argument(
+            "--file", action="append", default=[], metavar="HOST[:GUEST]",
+            help="give the guest a file; arguments that name files are given as well",
+        )  # fmt: skip
+        group.add_argument(
+            "--max-instructions", type=number(1, 1 << 62, "instructions"), default=_LIMIT,
+            metavar="N",
+            help="end a program that has executed N instructions (default: %(default)s)",
+        )  # fmt: skip
+        group.add_argument(
+            "--drain", type=number(0, 600, "seconds"), default=0, metavar="SECONDS",
+            help="also count what the kernel does in so many seconds of the guest's time after the"
+            " program's end (default: 0)",
+        )  # fmt: skip
+
+    @classmethod
+    def read(cls, args: argparse.Namespace) -> Self:
+        return cls(
+            args.program, args.device, args.mount, args.package, args.file, args.max_instructions,
+            args.drain,
+        )  # fmt: skip
+
+    @property
+    def used(self) -> dict[str, bool]:
+        """Its options, and whether they are used."""
+        return {
+            "device": self.device != _DEVICE, "mount": bool(self.mount),
+            "package": bool(self.package), "file": bool(self.given),
+            "max-instructions": self.limit != _LIMIT, "drain": bool(self.drain),
+        }  # fmt: skip
+
+    def check(self, args: argparse.Namespace) -> bool:
+        """Whether there is a program. Refuses options of rungs with one, and its options without
+        one."""
+        if not self.words:
+            for name in (name for name, is_used in self.used.items() if is_used):
+                raise UsageError(f"--{name}: is for a program: name it behind --")
+            return False
+        for name, default in _OF_RUNGS.items():
+            if getattr(args, name, default) != default:
+                option = name.replace("_", "-")
+                raise UsageError(f"--{option}: is for rungs: leave it out with a program behind --")
+        return True
+
+    def program(self, session: Session) -> Program:
+        """The program with the files that it needs."""
+        name, *words = self.words
+        if self.package:
+            path, found = executable.of_package(session.cache, session.apt, self.package, name)
+        else:
+            path, found = executable.of_machine(name)
+        rung = MOUNTS[self.mount] if self.mount else DEVICES[self.device]
+        wanted = Program(
+            path, words, found, rung, bool(self.mount), self.limit, self.drain, _stdin()
+        )
+        given: dict[str, bytes] = {}
+        for text in self.given:
+            host, _, inside = text.partition(":")
+            given[_inside(wanted, inside or Path(host).name)] = _read(host, "--file ")
+        for word in words:
+            plain = PurePosixPath(word)
+            if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
+                given.setdefault(_inside(wanted, word), _read(word))
+        return replace(wanted, given=given)
+
+    def result(
+        self, ran: list[Ran], wanted: Program, machine: Machine, qemu: Qemu
+    ) -> results.Result:
+        device = "" if self.mount else self.device
+        return program.result(ran, wanted, machine, qemu, device, self.mount)
+
+
+def add_files(parser: Options) -> None:
+    """The files that a result is written to."""
+    add_file(parser, "json", "file for the whole result")
+    add_file(parser, "markdown", "file for what is printed, as Markdown")
+    add_file(parser, "html", "file for a page of the calls by kernels, which needs no network")
+
+
+def report(args: argparse.Namespace, work: Work, result: results.Result) -> None:
+    """Write the files, and print what a kernel counted, or what differs from the first one."""
+    first, *others = result.kernels
+    comparisons = [changes.compare(first, other, Layers(None)) for other in others]
+    if args.json:
+        files.write_text(args.json, results.dump(result, comparisons))
+    if args.html:
+        from iopath.show import programpage  # slow to load
+
+        files.write_text(args.html, programpage.render(result, comparisons))
+    amount = {"every": args.all, "top": args.top}
+    views = [show.changed(result, one, **amount) for one in comparisons]
+    views = views or [show.counted(result, first, **amount)]
+    if args.markdown:
+        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
+    for at, view in enumerate(views):
+        if at:
+            work.out.print()
+        view.show(work.out)
+
+
+def _inside(wanted: Program, path: str) -> str:
+    """A path in the guest, as its files are named."""
+    return str(PurePosixPath(wanted.work, path)).lstrip("/")
+
+
+def _read(name: str, option: str = "") -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option}{name}: {error.strerror}") from None
+
+
+def _stdin() -> bytes | None:
+    """The standard input, if it is a file."""
+    try:
+        is_file = stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):
+        return None
+    return sys.stdin.buffer.read() if is_file else None

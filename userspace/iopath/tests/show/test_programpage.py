@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The page of a program: figures of calls by kernels, and nothing from outside."""
+
+from dataclasses import replace
+
+import pytest
+from browser import Browser
+from counted import a_boot, a_run
+from parsed import OVERLAPS, TOO_WIDE, Parsed, browser, chromium, inaccessible, rows
+
+from iopath.compare import program as changes
+from iopath.results.layers import Layers
+from iopath.results.program import CALL, MODE, SCHEMA, Part, Ran, Result
+from iopath.show import programpage
+
+__all__ = ["browser", "chromium"]
+
+HOSTILE = "</title><script>alert('1')</script>&\"|"
+
+
+def page(*ran: Ran, command: str = "bs=4k") -> str:
+    result = Result(SCHEMA, MODE, "dd", [command], "null", "", "7.2", "iopath-1", "", [*ran])
+    comparisons = [changes.compare(ran[0], other, Layers(None)) for other in ran[1:]]
+    return programpage.render(result, comparisons)
+
+
+def a_long_run(name: str, read: int) -> Ran:
+    """With a call of many functions, which have long names, and of 30 calls."""
+    boot = a_boot(read)
+    functions = {f"internal_get_user_pages_fast.part.{n}.isra.0": 100 - n for n in range(40)}
+    more = [Part(CALL, f"rt_sigaction{n}", 1000 + n, 1_000_000, 0, {"f": n}) for n in range(30)]
+    parts = [*boot.parts, *more, Part(CALL, "mmap", 2, sum(functions.values()), 0, functions)]
+    return a_run(name, replace(boot, parts=parts))
+
+
+def test_two_kernels() -> None:
+    parsed = Parsed(page(a_run("a", a_boot(100)), a_run("b", a_boot(105))))
+    assert "a to b: 1,090 to 1,140 instructions, +4.6 %" in parsed.text
+    assert ["the whole", "1,090", "1,140 +4.6 %"] in parsed.rows
+    assert ["read", "100.00", "105.00 +5.0 %"] in parsed.rows
+    assert ["page fault", "70.00", "70.00"] in parsed.rows
+    assert ["read", "10", "100.00", "+5.00", "+50", "vfs_read +5.00"] in parsed.rows
+    assert ["vfs_read", "100.00", "105.00", "+5.00"] in parsed.rows
+
+
+def test_one_kernel_and_a_call_that_another_lacks() -> None:
+    parsed = Parsed(page(a_run("a", a_boot(100))))
+    assert ["read", "10", "2.00", "100.00", "1,020", "vfs_read 100"] in parsed.rows
+    more = a_boot(100)
+    more.parts.append(Part(CALL, "brk", 2, 50, 0, {"do_brk": 50}))
+    parsed = Parsed(page(a_run("a", a_boot(100)), a_run("b", more)))
+    assert ["brk", "-", "25.00"] in parsed.rows
+
+
+def test_each_function_is_in_a_row() -> None:
+    """The least ones are in one."""
+    parsed = Parsed(page(a_long_run("a", 100)))
+    (rest,) = (row for row in parsed.rows if row[0] == "10 more")
+    assert rest == ["10 more", f"{sum(range(61, 71)) / 2:.2f}"]
+
+
+def test_it_needs_nothing_from_outside_and_names_are_texts() -> None:
+    text = page(a_run(HOSTILE, a_boot(100)), command=HOSTILE)
+    parsed = Parsed(text)
+    assert parsed.tags["script"] == 0
+    assert HOSTILE in parsed.text
+    links = [value for name, value in parsed.attributes if name in ("src", "href")]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kernels", [1, 2, 8])
+def test_layout(width: int, scheme: str, kernels: int, browser: Browser) -> None:
+    """Nothing is wider than the window, lies over another, or is hard to read."""
+    ran = [a_long_run(f"debian:6.{number}", 100 + number) for number in range(kernels)]
+    browser.window(width)
+    browser.media(scheme=scheme)
+    browser.open(page(*ran))
+    assert inaccessible(browser) == []
+    assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    assert browser.run(TOO_WIDE) == []
+    assert browser.run(OVERLAPS) == []
+
+
+def test_a_name_opens_its_functions(browser: Browser) -> None:
+    browser.open(page(a_run("a", a_boot(100)), a_run("b", a_boot(105))))
+    before = rows(browser, "details table")
+    browser.run("document.querySelector('a').click()")
+    browser.wait("document.querySelector('details[open]') !== null")
+    assert before == []
+    assert [row[0] for row in rows(browser, "details table")] == ["function", "vfs_read"]
