@@ -100,7 +100,7 @@ METRICS = (
     _counted("calls", "direct and indirect calls", gated=False),
     _counted("jumps", "direct unconditional jumps", gated=False),
     _counted("branches", "direct conditional branches", gated=False),
-    _counted("taken branches", "those of them that were taken", gated=False),
+    _counted("taken branches", "direct conditional branches that were taken", gated=False),
     _counted(
         "code pages", "pages of 4 KiB that instructions lie in, fewest of the rounds", "pages",
         "where functions lie, in another build", 5.0, gated=False,

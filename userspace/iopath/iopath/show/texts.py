@@ -30,7 +30,7 @@ _VERDICTS = {
 _FEW = 4  # layers in the verdict
 _PARTS = 6  # of all, that are named
 _LEAST_PART = 0.5  # instructions per I/O of these
-UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} tells of a whole ladder)"
+UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} decides a whole ladder)"
 
 # Titles of what a bridge estimates.
 TIME = "estimated ns"

@@ -124,7 +124,7 @@ def test_without_enough_boots_metrics_have_no_verdict() -> None:
     record["counts"] = {name: boots[:4] for name, boots in record["counts"].items()}
     found = change(whole)["metrics"]
     assert {part["verdict"] for part in found.values()} == {"unknown"}
-    assert {part["reason"] for part in found.values()} == {"4 boots are too few: 5 tell"}
+    assert {part["reason"] for part in found.values()} == {"4 boots are too few: 5 needed"}
 
 
 def test_lines_within_their_noise_are_shown_beside_something_else() -> None:
@@ -177,7 +177,7 @@ def test_files_of_different_boots_are_comparable() -> None:
     record["rounds"] = 3 * one["results"][0]["rounds"] // 7
     assert incomparable([("old.json", parse(one)), ("new.json", parse(other))]) == []
     whole = a_result([*one["results"], *other["results"]])
-    assert change(whole)["reason"] == "3 boots are too few: 5 tell"
+    assert change(whole)["reason"] == "3 boots are too few: 5 needed"
 
 
 DIGESTS = f"{40 * 'a'!r} and {40 * 'b'!r}"
@@ -354,7 +354,7 @@ def test_what_cannot_be_judged_for_one_reason_is_one_message() -> None:
     (found,) = unjudged(compared(whole), 0, [])
     assert found == (
         "dio.pread read, dio.uring read, raw.pread read and 2 more instructions, mean, all:"
-        " 1 boot is too few: 6 tell"
+        " 1 boot is too few: 6 needed"
     )
 
 
@@ -663,7 +663,7 @@ def test_a_gate_does_not_pass_what_is_undecided() -> None:
     assert regressions(compared(whole), 100, []) == []
     new["boots"] = new["boots"][:3]
     found = unjudged(compared(whole), 1000, [])
-    assert found == ["dio.pread read instructions: 3 boots are too few: 5 tell"]
+    assert found == ["dio.pread read instructions: 3 boots are too few: 5 needed"]
 
 
 @pytest.mark.parametrize(

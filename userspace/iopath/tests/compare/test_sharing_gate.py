@@ -132,4 +132,4 @@ def test_a_limit_of_its_own_goes_before_the_general_one() -> None:
 
 def test_few_boots_do_not_tell() -> None:
     whole = two([a_boot([])] * 2, [a_boot([a_line("a")])] * 2)
-    assert all("2 boots are too few: 5 tell" in text for text in gate(whole)[1])
+    assert all("2 boots are too few: 5 needed" in text for text in gate(whole)[1])
