@@ -41,8 +41,8 @@ class Arch:
     syscall_prefix: str  # what the functions of system calls begin with
     exceptions: tuple[str, ...]  # prefixes of the functions that exceptions enter; none if they
     # enter a table of vectors
-    calls: tuple[str, ...]  # the same for interrupts of CPUs that call each other; if all interrupts
-    # enter by one vector, prefixes of functions that only such interrupts execute
+    calls: tuple[str, ...]  # the same for interrupts of CPUs that call each other; if all
+    # interrupts enter by one vector, prefixes of functions that only such interrupts execute
     clock: str  # the clock source that programs read without a system call
 
     # Programs and packages.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Emulators of Debian's suites, which run without being installed.
 
-QEMU and its dependencies are unpacked into a root file system in the cache. Its own dynamic
-linker starts it there, so this machine's libraries play no part.
+QEMU and its dependencies are unpacked into a root file system in the cache. Its own dynamic linker
+starts it there, so this machine's libraries are not used.
 """
 
 from pathlib import Path

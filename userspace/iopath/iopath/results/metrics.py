@@ -13,11 +13,11 @@ Boots = Sequence[float]
 class Metric:
     """A figure of a record, which has a value in each boot.
 
-    *value* gives these; None if the record lacks them. *noise* says what makes boots differ, or
-    builds of the same source. Differences up to *resolution* mean nothing, even if they repeat;
-    *layout* is what another build of a record's kernel may add to that. *gated*: a general limit
-    judges it. *costly*: it is shown even where the number of instructions is the same, because one
-    more costs far more than another instruction.
+    *value* returns these; None if the record lacks them. *noise* says why boots, or builds of the
+    same source, differ. Differences up to *resolution* mean nothing, even if they repeat; *layout*
+    is what another build of a record's kernel may add to that. *gated*: a general limit judges it.
+    *costly*: it is shown even where the number of instructions is the same, because one more costs
+    far more than another instruction.
     """
 
     name: str

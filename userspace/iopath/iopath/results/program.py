@@ -33,7 +33,7 @@ class Part:
 
     @property
     def each(self) -> float:
-        """Instructions each time that it began."""
+        """Instructions per start."""
         return self.instructions / self.times if self.times else 0.0
 
 

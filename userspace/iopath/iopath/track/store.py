@@ -189,7 +189,7 @@ def _read(path: Path, kind: type[_Kept]) -> tuple[_Kept, dict[str, Any]]:
         schema = track.pop("schema")
         kept = kind(**track)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise IopathError(f"{path} is no file of iopath track: remove it") from error
+        raise IopathError(f"{path} is not a file of iopath track: remove it") from error
     if schema != _SCHEMA or kept.path.parts != path.parts[-3:]:
         raise IopathError(
             f"{path} is not where iopath track writes it, or of another version: remove it"

@@ -171,7 +171,7 @@ def test_older_lists_serve_with_a_word(mirror: Path, tmp_path: Path) -> None:
     release.write_text(release.read_text().replace("Origin: Debian", "Origin: debian"))
     os.utime(release, (time.time() + 60,) * 2)  # or else the server says that it is the same
     assert apt.packages(update=True) == before
-    assert [text.startswith("not taken: GPG error: ") for text in said] == [True]
+    assert [text.startswith("package lists refused: GPG error: ") for text in said] == [True]
 
 
 def test_a_tampered_list_is_refused(mirror: Path, apt: Apt) -> None:

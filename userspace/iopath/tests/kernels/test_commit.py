@@ -137,7 +137,7 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
     (history / "drivers").mkdir()
     with pytest.raises(UsageError, match="not the top of a git repository: that is "):
         open_repository(str(history / "drivers"), cache)
-    with pytest.raises(UsageError, match="this is no git repository"):
+    with pytest.raises(UsageError, match="this is not a git repository"):
         open_repository(str(tmp_path), cache)
     with pytest.raises(UsageError, match="there is no such folder"):
         open_repository(str(tmp_path / "no-such"), cache)
@@ -146,7 +146,7 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
     git(other, "init", "--quiet")
     (other / "a").touch()
     commit(other, "a", "no kernel")
-    with pytest.raises(UsageError, match="@HEAD: this is no kernel: it lacks Kbuild, Kconfig or M"):
+    with pytest.raises(UsageError, match="@HEAD: this is not a kernel: it lacks Kbuild, Kconfig"):
         open_repository(str(other), cache).commit("HEAD")
     with pytest.raises(IopathError, match=r"git:file:///no-such: .*'/no-such' does not "):
         open_repository("file:///no-such", cache)

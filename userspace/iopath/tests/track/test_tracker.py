@@ -166,7 +166,7 @@ def test_a_foreign_file(tmp_path: Path) -> None:
     keep(tmp_path, [a_point(1)])
     (tmp_path / "results/block/other.json").write_text("{}")
     index = Index(tmp_path)
-    with pytest.raises(Exception, match=r"other\.json is no file of iopath track: remove it"):
+    with pytest.raises(Exception, match=r"other\.json is not a file of iopath track: remove it"):
         index.refresh()
 
 
