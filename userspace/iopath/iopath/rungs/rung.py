@@ -51,7 +51,7 @@ class Rung:
     modules: tuple[Module, ...] = ()  # to load, in this order
     needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
     tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
-    files: tuple[tuple[str, Path], ...] = ()  # what these take in the guest, by path there
+    files: tuple[tuple[str, Path], ...] = ()  # their files in the guest, by path there
     begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
     start: tuple[str, ...] = ()  # steps before these; then the guest's state is saved
     setup: tuple[str, ...] = ()  # steps before each run

@@ -183,7 +183,7 @@ def verdict(comparison: Comparison, name: str) -> str:
     sentence = f"{rungs(len(changes))}: {', '.join(parts)}."
     for rung in comparison.ranked(name)[:1]:
         if not rung.does_io and any(other.does_io for other in comparison.rungs):
-            break  # what does no I/O is not the worst of I/O
+            break  # a rung without I/O is never the worst
         found = rung.differences[name]
         if found.verdict in ("longer", "shorter"):
             label = "Worst" if found.verdict == "longer" else "Best"

@@ -61,7 +61,7 @@ class Point:
         return (int(self.position), self.title) if self.commit else version_key(self.position)
 
     def is_answered_by(self, known: "Point") -> bool:
-        """Whether what is asked for was already tried."""
+        """Whether the measurement that is asked for was already tried."""
         if known.error:
             return known.asked == self.asked
         one, two = self.asked, known.asked

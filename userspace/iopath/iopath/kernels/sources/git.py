@@ -411,8 +411,8 @@ class _Workspace:
         return ""
 
     def _count_objects(self) -> Callable[[], None]:
-        """A function that reports how many objects are compiled. It counts less often the longer the
-        compilation takes. The whole number is not known if the folder has objects of another
+        """A function that reports the number of compiled objects. It counts less often the longer
+        the compilation takes. The whole number is not known if the folder has objects of another
         commit."""
         began = looked = time.monotonic()
         start = time.time() - 1  # the clock of a file system is coarse
