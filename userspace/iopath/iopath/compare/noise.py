@@ -119,7 +119,7 @@ def reason(judged: Verdict, before: Boots, after: Boots, least: float) -> str:
 
 
 def _standard_error(before: Boots, after: Boots) -> float:
-    """Of the difference of two means, if both vary alike."""
+    """The standard error of the difference of two means, if both have the same variance."""
     squares = 0.0
     for boots in (before, after):
         mean = math.fsum(boots) / len(boots)

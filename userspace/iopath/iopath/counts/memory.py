@@ -71,7 +71,7 @@ class Memory:
             self._symbols.setdefault(fields[2], address)
             module = fields[3].strip("[]") if len(fields) > 3 else ""
             data.append((address, fields[2], module))
-        # Of several names of an address the one with the fewest underscores in front comes last.
+        # If an address has several names, the one with the fewest leading underscores comes last.
         data.sort(key=lambda symbol: (symbol[0], len(symbol[1].lstrip("_")) - len(symbol[1])))
         self._data = data
         self._addresses = [address for address, _, _ in data]

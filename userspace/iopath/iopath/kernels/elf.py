@@ -85,7 +85,7 @@ def functions(module: bytes) -> tuple[Function, ...]:
         if header[1] != _SYMTAB:
             continue
         strings = file.content(header[6])
-        # Of each section whether it has code that stays, and its name.
+        # For each section: whether it has code that stays, and its name.
         kept = {
             at: file.name(at)
             for at, section in enumerate(file.headers)

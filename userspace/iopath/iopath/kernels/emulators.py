@@ -35,7 +35,7 @@ def emulator(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Qemu
 
 
 def _root(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Path:
-    # Of the suites that a suite's packages depend on, older ones have an emulator, too.
+    # The older suites that a suite's packages depend on have an emulator, too.
     packages = ["--target-release", suite, arch.qemu_package, arch.firmware_package]
     what = f"QEMU of {suite}"
 

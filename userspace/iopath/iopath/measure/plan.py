@@ -170,7 +170,7 @@ def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
     """*commands* between the set-up and the clean-up of their rung."""
     rung = run.rung
-    # A guest with devices would wait by the host's clock, and their interrupts vary anyhow.
+    # A guest with devices would wait by the host's clock, and device interrupts vary in any case.
     aged = [f"age {rung.target}"] if rung.target and age and not rung.waits else []
     return [*rung.setup, *aged, *commands, *rung.cleanup]
 

@@ -60,7 +60,7 @@ def size_text(size: int) -> str:
 
 @dataclass(kw_only=True)
 class Kernel:
-    """A kernel. Of one that a guest ran, its package and the guest's settings are known, too."""
+    """A kernel. If a guest ran it, its package and the guest's settings are known, too."""
 
     name: str
     release: str

@@ -225,7 +225,7 @@ def beside_path(found: Change) -> str:
 
 
 def share(found: Change) -> str:
-    """A difference in per cent alone."""
+    """A difference in per cent only."""
     if found.verdict == "same":
         return found.verdict_text
     text = signed(found.difference) if found.percent is None else f"{found.percent:+.1f} %"

@@ -2,10 +2,10 @@
 """The files in which iopath track keeps what it measured: one for each kernel of a watch, and one
 for each pair of neighbours whose own results cannot be compared.
 
-A file is a result like others, so that compare reads it, with a field "track" besides. Of a kernel
-that could not be measured it has this field alone, with the error. A file depends on the kernel and
-on what was measured, but not on when; its keys are sorted, and each function has a line. So a
-repository of git keeps a history of them in little space.
+A file is a result like others, so that compare reads it, with an additional field "track". For a
+kernel that could not be measured it has only this field, with the error. A file depends on the
+kernel and on what was measured, but not on when; its keys are sorted, and each function has a line.
+So a repository of git keeps a history of them in little space.
 """
 
 import json
