@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The report holds the figures, needs nothing from outside, and shows names as what they are."""
+"""The report has the figures, needs nothing from outside, and shows names literally."""
 
 import copy
 import json
@@ -25,7 +25,7 @@ __all__ = ["browser", "chromium"]
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"
 
-# What became of STACKS: one function is new, one gone, one grew, one lost a compiler's suffix.
+# STACKS changed: one function is new, one gone, one grew, one lost a compiler's suffix.
 CHANGED: tuple[Stack, ...] = (
     *STACKS[:2],
     (("loop [user]", "do_syscall_64", "vfs_read"), "VFS", 146.0),
@@ -52,7 +52,7 @@ def pair(first: str = "old", second: str = "new") -> dict[str, Any]:
 def a_shared_line(
     where: str, kind: str, touched: list[tuple[str, int, list[int]]], arrangement: str = "threads"
 ) -> dict[str, Any]:
-    """A line, with what is done, on which CPU, and to which bytes."""
+    """A line: what is done, on which CPU, and to which bytes."""
     line = {"arrangement": arrangement, "where": where, "place": "slab", "kind": kind, "lines": 1}
     for name in ("reads", "writes"):
         line[name] = [
@@ -73,7 +73,8 @@ PACKED = a_shared_line("packed", "false", [("writes", 0, [0, 7]), ("writes", 1, 
 
 
 def shared(result: dict[str, Any]) -> dict[str, Any]:
-    """A result of which each pread ran on two CPUs, too: on the first kernel and on the others."""
+    """A result whose preads also ran on two CPUs, with lines for the first kernel and for the
+    others."""
     first = result["kernels"][0]["name"]
     for record in result["results"]:
         if record["op"] == "read":
