@@ -46,7 +46,7 @@ pathcount_on() {
 	"$venv/python" userspace/pathcount/tests/test_pathcount.py --kernel "$vmlinuz"
 }
 
-# Those of each kernel are a part, but for a choice that not every kernel may have.
+# The selftests of each kernel are a part, except if T= names tests that not every kernel has.
 selftests() {
 	local kernel
 	local command=("${pytest[@]}" userspace/iopath/tests/guests/test_selftests.py)
@@ -62,7 +62,7 @@ selftests() {
 		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/guests/test_mutants.py
 }
 
-# Kernels are got and built beside what needs none; then the longest first.
+# Kernels are prepared beside parts that need none; then the longest parts come first.
 parts() {
 	local tests=userspace/iopath/tests/guests
 
@@ -88,7 +88,7 @@ parts() {
 	[[ -z ${ALL-} && $want != riscv64 ]] || part riscv64 "${pytest[@]}" $tests/test_riscv64.py "${pick[@]}"
 }
 
-# The unit tests but for the mutants, the style, and one look at each piece in a guest.
+# The unit tests without the mutants, the style, and one test of each piece in a guest.
 quick() {
 	part iopath "${pytest[@]}" -m 'not guest and not long' userspace/iopath/tests \
 		--ignore userspace/iopath/tests/test_python_mutants.py
@@ -105,7 +105,7 @@ if [[ $want == quick ]]; then
 else
 	parts
 fi
-# What makes systems of its own is run by name only.
+# Parts that make systems of their own run by name only.
 [[ $want != package ]] || part package "${pytest[@]}" selftests/test_package.py "${pick[@]}"
 [[ $want != container ]] || part container "${pytest[@]}" selftests/test_container.py "${pick[@]}"
 
@@ -186,7 +186,7 @@ while [[ ${#running[@]} -gt 0 ]]; do
 	wait_part
 done
 
-# Where the minutes went: those that passed, and those of CPUs.
+# The time of each part: elapsed minutes, and CPU minutes.
 sort -rn "$logs/table" | awk '
 BEGIN { printf "%8s %8s %8s %8s  %s\n", "minutes", "of CPU", "passed", "failed", "part" }
 {

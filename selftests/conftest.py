@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the checks of the whole project share."""
+"""Fixtures that the checks of the whole project share."""
 
 import sys
 from pathlib import Path

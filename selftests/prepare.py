@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Get and build the kernels that the tests boot, which takes long if none is cached: prepare.py
-KERNEL.... Prints TAP. Beside it runs what needs no kernel."""
+"""Get and build the kernels that the tests boot: prepare.py KERNEL.... Prints TAP. It takes long if
+none is cached, so tests without kernels run meanwhile."""
 
 import sys
 from collections.abc import Callable

@@ -22,7 +22,7 @@ EXAMPLES = ROOT / "Documentation/examples"
 SCHEDULER = "tcp://127.0.0.1:18786"
 KERNEL = "debian:6.1"
 
-# A privileged container on the host's network, of what unshare and mount can do.
+# A privileged container on the host's network, made by unshare and mount.
 _INSIDE = """
 mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc && mount --rbind /dev dev &&
 mount -t tmpfs tmpfs tmp && pivot_root . mnt && umount -l /mnt && exec "$@"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The documentation builds without a warning, and every command in it is one that works.
+"""The documentation builds without a warning, and every command in it works.
 
-What takes a guest or minutes is checked for being understood: options by the program's own parser,
-targets by make, parameters by the modules' sources. The commands of host.rst are run in a guest
-(test_package.py), the tutorial's comparison is test_planted.py's.
+Commands that take a guest or minutes are only checked for syntax: options by the program's own
+parser, targets by make, parameters by the modules' sources. The commands of host.rst are run in a
+guest (test_package.py), the tutorial's comparison is test_planted.py's.
 """
 
 import itertools
@@ -40,7 +40,7 @@ KERNEL_TARGETS = {"tinyconfig", "olddefconfig", "bzImage", "Image", "modules", "
 
 
 def commands(path: Path) -> Iterator[str]:
-    """The command lines of a text: of the blocks of literal text whose first line is one."""
+    """The command lines of a text: of literal blocks that begin with a command."""
     text = path.read_text().replace("\\\n", "")
     if path.suffix == ".rst":
         text = text.replace(".. code-block:: none", "OUTPUT")
@@ -84,7 +84,7 @@ def check_command(line: str) -> None:
         done = subprocess.run(
             [guest_program("ioloop"), *words[1:]], capture_output=True, text=True, check=False
         )
-        # 2 is for options; that there is no such device is another matter.
+        # 2 is for wrong options; a missing device has another status.
         assert done.returncode != 2, f"{line}: {done.stderr}"
     elif name == "make" and words[1] == "-C":
         assert words[2].startswith("LINUX") or (ROOT / words[2] / "Makefile").is_file(), line
@@ -153,7 +153,7 @@ def layers_of_results(kernel: str) -> dict[str, float]:
 
 
 def test_the_readme_shows_what_the_results_say() -> None:
-    """Every figure of the README's comparison is that of the committed results, or follows."""
+    """Every figure of the README's comparison is in the committed results, or follows from them."""
     text = (ROOT / "README.md").read_text()
     block = COMPARISON.search(text)[0]
     row = re.search(
@@ -178,8 +178,8 @@ def test_the_readme_shows_what_the_results_say() -> None:
 
 
 def test_the_picture_shows_what_the_results_say() -> None:
-    """The README's picture has the figures of the committed results on all five kernels; the text
-    in its place says the largest steps, as the picture does."""
+    """The README's picture has the figures of the committed results on all five kernels; its
+    alternative text names the largest steps, as the picture does."""
     picture = (RESULTS / "ladder.svg").read_text()
     shown = re.findall(r">([\d,]+)<", picture)
     rows = {}
@@ -206,8 +206,7 @@ SHOWN = re.compile(
 
 
 def not_printed(text: str, results: str) -> list[str]:
-    """The lines that a text shows below commands and that the results do not have, in their
-    order."""
+    """The lines that a text shows below commands and that the results lack, in their order."""
     outputs = {
         command: output.splitlines()
         for command, output in re.findall(r"^\$ iopath (.+)\n((?:[^$\n].*\n|\n)*)", results, re.M)
@@ -237,7 +236,7 @@ def test_planted_line_that_was_not_printed() -> None:
     assert not_printed(text, "$ iopath y\n\na\nb\n") == ["a", "b"]
 
 
-# Figures of other origin, by the text that shows them.
+# Texts with figures from elsewhere, and where these come from.
 OTHER_ORIGIN = {
     "bridge.rst": "a machine that is made up, as the text says",
     "ioloop.rst": "programs in user mode, which test_ioloop.py counts",
@@ -257,9 +256,9 @@ def unknown_figures(text: str, results: str) -> list[str]:
     "path", [*TEXTS, *sorted((ROOT / "Documentation/man").iterdir())], ids=lambda path: path.name
 )
 def test_each_figure_is_in_a_result(path: Path) -> None:
-    """A figure that `make results` does not repeat becomes old without anybody seeing it."""
+    """Nobody would notice that a figure is outdated if `make results` did not repeat it."""
     results = [one for one in RESULTS.iterdir() if one.suffix in (".md", ".txt")]
-    text = COMPARISON.sub("", path.read_text())  # of which there is a test of its own
+    text = COMPARISON.sub("", path.read_text())  # which has a test of its own
     unknown = unknown_figures(text, "\n".join(one.read_text() for one in results))
     if path.name in OTHER_ORIGIN:
         assert unknown, f"{path.name} has no figure of another origin: take it out of the list"
@@ -282,7 +281,7 @@ def dead_links(path: Path) -> list[str]:
     "path", [ROOT / "README.md", *sorted(RESULTS.glob("*.md"))], ids=lambda path: path.name
 )
 def test_links(path: Path) -> None:
-    """Those of the other texts are Sphinx's to check."""
+    """Sphinx checks the links of the other texts."""
     assert dead_links(path) == []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is installed works without the sources: `make install`, a wheel, and DKMS's build."""
+"""Installations work without the sources: `make install`, a wheel, and DKMS's build."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from iopath.measure.session import Session
 
 ROOT = source_root()
 KERNELS = os.environ.get("KERNEL", "5.10 6.1 6.12 7.2 7.3").replace("debian:", "").split()
-# Python's own libraries are those of the tests; nothing else is.
+# Only Python's libraries are those of the tests.
 OUTSIDE = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
 
 
@@ -156,7 +156,7 @@ def test_dkms_builds(session: Session, installed: Path, series: str, tmp_path: P
 
 
 def test_wheel_has_the_sources(tmp_path: Path) -> None:
-    """What pipx would install makes the guest's programs by itself."""
+    """An installation by pipx builds the guest's programs itself."""
     run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv")
     python = tmp_path / "venv/bin/python"
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The modules build for every kernel that is promised, without a warning, and sparse agrees."""
+"""The modules build for every supported kernel without a warning, also of sparse."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def quiet(what: str, part: float) -> None:
 
 @pytest.mark.parametrize("series", KERNELS)
 def test_build(session: Session, series: str) -> None:
-    """W=1, and not a warning."""
+    """There is no warning with W=1."""
     built = session.find(f"debian:{series}").prepare(session.cache, session.apt, quiet)
     assert built.warnings == []
     assert built.modules.keys() == MODULES
@@ -67,7 +67,7 @@ def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
         target = tmp_path / path.relative_to(source_root())
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    # What sparse must find, so that it is sure to have run.
+    # A fault that sparse must find, which shows that it has run.
     with (tmp_path / "kernel/blknull/main.c").open("a") as source:
         source.write("int iopath_planted;\n")
     done = subprocess.run(
@@ -75,7 +75,7 @@ def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
          "--tmpfs", "/tmp", "--ro-bind", "/", "/tmp/host", "--bind", tmp_path, "/src",
          "--chdir", "/src", "--unshare-all", "--die-with-parent", "--setenv", "LC_ALL", "C",
          "make", "-C", f"/usr/src/linux-headers-{kernel.release}", "M=/src",
-         # Debian's headers lack the script that C= asks first.
+         # Debian's headers lack the script that C= runs first.
          "KBUILD_CHECKSRC=2", f"CHECK={_on_host(need('sparse', 'sparse'))}", "modules"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The Debian packages, as a user has them: installed, used and removed in a guest that is a whole
-Debian, of the release whose kernel it runs. In one of arm64 the loops pass their tests, too."""
+"""The Debian packages as users have them: installed, used and removed in a guest that is a whole
+Debian, of the release whose kernel it runs. In an arm64 guest, the loops' tests run, too."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ PACKAGES = (
     "dkms", "kmod", "udev", "procps", "initramfs-tools", "linux-perf", "python3-cattr",
     "python3-debian", "python3-jinja2", "python3-jsonschema", "python3-matplotlib", "python3-rich",
 )  # fmt: skip
-# What the tests of the loops need besides.
+# Further packages that the loops' tests need.
 LOOPS = ("e2fsprogs", "fio", "gcc", "libc6-dbg", "libc6-dev", "mount", "strace", "valgrind")
 # The machine of a guest, with the ports of its console and of the results.
 MACHINES = {
@@ -44,7 +44,7 @@ MACHINES = {
 }  # fmt: skip
 CONSOLES = {X86_64: "ttyS0", AARCH64: "ttyAMA0"}
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
-# Compiling Python's libraries takes qemu-user a quarter of an hour. They work without.
+# Compiling Python's libraries takes qemu-user a quarter of an hour. They work uncompiled.
 UNCOMPILED = (
     '--essential-hook=chroot "$1" dpkg-divert --quiet --local --rename /usr/bin/py3compile'
     ' && ln -s true "$1"/usr/bin/py3compile',
@@ -77,7 +77,7 @@ def disk(built: Path, folder: Path) -> Path:
             shutil.copy(path, folder)
     shutil.copy(ROOT / "selftests/package/user.sh", folder)
     lines = [*commands(ROOT / "Documentation/host.rst"), *commands(ROOT / "README.md")]
-    # The others are of guests, which the other tests boot; user.sh does what make does.
+    # Other targets run guests, which the other tests boot; user.sh does what make does.
     ours = r"perf |build/bin/ioloop |.* host |.* compare before.json "
     lines = [line for line in lines if re.match(ours, line)]
     assert len(lines) >= 12, lines
@@ -185,7 +185,7 @@ def test_package(session: Session, built: dict[Arch, Path], series: str, tmp_pat
     suite, arch = SYSTEMS[series]
     system = debian(session, suite, arch)
     packages = disk(built[arch], tmp_path / "packages")
-    with contextlib.suppress(subprocess.TimeoutExpired):  # what was done is in the results
+    with contextlib.suppress(subprocess.TimeoutExpired):  # the results show what was done
         process.run(
             [need(arch.qemu, arch.qemu_package), "-nodefaults", "-display", "none", "-no-reboot",
              "-chardev", f"file,id=console,path={tmp_path}/console",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How the sources are written: every file that git knows (or would), by the tool for its kind."""
+"""The style of the sources: every file that git knows (or would), by the tool for its kind."""
 
 import graphlib
 import os
@@ -40,15 +40,15 @@ C_SOURCES = [path for path in SOURCES if path.suffix in (".c", ".h")]
 SHELL = [path for path in SOURCES if _is_shell(path)]
 MAN = [path for path in SOURCES if re.search(r"\.[1-9]$", path.name)]
 
-# What the kernel asks of its own code alone: types, macros and messages that it has and others
-# lack; and in kernel/compat, versions told apart.
+# Checks that apply only to the kernel's own code: types, macros and messages that others lack; and
+# in kernel/compat, distinctions of versions.
 OUTSIDE = (
     "BIT_MACRO", "CAMELCASE", "EMBEDDED_FUNCTION_NAME", "NEW_TYPEDEFS", "SPLIT_STRING",
     "PREFER_DEFINED_ATTRIBUTE_MACRO", "PREFER_FALLTHROUGH", "PREFER_KERNEL_TYPES",
     "MACRO_ARG_REUSE",  # macros that define functions by name
     "PARENTHESIS_ALIGNMENT",  # QEMU's names leave no room for it
 )  # fmt: skip
-# Macros for a list's entries, each of which takes what it needs, and for tables of operations.
+# Macros for a list's entries, each of which uses some arguments, and for tables of operations.
 LISTS = (
     "COMPLEX_MACRO", "MACRO_ARG_REUSE", "MACRO_ARG_UNUSED", "MULTISTATEMENT_MACRO_USE_DO_WHILE",
     "TRAILING_SEMICOLON",
@@ -66,7 +66,7 @@ IGNORED = {
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
-    """Run a checker; what it says is the failure."""
+    """Run a checker; its output is the failure."""
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode or done.stderr:
         pytest.fail(f"{done.stdout}{done.stderr}".strip(), pytrace=False)
@@ -102,7 +102,7 @@ def checkpatch(session: Session) -> Path:
 
 
 def check_c(cache: Cache, checkpatch: Path, path: Path) -> None:
-    """By checkpatch, which takes its time: a file that was found good is not read again."""
+    """Check a file with checkpatch. This is slow, so a file without faults is not checked again."""
     ignored = [k for top, kinds in IGNORED.items() if path.is_relative_to(top) for k in kinds]
     command = [
         "perl", checkpatch, "--strict", "--no-tree", "--terse", "--no-summary", "--show-types",
@@ -191,7 +191,7 @@ def call_circle(files: Mapping[str, str]) -> list[str]:
     graph: dict[str, set[str]] = {}
     for name, text in code.items():
         user = name.rpartition(".")[0]
-        # Members and types of structures are none of these.
+        # Members and types of structures are not uses.
         words = re.findall(r"(?<!->)(?<!\.)(?<!struct )\b[a-z]\w*", text)
         used = {where[word] for word in words if word in where}
         graph.setdefault(user, set()).update(used - {user})
@@ -210,7 +210,7 @@ def test_no_circle_in_program(name: str) -> None:
     assert call_circle(PROGRAMS[name]) == []
 
 
-# Whether the tools find anything at all.
+# Planted faults: the tools find them.
 
 
 def test_planted_include_circle() -> None:
@@ -253,7 +253,7 @@ def test_planted_include_circle_in_program() -> None:
 
 
 def test_planted_checkpatch(checkpatch: Path, tmp_path: Path) -> None:
-    """Though the file was good before."""
+    """The fault is found although the file was good before."""
     cache, path = Cache(tmp_path / "cache"), tmp_path / "planted.c"
     path.write_text("// SPDX-License-Identifier: GPL-2.0\nstatic int a;\n")
     check_c(cache, checkpatch, path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Print where the image of a kernel is, for tests that boot one by themselves: vmlinuz.py KERNEL"""
+"""Print the path of a kernel's image, for tests that boot one themselves: vmlinuz.py KERNEL"""
 
 import sys
 

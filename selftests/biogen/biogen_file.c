@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Life of biogen's devices and files: what may be bound, opened, unloaded and
- * taken away, and when; misuse of each.
+ * removed, and when; misuse of each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +113,7 @@ TEST_F_TIMEOUT(file, partition, TIMEOUT)
 	free(all);
 }
 
-/* A program that asks for sizes is told those of the block device. */
+/* A program that asks for sizes gets those of the block device. */
 TEST_F_TIMEOUT(file, sizes, TIMEOUT)
 {
 	static const struct disk blocks = {
@@ -262,7 +262,7 @@ TEST_F_TIMEOUT(file, sizes_in_32_bits, TIMEOUT)
 	EXPECT_EQ(0, module_unload("blknull"));
 }
 
-/* Without write=1 nothing can be written, by no way. */
+/* Without write=1 nothing can be written in any way. */
 TEST_F_TIMEOUT(file, read_only, TIMEOUT)
 {
 	struct biogen_info info;
@@ -287,12 +287,12 @@ TEST_F_TIMEOUT(file, read_only, TIMEOUT)
 	EXPECT_EQ(512, info.block_size);
 	ASSERT_EQ(0, stat("/dev/ram0", &st));
 	EXPECT_EQ(st.st_rdev, info.dev);
-	/* Nor does it keep others from writing. */
+	/* Nor does it prevent others from writing. */
 	EXPECT_EQ(0, try_open("/dev/ram0", O_RDWR | O_EXCL));
 	close(fd);
 }
 
-/* What somebody holds, as a mounted file system does, is not written. */
+/* A device that is in use, as by a mounted file system, is not written. */
 TEST_F_TIMEOUT(file, held, TIMEOUT)
 {
 	int fd = open("/dev/ram0", O_RDWR | O_EXCL | O_CLOEXEC);
@@ -306,7 +306,7 @@ TEST_F_TIMEOUT(file, held, TIMEOUT)
 	close(fd);
 	ASSERT_EQ(0, biogen_load("/dev/ram0", "write=1"));
 	EXPECT_EQ(0, try_open(BIOGEN, O_RDWR));
-	/* And the other way round. */
+	/* And the reverse. */
 	EXPECT_EQ(-EBUSY, try_open("/dev/ram0", O_RDWR | O_EXCL));
 	ASSERT_EQ(0, biogen_unload());
 	EXPECT_EQ(0, try_open("/dev/ram0", O_RDWR | O_EXCL));
@@ -379,7 +379,7 @@ TEST_F_TIMEOUT(file, positions, TIMEOUT)
 	close(fd);
 }
 
-/* One message that names the parameter and what was given. */
+/* One message that names the parameter and the given value. */
 TEST_F_TIMEOUT(file, bad_parameters, TIMEOUT)
 {
 	static const struct {
@@ -405,7 +405,7 @@ TEST_F_TIMEOUT(file, bad_parameters, TIMEOUT)
 			TH_LOG("%s", bad[i].params);
 		}
 	}
-	/* Nothing is left behind by any of them. */
+	/* None of them leaves anything behind. */
 	EXPECT_EQ(0, biogen_load("/dev/ram0", "write=1"));
 	close(log);
 }
@@ -461,7 +461,7 @@ TEST_F_TIMEOUT(file, configfs, TIMEOUT)
 	EXPECT_EQ(EEXIST, errno);
 	EXPECT_EQ(-EAGAIN, module_unload_now("biogen"));
 
-	/* As it is made. */
+	/* The defaults. */
 	EXPECT_TRUE(shows("device", "\n"));
 	EXPECT_TRUE(shows("write", "0\n"));
 	EXPECT_TRUE(shows("coherent", "1\n"));
@@ -488,7 +488,7 @@ TEST_F_TIMEOUT(file, configfs, TIMEOUT)
 	EXPECT_TRUE(shows("power", "1\n"));
 	EXPECT_TRUE(shows("node", "biogen0\n"));
 
-	/* Nothing changes under way. */
+	/* Nothing can be changed while power is on. */
 	EXPECT_EQ(-EBUSY, set("device", "/dev/ram0"));
 	EXPECT_EQ(-EBUSY, set("write", "0"));
 	EXPECT_EQ(-EBUSY, set("coherent", "1"));
@@ -514,7 +514,7 @@ TEST_F_TIMEOUT(file, configfs, TIMEOUT)
 	EXPECT_EQ(0, try_open("/dev/ram1", O_RDWR | O_EXCL));
 }
 
-/* All attributes at once, from several processes, coming and going. */
+/* All attributes at once, from several processes, while devices come and go. */
 TEST_F_TIMEOUT(file, configfs_races, TIMEOUT)
 {
 	static const char *const what[][2] = {
@@ -587,14 +587,14 @@ TEST_F_TIMEOUT(file, load_races, TIMEOUT)
 	}
 }
 
-/* Whether the kernel has the page at @addr for dirty. */
+/* Whether the page at @addr is dirty in the kernel. */
 static bool page_dirty(const void *addr)
 {
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	int flags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
 	uint64_t page = 0, bits = 0;
 
-	/* One word per page: there its frame, here its flags, 4 for dirty. */
+	/* One word per page: first its frame, then flags; bit 4 is dirty. */
 	pread(pagemap, &page, sizeof(page),
 	      (unsigned long)addr / sysconf(_SC_PAGESIZE) * 8);
 	pread(flags, &bits, sizeof(bits), (page & ((1ULL << 55) - 1)) * 8);
@@ -605,7 +605,7 @@ static bool page_dirty(const void *addr)
 
 /*
  * A mapped file is cleaned while it is being read into: the end of the read
- * makes it dirty again, for the data may have come after the cleaning.
+ * makes it dirty again, because the data may have come after the cleaning.
  */
 TEST_F_TIMEOUT(file, dirtied_in_flight, TIMEOUT)
 {
@@ -661,7 +661,7 @@ TEST_F_TIMEOUT(file, dirtied_in_flight, TIMEOUT)
 #define NR_TASKS	16
 #define CPUS		2
 
-/* Of the cgroups that were removed, how many are kept in memory. */
+/* How many removed cgroups are kept in memory. */
 static int dying_cgroups(void)
 {
 	static const char name[] = "nr_dying_descendants ";
@@ -684,9 +684,10 @@ static int dying_cgroups_settle(int most)
 }
 
 /*
- * Tasks that write at the same moment, each in a cgroup of its own: each sleeps
- * with a bio in its hand until its memory has been read from a slow disk. Once
- * they are gone, unused bios keep one cgroup for each CPU, not one for each bio.
+ * Tasks that write at the same moment, each in a cgroup of its own: each holds
+ * a bio and sleeps until its memory has been read from a slow disk. When the
+ * tasks have exited, unused bios keep one cgroup for each CPU, not one for each
+ * bio.
  */
 TEST_F_TIMEOUT(file, cgroups_of_idle_bios, TIMEOUT)
 {
@@ -748,7 +749,7 @@ TEST_F_TIMEOUT(file, cgroups_of_idle_bios, TIMEOUT)
 	EXPECT_EQ(0, umount(CGROUP));
 }
 
-/* I/O in flight, whose submitter or target goes away. */
+/* I/O in flight whose submitter exits, or whose target is removed. */
 
 FIXTURE(flight) {
 	char *buf;
@@ -791,7 +792,7 @@ FIXTURE_TEARDOWN(flight)
 	EXPECT_EQ(0, disks_destroy());
 }
 
-/* Start as many as there can be: small, and long ones of many pages. */
+/* Start as many as possible: small ones, and long ones of many pages. */
 static int take_off(struct _test_data_flight *self, enum engine_kind kind,
 		    struct engine *engine, int fd,
 		    struct op op[ENGINE_DEPTH])
@@ -831,7 +832,7 @@ TEST_F_TIMEOUT(flight, death, TIMEOUT)
 				if (take_off(self, variant->engine, &engine, fd,
 					     op))
 					_exit(1);
-				/* Some end by themselves, with all in flight. */
+				/* Some exit themselves, with I/O in flight. */
 				if (i % 3 == 0)
 					_exit(0);
 				engine_finish(&engine, op, ENGINE_DEPTH);
@@ -862,7 +863,7 @@ TEST_F_TIMEOUT(flight, closed, TIMEOUT)
 
 		/*
 		 * io_uring may have left one to a thread for later. The thread
-		 * finds part of the memory, or none.
+		 * finds only part of the memory, or none.
 		 */
 		if (variant->engine == ENGINE_URING &&
 		    (result == -EFAULT || (result > 0 && result % 4096 == 0 &&
@@ -873,7 +874,7 @@ TEST_F_TIMEOUT(flight, closed, TIMEOUT)
 	engine_exit(&engine);
 }
 
-/* The disk is taken away: what is in flight ends, what comes later fails. */
+/* The disk is removed: I/O in flight ends, later I/O fails. */
 TEST_F_TIMEOUT(flight, removed, TIMEOUT)
 {
 	static struct op op[ENGINE_DEPTH];
@@ -885,7 +886,7 @@ TEST_F_TIMEOUT(flight, removed, TIMEOUT)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* Goes on until there is no disk any more. */
+		/* Repeat until the disk is gone. */
 		do {
 			if (take_off(self, variant->engine, &engine, fd, op))
 				_exit(1);

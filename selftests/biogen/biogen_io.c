@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * biogen against O_DIRECT: two disks with the same data, one read and written
- * through its block device, the other through biogen. Whatever is asked of
- * both, results, buffers and disks stay the same.
+ * through its block device, the other through biogen. The same requests to both
+ * give the same results, buffers and disks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ FIXTURE(io) {
 	struct rng rng;
 };
 
-/* Those with bad blocks have them from BAD_SECTOR on. */
+/* Disks with bad blocks have them from BAD_SECTOR on. */
 FIXTURE_VARIANT(io) {
 	struct disk disk;
 	enum engine_kind engine;
@@ -192,7 +192,7 @@ FIXTURE_VARIANT_ADD(io, bad_uring) {
 	.engine = ENGINE_URING,
 };
 
-/* Of another driver: made by who runs this, and named in $DISKS. */
+/* Disks of other drivers, made by the caller and named in $DISKS. */
 FIXTURE_VARIANT_ADD(io, given_sync) {
 	.disk = {
 		.mib = DISK_MIB, .block = 512, .given = true,
@@ -255,10 +255,10 @@ static unsigned char *map_arena(int kind)
 		return NULL;
 	if (flags & MAP_POPULATE)
 		return p;
-	/* Pages come with the first touch, after it was said which ones. */
+	/* Pages are allocated at the first touch, after madvise(). */
 	if (kind == HUGE) {
 		p += -(unsigned long)p % (2 * MIB);
-		/* A kernel without huge pages has nothing to take it for. */
+		/* A kernel without huge pages does not support the call. */
 		madvise(p, ARENA, MADV_HUGEPAGE);
 	} else {
 		madvise(p, ARENA, MADV_NOHUGEPAGE);
@@ -268,8 +268,8 @@ static unsigned char *map_arena(int kind)
 }
 
 /*
- * Write the same random data to both disks. Not through the page cache, which
- * would lose more or less of what is beside a bad block.
+ * Write the same random data to both disks, but not through the page cache,
+ * which would lose some of the data beside a bad block.
  */
 static bool fill_disks(struct disk *disk, struct rng *rng)
 {
@@ -336,7 +336,7 @@ FIXTURE_SETUP(io)
 	}
 	for (side = 0; side < SIDES; side++) {
 		kind = variant->engine;
-		/* O_DIRECT on 6.1 polls for ever for what it had to split. */
+		/* O_DIRECT on 6.1 polls for ever for a split I/O. */
 		if (kind == ENGINE_POLLED && side == DIRECT)
 			kind = ENGINE_URING;
 		ASSERT_EQ(0, engine_init(&self->engine[side], kind, buffers,
@@ -393,7 +393,7 @@ static size_t random_blocks(struct rng *rng)
 	return 1 + rng_below(rng, limit[rng_below(rng, 7)]);
 }
 
-/* Anything that the device can do. Past its end, and at its end, too. */
+/* Any place on the device, also at its end and past it. */
 static void random_shape(struct shape *shape, struct rng *rng,
 			 const struct _test_data_io *self)
 {
@@ -430,7 +430,7 @@ static void random_shape(struct shape *shape, struct rng *rng,
 		at += part;
 		if (rng_below(rng, 2))
 			at += rng_below(rng, 8) * self->align;
-		/* No gaps when room becomes scarce. */
+		/* No gaps when little room is left. */
 		if (length > part && at + length + MIB > ARENA) {
 			shape_add(shape, at, length - part);
 			break;
@@ -438,7 +438,7 @@ static void random_shape(struct shape *shape, struct rng *rng,
 	}
 }
 
-/* Prepare the same buffers on both sides, and say how each side is to do it. */
+/* Prepare the same buffers on both sides, and an operation for each side. */
 static void prepare(struct _test_data_io *self, const struct shape *shape,
 		    struct op op[SIDES], struct iovec iov[SIDES][MAX_IOVECS])
 {
@@ -520,7 +520,7 @@ static void compare_one(struct __test_metadata *_metadata,
 	prepare(self, shape, op, iov);
 	for (side = 0; side < SIDES; side++)
 		ASSERT_EQ(0, engine_run(&self->engine[side], &op[side], 1));
-	/* Since 6.18, O_DIRECT may find that out late, or not at all. */
+	/* Since 6.18, O_DIRECT may detect that late, or not at all. */
 	if (shape->start % self->align &&
 	    op[THROUGH_BIOGEN].result == -EINVAL)
 		op[DIRECT].result = -EINVAL;
@@ -605,7 +605,7 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 	for (o = 0; o < ARRAY_SIZE(offsets); o++) {
 		for (l = 0; l < ARRAY_SIZE(lengths); l++) {
 			for (p = 0; p < ARRAY_SIZE(places); p++) {
-				/* One place is enough for what takes long. */
+				/* One place is enough for long requests. */
 				if (lengths[l] > 64 * KIB && p != 1)
 					continue;
 				for (write = 0; write < 2; write++) {
@@ -623,8 +623,8 @@ TEST_F_TIMEOUT(io, edges, TIMEOUT)
 }
 
 /*
- * Whether O_DIRECT fails where biogen does what it can: with more than 256
- * pages, and asynchronously on 5.10 with any number.
+ * Whether O_DIRECT fails where biogen does a part: with more than 256 pages,
+ * and asynchronously on 5.10 with any number.
  */
 static bool fault_is_error(const struct op *op, size_t pages)
 {
@@ -636,7 +636,7 @@ static bool fault_is_error(const struct op *op, size_t pages)
 	       !strncmp(name.release, "5.", 2);
 }
 
-/* Buffers that are not there, or not to be written, from some page on. */
+/* Buffers that are unmapped, or read-only, from some page on. */
 TEST_F_TIMEOUT(io, fault, TIMEOUT)
 {
 	const size_t hole = 2 * MIB, page = 4096;
@@ -664,7 +664,7 @@ TEST_F_TIMEOUT(io, fault, TIMEOUT)
 				memset(&shape, 0, sizeof(shape));
 				shape.write = write;
 				shape.offset = 64 * KIB;
-				/* What cannot be touched is not prepared. */
+				/* Inaccessible pages are not prepared. */
 				shape_add(&shape, at, before[b] * page);
 				prepare(self, &shape, op, iov);
 				memset(&shape, 0, sizeof(shape));
@@ -703,7 +703,7 @@ TEST_F_TIMEOUT(io, fault, TIMEOUT)
 	for (side = 0; side < SIDES; side++)
 		ASSERT_EQ(0, mprotect(self->arena[ANONYMOUS][side] + hole, MIB,
 				      PROT_READ | PROT_WRITE));
-	/* Reads into memory that is for reading only. */
+	/* Reads into read-only memory. */
 	for (side = 0; side < SIDES; side++)
 		ASSERT_EQ(0, mprotect(self->arena[HUGE][side], ARENA,
 				      PROT_READ));
@@ -727,7 +727,7 @@ TEST_F_TIMEOUT(io, fault, TIMEOUT)
 	compare_disks(_metadata, self, variant->disk.badblocks);
 }
 
-/* A block that fails does so by itself, and in the midst of a long I/O. */
+/* A bad block fails alone, and in the middle of a long I/O. */
 TEST_F_TIMEOUT(io, bad_block, TIMEOUT)
 {
 	const off_t bad = BAD_SECTOR * 512;
@@ -837,7 +837,7 @@ TEST_F_TIMEOUT(io, coherent, TIMEOUT)
 		op.offset = pos;
 		op.write = rng_below(&self->rng, 2);
 		if (op.write) {
-			/* Sometimes what is written over is in the cache. */
+			/* Sometimes the overwritten data are in the cache. */
 			if (rng_below(&self->rng, 2))
 				ASSERT_EQ(len, pread(cached, seen, len, pos));
 			memcpy(seen, data, len);
@@ -862,8 +862,8 @@ TEST_F_TIMEOUT(io, coherent, TIMEOUT)
 }
 
 /*
- * A buffer that is a mapped file is written back with what was read into it:
- * its pages are dirty after the read, though they were clean before.
+ * A buffer that is a mapped file is written back with the data read into it:
+ * its pages are dirty after the read, although they were clean before.
  */
 TEST_F_TIMEOUT(io, dirties, TIMEOUT)
 {
@@ -917,7 +917,7 @@ TEST_F_TIMEOUT(io, dirties, TIMEOUT)
 	close(file);
 }
 
-/* Asked not to wait, it does all or says that it would have to wait. */
+/* Asked not to wait, it does everything or returns EAGAIN. */
 TEST_F_TIMEOUT(io, nowait, TIMEOUT)
 {
 	struct iovec iov = { self->arena[ANONYMOUS][THROUGH_BIOGEN], 0 };
@@ -956,8 +956,8 @@ static long nowait(int fd, struct iovec *iov, bool write)
 }
 
 /*
- * What the page cache holds keeps those from going on that must not wait, and
- * only those that O_DIRECT on the block device does not let go on, either.
+ * Cached pages make a transfer that must not wait fail, and only a transfer
+ * that O_DIRECT on the block device refuses, too.
  */
 TEST_F_TIMEOUT(io, nowait_cached, TIMEOUT)
 {
@@ -1072,7 +1072,7 @@ static long disk_writes(const struct disk *disk)
 	return writes;
 }
 
-/* What is in the block device's page cache is on the device after an fsync. */
+/* After an fsync, the block device's cached pages are on the device. */
 TEST_F_TIMEOUT(slow, fsync, TIMEOUT)
 {
 	int cached = open(disk_path(&self->disk, 0), O_RDWR);

@@ -112,8 +112,8 @@ static long requests(int field)
 }
 
 /*
- * Memory of 65,537 pages, which takes 256 of them: the same ones follow each
- * other again and again. NULL if there is no room for it.
+ * Memory of 65,537 pages that takes only 256: it maps the same pages again and
+ * again. NULL if there is no room for it.
  */
 static unsigned char *map_many(size_t page, size_t *size)
 {
@@ -137,8 +137,8 @@ static unsigned char *map_many(size_t page, size_t *size)
 
 /*
  * A request at the beginning of a registered buffer of 65,537 pages: the kernel
- * says that so many segments are left, a number that does not fit 16 bits. The
- * device is given the request in as many parts as its limit demands.
+ * reports that so many segments are left, a number that does not fit 16 bits.
+ * The device gets the request in as many parts as its limit demands.
  */
 TEST_F_TIMEOUT(limits, many_segments, TIMEOUT)
 {
@@ -195,7 +195,7 @@ static int segments(struct iovec *iov, unsigned char *base, size_t len,
 		part = lengths[nr % 4];
 		if (part > len - at)
 			part = len - at;
-		/* There are gaps between them. */
+		/* With gaps between them. */
 		iov[nr].iov_base = base + at + nr * 512;
 		iov[nr].iov_len = part;
 		at += part;
@@ -203,7 +203,7 @@ static int segments(struct iovec *iov, unsigned char *base, size_t len,
 	return nr;
 }
 
-/* Copy the segments to @to, or from there. */
+/* Copy the segments to @to, or from it. */
 static void copy_segments(const struct iovec *iov, int nr, unsigned char *mem,
 			  bool to_mem)
 {
@@ -216,7 +216,7 @@ static void copy_segments(const struct iovec *iov, int nr, unsigned char *mem,
 }
 
 /*
- * Segments that are not whole blocks, while the request is: the results are
+ * Segments that are not whole blocks in a request that is: the results are
  * those of O_DIRECT on the same kernel.
  */
 TEST_F_TIMEOUT(limits, short_segments, TIMEOUT)
@@ -331,7 +331,7 @@ TEST_F_TIMEOUT(limits, zone_boundary, TIMEOUT)
 		for (i = 0; i < ENGINE_DEPTH; i++) {
 			iov[i].iov_base = self->seen + i * 32 * KIB;
 			iov[i].iov_len = sizes[s];
-			/* The first one has one part: an odd number is left. */
+			/* It has one part, so an odd number is left. */
 			op[i] = (struct op) {
 				.fd = self->fd, .iov = &iov[i], .nr = 1,
 				.offset = i ? (1 + i % 7) * MIB - 512 : 0,
@@ -422,8 +422,8 @@ static long aio_nowait(int fd, void *buf, bool write)
 }
 
 /*
- * A program that asks not to wait is told where the device always may: the
- * results are those of O_DIRECT.
+ * A program that asks not to wait gets an error if the device always may wait:
+ * the results are those of O_DIRECT.
  */
 TEST_F_TIMEOUT(limits, nowait, TIMEOUT)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that is registered with an open file of biogen: what is read and
- * written, what ends a registration, who has one, and what is refused.
+ * written, what ends a registration, which process has one, and what is
+ * refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -135,7 +136,7 @@ FIXTURE_TEARDOWN(reg)
 	EXPECT_EQ(0, unload());
 }
 
-/* Go on with another disk, through one open file. */
+/* Continue with another disk, through one open file. */
 static void use(struct __test_metadata *_metadata, struct _test_data_reg *self,
 		const struct disk *disk)
 {
@@ -149,7 +150,7 @@ static void use(struct __test_metadata *_metadata, struct _test_data_reg *self,
 	ASSERT_LE(0, self->plain);
 }
 
-/* Whether a read through @fd into @p brings what the disk has. */
+/* Whether a read through @fd into @p returns the disk's data. */
 static bool reads(int fd, unsigned char *p, size_t size, off_t offset)
 {
 	size_t i;
@@ -163,7 +164,7 @@ static bool reads(int fd, unsigned char *p, size_t size, off_t offset)
 	return true;
 }
 
-/* All sizes, by all kinds of system calls, in memory of each kind. */
+/* All sizes, by all kinds of system calls, in each kind of memory. */
 static void transfer(struct __test_metadata *_metadata,
 		     struct _test_data_reg *self, unsigned char *memory,
 		     enum engine_kind kind)
@@ -202,7 +203,7 @@ static void transfer(struct __test_metadata *_metadata,
 			ASSERT_TRUE(all(memory + at + sizes[i],
 					ARENA - at - sizes[i], 0x11));
 
-			/* Written to where nothing reads. */
+			/* Write to a place that nothing reads. */
 			rng_fill(&rng, memory + at, sizes[i]);
 			op.write = true;
 			op.offset = 4 * MIB + pos;
@@ -260,7 +261,7 @@ TEST_F_TIMEOUT(reg, shared, TIMEOUT)
 	with_and_without(_metadata, self, p, ENGINE_SYNC);
 }
 
-/* Bios that end later, in an interrupt: those that are waited for and others. */
+/* Bios that end later, in an interrupt, synchronous and asynchronous. */
 static void later(struct __test_metadata *_metadata,
 		  struct _test_data_reg *self, enum engine_kind kind)
 {
@@ -326,7 +327,7 @@ TEST_F_TIMEOUT(reg, uring_later, TIMEOUT)
 	later(_metadata, self, ENGINE_URING);
 }
 
-/* The buffers of a vector: in two ranges, or one of them in none. */
+/* The buffers of a vector: in two ranges, or one of them unregistered. */
 TEST_F_TIMEOUT(reg, vector, TIMEOUT)
 {
 	unsigned char *other = anon(ARENA);
@@ -353,7 +354,7 @@ TEST_F_TIMEOUT(reg, vector, TIMEOUT)
 					 ARENA));
 		}
 	}
-	/* And written. */
+	/* The same for a write. */
 	ASSERT_EQ(sum, pwritev(self->fd, iov, ARRAY_SIZE(iov), 5 * MIB));
 	EXPECT_EQ(sum, pread(self->plain, self->expected + 5 * MIB, sum,
 			     5 * MIB));
@@ -361,7 +362,7 @@ TEST_F_TIMEOUT(reg, vector, TIMEOUT)
 			    sum));
 }
 
-/* Where a buffer is not all inside of one range, and at the device's end. */
+/* A buffer that is not completely inside one range, and the device's end. */
 TEST_F_TIMEOUT(reg, borders, TIMEOUT)
 {
 	unsigned char *p = self->arena;
@@ -486,7 +487,7 @@ static bool live(int fd, unsigned char *p)
 	return reg(fd, p, 512) == -EEXIST;
 }
 
-/* What leaves the same pages, writable. */
+/* Changes that leave the same pages, writable. */
 TEST_F_TIMEOUT(reg, kept, TIMEOUT)
 {
 	size_t page = self->page, size = 4 * page;
@@ -516,7 +517,7 @@ TEST_F_TIMEOUT(reg, kept, TIMEOUT)
 	EXPECT_EQ(0, unreg(self->fd, p, size));
 }
 
-/* A file that is truncated takes its pages away. */
+/* Truncating a file removes its pages. */
 TEST_F_TIMEOUT(reg, truncated, TIMEOUT)
 {
 	int memory = memfd_create("reg", MFD_CLOEXEC);
@@ -529,7 +530,7 @@ TEST_F_TIMEOUT(reg, truncated, TIMEOUT)
 	ASSERT_NE(NULL, p);
 	ASSERT_EQ(0, reg(self->fd, p, 4 * page));
 	EXPECT_TRUE(reads(self->fd, p, 4 * page, 512));
-	/* What was read is in the file. */
+	/* The data that were read are in the file. */
 	EXPECT_EQ(4 * page, pread(memory, self->arena, 4 * page, 0));
 	EXPECT_EQ(0, memcmp(p, self->arena, 4 * page));
 	ASSERT_EQ(0, ftruncate(memory, 2 * page));
@@ -560,7 +561,7 @@ TEST_F_TIMEOUT(reg, in_flight, TIMEOUT)
 			    i % 4 == 1 ? by_dontneed(p, 16 * page) :
 					 by_mmap(p, 16 * page));
 		ASSERT_TRUE(i % 4 != 3 || !reg(self->fd, p, 16 * page));
-		/* Before it has ended there. */
+		/* Before the I/O has ended on the device. */
 		if (i % 4)
 			memset(p, 0x55, 16 * page);
 		ASSERT_EQ(0, engine_finish(&engine, &op, 1));
@@ -579,7 +580,7 @@ static bool succeeds(pid_t child)
 	return waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* The pages stay the parent's; a child has copies, and no registration. */
+/* The pages stay with the parent; a child has copies, and no registration. */
 TEST_F_TIMEOUT(reg, fork, TIMEOUT)
 {
 	unsigned char *p = self->arena;
@@ -596,7 +597,7 @@ TEST_F_TIMEOUT(reg, fork, TIMEOUT)
 	child = fork();
 	ASSERT_LE(0, child);
 	if (!child) {
-		/* What it was at the fork, although the parent reads since. */
+		/* The content at the fork; the parent has read since. */
 		if (read(to_child[0], &byte, 1) != 1 || p[1] != stamped(1) ||
 		    !all(p + size / 2, size / 2, 0x33))
 			_exit(1);
@@ -629,7 +630,7 @@ TEST_F_TIMEOUT(reg, fork, TIMEOUT)
 	EXPECT_EQ(0, unreg(self->fd, p, size));
 }
 
-/* A registration after fork() is of pages that the other process has not. */
+/* A registration after fork() has pages that the other process lacks. */
 TEST_F_TIMEOUT(reg, copy_on_write, TIMEOUT)
 {
 	unsigned char *p = self->arena;
@@ -729,7 +730,7 @@ TEST_F_TIMEOUT(reg, refused, TIMEOUT)
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(-ENOENT, unreg(self->fd, p, page));
 
-	/* A hole, and what may not be written. */
+	/* A hole, and read-only memory. */
 	q = anon(3 * page);
 	ASSERT_EQ(0, munmap(q + page, page));
 	EXPECT_EQ(-EFAULT, reg(self->fd, q, 3 * page));
@@ -748,7 +749,7 @@ TEST_F_TIMEOUT(reg, refused, TIMEOUT)
 	ASSERT_EQ(0, munmap(q, 2 * page));
 	close(file);
 
-	/* Overlapping, and as many as there may be. */
+	/* Overlapping ranges, and the most that are allowed. */
 	for (i = 0; i < BIOGEN_MAX_REGISTERED; i++)
 		ASSERT_EQ(0, reg(self->fd, p + 2 * i * page, page));
 	EXPECT_EQ(-EEXIST, reg(self->fd, p, page));
@@ -761,7 +762,7 @@ TEST_F_TIMEOUT(reg, refused, TIMEOUT)
 	EXPECT_EQ(0, unreg(self->fd, p + 4 * page, page));
 	EXPECT_EQ(0, reg(self->fd, p + 5 * page, page));
 	EXPECT_TRUE(reads(self->fd, p + 5 * page, page, 512));
-	/* Another open file has others. */
+	/* Another open file has registrations of its own. */
 	EXPECT_EQ(0, reg(self->plain, p, page));
 }
 
@@ -776,7 +777,7 @@ static long pinned_kib(void)
 	return line ? atol(line + 6) : -1;
 }
 
-/* Until the work that is left to do is done. */
+/* Until the remaining work is done. */
 static bool pinned_becomes(long kib)
 {
 	uint64_t limit = now_ns() + 300000000000ULL;
@@ -786,7 +787,7 @@ static bool pinned_becomes(long kib)
 	return pinned_kib() == kib;
 }
 
-/* Charged to the user, unless it may lock as much as it likes. */
+/* Charged to the user, unless the user may lock any amount. */
 TEST_F_TIMEOUT(reg, limit, TIMEOUT)
 {
 	struct rlimit limit = { 64 * KIB, 64 * KIB };
@@ -821,7 +822,7 @@ TEST_F_TIMEOUT(reg, segments, TIMEOUT)
 	uint32_t segments = 0;
 	char text[16];
 
-	/* Of small pages, no more than there are pages. */
+	/* With small pages, at most one segment per page. */
 	ASSERT_EQ(0, reg_ioctl(self->fd, BIOGEN_REGISTER, self->arena, ARENA,
 			       &segments));
 	EXPECT_LE(1, segments);
@@ -830,7 +831,7 @@ TEST_F_TIMEOUT(reg, segments, TIMEOUT)
 	ASSERT_NE(MAP_FAILED, p);
 	p = (void *)(((uintptr_t)p + HUGE - 1) & ~(HUGE - 1));
 	if (self->page == 4 * KIB) {
-		/* Off at first where there is less than 512 MiB of memory. */
+		/* Off by default with less than 512 MiB of memory. */
 		ASSERT_EQ(0, write_text(THP, "always"));
 		ASSERT_EQ(0, madvise(p, HUGE, MADV_HUGEPAGE));
 		memset(p, 0, HUGE);
@@ -839,7 +840,7 @@ TEST_F_TIMEOUT(reg, segments, TIMEOUT)
 		EXPECT_EQ(1, segments);
 		transfer(_metadata, self, p, ENGINE_SYNC);
 		EXPECT_EQ(0, unreg(self->fd, p, HUGE));
-		/* A part of it is charged as all of it. */
+		/* A part of it is charged as the whole page. */
 		EXPECT_EQ(0, unreg(self->fd, self->arena, ARENA));
 		EXPECT_TRUE(pinned_becomes(0));
 		ASSERT_EQ(0, reg_ioctl(self->fd, BIOGEN_REGISTER,
@@ -866,7 +867,7 @@ TEST_F_TIMEOUT(reg, segments, TIMEOUT)
 	}
 }
 
-/* Errors of the device are those of a file without registrations. */
+/* Errors of the device are the same as without registrations. */
 TEST_F_TIMEOUT(reg, errors, TIMEOUT)
 {
 	static const struct disk bad = {
@@ -884,7 +885,7 @@ TEST_F_TIMEOUT(reg, errors, TIMEOUT)
 	EXPECT_EQ(0, unreg(self->fd, self->arena, ARENA));
 }
 
-/* Closed and exited with all of it registered, I/O in flight included. */
+/* Close and exit with everything registered and I/O in flight. */
 TEST_F_TIMEOUT(reg, left, TIMEOUT)
 {
 	int i;
@@ -917,7 +918,7 @@ TEST_F_TIMEOUT(reg, left, TIMEOUT)
 	}
 }
 
-/* Races: threads that read, while others take memory away, and fork. */
+/* Races: threads that read, while others unmap memory and fork. */
 
 struct race {
 	int fd;
@@ -928,7 +929,7 @@ struct race {
 	long rounds;
 };
 
-/* The result of a read is what the disk has, or a fault where there is no page. */
+/* A read returns the disk's data, or a fault if a page is missing. */
 static void *race_read(void *data)
 {
 	struct race *race = data;
@@ -947,7 +948,7 @@ static void *race_read(void *data)
 			.offset = i % 4096 * 512, .write = i % 5 == 4,
 		};
 
-		/* Where nothing is compared. */
+		/* Into memory that is not compared. */
 		if (op.write)
 			op.offset += 4 * MIB;
 		if (i & 1) {
@@ -962,7 +963,7 @@ static void *race_read(void *data)
 			if (op.result < 0)
 				op.result = -errno;
 		}
-		/* A part, or nothing, where pages are missing. */
+		/* A part, or nothing, if pages are missing. */
 		if (op.result != (long)iov.iov_len && op.result != -EFAULT &&
 		    op.result != -EIO && op.result < 0)
 			race->wrong++;
@@ -1019,7 +1020,7 @@ TEST_F_TIMEOUT(reg, race, LONG_TIMEOUT)
 					 by_mmap(race.p, race.size) : true);
 		if (unreg(race.fd, race.p, race.size))
 			ended++;
-		/* What others got of the pages that went back stays theirs. */
+		/* Freed pages that others got keep the others' data. */
 		for (j = 0; j < ARENA; j += 64 * KIB)
 			ASSERT_TRUE(all(guard + j, 64 * KIB, 0x66));
 	}
@@ -1037,8 +1038,8 @@ TEST_F_TIMEOUT(reg, race, LONG_TIMEOUT)
 }
 
 /*
- * fork() against reads by byte comparison: in each round, a child must see what
- * the memory was at the fork, and the parent what it reads.
+ * fork() beside reads, compared byte by byte: in each round, a child must see
+ * the memory as it was at the fork, and the parent what it reads.
  */
 TEST_F_TIMEOUT(reg, race_fork_bytes, LONG_TIMEOUT)
 {

@@ -55,7 +55,7 @@ FIXTURE_VARIANT_ADD(run, slow) {
 	.disk = &slow,
 };
 
-/* A run that ends soon and is all right. */
+/* A valid run that ends soon. */
 static void good_run(struct _test_data_run *self)
 {
 	memset(self->job, 0, sizeof(self->job));
@@ -115,7 +115,7 @@ static size_t changed(struct _test_data_run *self)
 }
 
 /*
- * A bio that ends while it is submitted is not waited for, and only then. This
+ * A bio is not waited for if it ends while it is submitted, and only then. This
  * is the short path, which each kernel must have.
  */
 TEST_F_TIMEOUT(run, waits, TIMEOUT)
@@ -127,8 +127,8 @@ TEST_F_TIMEOUT(run, waits, TIMEOUT)
 }
 
 /*
- * Each pattern, way in and way to wait together; and each set of flags with
- * each value of those.
+ * All combinations of pattern, submission and waiting; and each set of flags
+ * with each of their values.
  */
 TEST_F_TIMEOUT(run, counts, TIMEOUT)
 {
@@ -169,7 +169,7 @@ TEST_F_TIMEOUT(run, counts, TIMEOUT)
 	}
 }
 
-/* It writes where it is told to, and all of it. */
+/* It writes to the whole area, and nowhere else. */
 TEST_F_TIMEOUT(run, writes, TIMEOUT)
 {
 	self->run.write_percent = 100;
@@ -196,7 +196,7 @@ TEST_F_TIMEOUT(run, duration, TIMEOUT)
 	EXPECT_LT(0, self->job[0].ios);
 }
 
-/* A duration that the clock never reaches leaves the count to end it. */
+/* If the clock never reaches the duration, the count ends the run. */
 TEST_F_TIMEOUT(run, endless_duration, TIMEOUT)
 {
 	self->run.ios = 1000;
@@ -216,7 +216,7 @@ struct field {
 	sizeof(((struct biogen_run *)0)->name)				\
 }
 
-/* A run that is all right but for one field is refused with this error. */
+/* A run with one wrong field is refused with this error. */
 static const struct {
 	struct field field;
 	uint64_t value;
@@ -232,7 +232,7 @@ static const struct {
 	{ RUN_FIELD(inject), BIOGEN_SUBMIT_BIO_NOACCT + 1, EINVAL },
 	{ RUN_FIELD(wait), 0, EINVAL },
 	{ RUN_FIELD(wait), BIOGEN_POLLED + 1, EINVAL },
-	/* Of version 1. */
+	/* The size of version 1. */
 	{ RUN_FIELD(wait), 1, EINVAL },
 	{ RUN_FIELD(write_percent), 101, EINVAL },
 	{ RUN_FIELD(write_percent), -1, EINVAL },
@@ -272,7 +272,7 @@ static const struct {
 	{ RUN_FIELD(jobs), 0, EFAULT },
 };
 
-/* Whatever is out of range is refused before anything runs. */
+/* Values out of range are refused before anything runs. */
 TEST_F_TIMEOUT(run, refuses, TIMEOUT)
 {
 	struct biogen_job before[2];
@@ -331,7 +331,7 @@ TEST_F_TIMEOUT(run, bad_pointers, TIMEOUT)
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN, gone));
 	EXPECT_EQ(EFAULT, errno);
-	/* The end of the structure is on a page that is not there. */
+	/* The end of the structure is on a missing page. */
 	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN, (char *)gone - 8));
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_INFO, NULL));
@@ -346,7 +346,7 @@ TEST_F_TIMEOUT(run, bad_pointers, TIMEOUT)
 	good_run(self);
 	self->run.jobs = (unsigned long)gone;
 	EXPECT_EQ(-EFAULT, do_run(self));
-	/* What cannot be written is only found out afterwards. */
+	/* That the results cannot be written is only known afterwards. */
 	good_run(self);
 	self->run.jobs = (unsigned long)constant;
 	EXPECT_EQ(-EFAULT, do_run(self));
@@ -504,7 +504,7 @@ static unsigned int nr_threads(void)
 	return nr;
 }
 
-/* The jobs of all files together are limited, and what was used is given back. */
+/* The jobs of all files together are limited, and ended jobs do not count. */
 TEST_F_TIMEOUT(run, limit, TIMEOUT)
 {
 	struct _test_data_run *other;
@@ -544,7 +544,7 @@ TEST_F_TIMEOUT(run, limit, TIMEOUT)
 	free(thread);
 }
 
-/* Who may read and write a device may not make threads of the kernel. */
+/* Permission for the device is not permission for kernel threads. */
 TEST_F_TIMEOUT(run, not_privileged, TIMEOUT)
 {
 	struct biogen_info info;
@@ -607,7 +607,7 @@ static void *keep_dirtying(void *arg)
 
 /*
  * Pages of the page cache that others keep dirtying cannot be dropped after a
- * run. Its results are there all the same.
+ * run. Its results are valid nevertheless.
  */
 TEST_F_TIMEOUT(run, dirtied, TIMEOUT)
 {
@@ -680,7 +680,7 @@ TEST_F_TIMEOUT(run, read_only_file, TIMEOUT)
 	EXPECT_EQ(0, changed(self));
 }
 
-/* What is in the page cache is written back before, and gone after. */
+/* The page cache is written back before the run and dropped after it. */
 TEST_F_TIMEOUT(run, coherent, TIMEOUT)
 {
 	int cached = open(disk_path(variant->disk, 0), O_RDWR | O_CLOEXEC);
@@ -719,7 +719,7 @@ FIXTURE_TEARDOWN(failing)
 	EXPECT_EQ(0, disks_destroy());
 }
 
-/* The first error ends the run, and the results say where it was. */
+/* The first error ends the run, and the results have its place. */
 TEST_F_TIMEOUT(failing, error, TIMEOUT)
 {
 	struct _test_data_run other = { .fd = self->fd };
@@ -741,7 +741,7 @@ TEST_F_TIMEOUT(failing, error, TIMEOUT)
 	}
 }
 
-/* The target goes away under a run: the run ends. */
+/* If the target is removed during a run, the run ends. */
 TEST_F_TIMEOUT(failing, removed, TIMEOUT)
 {
 	struct _test_data_run other = { .fd = self->fd };

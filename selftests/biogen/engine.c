@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ways a program does I/O, by system calls alone.
+ * The ways in which a program does I/O, by direct system calls.
  */
 #include <errno.h>
 #include <linux/aio_abi.h>

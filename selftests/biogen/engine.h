@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ways a program does I/O, all with one face.
+ * The ways in which a program does I/O, with one interface.
  */
 #ifndef SELFTEST_ENGINE_H
 #define SELFTEST_ENGINE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the tests of biogen share: modules, block devices that hold data, the
- * kernel's log and random numbers.
+ * Code that the tests of biogen share: modules, block devices that hold data,
+ * the kernel's log and random numbers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ int module_unload(const char *name)
 	uint64_t limit = now_ns() + 300000000000ULL;
 	int err;
 
-	/* The last reference may go away a little after its owner. */
+	/* The last reference may be dropped a little after its owner. */
 	while ((err = module_unload_now(name)) == -EAGAIN && now_ns() <= limit)
 		usleep(10000);
 	return err;
@@ -203,7 +203,7 @@ int disks_destroy(void)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Whether those that are given are as they are said to be. */
+/* Whether the given disks have the stated properties. */
 static int disks_check(const struct disk *disk, unsigned int nr)
 {
 	uint64_t size = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of biogen share: modules, block devices that hold data, the
- * kernel's log and random numbers. Functions return a negative errno.
+ * Code that the tests of biogen share: modules, block devices that hold data,
+ * the kernel's log and random numbers. Functions return a negative errno.
  */
 #ifndef SELFTEST_UTIL_H
 #define SELFTEST_UTIL_H
@@ -20,7 +20,7 @@
 /* Modules, which are files of the folder $MODULES, or else of /modules. */
 int module_load(const char *name, const char *params);
 int module_unload(const char *name);
-/* Without waiting for its last user to be gone. */
+/* Without waiting for its last user. */
 int module_unload_now(const char *name);
 
 int write_text(const char *path, const char *text);
@@ -55,10 +55,10 @@ struct disk {
 	bool read_only;
 };
 
-/* Make @nr of them, after removing all that there are. */
+/* Make @nr of them, after removing all existing ones. */
 int disks_create(const struct disk *disk, unsigned int nr);
 int disks_destroy(void);
-/* Write @byte all over it, past the page cache, which would take longest. */
+/* Fill it with @byte, past the page cache, which would be slower. */
 int disk_fill(const struct disk *disk, unsigned int index, unsigned char byte);
 const char *disk_path(const struct disk *disk, unsigned int index);
 /* Bits that must be clear in the address of a buffer for O_DIRECT. */

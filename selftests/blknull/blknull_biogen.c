@@ -18,8 +18,8 @@ static ssize_t transfer(int fd, bool write, void *buf, size_t len)
 }
 
 /*
- * Memory that ends within a block: biogen does what O_DIRECT does, but whole
- * blocks only, as a device can.
+ * Memory that ends within a block: biogen does what O_DIRECT does, but only
+ * whole blocks, as devices require.
  */
 TEST_F_TIMEOUT(item, part_of_a_block, TIMEOUT)
 {
@@ -75,8 +75,8 @@ TEST_F_TIMEOUT(item, part_of_a_block, TIMEOUT)
 }
 
 /*
- * io_uring asks for I/O without waiting first. Of what the block layer splits,
- * the parts could not all be sent, there being one tag: so none is.
+ * io_uring first asks for I/O without waiting. With one tag, not all parts of
+ * an I/O that the block layer splits could be sent, so none is.
  */
 TEST_F_TIMEOUT(item, parts_without_waiting, TIMEOUT)
 {
@@ -93,7 +93,7 @@ TEST_F_TIMEOUT(item, parts_without_waiting, TIMEOUT)
 	ASSERT_LE(0, op.fd);
 	p = aligned_alloc(4096, 2 * 4096 * ARRAY_SIZE(iov));
 	memset(p, 7, 2 * 4096 * ARRAY_SIZE(iov));
-	/* Pages that are not beside each other. */
+	/* Pages that are not adjacent. */
 	for (i = 0; i < ARRAY_SIZE(iov); i++) {
 		iov[i].iov_base = p + 8192 * i;
 		iov[i].iov_len = 4096;
@@ -125,8 +125,8 @@ static void *read_biogen(void *arg)
 }
 
 /*
- * biogen reads into a page of the page cache that is written back meanwhile: it
- * is dirty again once the data are there.
+ * biogen reads into a page of the page cache that is written back meanwhile:
+ * the page is dirty again when the data have arrived.
  */
 TEST_F_TIMEOUT(item, dirties, TIMEOUT)
 {

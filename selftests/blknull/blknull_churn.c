@@ -44,7 +44,7 @@ static void *use(void *arg)
 	return NULL;
 }
 
-/* Every tenth device is used before it goes. */
+/* Every tenth device is used before it is removed. */
 static void wait_for_use(unsigned long round)
 {
 	unsigned long before = __atomic_load_n(&used, __ATOMIC_RELAXED);

@@ -54,7 +54,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 		"complete_cpu=1000", "complete_cpu=other",
 		"size_mb=11111111111111111111111111111111111111111111111111",
 	};
-	/* Good in themselves, but not with the rest. */
+	/* Valid alone, but not with the other attributes. */
 	static const char *const unfit[] = {
 		"mode=bio submit_queues=2", "mode=bio completion=timer",
 		"fua=1", "fail_every=2", "faults=1 requeue_every=2",
@@ -89,7 +89,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 	close(log);
 }
 
-/* Each refusal says what would be right. */
+/* Each refusal says which values are valid. */
 TEST_F_TIMEOUT(item, complete_cpu, TIMEOUT)
 {
 	int log = log_begin();
@@ -133,7 +133,7 @@ TEST_F_TIMEOUT(item, live_values, TIMEOUT)
 	EXPECT_STREQ("0", item_get("a", "timeout_every"));
 	EXPECT_EQ(0, item_set("a", "fail_every", "2"));
 	EXPECT_STREQ("2", item_get("a", "fail_every"));
-	/* What it is like when the power is off. */
+	/* The values with power off. */
 	EXPECT_EQ(0, item_set("a", "power", "0"));
 	EXPECT_STREQ("2", item_get("a", "fail_every"));
 	EXPECT_STREQ("0", item_get("a", "requeue_every"));
@@ -141,7 +141,7 @@ TEST_F_TIMEOUT(item, live_values, TIMEOUT)
 	close(log);
 }
 
-/* Who claims not to wait: see blknull.rst. */
+/* Which devices claim not to wait: see blknull.rst. */
 TEST_F_TIMEOUT(item, nowait, TIMEOUT)
 {
 	static const struct {
@@ -203,7 +203,7 @@ TEST_F_TIMEOUT(item, shared_tags, TIMEOUT)
 	EXPECT_EQ(0, item_set("a", "power", "1"));
 }
 
-/* Parameters are lists, and what configfs starts from. */
+/* Parameters are lists, and the initial values in configfs. */
 TEST_F_TIMEOUT(item, parameters, TIMEOUT)
 {
 	char text[32];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* blknull's counters, also of polled I/O. */
+/* blknull's counters, also for polled I/O. */
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 

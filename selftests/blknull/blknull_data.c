@@ -6,7 +6,7 @@
 #include "device_fixture.h"
 #include "item_fixture.h"
 
-/* What is written is read, and what is discarded or zeroed is zeroes. */
+/* Written data are read back; discarded and zeroed ranges read as zeroes. */
 TEST_F_TIMEOUT(device, holds_data, TIMEOUT)
 {
 	unsigned long long range[2];
@@ -95,7 +95,7 @@ TEST_F_TIMEOUT(device, unaligned_memory, TIMEOUT)
 	}
 }
 
-/* Without data, the page cache gets zeroes and never what was in its pages. */
+/* Without data, the page cache gets zeroes and never old content. */
 TEST_F_TIMEOUT(device, zeroes, TIMEOUT)
 {
 	unsigned char *map, *dirt;
@@ -104,7 +104,7 @@ TEST_F_TIMEOUT(device, zeroes, TIMEOUT)
 	self->fd = turn_on(variant->mode, "", 0);
 	ASSERT_LE(0, self->fd);
 	for (i = 0; i < 2; i++) {
-		/* Free pages are full of what must not be seen. */
+		/* Free pages are full of data that must not be seen. */
 		dirt = mmap(NULL, 16 * MIB, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		ASSERT_NE(MAP_FAILED, dirt);

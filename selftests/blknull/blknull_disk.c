@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blknull's disks: what they say they are, what is read from them, and what
- * their parameters may be.
+ * blknull's disks: the properties that they report, what is read from them, and
+ * the valid parameters.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static bool all_own(const unsigned char *p, size_t len, unsigned char byte)
 	return !len;
 }
 
-/* A message that names the parameter and what was given, and no module. */
+/* A message that names the parameter and the given value, and no module. */
 TEST_F_TIMEOUT(disk, bad_parameters, TIMEOUT)
 {
 	static const char *const bad[] = {
@@ -133,7 +133,7 @@ TEST_F_TIMEOUT(disk, shape, TIMEOUT)
 	EXPECT_EQ(4096, block);
 	EXPECT_EQ(-1, pread(fd, self->buf, 512, 0));
 	EXPECT_EQ(EINVAL, errno);
-	/* In parts, of which the caller sees nothing. */
+	/* In parts, which the caller does not see. */
 	EXPECT_EQ(4 * MIB, pread(fd, self->buf, 4 * MIB, 0));
 	EXPECT_EQ(4 * MIB, pwrite(fd, self->buf, 4 * MIB, 0));
 	EXPECT_EQ(MIB, pread(fd, self->buf, 2 * MIB, 6 * MIB));
@@ -144,7 +144,7 @@ TEST_F_TIMEOUT(disk, shape, TIMEOUT)
 	close(fd);
 }
 
-/* Nothing but zeroes is read, unless straight into the program's memory. */
+/* Only zeroes are read, except directly into the program's memory. */
 TEST_F_TIMEOUT(disk, zeroes, TIMEOUT)
 {
 	unsigned char *map, *shared;
@@ -181,7 +181,7 @@ TEST_F_TIMEOUT(disk, zeroes, TIMEOUT)
 		ASSERT_EQ(MIB, pread(fd, shared, MIB, 0));
 		EXPECT_TRUE(all_own(shared, MIB, 0x5a));
 		munmap(shared, MIB);
-		/* Pages that no program has had yet hold nothing. */
+		/* Pages that no program has used yet are empty. */
 		shared = mmap(NULL, MIB, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		ASSERT_NE(MAP_FAILED, shared);

@@ -48,7 +48,7 @@ TEST_F_TIMEOUT(device, failures, TIMEOUT)
 	ASSERT_EQ(0, item_set("a", "fail_every", "0"));
 	EXPECT_EQ(failed + 10, item_counter("a", "failed"));
 
-	/* What failed was not written. */
+	/* Failed writes store nothing. */
 	memset(self->buf, 1, 4096);
 	ASSERT_EQ(4096, pwrite(self->fd, self->buf, 4096, 0));
 	ASSERT_EQ(0, item_set("a", "fail_every", "1"));
@@ -133,7 +133,7 @@ TEST_F_TIMEOUT(device, requeues, TIMEOUT)
 	ASSERT_LE(0, self->fd);
 	for (i = 0; i < 200; i++)
 		ASSERT_EQ(0, read_page(self->fd, self->buf, 0, 0));
-	/* A request that comes again counts again. */
+	/* A requeued request counts again. */
 	EXPECT_EQ(99, item_counter("a", "requeued"));
 	EXPECT_EQ(-EINVAL, item_set("a", "requeue_every", "1"));
 }

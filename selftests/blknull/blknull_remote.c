@@ -99,8 +99,8 @@ static void *use(void *arg)
 					   buf + BATCH * BLOCK);
 		__atomic_fetch_add(&user->rounds, 1, __ATOMIC_RELAXED);
 		/*
-		 * Ending I/O takes a debug kernel longer than submitting it. A
-		 * CPU that did nothing else would not get to go offline.
+		 * On a debug kernel, ending I/O takes longer than submitting
+		 * it. A CPU that only ends I/O would never go offline.
 		 */
 		usleep(3 * (now_ns() - start) / 1000);
 	}
@@ -164,7 +164,7 @@ FIXTURE_TEARDOWN(remote)
 	EXPECT_EQ(0, module_unload("blknull"));
 }
 
-/* Make the device, with these attributes besides, and open it. */
+/* Make the device with these additional attributes, and open it. */
 static int turn_on(const char *mode, const char *attrs)
 {
 	char text[256];
@@ -178,7 +178,7 @@ static int turn_on(const char *mode, const char *attrs)
 	return fd < 0 ? -errno : fd;
 }
 
-/* How many interrupts so many reads take, or a negative errno. */
+/* How many interrupts this number of reads takes, or a negative errno. */
 static long interrupts_of(int fd, unsigned char *buf, int reads)
 {
 	long before = item_counter("a", "interrupts");
@@ -234,7 +234,7 @@ static int begin_use(struct user *user, pthread_t *thread, int fd, bool pinned)
 	return i;
 }
 
-/* Until each user has done so many batches more, or one has failed. */
+/* Until each user has done this many more batches, or one has failed. */
 static void wait_for_use(struct user *user, unsigned long rounds)
 {
 	unsigned long until;
@@ -260,7 +260,7 @@ TEST_F_TIMEOUT(remote, holds_data, TIMEOUT)
 	EXPECT_LT(0, item_counter("a", "interrupts"));
 }
 
-/* No I/O is lost that was on its way to a CPU that goes offline. */
+/* I/O that was sent to a CPU that goes offline is not lost. */
 TEST_F_TIMEOUT(remote, unplug, TIMEOUT)
 {
 	const char *count = getenv("RUNS");

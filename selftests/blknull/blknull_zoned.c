@@ -59,7 +59,7 @@ TEST_F_TIMEOUT(item, zones, TIMEOUT)
 	/* In sequence, and nowhere else. */
 	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1, &written));
 	EXPECT_EQ(-1, pwrite(fd, buf, 4096, MIB + 4096));
-	/* The block layer wants to be told again where to write. */
+	/* The block layer needs a new report of the write pointer. */
 	EXPECT_EQ(BLK_ZONE_COND_EMPTY, zone_state(fd, 1, &written));
 	EXPECT_EQ(4096, pwrite(fd, buf, 4096, MIB));
 	EXPECT_EQ(-1, pwrite(fd, buf, 4096, MIB));
@@ -193,9 +193,9 @@ static void *report_zones(void *arg)
 }
 
 /*
- * A device goes while its zones are reported: what the report looks at stays.
- * The report waits for a page of its buffer, which is a page of another device
- * that takes long to read.
+ * A device is removed while its zones are reported: the data that the report
+ * uses stay. The report waits for a page of its buffer, which is a page of
+ * another, slow device.
  */
 TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
 {
@@ -241,7 +241,7 @@ TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
 		EXPECT_EQ(i * 2048, reporter.report->zones[i].start);
 		EXPECT_EQ(BLK_ZONE_COND_EMPTY, reporter.report->zones[i].cond);
 	}
-	/* There is another one by the time that this one is closed. */
+	/* Another device exists by the time that this one is closed. */
 	EXPECT_EQ(0, item_set("a", "power", "1"));
 	munmap(place, 2 * page);
 	close(reporter.fd);
@@ -249,7 +249,7 @@ TEST_F_TIMEOUT(item, removed_while_reporting, TIMEOUT)
 	close(log);
 }
 
-/* As many zones as there may be, and one more. */
+/* The maximum number of zones, and one more. */
 TEST_F_TIMEOUT(item, most_zones, TIMEOUT)
 {
 	struct blk_zone_range whole = { .nr_sectors = 1048576 * 2048ULL };

@@ -12,7 +12,7 @@
 
 #include "item.h"
 
-#define SIZE		(4 * MIB)	/* what of a device is looked at */
+#define SIZE		(4 * MIB)	/* the tested part of a device */
 
 FIXTURE(device) {
 	unsigned char *buf;

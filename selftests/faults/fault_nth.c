@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Every place of an operation where the kernel may fail to get memory, or a bio
- * may fail, fails once: first the first, then the second, until the operation
- * ends before the fault comes. Needs a kernel with FAULT_INJECTION.
+ * may fail, fails once: the first place in the first run, the second in the
+ * next, until the operation ends before the fault. Needs a kernel with
+ * FAULT_INJECTION.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ static const struct disk slow = {
 
 static int fail_nth = -1;
 
-/* The @nth chance of this thread to fail is taken; 0: none. */
+/* This thread fails at its @nth chance; 0: never. */
 static void fault_arm(unsigned int nth)
 {
 	char text[16];
@@ -73,7 +74,7 @@ static int fault_set(const char *name, unsigned long value)
 	return err;
 }
 
-/* Where the kernel's @function begins, and the next one. */
+/* The addresses of the kernel's @function and of the next one. */
 static int find_function(const char *function, unsigned long *start,
 			 unsigned long *end)
 {
@@ -110,7 +111,7 @@ static int faults_below(const char *function)
 	return err ?: fault_set("require-end", end);
 }
 
-/* Nor do they while @function has been called. */
+/* Faults do not count while @function has been called. */
 static int faults_not_below(const char *function)
 {
 	unsigned long start, end;
@@ -122,7 +123,7 @@ static int faults_not_below(const char *function)
 	return err ?: fault_set("reject-end", end);
 }
 
-/* Each kind of fault, in every context, without a word in the log. */
+/* Each kind of fault, in every context, without a message in the log. */
 static int faults_init(const char *disk)
 {
 	static const char *const settings[][2] = {
@@ -332,7 +333,7 @@ TEST_F_TIMEOUT(nth, load, LONG_TIMEOUT)
 		{ "biogen", device, "/dev/biogen0" },
 	};
 	struct faulty op = {
-		/* EINVAL: device_add_disk() does not look whether it has a name. */
+		/* EINVAL: device_add_disk() does not check for a name. */
 		.prepare = remember_nodes, .run = load, .check = unloads,
 		.errors = { ENOMEM, EINVAL }, .least = 1,
 	};
@@ -343,7 +344,7 @@ TEST_F_TIMEOUT(nth, load, LONG_TIMEOUT)
 	/* Not before their own functions are called. */
 	ASSERT_EQ(0, faults_below("do_one_initcall"));
 	for (i = 0; i < ARRAY_SIZE(modules); i++) {
-		/* Whose disk it is makes no difference to blknull. */
+		/* To blknull it makes no difference whose disk it is. */
 		if (variant->disk != &brd && strcmp(modules[i].name, "biogen"))
 			continue;
 		op.name = modules[i].name;
@@ -472,7 +473,7 @@ static long do_io(struct _test_data_nth *self, const void *arg)
 	};
 	int i, err;
 
-	/* Not side by side: no two of them are one segment. */
+	/* Not adjacent: no two of them form one segment. */
 	for (i = 0; i < shape->nr; i++) {
 		iov[i].iov_base = self->buf + i * (shape->len + 4096);
 		iov[i].iov_len = shape->len;
@@ -481,7 +482,7 @@ static long do_io(struct _test_data_nth *self, const void *arg)
 	return err ?: op.result;
 }
 
-/* Nothing but what the disk holds, and all of it after a success. */
+/* Only the disk's data, and all of them after a success. */
 static bool right_data(struct _test_data_nth *self, const void *arg, long ret)
 {
 	const struct io_shape *shape = arg;
@@ -532,7 +533,7 @@ TEST_F_TIMEOUT(nth, io, TIMEOUT)
 	for (kind = 0; kind < ARRAY_SIZE(engines); kind++) {
 		ASSERT_EQ(0, engine_init(&self->engine, engines[kind], &buffer,
 					 1));
-		/* io_uring may do it again, in a thread where nothing fails. */
+		/* io_uring may repeat it in a thread where nothing fails. */
 		op.least = engines[kind] < ENGINE_URING;
 		for (i = 0; i < ARRAY_SIZE(shapes); i++) {
 			if (engines[kind] == ENGINE_FIXED && shapes[i].nr > 1)
@@ -597,7 +598,7 @@ TEST_F_TIMEOUT(nth, generator, TIMEOUT)
 	close(self->fd);
 }
 
-/* Its threads are not this one: the bio after @nth others fails. */
+/* Its threads are others than this one: the bio after @nth others fails. */
 TEST_F_TIMEOUT(nth, generator_bio, TIMEOUT)
 {
 	const unsigned int depths[] = { 1, 8 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whatever may happen at any moment happens at many: CPUs go, memory runs out,
- * processes die, modules and devices come and go, while I/O is going on. It is
- * the kernel that says afterwards whether that was all right.
+ * Events that may happen at any moment happen often: CPUs go offline, memory
+ * runs out, processes die, modules and devices come and go, while I/O is under
+ * way. The kernel's log shows afterwards whether that was handled.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ FIXTURE_TEARDOWN(races)
 	EXPECT_EQ(0, disks_destroy());
 }
 
-/* A run that ends with its file, one thread on each of @cpus CPUs. */
+/* A run until its file is closed, one thread on each of @cpus CPUs. */
 static int generate_for_ever(int fd, unsigned int cpus)
 {
 	struct biogen_job job[2] = { { .cpu = 0 }, { .cpu = 1 } };
@@ -145,7 +145,7 @@ static pid_t start_load(unsigned int kind)
 
 #define NR_LOADS	6
 
-/* Kill it. Return: whether it had not ended by itself. */
+/* Kill it. Return: whether it was still running. */
 static bool end_load(pid_t pid)
 {
 	int status;
@@ -157,7 +157,7 @@ static bool end_load(pid_t pid)
 	       WTERMSIG(status) == SIGKILL;
 }
 
-/* Death at any moment leaves a file that can be opened, and no I/O behind. */
+/* After a kill at any moment, the file can be opened and no I/O is left. */
 TEST_F_TIMEOUT(races, killed, TIMEOUT)
 {
 	unsigned int kind;
@@ -201,7 +201,7 @@ TEST_F_TIMEOUT(races, hotplug, TIMEOUT)
 			TH_LOG("load %u", kind);
 		}
 	}
-	/* A job on a CPU that is not there is refused. */
+	/* A job on a CPU that is offline is refused. */
 	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, write_text(CPU1, "0"));
@@ -210,7 +210,7 @@ TEST_F_TIMEOUT(races, hotplug, TIMEOUT)
 	close(fd);
 }
 
-/* So little memory that the load is held up to wait for more of it. */
+/* So little memory that the load must wait for memory. */
 TEST_F_TIMEOUT(races, memory, TIMEOUT)
 {
 	unsigned int kind;
@@ -280,7 +280,7 @@ TEST_F_TIMEOUT(races, cgroups, TIMEOUT)
 	EXPECT_EQ(0, umount(CGROUP));
 }
 
-/* The modules come and go as fast as they can, under those who use them. */
+/* The modules come and go as fast as possible, while others use them. */
 TEST_F_TIMEOUT(races, modules, TIMEOUT)
 {
 	char params[64];
@@ -324,7 +324,7 @@ TEST_F_TIMEOUT(races, modules, TIMEOUT)
 	}
 	for (i = 0; i < ARRAY_SIZE(self->busy); i++)
 		EXPECT_TRUE(end_load(self->busy[i]));
-	/* What the killed have left behind ends by itself. */
+	/* I/O of killed processes ends by itself. */
 	usleep(100000);
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What programs may hand to the modules, at random: generator runs, attributes
- * of configfs, module parameters. An input that reaches code that none before
- * it has reached (KCOV says so) is kept, and changed further.
+ * Random input to the modules: generator runs, attributes of configfs, module
+ * parameters. An input that reaches new code (by KCOV) is kept, and changed
+ * further.
  *
  *	SEED=N	the same inputs each time; default 1
  *	RUNS=N	inputs of each kind; default 500
  *
- * That the kernel survives is for its log to say. Here is checked that no call
- * answers with an error that it does not document, and that none writes beyond
- * what it was given.
+ * The kernel's log shows whether it survives. This program checks that each
+ * call returns only documented errors and does not write beyond its memory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -76,7 +75,7 @@ static unsigned int cover_end(void)
 	unsigned int found = 0;
 
 	for (i = 1; i <= n; i++) {
-		/* Modules lie within a few MiB: the low bits tell. */
+		/* Modules lie within a few MiB, so the low bits are enough. */
 		uint64_t at = cover[i] & ((1 << SEEN_BITS) - 1);
 
 		found += !seen[at];
@@ -228,7 +227,7 @@ static void on_alarm(int sig)
 {
 }
 
-/* What the documentation says that it may answer. */
+/* The errors that the documentation allows. */
 static bool run_answer_known(int err)
 {
 	static const int known[] = {
@@ -340,7 +339,7 @@ struct text_input {
 static char names[MAX_NAMES][32];
 static unsigned int nr_names;
 
-/* Whatever there is in a folder: new attributes take part by themselves. */
+/* All files of a folder, so that new attributes are included. */
 static bool find_names(const char *folder)
 {
 	struct dirent *entry;
@@ -525,7 +524,7 @@ static void report(const char *name, const char *why)
 	ksft_print_msg("%s: %u places reached\n", name, places);
 	if (why)
 		ksft_print_msg("%s: %s\n", name, why);
-	/* No coverage means that nothing was tried. */
+	/* Without coverage nothing was tested. */
 	ksft_test_result(!why && places, "%s\n", name);
 	places = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A module with the faults that the selftests look for in others, to see
- * whether they find them: "fault" says which one happens when it is loaded.
+ * A module with the faults that the selftests look for, to check that they find
+ * them: "fault" says which one happens when it is loaded.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -37,7 +37,7 @@ static int planted_counter(void *data)
 	return 0;
 }
 
-/* Two threads count by one variable, and neither tells the compiler. */
+/* Two threads count in one variable without READ_ONCE() and WRITE_ONCE(). */
 static int planted_race(void)
 {
 	struct task_struct *thread[2];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Block devices that pass a bio itself on to another device: no clone is
- * made, and the caller's own bio is changed. nvme multipath does so with the
- * device; md from 5.9 to 5.13, and a bcache without a cache, also put an end
- * of their own into the bio.
+ * Block devices that pass a bio itself on to another device: they make no clone
+ * but change the caller's own bio. nvme multipath changes its device; md from
+ * 5.9 to 5.13, and a bcache without a cache, also set their own bi_end_io.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>

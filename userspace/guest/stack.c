@@ -55,7 +55,7 @@ const char *make_dm(const char *name, unsigned long long sectors,
 		return "DM_DEV_CREATE";
 	if (dm_ioctl(fd, DM_TABLE_LOAD, name, sectors, type, params))
 		return "DM_TABLE_LOAD";
-	/* Without a flag it is resumed. */
+	/* Without a flag this resumes the device. */
 	if (dm_ioctl(fd, DM_DEV_SUSPEND, name, 0, NULL, NULL))
 		return "DM_DEV_SUSPEND";
 	close(fd);
@@ -83,7 +83,7 @@ const char *make_loop(const char *device, const char *file)
 	return NULL;
 }
 
-/* Add a partition to a device that has no table of partitions. */
+/* Add a partition to a device without a partition table. */
 const char *make_partition(const char *device, int number,
 			   unsigned long long start, unsigned long long sectors)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Steps that need a system call of their own. Each returns NULL, or the call that
- * failed, with errno. What they open stays open.
+ * Steps that need a system call of their own. Each returns NULL, or the call
+ * that failed, with errno. Files that they open stay open.
  */
 #ifndef STEPS_H
 #define STEPS_H

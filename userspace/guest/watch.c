@@ -51,8 +51,8 @@ const char *attach_bpf(const char *tracepoint)
 
 /*
  * Filter the system calls of this program and of those that it starts; all are
- * allowed. The kernel keeps the result of a filter that depends on the number of
- * the call alone. It has to run one that looks at an argument each time.
+ * allowed. The kernel caches the result of a filter that depends only on the
+ * number of the call. It must run a filter that looks at an argument each time.
  */
 const char *filter_syscalls(int by_argument)
 {
@@ -74,7 +74,7 @@ const char *filter_syscalls(int by_argument)
 	return NULL;
 }
 
-/* Ask for events of reads and writes; nobody takes them. */
+/* Ask for events of reads and writes; nobody reads them. */
 const char *watch_fanotify(const char *path)
 {
 	int fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC, O_RDONLY);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is different on each processor, in a file for each:
+ * What differs between processors, in a file for each:
  *
  *	sys0() to sys6()	raw system calls
  *	stopped()		whether a loop should end early
@@ -10,9 +10,9 @@
  *	write_byte(), read_byte()
  *				one access to memory
  *
- * The engines call the kernel with these and not through the C library: no
- * wrapper, no errno and no cancellation point lies in a timed loop. A result
- * of -4095 to -1 is a negated errno.
+ * The engines call the kernel with these and not through the C library, so that
+ * a timed loop has no wrapper, no errno and no cancellation point. A result of
+ * -4095 to -1 is a negated errno.
  */
 #ifndef IOLOOP_ARCH_H
 #define IOLOOP_ARCH_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What one option alone does not show: which go together, and what the others
- * are if they were not given.
+ * Checks of all options together: which can be combined, and the defaults of
+ * those that were not given.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "lists.h"
 #include "option_table.h"
 
-/* The most I/O buffers may take: a typing error shall not eat the machine. */
+/* The most I/O buffers may take: a typing error must not use up all memory. */
 #define MAX_BUFFERS	(UINT64_C(16) << 30)
 
 static bool has_word(const char *words, const char *word)
@@ -49,7 +49,7 @@ static bool check_engine_options(struct options *o, char *msg, size_t size)
 	return true;
 }
 
-/* A batch goes down and comes back as a whole, but for biogen's bios. */
+/* A batch is submitted and awaited as a whole, except biogen's bios. */
 static bool check_batches(struct options *o, char *msg, size_t size)
 {
 	uint64_t *const batch[] = {
@@ -197,7 +197,7 @@ static bool check_pattern(struct options *o, char *msg, size_t size)
 	return false;
 }
 
-/* A person who waits gets to see how far it is. */
+/* Show progress to a person who waits. */
 static bool live_by_default(const struct options *o)
 {
 	return isatty(STDERR_FILENO) && o->output_format == FORMAT_NORMAL &&

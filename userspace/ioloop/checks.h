@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What one option alone does not show.
+ * Checks of all options together.
  */
 #ifndef IOLOOP_CHECKS_H
 #define IOLOOP_CHECKS_H

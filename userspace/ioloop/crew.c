@@ -4,12 +4,12 @@
  *
  * Each job is a process, unless --thread is given: in a process with several
  * threads the kernel takes a reference on the open file for each system call,
- * and what is measured would depend on --numjobs. The results lie in memory
- * that parent and jobs share. Signals go to the parent only, and the jobs see
- * nothing but a word in that memory that tells them to stop.
+ * so figures would depend on --numjobs. The results are in memory that parent
+ * and jobs share. Signals go to the parent only. A word in the shared memory
+ * tells the jobs to stop.
  *
- * Parent and jobs wake each other by signals to a thread, be it the first one
- * of a process or not.
+ * Parent and jobs wake each other by signals to a thread, which may be the
+ * first one of a process.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ static void wait_for_start(struct shared *shared)
 	wait_for_parent();
 }
 
-/* To clean up takes time, which is not that of jobs that still work. */
+/* Cleaning up takes time, which jobs that still run must not lose. */
 static void wait_for_others(struct shared *shared)
 {
 	if (__atomic_add_fetch(&shared->finished, 1, __ATOMIC_RELAXED) ==
@@ -82,7 +82,7 @@ static void wait_for_others(struct shared *shared)
 	wait_for_parent();
 }
 
-/* SIGUSR2 does nothing but end a system call that waits. */
+/* SIGUSR2 only ends a system call that waits. */
 static void on_wake_up(int sig)
 {
 	(void)sig;
@@ -244,7 +244,7 @@ static double idle_percent(struct cpu_time before, struct cpu_time after)
 	       (double)(after.all - before.all);
 }
 
-/* Once per second, where the line before was. */
+/* Once per second, in place of the line before. */
 static void live_line(const struct run *r)
 {
 	static uint64_t last_ios, last_ns;
@@ -267,10 +267,10 @@ static void live_line(const struct run *r)
 }
 
 /*
- * The parent's part: let the jobs go when all are ready, stop them when time
- * is up or somebody asks for it, let them clean up when all have finished, and
- * wait until they have ended. A second Ctrl-C does not wait for the I/Os that
- * are under way.
+ * The parent's part: start the jobs when all are ready, stop them when time is
+ * up or on a signal, let them clean up when all have finished, and wait until
+ * they have ended. A second Ctrl-C does not wait for the I/Os that are under
+ * way.
  */
 static void supervise(struct worker *workers, unsigned int running,
 		      struct run *r, struct shared *shared,
@@ -284,7 +284,7 @@ static void supervise(struct worker *workers, unsigned int running,
 	int sig;
 
 	while (running) {
-		/* A job may not have been in its system call yet. */
+		/* A job may not have entered its system call yet. */
 		sig = sigtimedwait(set, NULL, shared->stop ? &soon : wait);
 		if (sig < 0 && started && r->o->live)
 			live_line(r);

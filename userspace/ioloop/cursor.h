@@ -68,8 +68,7 @@ struct cursor {
  *
  * The random numbers are a multiplicative congruential sequence of 64 bits. The
  * upper half of its product with the number of blocks is the block, and the
- * lower half, what is left of the number, the direction: one multiplication
- * more for both.
+ * lower half gives the direction: both take one more multiplication.
  *
  * Return: the offset.
  */

@@ -43,13 +43,13 @@ static bool may_write(const struct device *dev, const struct options *o,
 	if (!writes(o) || o->allow_mounted || block_device_free(block))
 		return true;
 	snprintf(msg, size,
-		 "%s: is mounted or otherwise in use; --allow-mounted writes to it all the same",
+		 "%s: is mounted or otherwise in use; --allow-mounted writes to it anyway",
 		 dev->name);
 	return false;
 }
 
 /*
- * Where a queue does not poll, most kernels ignore that they are asked to. A
+ * If a queue does not poll, most kernels ignore the request to poll. A
  * partition has the queue of its disk, one folder up.
  */
 static bool never_polls(dev_t device)
@@ -81,7 +81,7 @@ static bool inspect_block(struct device *dev, const struct options *o, int fd,
 
 	if (ioctl(fd, BLKGETSIZE64, &dev->size) ||
 	    ioctl(fd, BLKSSZGET, &sector) || ioctl(fd, BLKROGET, &read_only)) {
-		snprintf(msg, size, "%s: cannot ask for its size: %s",
+		snprintf(msg, size, "%s: cannot get its size: %s",
 			 dev->name, strerror(errno));
 		return false;
 	}
@@ -89,7 +89,7 @@ static bool inspect_block(struct device *dev, const struct options *o, int fd,
 	dev->never_polls = never_polls(device);
 	if (o->hipri && !o->optional && dev->never_polls) {
 		snprintf(msg, size,
-			 "%s: does not poll, so --hipri is not possible; --optional goes on without",
+			 "%s: does not poll, so --hipri is not possible; --optional drops it",
 			 dev->name);
 		return false;
 	}
@@ -108,7 +108,7 @@ static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
 
 	if (ioctl(fd, BIOGEN_INFO, &info)) {
 		snprintf(msg, size,
-			 "%s: is a character device, but none of biogen: %s",
+			 "%s: is a character device, but not biogen's: %s",
 			 dev->name, strerror(errno));
 		return false;
 	}
@@ -128,7 +128,7 @@ static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
 	return true;
 }
 
-/* Of what Identify Namespace returns: how many blocks, and their formats. */
+/* Fields of Identify Namespace: how many blocks, and their formats. */
 #define NVME_IDENTIFY		0x06
 #define NVME_NSZE		0
 #define NVME_FLBAS		26
@@ -168,7 +168,7 @@ static bool inspect_namespace(struct device *dev, const struct options *o,
 	}
 	cmd.nsid = (uint32_t)number;
 	if (ioctl(fd, NVME_IOCTL_ADMIN_CMD, &cmd)) {
-		snprintf(msg, size, "%s: cannot ask for its size: %s",
+		snprintf(msg, size, "%s: cannot get its size: %s",
 			 dev->name, strerror(errno));
 		return false;
 	}
@@ -264,8 +264,8 @@ static int fill_file(int fd, uint64_t size)
 }
 
 /*
- * Make a file that is not there, as fio does. Not below /dev, where it would be
- * a device that is missing.
+ * Create a missing file, as fio does, but not below /dev, where a missing name
+ * is a missing device.
  */
 static bool lay_out(const char *name, const struct options *o, char *msg,
 		    size_t size)
@@ -278,7 +278,7 @@ static bool lay_out(const char *name, const struct options *o, char *msg,
 			 strerror(errno));
 		return false;
 	}
-	fprintf(stderr, "ioloop: %s: is not there; writing a file of %" PRIu64
+	fprintf(stderr, "ioloop: %s: does not exist; writing a file of %" PRIu64
 			" bytes\n", name, o->offset + o->size);
 	err = fill_file(fd, o->offset + o->size);
 	close(fd);

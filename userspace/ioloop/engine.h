@@ -55,9 +55,8 @@ struct engine {
 };
 
 /*
- * An engine writes its loop once, as an inline function of a kind that is a
- * constant. This makes it into a function for each, none of which tests for
- * what it does not do.
+ * An engine writes its loop once, as an inline function of a constant kind.
+ * This makes a function for each kind, without tests for the others.
  */
 #define ENGINE_DEFINE_RUN(loop)						\
 	static uint64_t loop##_0(struct job *job, uint64_t nr)		\

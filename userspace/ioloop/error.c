@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What goes wrong in a job ends all of them.
+ * An error in one job ends all jobs.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What goes wrong in a job.
+ * Errors in a job.
  */
 #ifndef IOLOOP_ERROR_H
 #define IOLOOP_ERROR_H

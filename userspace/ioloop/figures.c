@@ -46,7 +46,7 @@ const char *const flag_names[NR_FLAGS] = {
 
 const double percents[NR_PERCENTS] = { 50, 90, 99, 99.9, 99.99 };
 
-/* The least value that falls into a bucket. */
+/* The smallest value of a bucket. */
 static uint64_t bucket_value(unsigned int bucket)
 {
 	unsigned int shift = bucket >> LATENCY_BITS;

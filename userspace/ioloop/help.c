@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The help: what fits a screen.
+ * The help, which fits a screen.
  */
 #include "help.h"
 

@@ -21,7 +21,7 @@
 /* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
 static __thread char stat_text[128 << 10];
 
-/* The number behind "intr" in /proc/stat; -1 if there is none. */
+/* The number after "intr" in /proc/stat; -1 if there is none. */
 static int64_t interrupts(int fd)
 {
 	const char *line;
@@ -67,7 +67,7 @@ static uint64_t run_in_slices(struct job *job, uint64_t nr)
 
 /*
  * The engine's loop between two readings of the counter and the two markers.
- * Nothing else may lie there, so this stays out of line and small.
+ * No other code may be there, so this stays out of line and small.
  */
 static __attribute_noinline__
 void timed_run(struct job *job, uint64_t nr, struct round *r)
@@ -85,7 +85,7 @@ void timed_run(struct job *job, uint64_t nr, struct round *r)
 	r->tsc = after - before;
 }
 
-/* What is dirty must be written first: the kernel drops clean pages only. */
+/* Dirty pages must be written first: the kernel drops only clean pages. */
 static void drop_cache(struct job *job)
 {
 	fdatasync(job->fd);
@@ -93,8 +93,8 @@ static void drop_cache(struct job *job)
 }
 
 /*
- * With --drain: sleep, so that the kernel does what it has put off. After I/Os
- * that is a region of its own.
+ * With --drain: sleep, so that the kernel does its deferred work. After I/Os
+ * the sleep is a region of its own.
  */
 static void drain(const struct job *job, bool mark)
 {
@@ -116,7 +116,7 @@ static void do_round(struct job *job, uint64_t nr, struct round *r)
 	int64_t intr;
 	uint64_t ns;
 
-	/* In this order: what is mapped does not leave the page cache. */
+	/* In this order: mapped pages stay in the page cache. */
 	if (job->o->engine->before_round)
 		job->o->engine->before_round(job);
 	if (job->o->invalidate)
@@ -155,8 +155,8 @@ static void do_rounds(struct job *job)
 }
 
 /*
- * Measure what recording a latency takes. The recorded values are discarded.
- * Forgets the warm-up's latencies, too.
+ * Measure the cost of recording a latency. The recorded values are discarded,
+ * and so are the warm-up's latencies.
  */
 static void reset_latencies(struct job *job)
 {
@@ -197,7 +197,7 @@ static uint64_t timeval_ns(struct timeval tv)
 	return ((uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec) * 1000;
 }
 
-/* perf, if it waits for that, sees the rounds and nothing else. */
+/* If a perf waits for this, it records only the rounds. */
 static bool tell_perf(struct job *job, const char *command)
 {
 	int err;

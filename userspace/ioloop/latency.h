@@ -31,7 +31,7 @@ struct latency {
  */
 static __always_inline uint64_t latency_bucket(uint64_t ticks)
 {
-	/* Below 32 each value has a bucket, and the shift is 0. */
+	/* Each value below 32 has its own bucket, and the shift is 0. */
 	const unsigned int shift = 63u - LATENCY_BITS -
 		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
 
@@ -59,7 +59,7 @@ static __always_inline void latency_add(struct latency *l, uint64_t ticks)
  * @ticks: how long
  * @nr: how many they were
  *
- * A batch is reaped at once, so that each of them took as long.
+ * A batch is reaped as a whole, so all its I/Os have the same latency.
  */
 static __always_inline
 void latencies_add(struct latency *l, uint64_t ticks, uint64_t nr)

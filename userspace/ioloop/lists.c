@@ -28,7 +28,7 @@ static bool parse_bs(const char *s, uint32_t *bs, const char **rest)
 	return true;
 }
 
-/* 4k-64k, as in fio: any multiple of the smallest, each as often */
+/* 4k-64k, as in fio: any multiple of the smallest, all equally often */
 static bool parse_bsrange(struct options *o, char *msg, size_t size)
 {
 	uint32_t min, max;
@@ -47,7 +47,7 @@ static bool parse_bsrange(struct options *o, char *msg, size_t size)
 	return true;
 }
 
-/* A share of bssplit: percents, or nothing, which makes it one of the rest. */
+/* A share of bssplit: a percentage, or nothing for a share of the rest. */
 static bool parse_share(const char *s, uint64_t *percent, const char **rest)
 {
 	*percent = 0;
@@ -62,7 +62,7 @@ static bool parse_share(const char *s, uint64_t *percent, const char **rest)
 	       *percent <= 100;
 }
 
-/* Sizes without a share of their own divide the rest. */
+/* Sizes without a given share divide the rest. */
 static bool fill_sizes(struct options *o, const uint32_t *bs,
 		       const uint64_t *percent, size_t nr)
 {
@@ -231,8 +231,8 @@ bool list_files(struct options *o, char *msg, size_t size)
  * @msg: what is wrong, if anything
  * @size: room in @msg
  *
- * Without --filename fio gives each job a file of its own, called after --name,
- * the job and the file. Here they are as many devices with a job on each.
+ * Without --filename fio gives each job a file of its own, named after --name,
+ * the job and the file. Here each of these files is a device with one job.
  *
  * Return: true if there is a name for each.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether the machine has what the options ask for, before anything is done.
- * What cannot be found out here shows when a job asks the kernel for it.
+ * Check that the machine has what the options ask for, before anything is done.
+ * What cannot be checked here fails when a job asks the kernel for it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static bool free_huge_pages(uint64_t *nr)
  * machine_buffer_bytes() - what one job's buffers take
  * @o: the options
  *
- * Each is page aligned. Huge pages go in and out as a whole.
+ * Each is page aligned. Huge pages are mapped and unmapped as a whole.
  */
 uint64_t machine_buffer_bytes(const struct options *o)
 {

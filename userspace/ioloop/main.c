@@ -38,7 +38,7 @@ static void give_verdict(struct run *r)
 		r->stopped_by = "error";
 }
 
-/* Says what stands in the way, before anything is done. */
+/* Print what prevents the run, before anything is done. */
 static bool inspect(struct device *devices, const struct options *o)
 {
 	char msg[512];
@@ -55,8 +55,8 @@ static bool inspect(struct device *devices, const struct options *o)
 }
 
 /*
- * Returns the exit status. In a job this comes back, too, with everything to
- * be freed there as in the parent.
+ * Returns the exit status. It also returns in a job, which frees everything as
+ * the parent does.
  */
 static int run_all(const struct options *o, const struct device *devices)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers as people write them: with k for 1024 or ms for a millisecond behind.
+ * Numbers as people write them, with suffixes such as k for 1024 or ms for a
+ * millisecond.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What options there are, and what fio also calls them.
+ * All options, and the other names that fio has for them.
  */
 #include <stddef.h>
 #include <string.h>
@@ -164,7 +164,7 @@ const struct alias *option_find_alias(const char *name, size_t len)
 	return NULL;
 }
 
-/* No name of an option is longer. */
+/* Every option's name fits. */
 #define MAX_NAME	32
 
 static size_t least(size_t a, size_t b)
@@ -173,8 +173,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * How many letters must be changed, left out, put in or swapped with the next
- * to make the one name from the other.
+ * The number of letters to change, remove, insert or swap with the next to turn
+ * one name into the other.
  */
 static size_t distance(const char *a, size_t len, const char *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What options there are. One table serves reading them, checking their ranges
- * and reporting what was in effect.
+ * All options. One table is used to read them, to check their ranges and to
+ * report what was in effect.
  */
 #ifndef IOLOOP_OPTION_TABLE_H
 #define IOLOOP_OPTION_TABLE_H
@@ -31,7 +31,7 @@ struct option {
 	const char *engines;
 };
 
-/* What the value of another spelling is to the option. */
+/* How the value of an alias becomes the value of the option. */
 enum spelling { SAME, NOT, REST, WHEN };
 
 /**

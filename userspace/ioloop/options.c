@@ -21,8 +21,8 @@ static void no_such_option(const char *arg, char *msg, size_t size)
 			 "%s: is not an option; ioloop reads no job files, only options such as --rw=read",
 			 arg);
 	else if (near)
-		snprintf(msg, size, "%s: no such option; is --%s meant?", arg,
-			 near);
+		snprintf(msg, size, "%s: no such option; did you mean --%s?",
+			 arg, near);
 	else
 		snprintf(msg, size, "%s: no such option; --help lists them",
 			 arg);
@@ -36,7 +36,7 @@ static bool parse_name(const struct option *opt, const char *s, uint64_t *value)
 	return false;
 }
 
-/* Says what would have been right. */
+/* Say which values are valid. */
 static void bad_value(const struct option *opt, const char *value, char *msg,
 		      size_t size)
 {
@@ -110,7 +110,7 @@ static bool set(struct options *o, const struct option *opt, const char *value,
 	return true;
 }
 
-/* What fio has another name for. The option's own range is checked, too. */
+/* An option that fio has another name for. Its range is checked, too. */
 static bool set_alias(struct options *o, const struct alias *alias,
 		      const char *value, char *msg, size_t size)
 {

@@ -6,7 +6,7 @@
 #include "plan.h"
 #include "run.h"
 
-/* What the warm-up reads at most to fill the page cache, or else to run. */
+/* The most that the warm-up reads to fill the page cache, or otherwise. */
 #define MAX_FILL_BYTES		(1ull << 30)
 #define MAX_WARMUP_BYTES	(16ull << 20)
 
@@ -20,8 +20,8 @@ unsigned int plan_nr_jobs(const struct options *o)
 }
 
 /*
- * I/Os for --loops; on devices of several sizes, those for the largest. If I/Os
- * are of several sizes, as many as move the whole on average.
+ * I/Os for --loops; for devices of several sizes, those for the largest. With
+ * I/Os of several sizes, the number follows from the average size.
  */
 static uint64_t loop_ios(const struct options *o, const struct device *devices)
 {
@@ -39,8 +39,8 @@ static uint64_t loop_ios(const struct options *o, const struct device *devices)
 }
 
 /*
- * By default enough to have seen all code; where the page cache stays filled,
- * enough to fill it, unless the device is larger than a machine's memory may be.
+ * By default enough to run all code once. If the page cache stays filled,
+ * enough to fill it, unless the device may be larger than memory.
  */
 static uint64_t default_warmup(const struct options *o,
 			       const struct device *devices)

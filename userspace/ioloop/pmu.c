@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The processor's performance counters, for one job. Each event is on its own
- * and not in a group, so that one that the processor lacks costs no other.
+ * The processor's performance counters, for one job. The events are not in a
+ * group, so that an event that the processor lacks does not prevent the others.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -159,7 +159,7 @@ int perf_control(const char *fifos, const char *command)
 
 	snprintf(ctl_name, sizeof(ctl_name), "%.*s",
 		 (int)(ack_name - fifos - 1), fifos);
-	/* Without a perf that reads the pipe, do not wait. */
+	/* Do not wait if no perf reads the pipe. */
 	ctl = open(ctl_name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (ctl < 0)
 		return -errno;

@@ -66,7 +66,7 @@ void report_errors(const struct run *r, FILE *out)
  * @r: what to report
  * @fd: where to
  *
- * Everything is written at once, at the end: no report is ever half there.
+ * Everything is written at once, at the end, so a report is never incomplete.
  *
  * Return: false with errno set if it could not be written.
  */
@@ -104,7 +104,7 @@ bool report_write(const struct run *r, int fd)
  * @o: the options
  * @fd: the file descriptor
  *
- * A shorter report than the one that was there must not keep its tail.
+ * If the file was longer than the report, the rest is cut off.
  *
  * Return: false with errno set if that failed.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What comes out at the end.
+ * The report at the end.
  */
 #ifndef IOLOOP_REPORT_H
 #define IOLOOP_REPORT_H

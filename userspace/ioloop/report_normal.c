@@ -15,7 +15,7 @@
 
 #define MIN_CPU_TIME_NS	UINT64_C(100000000)
 
-/* What kind of I/O it is. */
+/* The kind of I/O. */
 static void normal_summary(const struct options *o, FILE *out)
 {
 	fprintf(out, "ioengine=%s", engine_names[o->ioengine]);
@@ -41,7 +41,7 @@ static int by_cost(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The rounds that no interrupt fell into: how far apart they are. */
+/* How far apart the rounds without an interrupt are. */
 static void normal_rounds(const struct result *res, FILE *out)
 {
 	double *cost;
@@ -95,7 +95,7 @@ static void normal_latencies(const struct job *job, const struct result *res,
 		snprintf(what, sizeof(what), "piece %" PRIu64, i + 1);
 		normal_latency(what, &res->pieces[i], ns, out);
 	}
-	fprintf(out, "      noting a latency takes %.4f us\n",
+	fprintf(out, "      recording a latency takes %.4f us\n",
 		res->latency_overhead * ns / 1e3);
 }
 
@@ -176,7 +176,7 @@ static void normal_pmu(const struct result *res, FILE *out)
 	}
 }
 
-/* With --optional it is for the report to say what the kernel took. */
+/* With --optional the report lists what the kernel accepted. */
 static void normal_flags(const struct job *job, FILE *out)
 {
 	size_t i;
@@ -190,7 +190,7 @@ static void normal_flags(const struct job *job, FILE *out)
 	fputs(job->res->flags ? "\n" : " none\n", out);
 }
 
-/* What stands below the line of a job, or of all. */
+/* The lines below the line of a job, or of all jobs. */
 static void normal_details(const struct job *job, FILE *out)
 {
 	const struct result *res = job->res;
@@ -322,7 +322,7 @@ void report_normal(const struct run *r, FILE *out)
 		fprintf(out, "The first job ended %.6f s before the last.\n",
 			(double)(total.end_ns - total.first_end_ns) / 1e9);
 	}
-	/* Both are counted in timer ticks: over a short time they say nothing. */
+	/* Both are counted in timer ticks, too coarse for a short time. */
 	if (total.end_ns - total.start_ns < MIN_CPU_TIME_NS)
 		return;
 	if (total.ios)

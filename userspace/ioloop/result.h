@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a job has to tell.
+ * The results of a job.
  */
 #ifndef IOLOOP_RESULT_H
 #define IOLOOP_RESULT_H

@@ -21,7 +21,7 @@
  *
  * with a target also --filename=PATH --rw=read|write --bs=BYTES. All other
  * options are the program's own. The report is JSON as ioloop's is, with the
- * instructions of each round and the interrupts that came into it.
+ * instructions and interrupts of each round.
  */
 #ifndef IOLOOP_ROUNDS_H
 #define IOLOOP_ROUNDS_H
@@ -68,7 +68,7 @@ static inline uint64_t iopath_number(int argc, char **argv, const char *name,
 	return value ? strtoull(value, NULL, 10) : otherwise;
 }
 
-/* The number behind "intr" in /proc/stat; -1 if there is none. */
+/* The number after "intr" in /proc/stat; -1 if there is none. */
 static inline int64_t iopath_interrupts(int fd)
 {
 	static char text[128 << 10];
@@ -83,7 +83,7 @@ static inline int64_t iopath_interrupts(int fd)
 	return line ? strtoll(line + 6, NULL, 10) : -1;
 }
 
-/* Sleep, so that the kernel does what it has put off. */
+/* Sleep, so that the kernel does its deferred work. */
 static inline void iopath_drain(uint64_t ms)
 {
 	const struct timespec ts = {

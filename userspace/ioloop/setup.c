@@ -75,7 +75,7 @@ static int open_file(const struct job *job)
 	int flags = options_write(job->o) || options_mixed(job->o) ?
 		    O_RDWR : O_RDONLY;
 
-	/* Commands know no page cache. */
+	/* Commands do not use the page cache. */
 	if (job->o->direct && !(job->o->engine->flags & ENGINE_COMMANDS))
 		flags |= O_DIRECT;
 	return open(job->dev->name, flags | O_CLOEXEC);
@@ -122,8 +122,8 @@ static bool make_buffers(struct job *job)
 }
 
 /*
- * Register the buffers with biogen, or end that. All of it has to stay
- * registered: I/O would go on by another path if it ended.
+ * Register the buffers with biogen, or end the registration. It must last to
+ * the end: otherwise I/O would continue by another path.
  */
 static bool register_memory(struct job *job, bool begin)
 {
@@ -162,8 +162,8 @@ bool setup_job(struct job *job)
 	if (job->o->registermem && !register_memory(job, true))
 		return false;
 	/*
-	 * Without the right to, it is all touched at least. What threads that
-	 * are still to be made will need is theirs to lock.
+	 * Without the permission, all memory is at least touched. Threads that
+	 * start later lock their own memory.
 	 */
 	if (!(e->flags & ENGINE_NO_LOCK))
 		job->res->locked = !mlockall(job->o->thread ? MCL_CURRENT :

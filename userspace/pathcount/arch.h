@@ -21,7 +21,7 @@
  * @saves_stack: does it save the stack pointer of a task that is switched out?
  * @loads_stack: does it load the one of a task that is switched in?
  *
- * The last two access memory at an address that tells tasks apart. They are
+ * The last two access memory at an address that identifies the task. They are
  * called for kernel code only.
  */
 struct arch {

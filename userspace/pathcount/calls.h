@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counting a program by its system calls: all that executes in a region is
- * divided over the system calls of the program's processes, its own code, its
- * exceptions, interrupts, soft interrupts, and the tasks beside it.
+ * Counting a program by its system calls: everything that executes in a region
+ * is divided among the system calls of the program's processes, its own code,
+ * its exceptions, interrupts, soft interrupts, and the tasks beside it.
  */
 #ifndef PATHCOUNT_CALLS_H
 #define PATHCOUNT_CALLS_H
@@ -15,12 +15,12 @@
 /* The characters are those of the output format. */
 enum bucket_kind {
 	BUCKET_USER	= 'u',	/* code of the program's processes */
-	BUCKET_CALL	= 'c',	/* a system call of theirs */
-	BUCKET_OTHER	= 'o',	/* one that no known function carries out */
+	BUCKET_CALL	= 'c',	/* a system call of these */
+	BUCKET_OTHER	= 'o',	/* a system call of no known function */
 	BUCKET_ENTRY	= 'e',	/* an interrupt or exception */
 	BUCKET_SOFT	= 's',	/* soft interrupts */
 	BUCKET_START	= 'b',	/* what a new task does at first */
-	BUCKET_TASK	= 't',	/* a task that is none of the program's */
+	BUCKET_TASK	= 't',	/* a task outside the program */
 };
 
 /**
@@ -28,7 +28,7 @@ enum bucket_kind {
  * @kind:	which kind of part
  * @addr:	the function that carries it out, or where it was entered; of a
  *		task the address that tells tasks apart
- * @beside:	entered from a task that is none of the program's
+ * @beside:	entered from a task outside the program
  * @user:	of a task: it was in user mode
  * @id:		its number in the output
  * @times:	how often it began
@@ -63,10 +63,10 @@ struct calls_count {
 /**
  * struct calls_region - a region that is counted by system calls
  * @begun:	instructions that began, as the guest's code counted them
- * @tried:	of these, those that an exception stopped; they began again
- * @iterations:	of repeated string instructions, after which these went on
+ * @tried:	those of them that an exception stopped; they began again
+ * @iterations:	of repeated string instructions, each before another one
  * @switches:	times that another task was switched to
- * @unmatched:	ends of interrupts that none began
+ * @unmatched:	ends of interrupts that did not begin in the region
  * @last:	user instructions of the program's tasks after their last call
  * @nr_buckets:	how many @buckets
  * @nr_blocks:	how many @blocks

@@ -2,10 +2,10 @@
 /*
  * Flat counting.
  *
- * All is concluded from the addresses at which blocks begin, as in flow.c. A
- * block is counted as a whole when it begins. Where the next block shows that
- * it was left in the middle, it is counted back, and its first part instead.
- * Each CPU has rounds of its own.
+ * Everything is inferred from the addresses at which blocks begin, as in
+ * flow.c. A block is counted as a whole when it begins. If the next block shows
+ * that it was left in the middle, it is subtracted, and its first part is
+ * counted instead. Each CPU has rounds of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +88,9 @@ static struct cpu {
 static struct cpu *now = cpus;	/* the one that executes */
 
 /*
- * By context of an entry: how often more what it interrupted had not been
- * executed than it had. So it is an exception, or else an interrupt.
+ * By context of an entry: how many more of the interrupted instructions were
+ * executed again than were not. If positive, it is an exception, else an
+ * interrupt.
  */
 static int faults[FLAT_CONTEXTS];
 
@@ -97,7 +98,7 @@ static int faults[FLAT_CONTEXTS];
 static uint64_t *return_set;
 static unsigned int return_room, nr_returns;
 
-/* Count for the part that executes: nothing if that is the region's task. */
+/* Count for the part that executes, unless that is the region's task. */
 static inline void charge(int instructions)
 {
 	struct part *part = now->task->calls.part;
@@ -144,7 +145,7 @@ static void add_row(struct block *block, unsigned int executed,
 		(struct flat_row){ block, executed, context, times };
 }
 
-/* Of @block, which was counted whole, only the beginning was executed. */
+/* @block was counted whole, but only its beginning was executed. */
 static void count_part(struct block *block, unsigned int context,
 		       unsigned int executed)
 {
@@ -154,7 +155,7 @@ static void count_part(struct block *block, unsigned int context,
 		add_row(block, executed, context, 1);
 }
 
-/* Which instruction of @block is at @pc; 0: none, or the first. */
+/* The index of the instruction of @block at @pc; 0: none, or the first. */
 static unsigned int index_of(const struct block *block, uint64_t pc)
 {
 	uint64_t at = block->addr;
@@ -167,7 +168,7 @@ static unsigned int index_of(const struct block *block, uint64_t pc)
 	return at == pc ? i : 0;
 }
 
-/* Where @pc is among the return addresses, or the free place for it. */
+/* The place of @pc among the return addresses, or a free place for it. */
 static unsigned int return_place(uint64_t pc)
 {
 	unsigned int i = (pc * 0x9e3779b97f4a7c15ull) >> 32;
@@ -234,13 +235,13 @@ static bool leads_to(const struct block *block, uint64_t pc,
 	return is_kernel(block->addr) && !is_entry(pc, next);
 }
 
-/* Of several CPUs, none is followed. */
+/* Calls are not followed on several CPUs. */
 static bool follows_calls(void)
 {
 	return flat_nr_cpus == 1;
 }
 
-/* A block beside the region's task was executed to its end, and led to @pc. */
+/* A block outside the region's task was executed to its end and led to @pc. */
 static void follow_call(struct block *block, uint64_t pc)
 {
 	struct parts *parts = &now->region->parts;
@@ -293,8 +294,9 @@ static unsigned int entry_context(uint64_t pc)
 }
 
 /*
- * An interrupt or exception begins. Those of other tasks are theirs. But among
- * several CPUs, the end of an I/O may interrupt any task.
+ * An interrupt or exception begins. In another task it is counted as that task.
+ * But with several CPUs, the interrupt that ends an I/O may come in any task,
+ * so it has a context of its own.
  */
 static void enter(struct block *block, uint64_t pc, struct block *next)
 {
@@ -333,7 +335,7 @@ static void leave(uint64_t pc)
 	left = task->left[--task->depth];
 	if (follows_calls())
 		parts_leave(&task->calls);
-	/* That of another task may be CONTEXT_OTHER, which nothing is known of. */
+	/* In another task it may be CONTEXT_OTHER, whose kind is not known. */
 	kind = &faults[task->entry[task->depth]];
 	set_context();
 	index = index_of(left.block, pc);
@@ -349,7 +351,7 @@ static void leave(uint64_t pc)
 		++*kind;
 	} else if (pc == left.block->addr &&
 		   (!leads_to(left.block, pc, NULL) || *kind > 0)) {
-		/* A loop may have come round, or be where it was. */
+		/* A loop may have come round, or still be at its start. */
 		count_part(left.block, left.context, 0);
 	} else {
 		if (pc == left.block->end)
@@ -359,7 +361,7 @@ static void leave(uint64_t pc)
 	}
 }
 
-/* Where something else came than what usually comes behind a block. */
+/* Something else came than what usually follows a block. */
 static void follow(struct block *block, uint64_t pc, struct block *next)
 {
 	unsigned int index;
@@ -379,14 +381,14 @@ static void follow(struct block *block, uint64_t pc, struct block *next)
 		return;
 	}
 	index = index_of(block, pc);
-	/* QEMU takes a device access out of a block, and goes on behind it. */
+	/* QEMU splits a block at a device access, and continues after it. */
 	if (index)
 		count_part(block, now->context, index);
 	else
 		enter(block, pc, next);
 }
 
-/* Set up @task, which had another meaning before. */
+/* Set up @task, which may have been another task before. */
 static void new_task(struct task *task, uint64_t where, unsigned int base)
 {
 	task->where = where;
@@ -395,7 +397,7 @@ static void new_task(struct task *task, uint64_t where, unsigned int base)
 	parts_reset(&task->calls);
 }
 
-/* Another task goes on at @pc. */
+/* Another task continues at @pc. */
 static void switch_task(uint64_t pc)
 {
 	struct task *task = NULL;
@@ -595,8 +597,8 @@ static void finish(bool keep)
  *
  * flat_marker() has been called for the marker before.
  *
- * Return: whether the round is counted. Among several CPUs one is left out in
- * which the CPU waited for another.
+ * Return: whether the round is counted. With several CPUs, a round is left out
+ * if the CPU waited for another one.
  */
 bool flat_end(unsigned int cpu)
 {

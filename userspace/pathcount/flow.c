@@ -2,14 +2,14 @@
 /*
  * Following the flow of control inside a region.
  *
- * The guest's registers are out of a plugin's reach, so everything here is
- * concluded from four observations: the address at which each block begins,
- * how many of the previous block's instructions had begun by then, where on
- * the stack a call wrote and a return read, and where __switch_to_asm() keeps
- * stack pointers. A block that begins where the one before could not have
- * led, or after only part of it, is an interrupt or an exception; the iret
- * that ends it tells by its own target which of the two it was, and whether
- * the instruction before had been executed or only tried.
+ * A plugin cannot read the guest's registers, so everything here is inferred
+ * from four observations: the address at which each block begins, how many of
+ * the previous block's instructions had begun by then, where on the stack a
+ * call wrote and a return read, and where __switch_to_asm() keeps stack
+ * pointers. A block is an interrupt or an exception if the block before cannot
+ * lead to it, or was left in the middle. The target of the iret that ends it
+ * shows which of the two it was, and whether the instruction before had been
+ * executed or only tried.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ bool flow_active;
 /* Whether the rounds that count lines are modelled. */
 bool flow_model;
 
-/* What goes on in the round under way. */
+/* The state of the round under way. */
 static struct {
 	struct region *region;
 	struct round round;
@@ -211,8 +211,8 @@ static bool is_first(uint64_t key)
 }
 
 /*
- * Code and data are counted apart: the lowest bit tells them, the next one lines
- * from pages.
+ * Code and data are counted apart: the lowest bit tells them apart, and the
+ * next bit lines and pages.
  */
 static void touch_line(uint64_t line, bool data)
 {
@@ -368,7 +368,7 @@ static void account(struct block *block, unsigned int executed,
 			    block->addr, false);
 }
 
-/* Of @from, so many instructions ran, and not as many as were counted. */
+/* So many instructions of @from ran, and not as many as were counted. */
 static void recount(const struct departure *from, unsigned int executed)
 {
 	static const struct tally back = { .times = -1 }, once = { .times = 1 };
@@ -377,7 +377,7 @@ static void recount(const struct departure *from, unsigned int executed)
 	account(from->block, executed, &once);
 }
 
-/* The last instruction of @from was only tried: it is yet to be executed. */
+/* The last instruction of @from was only tried, and will be executed again. */
 static void retract(const struct departure *from)
 {
 	recount(from, from->executed - 1);
@@ -426,8 +426,8 @@ static struct node *find_root(uint64_t addr, unsigned int context)
 }
 
 /*
- * Calls of one function from different places are different nodes: after a
- * tail call, only the place tells which function of the node it was.
+ * Calls of one function from different places are different nodes: after a tail
+ * call, only the place shows which function of the node called.
  */
 static struct node *find_child(struct node *parent, enum node_kind kind,
 			       uint64_t addr, uint64_t site)
@@ -439,7 +439,7 @@ static struct node *find_child(struct node *parent, enum node_kind kind,
 		if ((*link)->addr != addr || (*link)->kind != kind ||
 		    (*link)->site != site)
 			continue;
-		/* Often called last is often called next. */
+		/* The function called last is often called next. */
 		node = *link;
 		*link = node->sibling;
 		node->sibling = parent->child;
@@ -523,8 +523,8 @@ static void resume(const struct departure *from, uint64_t pc)
 	if (from->begun < block->nr && from->accessed &&
 	    pc == block_pc(block, from->begun)) {
 		/*
-		 * QEMU took a device access out of the block and completed
-		 * it; then came an interrupt.
+		 * QEMU split the block at a device access and completed the
+		 * access; then an interrupt came.
 		 */
 		recount(from, from->begun);
 	} else if (from->begun < block->nr || block->last_kind == INSN_TRAP) {
@@ -538,7 +538,7 @@ static void resume(const struct departure *from, uint64_t pc)
 	} else if (leads_to(block, pc, NULL)) {
 		follow(from, pc);
 	} else {
-		/* The kernel repaired a fault and went on elsewhere. */
+		/* The kernel handled a fault and continued elsewhere. */
 		now.round.faults++;
 		retract(from);
 	}
@@ -558,7 +558,7 @@ static void enter(const struct departure *from, uint64_t pc)
 	now.round.entries++;
 }
 
-/* What runs now was called before anything that is known of this task. */
+/* The current function was called before this task was first seen. */
 static void new_root(uint64_t pc)
 {
 	now.stack->nr = 0;
@@ -591,9 +591,9 @@ static void leave(uint64_t pc)
 }
 
 /*
- * A call or return at @slot says that the stack reaches down to there: calls
- * that wrote below, on the same stack, will never return. The kernel makes
- * some of these when it fills the return stack buffer, and longjmp() does.
+ * A call or return at @slot shows that the stack reaches down to there: calls
+ * that wrote below, on the same stack, will never return. The kernel makes such
+ * calls when it fills the return stack buffer, and longjmp() leaves some.
  */
 static void drop_dead_calls(uint64_t slot)
 {
@@ -607,10 +607,10 @@ static void drop_dead_calls(uint64_t slot)
  * A return pops the frame whose return address it takes, usually the top one:
  * the one at the same place on the stack, or, as the kernel's entry code
  * moves return addresses between stacks, one with the same return address.
- * At the right place with another address it is a jump (a retpoline), and
- * with neither, it is a return to before what is known, if nothing called is
- * left, or cannot be explained. Where calls do not use the stack, there is the
- * return address alone.
+ * At the right place with another address it is a jump (a retpoline). If
+ * neither matches, it returns to a caller from before the task was seen, if no
+ * call is left, or it cannot be explained. If calls do not use the stack, only
+ * the return address is compared.
  */
 static void follow_return(uint64_t slot, uint64_t pc)
 {
@@ -809,9 +809,9 @@ void flow_step(uint64_t pc, struct block *next)
 		}
 	} else if (pc != block_pc(block, from.begun)) {
 		/*
-		 * Going on with the next instruction, QEMU has only taken a
-		 * device access out of the block. All else means that the
-		 * last one begun did not complete.
+		 * If the next instruction follows, QEMU has only split the
+		 * block at a device access. Otherwise the last instruction
+		 * begun did not complete.
 		 */
 		again = pc == block_pc(block, from.begun - 1);
 		from.executed--;
@@ -974,8 +974,8 @@ static int compare_totals(const void *a, const void *b)
  * flow_median_round() - the median of a region's quiet rounds
  * @region: the region
  *
- * By instructions; of an even number of rounds the lower of the middle two,
- * of rounds alike the first, which is the one that has samples.
+ * By instructions. If their number is even, it is the lower of the middle two;
+ * of equal rounds it is the first, which has samples.
  *
  * Return: its index, -1 if no round was quiet.
  */

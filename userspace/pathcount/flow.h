@@ -26,7 +26,7 @@
  * @kinds:	their kinds, enum insn_kind
  * @bytes:	their bytes, to tell code that changed in place
  * @recent:	the record that counted it last
- * @falls_through: what is behind it may come next
+ * @falls_through: the code after it may come next
  * @pauses:	it has a pause instruction
  * @flat:	executions in the flat rounds under way, by CPU
  * @callee:	the part of a flat region that its call led to last
@@ -137,7 +137,7 @@ struct context {
 	uint64_t kernel;
 };
 
-/* Lines and pages, by what touched them and by half of address space. */
+/* Lines and pages, by kind of access and by half of the address space. */
 enum {
 	PLACES_CODE_USER,
 	PLACES_CODE_KERNEL,
@@ -172,7 +172,7 @@ struct sample {
  * @faults:	exceptions among them
  * @expected:	interrupts that belong to the I/O, or ANY_INTERRUPTS
  * @switches:	times that another task was switched in
- * @unmatched:	returns that nothing in the call tree accounts for
+ * @unmatched:	returns without a call in the call tree
  * @has_lines:	@lines, @pages and @taken are counted
  * @lines:	distinct cache lines
  * @pages:	distinct pages of 4 KiB
@@ -221,7 +221,7 @@ struct region {
 	struct node *roots;
 };
 
-/* Interrupts that belong to the I/O, where their number does not matter. */
+/* All interrupts belong to the I/O, whatever their number. */
 #define ANY_INTERRUPTS	(~0u)
 
 /* Every interrupt of a quiet round is an exception, or belongs to the I/O. */
@@ -295,9 +295,9 @@ static inline enum leads block_leads_to(const struct block *block, uint64_t pc)
 }
 
 /*
- * Does @block end with a repeated string instruction that goes on, if @pc comes
- * next? QEMU executes it again for each iteration, and once more when it ends. A
- * processor retires it once, when it ends.
+ * Does @block end with a repeated string instruction that continues, if @pc
+ * comes next? QEMU executes it again for each iteration, and once more when it
+ * ends. A processor retires it once, when it ends.
  */
 static inline bool block_repeats(const struct block *block, uint64_t pc)
 {
@@ -316,8 +316,8 @@ static inline uint64_t block_pc(const struct block *block, unsigned int index)
 }
 
 /*
- * Was the last instruction of @block, which @pc repeats, only tried? @string says
- * so of a repeated string instruction.
+ * Was the last instruction of @block, which @pc repeats, only tried? @string
+ * says whether a repeated string instruction was.
  */
 static inline bool block_was_tried(const struct block *block, uint64_t pc,
 				   bool string)

@@ -27,7 +27,7 @@ enum insn_kind {
 	INSN_IRET	= 'i',	/* from an interrupt or exception */
 	INSN_TRAP	= 't',	/* raises an exception when it executes */
 	INSN_TIMESTAMP	= 'T',	/* reads a counter of time or cycles */
-	INSN_SERIAL	= 'S',	/* waits for all before it; iret does, too */
+	INSN_SERIAL	= 'S',	/* waits for all before it, as iret does */
 	INSN_MSR	= 'M',	/* accesses a register of the system */
 	INSN_PORT	= 'P',	/* accesses a port of the machine */
 	INSN_FENCE	= 'F',	/* orders accesses to memory */

@@ -44,7 +44,7 @@ void model_begin(struct model *model)
 	memset(model->counts, 0, sizeof(model->counts));
 }
 
-/* Use @number in a set: it is the last used then. Was it there? */
+/* Use @number in a set, which makes it the last used. Was it there? */
 static bool use(uint64_t *set, unsigned int ways, uint64_t number)
 {
 	uint64_t entry = number + 1;

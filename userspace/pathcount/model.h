@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A model of a CPU's caches and branch predictors, Documentation/model.rst.
- * It knows nothing of the emulator: it is told what was executed.
+ * It does not depend on the emulator: callers report what was executed.
  */
 #ifndef PATHCOUNT_MODEL_H
 #define PATHCOUNT_MODEL_H
@@ -69,8 +69,8 @@ struct model_round {
  * @depth:	how many return addresses there are
  * @counts:	since model_begin()
  *
- * A set of a cache and a TLB are in order, the last used first. Numbers are one
- * more than they are, as 0 is an empty entry.
+ * A set of a cache and a TLB are in order, the last used first. Numbers are
+ * stored plus one, since 0 is an empty entry.
  */
 struct model {
 	uint64_t l1i[MODEL_L1_SETS][MODEL_L1_WAYS];

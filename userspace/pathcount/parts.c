@@ -3,8 +3,8 @@
  * Parts.
  *
  * Calls and returns are followed by addresses alone. A task that is switched to
- * is in the middle of something, which it returns from one function after the
- * other: the last of these is the thread's own.
+ * is in the middle of a function. It returns from one function after the other;
+ * the last one is the thread's own.
  */
 #include "parts.h"
 
@@ -32,7 +32,7 @@ static struct part *find(struct parts *parts, struct part *parent,
 		if (part->addr != addr || part->kind != kind ||
 		    (part->site != site && kind != PART_ROOT))
 			continue;
-		/* Often called last is often called next. */
+		/* The function called last is often called next. */
 		*link = part->sibling;
 		goto found;
 	}
@@ -178,8 +178,8 @@ void parts_call(struct parts *parts, struct calls *calls, struct block *block,
 }
 
 /*
- * Code that jumps away in its first block, at @from, is a thunk: its caller calls
- * what it jumps to.
+ * Code that jumps away in its first block, at @from, is a thunk: its caller in
+ * fact calls the target of the jump.
  */
 static void leave_thunk(struct parts *parts, struct calls *calls, uint64_t from,
 			uint64_t pc)
@@ -251,7 +251,7 @@ void parts_return_out(struct parts *parts, struct calls *calls, uint64_t pc,
 	}
 }
 
-/* A direct call is of interest only if another task was switched to in it. */
+/* A direct call is a part only if another task was switched to in it. */
 static bool is_folded(const struct part *part)
 {
 	return part->kind == PART_CALL && !part->switched;
@@ -261,8 +261,8 @@ static bool is_folded(const struct part *part)
  * parts_fold() - find what is a part of its own in the output
  * @parts: of the region
  *
- * What direct calls executed is added to the caller, and what executed nothing
- * is left out.
+ * Instructions of direct calls are added to the caller, and parts without
+ * instructions are left out.
  */
 void parts_fold(struct parts *parts)
 {

@@ -4,15 +4,15 @@
  * between marker instructions.
  *
  * Until the first region only the markers themselves are instrumented, so
- * that a guest boots at its usual speed. The number of the first region has all
- * code translated again, with counting, and so has the number of a region that
- * is counted in the other way, full (flow.c) or flat (flat.c). A block that
- * holds a marker is always instrumented whole: the rest of it runs before the
- * switch takes effect.
+ * that a guest boots at its usual speed. When the number of the first region is
+ * known, all code is translated again, with counting. The same happens at the
+ * number of a region that is counted in the other way, full (flow.c) or flat
+ * (flat.c). A block that holds a marker is always instrumented whole: the rest
+ * of it runs before the switch takes effect.
  *
- * Counting is exact although blocks are left in the middle by faults: the
- * guest's own code counts each instruction that begins, and each block, as it
- * begins, settles what was executed of the one before (flow.c).
+ * Counting is exact although faults leave blocks in the middle: the guest's own
+ * code counts each instruction that begins, and when a block begins, flow.c
+ * determines what was executed of the one before.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,9 +57,9 @@ static struct {
 static bool begun;
 
 /*
- * How code is instrumented: markers only, all that flow.c needs, what flat.c
- * needs, or that and what shared.c needs, which is for several CPUs, or what
- * calls.c needs. It changes when the number of a region is known.
+ * How code is instrumented: markers only, for flow.c, for flat.c, for flat.c
+ * and shared.c (with several CPUs), or for calls.c. It changes when the number
+ * of a region is known.
  */
 static enum { MARKERS, FULL, FLAT, SHARED, CALLS } mode;
 static struct block *blocks[BLOCK_BUCKETS];
@@ -71,10 +71,10 @@ static uint64_t *insn_counter = &own_counter;
 static struct qemu_plugin_scoreboard *scoreboard;
 
 /*
- * QEMU takes a plugin only if the version it declares is between the oldest
- * that QEMU takes and its own, and those ranges have no version in common. It
- * looks after the plugin's constructors have run, and which functions there
- * are tells which QEMU this is.
+ * QEMU accepts a plugin only if the version that it declares is between the
+ * oldest that QEMU accepts and QEMU's own. The ranges of different QEMUs have
+ * no version in common. QEMU checks the version after the plugin's constructors
+ * have run; these recognise the QEMU by its functions.
  */
 __attribute__((constructor)) static void declare_version(void)
 {
@@ -113,9 +113,9 @@ static void block_cb(unsigned int vcpu, void *udata)
 }
 
 /*
- * Callbacks on memory accesses are registered for reads and writes alike and
- * sort them out themselves: QEMU 7.2 takes a filter for reads as one for
- * writes, and one for writes as one for both.
+ * Callbacks on memory accesses are registered for both reads and writes and
+ * tell them apart themselves: QEMU 7.2 takes a filter for reads as one for
+ * writes, and a filter for writes as one for both.
  */
 static void access_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 		      uint64_t addr, void *udata)
@@ -126,9 +126,9 @@ static void access_cb(unsigned int vcpu, qemu_plugin_meminfo_t meminfo,
 }
 
 /*
- * With an instruction that ends a block, QEMU 7.2 may also report what the CPU
- * does by itself when an interrupt follows, pushing its frame. What the
- * instruction does comes first.
+ * For an instruction that ends a block, QEMU 7.2 may also report the CPU's own
+ * accesses when an interrupt follows and the CPU pushes its frame. The
+ * instruction's accesses come first.
  */
 static bool is_own_access(qemu_plugin_meminfo_t meminfo, bool store)
 {
@@ -228,7 +228,7 @@ static void translate_v1_cb(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	translate_cb(tb, NULL);
 }
 
-/* Of this one and atexit_cb(), the argument has no meaning. */
+/* This function and atexit_cb() ignore their argument. */
 static void register_cb(void *udata)
 {
 	qemu_plugin_tb_trans_v1_cb_t translate_v1 = translate_v1_cb;
@@ -246,7 +246,7 @@ static bool is_flat(unsigned int region)
 	return region >= info.flat;
 }
 
-/* Have code instrumented for what comes, which takes effect soon. */
+/* Have code instrumented for the next region; this takes effect soon. */
 static void prepare(unsigned int region)
 {
 	typeof(mode) wanted = calls_functions  ? CALLS :
@@ -267,7 +267,7 @@ static void begin(unsigned int vcpu, struct marker *marker)
 	unsigned int number = numbers[vcpu].region;
 
 	begun = true;
-	/* A region that was given no number is the one before, or 0. */
+	/* A region without a number has the last number, or 0. */
 	prepare(number);
 	if (calls_functions) {
 		if (calls_region.nr_buckets)
@@ -307,7 +307,7 @@ static void marker_cb(unsigned int vcpu, void *udata)
 	else if (calls_active)
 		calls_step(marker->pc, NULL);
 
-	/* The program's own markers are without effect. */
+	/* Markers of the program have no effect. */
 	if (calls_active && (marker->op != IOPATH_MARK_END || calls_in_program())) {
 		calls_resume(marker->after);
 		return;
@@ -389,8 +389,8 @@ static struct marker *find_marker(unsigned int op, uint64_t pc,
 }
 
 /*
- * The block of @nr instructions of @tb from @first on. The same code is
- * translated again and again; it gets the same struct block each time.
+ * The block of @nr instructions of @tb from @first on. If the same code is
+ * translated again, it gets the same struct block.
  */
 static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 				size_t nr, uint64_t addr)
@@ -443,7 +443,7 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	return block;
 }
 
-/* One callback for each access, also if it has several purposes. */
+/* One callback for each access, even for several purposes. */
 static qemu_plugin_vcpu_mem_cb_t memory_cb(struct qemu_plugin_insn *insn,
 					   enum insn_kind kind)
 {
@@ -491,9 +491,9 @@ static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 		return;
 	count_insn(insn);
 	/*
-	 * QEMU 7.2 goes on using the callbacks of an instruction that ended a
-	 * block, also when they are gone because all code is translated again.
-	 * So there are none on others than are needed, at any time.
+	 * QEMU 7.2 continues to use the callbacks of an instruction that ended
+	 * a block after all code was translated again. So only instructions
+	 * that need them have callbacks at any time.
 	 */
 	if (calls_functions && cb != stack_saved_cb && cb != stack_loaded_cb)
 		return;
@@ -684,7 +684,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 		if (!parse_option(argv[i], &out))
 			return -1;
 	if (!out) {
-		fputs("pathcount: where to? Give it out=PATH\n", stderr);
+		fputs("pathcount: no output file: give out=PATH\n", stderr);
 		return -1;
 	}
 	if (calls_functions && flat_nr_cpus > 1) {

@@ -131,7 +131,7 @@ qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *i,
 						    qemu_plugin_u64 entry,
 						    uint64_t imm);
 
-/* API 4 and later; never called, its presence tells the version. */
+/* API 4 and later; never called, its presence shows the version. */
 PLUGIN_WEAK bool qemu_plugin_read_memory_vaddr(uint64_t addr, void *data,
 					       size_t len);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writing what was counted: one JSON object per line, to a temporary file
- * that takes the place of the output only when it is whole.
+ * Writing what was counted: one JSON object per line, to a temporary file that
+ * replaces the output only when it is complete.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -168,7 +168,7 @@ static void write_nodes(const struct node *node, unsigned int region)
 	}
 }
 
-/* As in no round that is under way, record.round holds the median round. */
+/* No round is under way, so record.round holds the median round. */
 static void write_region(struct region *region, unsigned int number)
 {
 	int median = flow_median_round(region);
@@ -274,7 +274,7 @@ static int compare_rows(const void *a, const void *b)
 	return (int)x->context - (int)y->context;
 }
 
-/* Rows of the same are one in the output. */
+/* Equal rows are one row in the output. */
 static unsigned int add_up(struct flat_row *rows, unsigned int nr)
 {
 	unsigned int i, kept = 0;
@@ -300,7 +300,7 @@ static void write_lengths(const struct flat_region *region, unsigned int cpu)
 	fputc(']', out);
 }
 
-/* A number is its place in the list. */
+/* A part's number is its place in the list. */
 static void write_parts(struct parts *parts)
 {
 	const char *comma = "";

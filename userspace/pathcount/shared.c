@@ -111,7 +111,7 @@ void shared_access(unsigned int cpu, struct site *site, uint64_t virt,
 		size = LINE_BYTES;
 	touch(find(site, phys - first, virt - first, cpu, store), first,
 	      size < rest ? size : rest);
-	/* Past the end of a page lies another one. */
+	/* A rest on the next page is left out: phys does not extend there. */
 	if (size > rest && (virt + rest) % 4096)
 		touch(find(site, phys + rest, virt + rest, cpu, store), 0,
 		      size - rest);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * runner FOLDER WORK BYTES SECONDS: run a program in a measuring guest, and have everything
- * counted that it and its children execute.
+ * runner FOLDER WORK BYTES SECONDS: run a program in a measuring guest, and
+ * have everything counted that it and its children execute.
  *
  * FOLDER/args has the program's path and its arguments, each ended by a null
- * byte. It runs in the folder WORK. FOLDER/stdin is its input, or nothing is, and
- * FOLDER/stdout and FOLDER/stderr get what it prints. No file may become longer
+ * byte. It runs in the folder WORK. FOLDER/stdin, if it exists, is its input,
+ * and FOLDER/stdout and FOLDER/stderr get its output. No file may become longer
  * than BYTES.
  *
  * The region begins just before the program is executed. When the last process
- * of its tree has ended and been waited for, the kernel gets SECONDS to do what it
- * has put off; then the region ends. A line on stdout says how the program ended.
+ * of its tree has ended and been waited for, the kernel gets SECONDS for
+ * deferred work; then the region ends. A line on stdout says how the program
+ * ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -96,7 +97,7 @@ static void prepare(const char *work, rlim_t bytes)
 	redirect("stderr", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 2);
 	if ((mkdir(work, 0755) && errno != EEXIST) || chdir(work))
 		die(work);
-	/* Equal programs lie at equal addresses. */
+	/* The same program is loaded at the same addresses. */
 	if (personality(ADDR_NO_RANDOMIZE) < 0)
 		die("personality");
 	if (setrlimit(RLIMIT_FSIZE, &limit))
@@ -137,7 +138,7 @@ int main(int argc, char **args)
 		prepare(args[2], strtoull(args[3], NULL, 10));
 		execute(argv, error);
 	}
-	/* Orphans of the tree are ours to wait for. */
+	/* Orphans of the tree become children of this process. */
 	while ((ended = wait(&one)) > 0)
 		if (ended == pid)
 			status = one;

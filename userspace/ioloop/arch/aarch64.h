@@ -31,7 +31,7 @@ static __always_inline void cpu_pause(void)
 	asm volatile("yield");
 }
 
-/* Instructions between the two readings of the counter that are not the loop's. */
+/* Instructions between the two readings of the counter outside the loop. */
 #define CALIBRATE_OVERHEAD	3
 
 /**

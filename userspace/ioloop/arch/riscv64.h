@@ -14,8 +14,8 @@
 
 /*
  * The instructions that this processor has executed, which the kernel lets
- * programs read once init has asked for it: userspace/guest/init.c. The clock is
- * no use: it ticks every 100th nanosecond.
+ * programs read once init has asked for it: userspace/guest/init.c. The clock
+ * is too coarse: it ticks every 100 nanoseconds.
  */
 static __always_inline uint64_t cycles(void)
 {
@@ -31,7 +31,7 @@ static __always_inline void cpu_pause(void)
 	asm volatile(".insn i 0x0f, 0, zero, zero, 16");	/* pause */
 }
 
-/* Instructions between the two readings of the counter that are not the loop's. */
+/* Instructions between the two readings of the counter outside the loop. */
 #define CALIBRATE_OVERHEAD	3
 
 /**

@@ -82,7 +82,8 @@ long sys6(long nr, long a, long b, long c, long d, long e, long f)
  * stopped() - whether a loop should end early
  * @stop: job->stop, which another process sets
  *
- * One compare with memory, which a volatile load would not become.
+ * This is one compare with memory. A volatile load would be an instruction
+ * more.
  */
 static __always_inline bool stopped(const int *stop)
 {
@@ -110,7 +111,7 @@ static __always_inline void cpu_pause(void)
 	asm volatile("pause");
 }
 
-/* Instructions between the two readings of the counter that are not the loop's. */
+/* Instructions between the two readings of the counter outside the loop. */
 #define CALIBRATE_OVERHEAD	5
 
 #define NOPL(op)	".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long %c[" op "]\n\t"

@@ -11,7 +11,7 @@
 #include "../../../kernel/include/uapi/biogen.h"
 #include "../engine.h"
 
-/* I/Os in the two short runs that show what noting a latency takes. */
+/* I/Os in the two short runs that show the cost of recording a latency. */
 #define TRY_IOS	1000
 
 struct generator {
@@ -85,15 +85,15 @@ static bool biogen_setup(struct job *job)
 		.jobs = (uint64_t)&g->job,
 		.round_results = (uint64_t)g->rounds,
 	};
-	/* Until somebody ends it; ten years are as good as that. */
+	/* Until a signal ends it: ten years are enough. */
 	if (!o->number_ios && !o->runtime)
 		g->run.duration_ns = 10ull * 365 * 86400 * 1000000000;
 	return true;
 }
 
 /*
- * The module's histogram has a bucket for each power of two; what is in one is
- * put in its middle here.
+ * The module's histogram has a bucket for each power of two; its latencies are
+ * put in the middle of the bucket here.
  */
 static void biogen_latency(struct latency *l, const struct generator *g)
 {
@@ -138,7 +138,7 @@ static void biogen_rounds(struct job *job)
 					biogen_try(job, 0);
 	}
 	if (ioctl(job->fd, BIOGEN_RUN, &g->run)) {
-		/* Told to stop before there was anything to stop. */
+		/* The stop came before the run began. */
 		if (errno != EINTR || !*job->stop)
 			job_error(job, "BIOGEN_RUN", 0, 0, -errno);
 		return;

@@ -4,7 +4,7 @@
  * also waits for all of them.
  *
  * Each entry of the submission queue is filled once and keeps its buffer; an
- * I/O sets its offset and no more.
+ * I/O only sets its offset.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,10 @@ static long open_filled(struct job *job, struct ring *r, const char **failed)
 	return 0;
 }
 
-/* The result of the first I/O. What it overwrites would be anyway. */
+/*
+ * Do the first I/O and return its result. The run overwrites the same place
+ * anyway.
+ */
 static long ring_try(struct job *job, struct ring *r)
 {
 	long ret;
@@ -53,7 +56,7 @@ static long ring_try(struct job *job, struct ring *r)
 	return ret;
 }
 
-/* With --optional: leave out one thing after the other until the rest works. */
+/* With --optional: turn off one flag after the other until the rest works. */
 static long ring_negotiate(struct job *job, struct ring *r, const char **failed)
 {
 	static const unsigned int order[] = {
@@ -105,7 +108,7 @@ static bool io_uring_setup(struct job *job)
 	return !ret;
 }
 
-/* Says what is wrong with a batch's events; returns how many are. */
+/* Report failed I/Os of a batch; returns how many there are. */
 static __attribute_noinline__
 uint64_t ring_bad_events(struct job *job, uint32_t nr)
 {

@@ -4,8 +4,8 @@
  * character device, /dev/ngXnY.
  *
  * Each entry of the submission queue holds a command, which is filled once and
- * keeps its buffer; an I/O sets its block and no more. A batch goes down as
- * with io_uring.
+ * keeps its buffer; an I/O only sets its block. A batch is submitted as with
+ * io_uring.
  */
 #include <linux/nvme_ioctl.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct nvme_uring_cmd *command(const struct ring *r, uint32_t i)
 	return (struct nvme_uring_cmd *)r->sqes[2 * i].cmd;
 }
 
-/* Blocks are counted from 0 where a command has their number. */
+/* A command has its number of blocks less one. */
 static __always_inline
 void command_set_size(struct nvme_uring_cmd *cmd, uint64_t size,
 		      unsigned int block_shift)
@@ -90,7 +90,7 @@ static bool commands_setup(struct job *job)
 	return !ret;
 }
 
-/* Says what is wrong with a batch's events; returns how many are. */
+/* Report failed I/Os of a batch; returns how many there are. */
 static __attribute_noinline__
 uint64_t bad_events(struct job *job, uint32_t nr)
 {

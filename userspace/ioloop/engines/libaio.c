@@ -3,11 +3,11 @@
  * libaio: a batch of --iodepth I/Os goes down in one io_submit(), and
  * io_getevents() waits for all of them.
  *
- * With --split an I/O is cut into pieces. They go down together, and each is
- * waited for on its own, to see how long it took.
+ * With --split an I/O is cut into pieces. They are submitted together, and each
+ * is waited for separately, to see how long it took.
  *
- * With --userspace_reap what is done already is taken from the ring that the
- * kernel shares with the program, without a system call.
+ * With --userspace_reap, completions are taken from the ring that the kernel
+ * shares with the program, without a system call.
  *
  * The system calls are made directly. The library of that name would add a
  * dependency, and its io_getevents() looks into the ring by itself and may
@@ -109,9 +109,9 @@ static bool libaio_setup(struct job *job)
 }
 
 /*
- * Go on where the first io_submit() took fewer than all, or none: ret is what
- * it returned. EAGAIN passes when requests that are done have been freed. Returns
- * how many went down in the end.
+ * Continue if the first io_submit() took fewer than all, or none: ret is what
+ * it returned. EAGAIN ends when the kernel has freed completed requests.
+ * Returns how many were submitted in the end.
  */
 static __attribute_noinline__
 long libaio_submit_rest(struct job *job, long nr, long ret)
@@ -144,7 +144,7 @@ static __always_inline long libaio_submit(struct job *job, struct libaio *a,
 	return likely(ret == nr) ? ret : libaio_submit_rest(job, nr, ret);
 }
 
-/* Take what is in the ring, without waiting; returns how many it was. */
+/* Take the events in the ring, without waiting; returns their number. */
 static long libaio_reap_ring(struct libaio *a, long nr)
 {
 	struct ring *const ring = a->ring;
@@ -161,7 +161,7 @@ static long libaio_reap_ring(struct libaio *a, long nr)
 	return got;
 }
 
-/* Go on where fewer than all are there: got is how many, or an errno. */
+/* Wait for the missing events: got is how many there are, or an errno. */
 static __attribute_noinline__
 long libaio_reap_rest(struct job *job, long nr, long got)
 {
@@ -207,7 +207,7 @@ static __always_inline int64_t libaio_wanted(const struct io_event *event)
 	return (int64_t)((const struct iocb *)event->obj)->aio_nbytes;
 }
 
-/* Says what is wrong with a batch's events; returns how many are. */
+/* Report failed I/Os of a batch; returns how many there are. */
 static __attribute_noinline__
 uint64_t libaio_bad_events(struct job *job, long nr)
 {
@@ -224,7 +224,7 @@ uint64_t libaio_bad_events(struct job *job, long nr)
 	return bad;
 }
 
-/* Wait for the pieces of one I/O, one after the other; how many failed? */
+/* Wait for the pieces of one I/O; returns how many failed. */
 static long libaio_reap_pieces(struct job *job, long nr, uint64_t before)
 {
 	struct libaio *a = job->data;

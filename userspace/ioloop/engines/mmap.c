@@ -2,8 +2,8 @@
 /*
  * mmap: the device is mapped, and an I/O loads or stores one byte in each of
  * its pages. The mapping is emptied before each round, so that a page's first
- * use in a round is a page fault; whether the page is in the page cache then
- * is for the warm-up and --invalidate to say.
+ * use in a round is a page fault. Whether the page is in the page cache then
+ * depends on the warm-up and --invalidate.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@ struct mapping {
 static __thread struct job *mapping_job;
 
 /*
- * A page that cannot be read is a SIGBUS. Put an empty page in its place, so
- * that the loop gets to where it sees that it is to stop. The kernel's pages
- * may be larger than PAGE.
+ * A page that cannot be read is a SIGBUS. Map an empty page in its place, so
+ * that the loop continues to its test for the end. The kernel's pages may be
+ * larger than PAGE.
  */
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * null: the loop alone. What it costs is ioloop's own share.
+ * null: the loop alone. Its cost is ioloop's own share.
  */
 #include "../engine.h"
 

@@ -171,7 +171,7 @@ void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
 	sqe->user_data = index;
 }
 
-/* Have the kernel's thread see new entries, and give it some time. */
+/* Show the kernel's thread new entries, and give it some time. */
 static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
 {
 	unsigned int spins;

@@ -50,7 +50,7 @@ void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
 		     uint32_t index);
 long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent);
 
-/* EAGAIN and EBUSY pass when the kernel has freed what is done. */
+/* EAGAIN and EBUSY end when the kernel has freed completed requests. */
 static inline bool ring_retry(const struct ring *r, long error)
 {
 	if ((error == -EAGAIN || error == -EBUSY) && !stopped(r->stop)) {
@@ -65,7 +65,7 @@ static inline void ring_put(struct ring *r, uint32_t slot, uint32_t index)
 	r->sq_array[slot & r->sq_mask] = index;
 }
 
-/* Tell the kernel of nr new entries, and wait until as many are done. */
+/* Submit nr new entries, and wait until as many have completed. */
 static __always_inline long ring_submit_and_wait(struct ring *r, uint32_t nr)
 {
 	long ret;
@@ -85,8 +85,8 @@ static __always_inline long ring_submit_and_wait(struct ring *r, uint32_t nr)
 }
 
 /*
- * Do a batch of entries, and note its latency if the loop's @kind says so. Returns
- * false after job_error().
+ * Do a batch of entries, and record its latency if the loop's @kind says so.
+ * Returns false after job_error().
  */
 static __always_inline
 bool ring_do_batch(struct job *job, struct ring *r, uint32_t batch,

@@ -3,8 +3,8 @@
  * vsync: one preadv2() or pwritev2() after another, with the flags of --hipri,
  * --nowait and --dsync.
  *
- * Where --nowait would have waited, the I/O is counted as one to be repeated,
- * and repeated without that flag, as a program would that wants its data.
+ * If an I/O with --nowait would have to wait, it is counted in "again" and
+ * repeated without that flag, as a program would do that needs its data.
  */
 #include <linux/fs.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static int vsync_flags(unsigned int flags)
 }
 
 /*
- * With --optional, leave out what the kernel does not take. It says so for the
- * first I/O already, which is done here: what it overwrites would be anyway.
+ * With --optional, turn off flags that the kernel does not support. The first
+ * I/O shows them. It is done here; the run overwrites the same place anyway.
  */
 static void vsync_negotiate(struct job *job, struct vsync *v)
 {

@@ -203,7 +203,7 @@ expect 2 "is for --ioengine=sync" "biogen has one size" --bsrange=4k-8k \
 # Files that do not do
 expect 1 "No such file" "missing file" --filename="$dir/none" --number_ios=1
 expect 1 "neither a device" "directory" --filename="$dir" --number_ios=1
-expect 1 "but none of biogen" "character device" --filename=/dev/zero \
+expect 1 "but not biogen's" "character device" --filename=/dev/zero \
 	--number_ios=1
 expect 1 "needs a /dev/biogenN" "biogen on a file" --filename="$file" \
 	--ioengine=biogen --number_ios=1
@@ -355,9 +355,9 @@ seeds=$(for i in 1 2; do
 done)
 [ "$(echo "$seeds" | sort -u | grep -c seed)" = 2 ]
 verdict $? "randrepeat=0 is another seed each time"
-expect 2 "is --iodepth meant" "two letters swapped" --iodpeth=4
-expect 2 "is --group_reporting meant" "a letter left out" --group-reportin
-expect 2 "is --readwrite meant" "a near match of another spelling" --readwrit=x
+expect 2 "did you mean --iodepth" "two letters swapped" --iodpeth=4
+expect 2 "did you mean --group_reporting" "a letter left out" --group-reportin
+expect 2 "did you mean --readwrite" "a near match of another spelling" --readwrit=x
 expect 2 "no such option; --help" "nothing like it" --xyzzy=1
 expect 2 "reads no job files" "a job file" job.fio
 expect 2 "is a second job after 'a'" "two jobs" --name=a --name=b

@@ -78,7 +78,7 @@ class Browser:
         os.close(self._from)
 
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        """Call a method of the protocol. Events that arrive meanwhile are looked at."""
+        """Call a method of the protocol, and handle events that arrive meanwhile."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": parameters}
         if self._session:
@@ -143,7 +143,7 @@ class Browser:
         )
 
     def run(self, script: str) -> Any:  # noqa: ANN401
-        """The value of an expression in the page; that of a promise is waited for."""
+        """The value of an expression in the page; a promise is awaited."""
         answer = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -151,7 +151,7 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Wait until an expression is true, be it in the next page."""
+        """Wait until an expression is true, also in the next page."""
         until = time.monotonic() + _TIMEOUT
         while not self._is(condition):
             assert time.monotonic() < until, f"it did not come true that {condition}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What of a test's cases a `make check` without T= and KERNEL= runs."""
+"""Which cases of a test a `make check` without T= and KERNEL= runs."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -20,13 +20,13 @@ from iopath.measure.session import Session
 
 IOPATH = source_root() / "build/bin/iopath"
 
-# The kernel that serves where any one will do.
+# The kernel for tests that work with any kernel.
 KERNEL = "debian:6.1"
 
-# The rungs that serve for the ladder: one of each kind of work.
+# The rungs that stand for the ladder: one of each kind of work.
 FEW = ("syscall", "raw.pread", "dio.aio.100", "dio.uring.fixed", "buf.pread", "mq.pread", "splice")
 
-# The command line where no figure of the kernel's is looked at. The local APIC's timer would be
+# The command line of tests that use no figure of the kernel. The local APIC's timer would be
 # calibrated in a loop of 100 ms; without it, a guest that counts instructions starts in half the
 # time.
 FAST_START = "nokaslr mitigations=off noapictimer"
@@ -116,7 +116,7 @@ class Command:
         return said[0]
 
     def left_nothing(self) -> None:
-        """Whether nothing half-made and no program is left."""
+        """Whether no incomplete entry and no program is left."""
         assert [str(path) for path in self.cache.rglob("*.part")] == []
         assert list(self.temporary.iterdir()) == []
         assert self.programs() == []

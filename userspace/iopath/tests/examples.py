@@ -61,7 +61,7 @@ def a_profile(stacks: Sequence[Stack]) -> dict[str, Any]:
 def a_record(
     kernel: str, rung: str, op: str, size: int, stacks: Sequence[Stack] | None = STACKS
 ) -> dict[str, Any]:
-    """One record; the clock's figure is 0.07 above the profile's total, as in real life."""
+    """One record. The clock's figure is 0.07 above the profile's total, as in real results."""
     profile = a_profile(stacks or STACKS)
     figure = round(profile["instructions"] + 0.07, 4)
     record = {

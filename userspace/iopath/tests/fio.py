@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """fio as Debian packages it, for a guest: the program with all of its libraries, and t/io_uring,
-which the package leaves out, from the package's source. All of it cached."""
+which the package lacks, from the package's source. Everything is cached."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

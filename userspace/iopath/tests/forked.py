@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run tests in processes in which pytest is loaded and the package is not: they are forked off one
-that loads pytest, which takes as long as most of these tests."""
+"""Run tests in processes in which pytest is loaded and the package is not. They are forked from a
+process that has loaded pytest, because loading it takes as long as most of these tests."""
 
 import importlib
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Job:
-    """The words for pytest, the folder that has the package, and a file for what it says."""
+    """The arguments of pytest, the folder that has the package, and a file for the output."""
 
     words: list[str]
     package: str
@@ -24,7 +24,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """How pytest ended, and what it said."""
+    """How pytest ended, and its output."""
 
     status: int
     said: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a guest is given beside what is tested: programs of packages, and a kernel's own modules."""
+"""What a guest needs besides the tested code: programs of packages, and a kernel's own modules."""
 
 from collections.abc import Sequence
 

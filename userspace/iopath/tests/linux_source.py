@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the tests take from the kernel's own source, as Debian packages it; all of it cached."""
+"""What the tests use of the kernel's own source, as Debian packages it. Everything is cached."""
 
 import subprocess
 from pathlib import Path
@@ -23,8 +23,8 @@ MINIMAL = MINIMAL_CONFIG.name
 
 
 def left_out(arch: Arch = X86_64) -> tuple[str, ...]:
-    """Most of a kernel's source is not for a guest: the files that are not unpacked."""
-    power = ("power",) if arch == X86_64 else ()  # arm64 has supplies of power in each kernel
+    """The files that are not unpacked: most of a kernel's source is not for a guest."""
+    power = ("power",) if arch == X86_64 else ()  # each arm64 kernel has power supplies
     return (
         "*/Documentation/*/*", f"*/arch/[!{arch.source[0]}]*/*.[chS]", "*/boot/dts/*",
         "*/sound/*.[ch]", "*/tools/perf/*", "*/tools/testing/*",
@@ -88,7 +88,7 @@ class LinuxSource:
         )  # fmt: skip
 
     def _tools(self) -> Path:
-        """What comes out of the source for what is no kernel."""
+        """The files of the source that are not for building a kernel."""
         files = [
             f"{self.name}/{file}"
             for file in (
@@ -109,7 +109,7 @@ class LinuxSource:
         return self._session.cache.entry("tools", {"package": self.wanted, "files": files}, make)
 
     def kselftest(self) -> Path:
-        """The folder of what kernel selftests are written, built and installed with."""
+        """The folder with the files that kernel selftests need to be built and installed."""
         return self._tools() / "tools/testing/selftests"
 
     def checkpatch(self) -> Path:
@@ -117,7 +117,7 @@ class LinuxSource:
         return self._tools() / "scripts/checkpatch.pl"
 
     def unpacked(self, image: Path) -> Path:
-        """The kernel in a bzImage: what unpacks itself in an emulator takes longer for that than to
+        """The kernel in a bzImage: in an emulator, a kernel takes longer to unpack itself than to
         start. It enters with page tables of four levels."""
 
         def make(folder: Path) -> None:
@@ -161,8 +161,8 @@ class LinuxSource:
         return self._session.cache.entry("tree", inputs, make) / "linux"
 
     def modules(self, tree: Path) -> Path:
-        """The project's modules for *tree*, built so that gcov and KCOV, where the kernel has
-        them, see which of their code is reached. The folder also holds what gcov needs."""
+        """The project's modules for *tree*, built so that gcov and KCOV, if the kernel has them,
+        see which of their code is reached. The folder also holds what gcov needs."""
         inputs = {
             "tree": digest_file(Tree(tree).image),
             "source": source_digest(),

@@ -14,7 +14,7 @@ Key = tuple[str, str, int]
 
 OLD, NEW = "debian:6.1", "debian:7.2"
 
-# Instructions per I/O on two kernels, about as many as there are.
+# Realistic instructions per I/O on two kernels.
 LADDER: dict[Key, tuple[float, float]] = {
     ("null", "none", 0): (4.01, 4.01),
     ("syscall", "none", 0): (327.01, 338.01),
@@ -32,8 +32,8 @@ LADDER: dict[Key, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Machine:
-    """An I/O takes *fixed* ns and *slope* ns for each instruction; each rung's slope varies by the
-    part *varied*, and what is measured by the part *noise*."""
+    """An I/O takes *fixed* ns and *slope* ns for each instruction. Each rung's slope varies by the
+    part *varied*, and its measured time by the part *noise*."""
 
     fixed: float = 30.0
     slope: float = 0.25

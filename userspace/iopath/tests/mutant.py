@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A promise that is broken in the source, to see that a test fails."""
+"""A promise that is broken in the source, to check that a test fails."""
 
 from dataclasses import dataclass
 

@@ -14,7 +14,7 @@ from browser import Browser
 
 
 class Parsed(HTMLParser):
-    """What of a page the tests look at."""
+    """The parts of a page that the tests look at."""
 
     VOID = ("meta", "input", "link", "img", "br", "hr", "wbr")
 

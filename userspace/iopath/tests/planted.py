@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Commits of which one makes the path longer, and what tells them apart."""
+"""Commits, one of which makes the path longer."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ PLANTED = 5
 
 
 def nops(count: int) -> str:
-    """A statement of so many instructions."""
+    """A statement of this number of instructions."""
     return '\tasm volatile("' + "nop\\n\\t" * count + '");\n'
 
 
@@ -71,7 +71,8 @@ def commit(folder: Path, file: str, subject: str) -> str:
 
 
 class Figures:
-    """What stands for a session: kernels take what a function says, or cannot be measured."""
+    """A stand-in for a session: a function gives the cost of each kernel, or that it cannot be
+    measured."""
 
     def __init__(
         self, figure: Callable[[str], float | None], noise: tuple[float, ...] = (0.0,) * BOOTS
@@ -107,7 +108,7 @@ def found(ends: list[Result]) -> list[str]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """Seven commits; in each the file "figure" says what the kernel takes."""
+    """Seven commits; in each the file "figure" has the cost of the kernel."""
     folder = tmp_path / "linux"
     folder.mkdir()
     git(folder, "init", "--quiet")

@@ -48,7 +48,7 @@ th, td { border: 1px solid #d1d9e0; padding: 6px 13px; }
 
 
 def as_page(path: Path, folder: Path) -> Path:
-    """A file that a browser shows: a text is written to a *folder* as a page."""
+    """A file that a browser can show: a text is written to a *folder* as a page."""
     if path.suffix != ".md":
         return path
     body = MarkdownIt("commonmark").enable("table").render(path.read_text())

@@ -44,14 +44,14 @@ OURS = {
 ALL = "5.10 6.1 6.12 6.12-arm64 7.2 7.3 debug"
 KERNELS = os.environ.get("KERNEL", ALL).replace("debian:", "").split()
 
-# What the tests let be chosen, given to the guest's programs in their environment.
+# Choices of the tests, which the guest's programs get in their environment.
 VARIABLES = [f"env {name} {os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
 # "make check" runs these: each engine that it does not run in test_stacked.py, and some kinds of
 # disks. The rest is run by "make check-all".
 FIRST = ("brd_fixed", "timer_uring", "polled", "bad_vector", "slow")
-# Those on disks that somebody makes first, which test_stacked.py does.
+# Tests on disks that must be made first, as test_stacked.py does.
 GIVEN = ("given_sync", "given_vector", "given_aio", "given_uring", "given_fixed")
-# What is run by another name than that of its program.
+# Tests with another name than that of their program.
 COMMANDS = {
     "biogen_io": f"biogen_io {' '.join(f'-v {variant}' for variant in FIRST)}",
     # The tests that start and stop threads, and that release memory and devices. Disks that
@@ -63,12 +63,12 @@ COMMANDS = {
 
 
 def commands_of(program: str) -> list[str]:
-    """What is run for *program*: see run()."""
+    """The command for *program*: see run()."""
     return [COMMANDS.get(name, name) for name in program.split("+")]
 
 
-# Where a kernel is so slow that as many rounds would take hours; unless RUNS is chosen. KASAN takes
-# half a minute to take a CPU offline.
+# Rounds for kernels so slow that the usual number would take hours, unless RUNS is given. With
+# KASAN, taking a CPU offline takes half a minute.
 RUNS = {
     ("debug-7.2", "blknull_churn"): ["env RUNS 200"],
     ("debug-arm64", "blknull_churn"): ["env RUNS 200"],
@@ -77,21 +77,21 @@ RUNS = {
     ("debug-arm64", "blknull_remote"): ["env RUNS 1"],
 }
 
-# Of the kernel's own, if it has them as modules.
+# The kernel's own modules, if it has these as modules.
 OWN_MODULES = ("configfs", "brd", "null_blk")
 
-# Of a report of KCSAN: that it is about a module that is tested.
+# A report of KCSAN about a tested module.
 OUR_CODE = re.compile(r"\[(?:biogen|blknull|planted)\]")
 
-# What a kernel says of a cache that it has no memory for, as fault_nth wants it. The trace of arm64
-# ends with the entry from user space.
+# The kernel's report of a cache that it has no memory for, which fault_nth causes. The trace of
+# arm64 ends with the entry from user space.
 NO_CACHE = re.compile(
     r"^.*__kmem_cache_create_args\(\w+\) failed with error -\d+\n(?:.*\n)*?"
     r".*(?:</TASK>|\bel0t_64_sync\+\S+)$",
     re.MULTILINE,
 )
 
-# What a kernel without a fault never says. A line that begins with "# " is a program's.
+# Messages of a kernel with a fault. A line that begins with "# " is a program's.
 TROUBLE = re.compile(
     r"^(?!# ).*(?:\bBUG:|WARNING:|Oops:|KASAN:|UBSAN:|KFENCE:|INFO: |Kernel panic|Call [Tt]race:"
     r"|Unable to handle kernel|Internal error:|SError"
@@ -193,7 +193,7 @@ def programs(source: LinuxSource, session: Session, kernel: Kernel) -> dict[str,
 
 @dataclass(frozen=True)
 class Tap:
-    """What a program said in the Test Anything Protocol."""
+    """A program's output in the Test Anything Protocol."""
 
     passed: list[str]
     failed: list[str]
@@ -201,7 +201,7 @@ class Tap:
 
 
 def read_tap(text: str) -> Tap:
-    """Read TAP; *failed* has everything that departs from its plan."""
+    """Read TAP; *failed* has everything that differs from its plan."""
     plans = re.findall(r"^1\.\.(\d+)", text, re.MULTILINE)
     tap = Tap([], [], {})
     numbers = []
@@ -226,7 +226,7 @@ def read_tap(text: str) -> Tap:
 
 ONLINE = "/sys/devices/system/cpu/online"
 
-# Why a test may be skipped, and on which kernels alone.
+# Why a test may be skipped, and on which kernels only.
 SKIPS = {
     "registered buffers are always there": None,
     "pages of files cannot be registered": None,
@@ -245,8 +245,8 @@ def may_skip(kernel: Kernel, reason: str) -> bool:
 
 
 def complaints(kernel: Kernel, console: str) -> list[str]:
-    """What the kernel said that it must not say. The kernel has data races of its own, which are
-    none of the modules'."""
+    """The kernel's messages that must not occur. The kernel has data races of its own, which are
+    not the modules'."""
     if kernel.name == "kcsan":
         reports = re.split(r"^.*={66}\n", console, flags=re.MULTILINE)
         console = "".join(
@@ -258,7 +258,7 @@ def complaints(kernel: Kernel, console: str) -> list[str]:
 def verdict(
     kernel: Kernel, names: Sequence[str], records: Sequence[Record], console: str
 ) -> list[str]:
-    """Everything that is not as it must be with the programs of these names."""
+    """Everything that is wrong with the programs of these names."""
     outputs = {record.name: record.data.decode(errors="replace") for record in records}
     faults = []
     for name in names:
@@ -279,7 +279,7 @@ def verdict(
 
 
 def before_stale_code(console: str) -> str | None:
-    """What was said until a CPU went wrong by executing an int3 where memory holds none, if one
+    """The console up to the point where a CPU executed an int3 that memory does not hold, if one
     did: QEMU's fault, see two_cpus.py."""
     oops = re.search(
         r"^.*\bint3: 0000 \[#1\](?:.*\n)*?.*\bCode:.* (\w\w) <\w\w>", console, re.MULTILINE
@@ -290,8 +290,8 @@ def before_stale_code(console: str) -> str | None:
 def boot(
     states: States, kernel: Kernel, machine: Machine, image: Image, log: Path
 ) -> tuple[list[Record], str, list[str]]:
-    """Boot, again if it was QEMU alone that went wrong: the records, the console, and what kept the
-    guest from its end."""
+    """Boot, and boot again if only QEMU was at fault. Returns the records, the console, and what
+    kept the guest from its end."""
     for _ in range(3):
         faults = []
         try:
@@ -319,9 +319,9 @@ def run(
     coverage: "Coverage | None" = None,
     time_limit: int = TwoCpus.time_limit,
 ) -> list[str]:
-    """Boot *kernel*, carry out *first* and run *program*: the verdict. A program is one of COMMANDS
-    or "NAME ARGUMENTS"; several, joined by "+", run one after the other in the same guest. A
-    warning ends the guest, unless it *goes_on*."""
+    """Boot *kernel*, carry out *first* and run *program*. Returns the verdict. A program is one of
+    COMMANDS or "NAME ARGUMENTS"; several, joined by "+", run one after the other in the same guest.
+    A warning ends the guest, unless it *goes_on*."""
     commands = commands_of(program)
     names = [command.split()[0] for command in commands]
     files = {f"bin/{file}": data for file, data in programs.items()}
@@ -329,12 +329,12 @@ def run(
     files |= {f"modules/{module}.ko": uncompressed(path) for module, path in modules.items()}
     plan = [
         *(["insmod /modules/configfs.ko"] if "configfs" in kernel.own else []),
-        # Of two values, the later one counts.
+        # The later of two values counts.
         *(word for name in names for word in RUNS.get((kernel.name, name), [])),
         *VARIABLES,
         f"file {ONLINE}",
         *first,
-        # Not every kernel here knows scripts.
+        # Not every kernel here supports scripts.
         *(
             f"run {name} /bin/{'sh /bin/' if name.endswith('.sh') else ''}{command}"
             for name, command in zip(names, commands, strict=True)
@@ -381,7 +381,7 @@ class Coverage:
         ]
 
     def _data(self, note: Path) -> str:
-        """Where the guest has the counts; an entry of the cache was elsewhere when it was made."""
+        """Where the guest has the counts. A cache entry was at another path when it was made."""
         made = f"{self._folder}.part"
         return f"/sys/kernel/debug/gcov{made}/{note.relative_to(self._folder).with_suffix('.gcda')}"
 
@@ -403,7 +403,7 @@ class Coverage:
                 )  # fmt: skip
             said = json.loads(done.stdout)
             for file in said["files"]:
-                # From 6.13 on, Kbuild names a module's files from where they are.
+                # From 6.13 on, Kbuild names a module's files relative to their folder.
                 path = Path(said["current_working_directory"], file["file"])
                 match = re.search(r"/src/(kernel/.*)", str(path))
                 if match:
@@ -442,7 +442,7 @@ class Coverage:
 
 @pytest.fixture(scope="module")
 def coverage() -> Iterator[dict[str, Coverage]]:
-    """By kernel; what was reached is written to build/coverage/KERNEL.txt in the end."""
+    """The coverage by kernel, written to build/coverage/KERNEL.txt in the end."""
     found: dict[str, Coverage] = {}
     yield found
     for name, coverage in found.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What two CPUs share, as a guest's plugin and memory give it."""
+"""The lines that two CPUs share, from a guest's plugin and memory."""
 
 from typing import Any
 

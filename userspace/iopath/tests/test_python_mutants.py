@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a comparison promises is tested: each promise, broken in a copy of the package, makes a unit
-test fail."""
+"""The promises of a comparison are tested: if one is broken in a copy of the package, a unit test
+fails."""
 
 import re
 import shutil
@@ -302,7 +302,7 @@ def broken(mutant: Mutant, folder: Path) -> Job:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[Mutant | None, forked.Done]:
-    """What the tests of all mutants said, and last those of a copy that is not broken."""
+    """The outcomes of the tests of all mutants, and last those of a copy that is not broken."""
     jobs = [broken(mutant, tmp_path_factory.mktemp("mutant")) for mutant in MUTANTS]
     unbroken = tmp_path_factory.mktemp("unbroken")
     copy(unbroken)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rooms of the package: imports between them go down only, and those within a room make no
+"""The rooms of the package: imports between rooms only go down, and imports within a room have no
 circle."""
 
 import ast
@@ -123,7 +123,7 @@ def test_planted_circle() -> None:
     )
 
 
-# What results are shown and compared by needs no machine.
+# The code that shows and compares results needs no machine.
 @pytest.mark.parametrize("room", ["results", "compare", "show"])
 def test_showing_loads_no_machine(room: str) -> None:
     names = [f"iopath.{name}" for name in MODULES if name.startswith(f"{room}.")]

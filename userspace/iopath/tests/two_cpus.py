@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Guests of two CPUs that run side by side, by a clock that goes on by itself.
+"""Guests of two CPUs that run in parallel, with a clock that does not count instructions.
 
 QEMU before 8.1 may go on with an instruction that is no longer in memory, if one CPU changed it
 while the other CPU translated it ("accel/tcg: Always lock pages before translation"). While a
-kernel changes an instruction, it has an int3 there. If that is the one which QEMU goes on with, the
-kernel crashes or, with kprobes, repeats it for ever. A kernel changes most of its code while it
-starts. So it starts with one CPU, and START puts the other CPU online.
+kernel changes an instruction, it has an int3 there. If QEMU continues with that int3, the kernel
+crashes or, with kprobes, repeats it for ever. A kernel changes most of its code while it starts. So
+it starts with one CPU, and START puts the other CPU online.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class TwoCpus(Machine):
     time_limit: int = 3600
 
     def on(self, arch: Arch) -> "TwoCpus":
-        """The same for a kernel of an architecture, with a CPU that it has."""
+        """The same for a kernel of an architecture, with a CPU of that architecture."""
         if arch == X86_64:
             return self
         cmdline = self.cmdline.replace(" tsc=unstable no_timer_check", "")

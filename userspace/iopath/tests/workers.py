@@ -35,7 +35,7 @@ class Processes:
 
     def address(self) -> str:
         def written() -> str:
-            # The file is there before its content.
+            # The file exists before its content.
             return self._file.read_text() if self._file.exists() else ""
 
         return json.loads(wait_for(written, "the scheduler"))["address"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Test pathcount: boot a guest whose marked code is known to the instruction,
-and check everything that the plugin says of it. Prints TAP.
+and check everything in the plugin's output. Prints TAP.
 
 Needs gcc with a static libc, make, nm and qemu-system-x86_64.
 """
@@ -138,7 +138,7 @@ class Output:
         return count
 
     def addresses(self, block: int, executed: int) -> Iterator[int]:
-        """Where the first instructions of a block are."""
+        """The addresses of the first instructions of a block."""
         pc = int(self.blocks[block]["addr"], 16)
         for length in self.blocks[block]["lens"][:executed]:
             yield pc
@@ -178,7 +178,7 @@ class Tap:
         self.failed = 0
 
     def check(self, faults: list[str], name: str) -> None:
-        """A check with the list of what is wrong; none is a pass."""
+        """A check with the list of its faults; it passes if there are none."""
         self.number += 1
         self.failed += bool(faults)
         print(f"{'not ok' if faults else 'ok'} {self.number} - {name}")
@@ -193,7 +193,7 @@ def differs(what: str, is_: object, should: object) -> list[str]:
     return [] if is_ == should else [f"{what}: {is_}, should be {should}"]
 
 
-# What is checked. Each returns a list of faults.
+# The checks. Each returns a list of faults.
 
 
 def check_rounds(output: Output) -> list[str]:
@@ -215,7 +215,7 @@ def check_user(output: Output, expected: dict[int, tuple[str, int, int]]) -> lis
 
 
 def check_clock(output: Output, ticks: dict[int, list[int]]) -> list[str]:
-    """The guest's clock says the same, up to a constant."""
+    """The guest's clock has the same count, up to a constant."""
     faults = []
     for region, (body, _, rounds) in EXPECTED.items():
         faults += differs(f"{body}: ticks", len(ticks[region]), rounds)
@@ -285,7 +285,7 @@ def check_unmatched(output: Output) -> list[str]:
 
 
 def check_tree(output: Output, symbols: dict[str, int]) -> list[str]:
-    """leaf and mid are found below their callers, as often as called."""
+    """leaf and mid are below their callers, with the right number of calls."""
     body, leaf, mid = (symbols[s] for s in ("body_calls", "leaf", "mid"))
     calls = collections.Counter()
     for node in output.nodes[2]:
@@ -380,7 +380,7 @@ def check_interrupts(output: Output) -> list[str]:
 
 
 def check_switches(output: Output) -> list[str]:
-    """Every one of 200 blocking system calls switches, and the other works."""
+    """Each of 200 blocking system calls switches, and the other task works."""
     faults = []
     for item in output.rounds[11]:
         what = f"body_pingpong round {item['round']}"
@@ -433,8 +433,8 @@ def check_taken(output: Output) -> list[str]:
 
 
 def check_model(output: Output) -> list[str]:
-    """The first round misses each line and page once, and so does one after other work, which has
-    the lines in L2. Those in between miss nothing."""
+    """The first round misses each line and page once. So does a round after other work, which has
+    the lines in L2. Rounds in between miss nothing."""
     faults = []
     for item in output.rounds[65535][:3]:
         what, first = f"body_lines round {item['round']}", not item["round"]
@@ -445,13 +445,13 @@ def check_model(output: Output) -> list[str]:
         }  # fmt: skip
         l2 = (misses["l1i"] + misses["l1d"]) * first
         none = dict.fromkeys(("conditional", "indirect", "returns"), 0)
-        # The call that enters it is an indirect one.
+        # It is entered by an indirect call.
         none["indirect"] = int(first)
         warm = (misses if first else dict.fromkeys(misses, 0)) | {"l2": l2} | none
         faults += differs(f"{what}: warm", item["model"]["warm"], warm)
         faults += differs(f"{what}: cold", item["model"]["cold"], misses | {"l2": l2} | none)
-    # A loop of 999 taken branches and one that is not. 13 histories are new, then 11 of those that
-    # have the last round's end in them. The end is never foreseen.
+    # A loop of 999 taken branches and one that is not taken. 13 histories are new, then 11 that
+    # contain the last round's end. The end is never predicted.
     mispredicted = [item["model"]["warm"]["conditional"] for item in output.rounds[1][:3]]
     return faults + differs("body_loop: mispredicted", mispredicted, [14, 12, 1])
 
@@ -467,7 +467,7 @@ def check_flat_user(output: Output) -> list[str]:
 
 
 def check_flat_clock(output: Output, ticks: dict[int, list[int]]) -> list[str]:
-    """The guest's clock says the same of all contexts together, interrupts and exceptions
+    """The guest's clock has the same count for all contexts together, interrupts and exceptions
     included."""
     faults = []
     for region, (body, _, rounds) in EXPECTED.items():
@@ -594,7 +594,7 @@ def qemu(
     append: str = "",
     smp: str = "1",
 ) -> tuple[str, float]:
-    """Boot the guest; returns what it wrote and how long it took."""
+    """Boot the guest; returns its output and how long it took."""
     command = [
         args.qemu,
         "-M",

@@ -24,36 +24,36 @@ class Arch:
     firmware_package: str  # and the one that has its firmware
     machine: str  # its machine type, with options
     cpu: str  # its CPU model, unless --cpu says otherwise
-    cpu_options: str  # what every CPU model is given besides
+    cpu_options: str  # added to every CPU model
     firmware: tuple[str, ...]  # files that QEMU loads for our guests besides its program
     resumes: bool  # whether a saved state has all that a guest needs
     cmdline: str  # what the kernel's command line begins with
-    cmdline_several: str  # and what it has besides on a machine with several CPUs
+    cmdline_several: str  # and what is added on a machine with several CPUs
 
     # The kernel.
     source: str  # its folder below arch/ in the source tree
     modules: tuple[str, ...]  # folders in it with modules that a guest may need
     image: str  # the file that boots, in a built tree
     target: str  # the make target that builds it
-    option: str  # the configuration option that says that a kernel is of it
+    option: str  # the configuration option of its kernels
     options: tuple[str, ...]  # other options that must be built in
     console: tuple[str, ...]  # the option of the console's driver, and that of its console
     syscall_prefix: str  # what the functions of system calls begin with
-    exceptions: tuple[str, ...]  # what the functions that enter by an exception begin with; none
-    # if a table of vectors is entered
-    calls: tuple[str, ...]  # and by an interrupt with which CPUs call each other; if all interrupts
-    # enter by one vector, the functions that such an interrupt executes, and no other does
+    exceptions: tuple[str, ...]  # prefixes of the functions that exceptions enter; none if they
+    # enter a table of vectors
+    calls: tuple[str, ...]  # the same for interrupts of CPUs that call each other; if all
+    # interrupts enter by one vector, prefixes of functions that only such interrupts execute
     clock: str  # the clock source that programs read without a system call
 
     # Programs and packages.
     debian: str  # Debian's name of it
-    triplet: str  # that of its libraries and compilers
-    kbuild: str  # what make of a kernel is told
+    triplet: str  # the name of its libraries and compilers
+    kbuild: str  # the ARCH of a kernel's Makefile
     loader: str  # the dynamic linker, as programs ask for it
 
     def is_exception(self, address: int, function: str) -> bool:
-        """Whether an exception enters the kernel at *address* in *function*, or else an interrupt.
-        In a table of vectors, the first of each four is for exceptions."""
+        """Whether what enters the kernel at *address* in *function* is an exception and not an
+        interrupt. In a table of vectors, the first of each four is for exceptions."""
         if self.exceptions:
             return function.startswith(self.exceptions)
         return address % _VECTORS == 0
@@ -97,8 +97,8 @@ AARCH64 = Arch(
     qemu_package="qemu-system-arm",
     firmware_package="qemu-system-data",
     machine="virt-7.2,gic-version=3",
-    # It has atomic instructions, as in today's servers, and no pointer authentication, which takes
-    # an emulator long.
+    # It has atomic instructions, as today's servers do, and no pointer authentication, which is
+    # slow to emulate.
     cpu="neoverse-n1",
     cpu_options=",cntfrq=1000000000",  # the counter ticks once per nanosecond, so per instruction
     firmware=(),

@@ -2,8 +2,8 @@
 """A cache of folders, each named by the digest of what it was made from.
 
 An entry appears whole or not at all: it is made in a folder beside its place and renamed. A lock
-per entry lets two processes that want the same one share the work. A manifest lists every file, so
-that an entry which was damaged later is noticed and made again.
+per entry lets two processes that want the same entry share the work. A manifest lists every file,
+so that a damaged entry is noticed and made again.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from typing import IO, Any
 from iopath.base import process
 from iopath.base.errors import Unreachable
 
-# Below this total an entry's contents are read again at each use; above, sizes and times must do.
+# Up to this total an entry's contents are read again at each use; beyond it, only sizes and times.
 _HASH_LIMIT = 128 << 20
 
 MANIFEST = "manifest.json"  # its time is that of the last use of the entry
@@ -32,7 +32,7 @@ DOWNLOADS = "downloads"  # the name under which downloaded packages are used
 
 _RETRY = 0.1  # seconds until a lock that another holds is tried again
 
-# What says that a place cannot be written, rather than that the program is wrong.
+# Errors that say that a place cannot be written, not that the program is wrong.
 _UNWRITABLE = {
     errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO,
     errno.ENOTDIR, errno.EEXIST,
@@ -90,8 +90,8 @@ class Cache:
         """Hold the lock *name* against other processes and threads; *waits* is called if another
         holds it.
 
-        Raises process.Stopped if the program is ended while it waits: a thread that waits in the
-        kernel could not be.
+        Raises process.Stopped if the program is ended while it waits. (A thread that waits in the
+        kernel could not be stopped.)
         """
         with out_of_space(f"cannot write the cache {self.root}"):
             (self.root / "locks").mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class Cache:
             yield
 
     def release(self) -> None:
-        """Let everything be removed that was held."""
+        """Stop holding entries, so that they can be removed."""
         while self._held:
             self._held.popitem()[1].close()
         self._verified.clear()
@@ -144,7 +144,7 @@ class Cache:
                 self._warn(f"cache entry {path} is damaged ({fault}): making it again")
             return None
         self._verified.add(path)
-        with contextlib.suppress(OSError):  # a cache that is only read has no time of last use
+        with contextlib.suppress(OSError):  # a read-only cache keeps no time of last use
             os.utime(path / MANIFEST)
         return path
 
@@ -243,7 +243,7 @@ def _disk_use(path: Path) -> int:
 
 
 def _mark(path: Path, *, hashed: bool) -> list[int | str]:
-    """What a file is known by later: its size, and its digest or its time; a link's target."""
+    """What identifies a file later: its size, and its digest or its time; a link's target."""
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
         return [0, str(path.readlink())]

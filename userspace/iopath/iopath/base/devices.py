@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Devices of the emulator that are plugged into a running guest.
 
-A device is a driver of QEMU with its properties, as -device has them. One that says no bus has a
-port of PCI Express of its own (Machine.ports). The property drive names its disk, which is made for
-it: 1 GiB of zeroes that keep nothing and need no processor (null-co), or a file of the host.
+A device is a driver of QEMU with its properties, as -device has them. A device without a bus gets a
+PCI Express port of its own (Machine.ports). The property drive names its disk: 1 GiB of zeroes that
+stores nothing and takes no CPU time (null-co), or a file of the host.
 
 A disk of zeroes answers LATENCY after it was asked, by the host's clock. This is longer than the
-kernel needs until the task sleeps, so that each I/O ends by an interrupt of a guest that waits.
-How long it is enters no figure: a guest that waits executes nothing but its idle loop.
+kernel needs until the task sleeps, so that each I/O ends by an interrupt of a waiting guest. The
+latency is in no figure: a waiting guest executes only its idle loop.
 """
 
 from collections.abc import Iterator, Sequence

@@ -26,7 +26,7 @@ class Lacking(IopathError):
 
 
 class NotMeasured(IopathError):
-    """Not all could be measured, so that there is no verdict: for git bisect run, neither good nor
+    """Not all could be measured, so there is no verdict: for git bisect run, neither good nor
     bad."""
 
     status = 125

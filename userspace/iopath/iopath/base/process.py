@@ -31,7 +31,7 @@ def need(program: str, package: str) -> str:
 
 
 def stop_all() -> None:
-    """End every running child, and let no further one start."""
+    """End all running children, and start no more."""
     with _lock:
         _stopping.set()
         children = list(_running)

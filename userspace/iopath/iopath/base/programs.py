@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The programs of guests and the plugin, and the code that reads what they say.
 
-A figure has the instructions of the loop in it, so the loop must be the same on every machine. On
-x86-64, which runs guests, all is built by the compiler and with the C library of one suite of
-Debian (kernels/programs.py), as `make userspace`, a package or a session does it.
+A figure includes the loop's instructions, so the loop must be the same on every machine. On x86-64,
+which runs guests, everything is built with the compiler and the C library of one Debian suite
+(kernels/programs.py): by `make userspace`, for a package, or by a session.
 """
 
 import functools
@@ -21,7 +21,7 @@ from iopath.base.sources import source_root
 SUITE = "bookworm"
 COMPILER = "gcc-12"
 
-# Raised when programs would come out different from the same inputs.
+# Increase this if the same inputs give other programs than before.
 _RECIPE = 1
 
 
@@ -62,7 +62,7 @@ def parts(arch: Arch) -> list[Path]:
 
 @functools.cache
 def _entry(arch: Arch) -> Path | None:
-    """Where the cache has the programs of an architecture, if it has."""
+    """Where the cache has the programs of an architecture, if it has them."""
     return Cache(cache_root()).path("programs", inputs(arch)) if parts(arch) else None
 
 

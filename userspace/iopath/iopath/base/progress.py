@@ -35,9 +35,9 @@ class Reporter:
         self._total = 0  # guests
         self._done = 0  # guests that are finished
         self._parts: dict[str, float] = {}  # of guests at work
-        self._doing: dict[str, tuple[str, float]] = {}  # what is done of a name, and since when
+        self._doing: dict[str, tuple[str, float]] = {}  # what each name is doing, and since when
         self._bar: tuple[Progress, TaskID] | None = None
-        self._said = 0.0  # when the last line was said
+        self._said = 0.0  # when the last line was printed
 
     def warn(self, text: str) -> None:
         if self._silent:
@@ -99,7 +99,7 @@ class Reporter:
 
         def step(what: str, part: float) -> None:
             with self._lock:
-                # The words before a comma are what is done, those after it how far it is.
+                # The words before a comma say what is done, those after it how far it is.
                 kind = what.partition(",")[0]
                 if kind not in said and not self._bar:
                     self._say(f"{name}: {what}")

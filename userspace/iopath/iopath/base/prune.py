@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Keep the cache in bounds: list what is in it, and remove what was not used for long.
+"""Keep the cache in bounds: list what is in it, and remove what has long been unused.
 
 An entry is known to be used as long as a program holds the lock that Cache takes when it finds or
 makes one. Its manifest's time is the time of its last use.
@@ -55,8 +55,8 @@ def stored(root: Path) -> list[Stored]:
 
 def prune(root: Path, *, size: int | None = None, age: float | None = None) -> list[Stored]:
     """Remove entries, the longest unused first, until the cache takes at most *size* bytes, and all
-    that were not used for *age* seconds: what was removed. An entry that a running command uses
-    stays."""
+    entries that were not used for *age* seconds. Returns the removed entries. An entry that a
+    running command uses stays."""
     entries = stored(root)
     total = sum(entry.size for entry in entries)
     removed = []
@@ -75,7 +75,7 @@ def _remove(root: Path, entry: Stored) -> bool:
     with (root / "locks" / f"{entry.kind}-{entry.path.name}.use").open("w") as file:
         if not locked(file):
             return False
-        # It goes at once, so that a program that is killed here leaves no part of an entry.
+        # The entry is renamed first, so that a program that is killed here leaves no part of it.
         gone = entry.path.with_name(f"{entry.path.name}.part")
         shutil.rmtree(gone, ignore_errors=True)
         entry.path.rename(gone)
@@ -84,7 +84,8 @@ def _remove(root: Path, entry: Stored) -> bool:
 
 
 def _size(folder: Path) -> int:
-    """The bytes that a folder takes on the disk. An entry knows; one of older versions does not."""
+    """The bytes that a folder takes on the disk. An entry has a file with the size, unless an older
+    version made it."""
     with contextlib.suppress(FileNotFoundError):
         return int((folder / SIZE).read_text())
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))

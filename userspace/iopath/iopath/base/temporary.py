@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PREFIX = "iopath-guest-"
-_NEW = 60  # seconds in which a folder that nobody has locked may be about to be
+_NEW = 60  # seconds after which a new folder must have been locked
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def folder() -> Iterator[Path]:
 
 def _remove_leftovers() -> None:
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another's, or it is in use, or just gone
+        with contextlib.suppress(OSError):  # it is another user's, in use, or was just removed
             if time.time() - path.lstat().st_mtime < _NEW:
                 continue
             held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

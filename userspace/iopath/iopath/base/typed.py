@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Between dataclasses and what JSON holds."""
+"""Convert dataclasses to JSON values, and back."""
 
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ def _converter() -> "cattrs.Converter":
 
 
 def structure(data: object, kind: type[_Type]) -> _Type:
-    """The *kind* that *data* is, as read from JSON. Raises ValueError if it is none."""
+    """The value of a *kind* in *data*, as read from JSON. Raises ValueError if it is not one."""
     from cattrs.errors import BaseValidationError
 
     try:

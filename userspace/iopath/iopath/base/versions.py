@@ -17,7 +17,7 @@ def version_key(version: str) -> tuple:
 
 
 def _part_key(part: str) -> tuple:
-    """Texts and numbers by turns, each text with its end, which comes after a tilde alone."""
+    """Alternating texts and numbers. Only a tilde sorts before the end of a text."""
     found: list[tuple[int, ...] | int] = []
     for text, number in re.findall(r"(\D*)(\d*)", part):
         found += [(*map(_order, text), 0), int(number or 0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How kernels of a git repository are built, as options say it."""
+"""Options for how kernels of a git repository are built."""
 
 import argparse
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ def _interrupted(number: int, frame: object) -> None:
 
 def _judges(argv: Sequence[str]) -> bool:
     """Whether an exit status of 1 or 2 could be mistaken for a verdict, also if the option that
-    asks for one is cut short, which is an error."""
+    asks for a verdict is abbreviated, which is an error."""
     own = itertools.takewhile(lambda word: word != "--", argv)  # what follows is a program's
     words = [word.partition("=")[0] for word in own]
     return any(

@@ -31,7 +31,7 @@ def is_asked(
     names: Sequence[str], scenario: Scenario, guest: Guest, arch: str, others: Mapping[str, bool]
 ) -> bool:
     """Whether the kernels *names* are the running one. Refuses options that only guests have;
-    *others* says of more of them whether they are used."""
+    *others* has further ones, and whether they are used."""
     if survey.NAME not in names:
         return False
     if len(names) > 1:
@@ -50,7 +50,7 @@ def is_asked(
 
 
 def prepare(work: Work) -> None:
-    """Have the loop that this machine runs: the one that guests run, if it is of x86-64."""
+    """Get the loop that this machine runs: on x86-64, the one that guests run."""
     arch = this_machine()
     if not programs.are_built(arch):
         with work.session() as session:

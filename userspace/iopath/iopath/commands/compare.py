@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 boots = max(wanted.values())
                 rungs = [rung for rung in settings.rungs if rung.name in wanted]
                 if 2 * len(rungs) > len(settings.rungs):
-                    rungs = settings.rungs  # the guests that have run count, too
+                    rungs = settings.rungs  # guests that have run are reused
                 session.reporter.note(f"booting {boots} times: {len(wanted)} rungs are undecided")
                 more = session.measure(own, replace(settings, rungs=rungs, boots=boots))
                 measured = _replaced(measured, more)

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="also measure these features together",
     )  # fmt: skip
     parser.add_argument(
-        "--features", type=Path, metavar="FILE", help="also know the features in this TOML file"
+        "--features", type=Path, metavar="FILE", help="add the features in this TOML file"
     )
     parser.add_argument("--list", action="store_true", help="list the features instead")
     parser.add_argument(

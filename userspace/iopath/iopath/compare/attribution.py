@@ -162,8 +162,8 @@ def attributed(pairs: Iterable[Pair]) -> float:
 
 
 def in_long_run(before: ExactRecord, after: ExactRecord, *, deferred: bool) -> list[LongRunChange]:
-    """What each function has more or less in the long runs, largest first; with what is
-    *deferred*, or without."""
+    """How each function differs in the long runs, the largest difference first; with *deferred*
+    work, or without."""
     sides: list[dict[Symbol, float]] = []
     for record in (before, after):
         counts: dict[Symbol, float] = defaultdict(float)
@@ -190,7 +190,8 @@ def executed(result: Result) -> dict[str, set[str]]:
 
 
 def relayer(records: Sequence[ExactRecord], layers: Layers) -> None:
-    """Sort the functions of profiles into *layers*: a file may have been made by another table."""
+    """Sort the functions of profiles into *layers*: a file may have been made with another
+    table."""
     for profile in filter(None, (record.profile for record in records)):
         sums: dict[str, float] = defaultdict(float)
         for function in profile.functions:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A bridge from instructions to time: make it of the figures that a guest and a machine have of the
-same kernel, and estimate by it what a difference takes on that machine.
+"""A bridge from instructions to time. It is made from the figures of a guest and of a machine for
+the same kernel, and estimates the time of a difference on that machine.
 
-The time of an I/O is a line over its instructions. Differences are what is estimated, so the slope
-is the one for which the absolute errors of the differences between all pairs of rungs have the
-smallest sum. That is the median of the slopes of all pairs, each weighted by the instructions that
-the pair is apart (L. A. Jaeckel, Annals of Mathematical Statistics 43 (1972), 1449-1458; F. W.
-Scholz, Annals of Statistics 6 (1978), 603-609). A rung that is far off the others moves it little.
+The time of an I/O is a line over its instructions. Only differences are estimated, so the slope is
+the one for which the absolute errors of the differences between all pairs of rungs have the
+smallest sum. That is the median of the slopes of all pairs, each weighted by the number of
+instructions by which the pair differs (L. A. Jaeckel, Annals of Mathematical Statistics 43 (1972),
+1449-1458; F. W. Scholz, Annals of Statistics 6 (1978), 603-609). An outlier has little effect on
+it.
 
 The error of an estimate is found by leaving each rung out: the slope of the others predicts how it
-differs from each of them. Few rungs know the error less well, so the share of the errors that is
-taken rises by (n + 1) / n (R. F. Barber et al., Predictive inference with the jackknife+, Annals of
-Statistics 49 (2021), 486-507).
+differs from each of them. Few rungs determine the error less well, so the share of the errors that
+is taken rises by (n + 1) / n (R. F. Barber et al., Predictive inference with the jackknife+, Annals
+of Statistics 49 (2021), 486-507).
 """
 
 import statistics
@@ -173,7 +174,7 @@ def _quantile(values: Sequence[tuple[float, float]], share: float) -> float:
 
 
 def _fixed(points: Sequence[Point], slope: float) -> float:
-    """Where a line with this slope through the middle of the points begins."""
+    """The constant of the line with this *slope*: the median of the residuals."""
     return statistics.median(ns - slope * instructions for instructions, ns in points)
 
 
@@ -184,9 +185,9 @@ def _predicted(points: Sequence[Point], number: int, slope: float) -> float:
 
 
 def _error(points: Sequence[Point], slopes: Sequence[float]) -> float:
-    """The part of a predicted difference that SHARE of the differences are wrong by at most. Each
-    point is left out in turn; *slopes* are those of the others, which predict how it differs from
-    each of them."""
+    """The relative error that SHARE of the predicted differences do not exceed. Each point is left
+    out in turn; *slopes* are those of the others, which predict how it differs from each of
+    them."""
     errors = []
     for (x, y), slope in zip(points, slopes, strict=True):
         for u, v in points:
@@ -201,7 +202,7 @@ def _error(points: Sequence[Point], slopes: Sequence[float]) -> float:
 
 
 def estimate(bridge: Bridge, key: Key, before: float, after: float) -> TimeEstimate:
-    """What a rung takes more or less on the bridge's machine, if *before* and *after* are its
+    """The difference in time of a rung on the bridge's machine, if *before* and *after* are its
     instructions."""
     middle = bridge.ns_per_instruction * (after - before)
     half = abs(middle) * bridge.error
@@ -215,7 +216,7 @@ def estimate(bridge: Bridge, key: Key, before: float, after: float) -> TimeEstim
 
 
 def estimates(bridge: Bridge, exact: ExactResult, kernel: str) -> dict[Key, TimeEstimate]:
-    """What each rung of the bridge takes more or less on another *kernel* of the exact result."""
+    """The difference in time of each rung of the bridge on another *kernel* of the exact result."""
     counted = {record.key: record.path for record in of_kernel(exact.results, kernel)}
     return {
         rung.key: estimate(bridge, rung.key, rung.instructions, counted[rung.key])
@@ -225,7 +226,7 @@ def estimates(bridge: Bridge, exact: ExactResult, kernel: str) -> dict[Key, Time
 
 
 def add_times(comparison: object, whole: Result, bridge: Bridge, file: str) -> None:
-    """Estimate the time of each change that is no noise. Messages call the bridge *file*."""
+    """Estimate the time of each change that is not noise. Messages call the bridge *file*."""
     if not isinstance(comparison, ExactComparison):
         raise UsageError(f"--time {file}: the results hold times: must be results of guests")
     for kernel in whole.kernels:

@@ -44,7 +44,7 @@ class Change:
 
     @property
     def is_news(self) -> bool:
-        """Whether there is more to say than that it is the same."""
+        """Whether it is worth showing: it is not just the same."""
         return self.differs
 
     @property
@@ -73,7 +73,7 @@ class Change:
 
 @dataclass(kw_only=True)
 class FunctionChange:
-    """What a function has more or less, by its newer name."""
+    """How a function differs, under its newer name."""
 
     name: str
     layer: str
@@ -86,7 +86,7 @@ class FunctionChange:
 
 @dataclass(kw_only=True)
 class LayerChange:
-    """What a layer has more or less."""
+    """How a layer differs."""
 
     layer: str
     before: float
@@ -96,7 +96,7 @@ class LayerChange:
 
 @dataclass(kw_only=True)
 class LongRunChange:
-    """What a function has more or less in the long run."""
+    """How a function differs in the long run."""
 
     name: str
     difference: float
@@ -117,7 +117,7 @@ class MetricChange(Change):
 @dataclass(kw_only=True)
 class TimeEstimate:
     """What a difference in instructions takes on a machine: from *low* to *high* ns per I/O. The
-    rates are I/Os per second of one core, before and after it, by the middle of the range; None of
+    rates are I/Os per second of one core, before and after it, by the middle of the range; None for
     a rung that was not measured there."""
 
     low: float
@@ -129,7 +129,7 @@ class TimeEstimate:
 @dataclass(kw_only=True)
 class ExactChange(Change):
     """How an exact figure differs, and the functions and layers that account for it. *time* is an
-    estimate, if there is a bridge to it and the figure differs."""
+    estimate, if there is a bridge and the figure differs."""
 
     findings: list[str]
     metrics: dict[str, MetricChange]
@@ -149,7 +149,7 @@ class ExactChange(Change):
 
     @property
     def telling(self) -> list[str]:
-        """The metrics of the long run that the figure does not show."""
+        """The metrics of the long run whose change the figure does not show."""
         return [name for name, part in self.metrics.items() if part.telling]
 
     @property
@@ -255,8 +255,8 @@ class Comparison:
 
     def ranked(self, name: str) -> list[Any]:
         """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
-        per cent, the shorter ones by per cent, then those that are the same only in sum. Rungs
-        that do no I/O are the last."""
+        per cent, the shorter ones by per cent, then those that are the same only in sum. Rungs that
+        do no I/O come last."""
         found = [
             ((not rung.does_io, *rung.differences[name].rank), rung)
             for rung in self.rungs
@@ -266,7 +266,7 @@ class Comparison:
 
     @property
     def wanted(self) -> dict[str, int]:
-        """The rungs that are not decided by their boots, and how many would."""
+        """The undecided rungs, and how many boots would decide each."""
         found: dict[str, int] = {}
         for rung in self.rungs:
             for change in rung.differences.values():
@@ -288,7 +288,7 @@ class Comparison:
 
 @dataclass(kw_only=True)
 class ExactComparison(Comparison):
-    """*bridge* is what times are estimated by, if they are."""
+    """*bridge* is used to estimate times, if there is one."""
 
     bridge: Bridge | None = None
     options: dict[str, list[str]]

@@ -22,7 +22,7 @@ from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import ExactRecord, ExactResult, Key, Row
 
-# The counts of a function of which one more is a change, even if the sum is the same.
+# Counts of a function that matter if they differ by one, even if the sum is the same.
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
 # Fields of two results that must be equal before their kernels can be compared.
@@ -80,7 +80,7 @@ def _run_differently(first: ExactResult, other: ExactResult) -> Iterator[str]:
         if name in runs[1] and run != runs[1][name]:
             one, two = dict(run), dict(runs[1][name])
             if None in (one[_SCENARIO], two[_SCENARIO]):
-                two[_SCENARIO] = one[_SCENARIO]  # an older file does not say
+                two[_SCENARIO] = one[_SCENARIO]  # an older file lacks it
             both = [word for word in one["command"] if word in two["command"]]
             for part in (one, two):
                 part["command"] = " ".join(word for word in part["command"] if word not in both)
@@ -217,8 +217,8 @@ def _explain(
     before: ExactRecord,
     after: ExactRecord,
 ) -> None:
-    """Say of a metric of the long run whether it differs by another amount than the median does,
-    and which functions differ there."""
+    """Set whether a metric of the long run differs by another amount than the median does, and
+    which functions differ there."""
     change.telling = change.noise is not None and abs(change.difference - difference) > max(
         change.noise, metric.resolution
     )

@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-FEWEST = 5  # boots of each kernel that "same" takes: a half of them misses a cost with 0.5^5
-LADDER = 7  # boots of each kernel that a ladder of 37 rows takes to tell
+FEWEST = 5  # boots of each kernel for "same": 0.5^5 miss a cost that half of the boots pay
+LADDER = 7  # boots of each kernel that decide a ladder of 37 rows
 LADDER_ERROR = 0.0005  # how often any figure of a ladder may differ by noise around a mean
 _CHANCE = 0.0095  # and by noise of two values
-_WAYS = 2  # values of a row that change by themselves: its path, and the layout of its memory
+_WAYS = 2  # values of a row that change independently: its path, and the layout of its memory
 HIDDEN = 0.025  # boots that are this part of the figure apart may hide a cost of twice that
 
 _LISTED = 3  # levels; more are a range
@@ -56,7 +56,7 @@ class Family:
 class Verdict:
     """The difference of the means of two figures, its noise, and what that says. *most* is the
     largest growth from one boot to another; None if the boots are too few to know. If more boots
-    would tell, *wanted* is how many of each."""
+    would give a verdict, *wanted* is how many of each kernel."""
 
     difference: float
     noise: float | None
@@ -113,13 +113,13 @@ def reason(judged: Verdict, before: Boots, after: Boots, least: float) -> str:
     """Why there is no verdict."""
     if judged.wanted:
         count = min(len(before), len(after))
-        return f"{count} {'boot is' if count == 1 else 'boots are'} too few: {judged.wanted} tell"
+        return f"{count} {'boot is' if count == 1 else 'boots are'} too few: {judged.wanted} needed"
     before_, after_ = (in_boots(levels(boots, least)) for boots in (before, after))
     return f"boots differ: {before_}; then {after_}"
 
 
 def _standard_error(before: Boots, after: Boots) -> float:
-    """Of the difference of two means, if both vary alike."""
+    """The standard error of the difference of two means, if both have the same variance."""
     squares = 0.0
     for boots in (before, after):
         mean = math.fsum(boots) / len(boots)

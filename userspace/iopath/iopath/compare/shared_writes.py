@@ -33,7 +33,7 @@ class SharedWrites:
         }
 
     def is_like(self, other: "SharedWrites") -> bool:
-        """Whether another arrangement differs alike."""
+        """Whether another arrangement differs in the same way."""
         one, two = (
             (
                 round(found.writes, 1), round(found.locked, 1), found.unsure,
@@ -46,7 +46,7 @@ class SharedWrites:
 
 def written(whole: ExactResult) -> dict[Key, list[SharedWrites]]:
     """How the second kernel of a result differs from the first, by rung. Arrangements that differ
-    alike are one."""
+    in the same way are merged."""
     base, name = whole.names
     rows, lines = whole.rows(), changes(whole)
     found: dict[Key, list[SharedWrites]] = {}

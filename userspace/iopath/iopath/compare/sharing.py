@@ -14,7 +14,7 @@ from iopath.results.result import Result, Row
 from iopath.results.shared import NEIGHBOURS, SharedLine, Sharing
 
 _LEAST = 0.05  # accesses per I/O
-# Differences that mean nothing: of instructions, some rounds wait for others.
+# Smaller differences are noise: the instructions of a round depend on how CPUs wait for each other.
 _RESOLUTION = {
     "instructions": 1.0,
     "instructions in calls": 5.0,
@@ -128,7 +128,7 @@ def _noise(*sides: _Lines) -> float:
 
 
 def _is_new(line: SharedLine, other: Sharing) -> bool:
-    """Whether each I/O touches a line, which I/Os write, and the other side shares no line of its
+    """Whether each I/O touches a line, I/Os write it, and the other side shares no line of its
     structures."""
     known = {
         name for one in (*other.lines, *(other.in_some_boots or ())) for name in structures(one)
@@ -149,7 +149,7 @@ def _total(line: SharedLine) -> float:
 
 def _renamed(before: _Lines, after: _Lines) -> dict[tuple[str, str], tuple[str, str]]:
     """The lines whose fields have other names after. Of a structure's lines in an arrangement one
-    is gone and one is new, and both have as many locked accesses."""
+    is gone and one is new, and both have the same number of locked accesses."""
     gone = _by_structure({key: line for key, line in before.items() if key not in after})
     new = _by_structure({key: line for key, line in after.items() if key not in before})
     found = {}
@@ -173,8 +173,8 @@ def _by_structure(lines: _Lines) -> dict[tuple[str, str], list[tuple[str, str]]]
 
 
 def _counts(one: SharedLine, other: SharedLine, noise: float) -> bool:
-    """Whether two lines are touched equally often, but for *noise*, a part of either. Where there
-    is noise, lines that few I/Os touch say nothing."""
+    """Whether two lines are touched equally often, apart from *noise*, a part of either. If there
+    is noise, lines that few I/Os touch are ignored."""
     most = max(_total(one), _total(other))
     if noise and most < _EACH:
         return True

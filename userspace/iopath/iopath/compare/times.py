@@ -33,8 +33,8 @@ def incomparable(results: Sequence[tuple[str, HardwareResult]]) -> list[str]:
 
 def difference(before: Figure, after: Figure) -> Change:
     """How a figure differs. It is more than noise if the intervals do not overlap, and if the
-    difference is larger than that of the same measured twice. Boots of a guest differ by more than
-    the samples of one boot, so a single boot has no verdict."""
+    difference is larger than that between two series of one measurement. Boots of a guest differ by
+    more than the samples of one boot, so a single boot has no verdict."""
     change = after.median - before.median
     boots = [figure.boots for figure in (before, after) if figure.boots is not None]
     noise = max(

@@ -17,14 +17,14 @@ _MEMBER = struct.Struct("<III")
 _VAR = 14
 _ENUM64 = 19
 _MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, 18)
-# The bytes behind a type, by its kind: so many, and so many for each of its members.
+# The bytes that follow a type, by its kind: a fixed number, and a number for each of its members.
 _BEHIND = {
     _INT: (4, 0), _ARRAY: (12, 0), _STRUCT: (0, 12), _UNION: (0, 12), _ENUM: (0, 8),
     13: (0, 8), _VAR: (4, 0), 15: (0, 12), 17: (4, 0), _ENUM64: (0, 12),
 }  # fmt: skip
 
-# The enumerations that arrays of counters are indexed by, by structure and member. A number in them
-# differs from kernel to kernel.
+# The enumerations that index arrays of counters, by structure and member. Their numbers differ from
+# kernel to kernel.
 _INDEXES = {
     ("pglist_data", "vm_stat"): "node_stat_item",
     ("per_cpu_nodestat", "vm_node_stat_diff"): "node_stat_item",
@@ -47,7 +47,7 @@ class Member:
 class _Type:
     name: str
     kind: int
-    size: int  # or the type that it is of
+    size: int  # or the type that it refers to
     members: list[Member] = field(default_factory=list)
     count: int = 0  # of an array
 
@@ -64,8 +64,8 @@ class Btf:
         self._offsets = [0]
         self._structs: dict[str, int] = {}
         self._enums: dict[str, int] = {}
-        self._types: dict[int, _Type] = {}  # that were read
-        self._members: dict[str, dict[str, int]] = {}  # where those of a structure begin
+        self._types: dict[int, _Type] = {}  # read so far
+        self._members: dict[str, dict[str, int]] = {}  # where the members of a structure begin
         self._variables: dict[str, int] = {}
         at = 0
         while at < length:
@@ -114,7 +114,7 @@ class Btf:
         return self._structs.get(name)
 
     def variable(self, name: str) -> int | None:
-        """The type of the variable of that name: those of each CPU are known."""
+        """The type of the variable of that name. Only per-CPU variables are known."""
         return self._variables.get(name)
 
     def name(self, number: int) -> str:
@@ -173,7 +173,7 @@ class Btf:
 
     def enumerator(self, enum: str, value: int) -> str:
         """The name of a value in an enumeration, or else its number. Of several names the last one
-        says most: NR_INACTIVE_ANON = NR_LRU_BASE."""
+        is the most telling: NR_INACTIVE_ANON, not NR_LRU_BASE."""
         found = str(value)
         if enum not in self._enums:
             return found

@@ -12,7 +12,7 @@ from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
 from iopath.results.symbol import plain
 
-# The functions that the plugin is told of, by what they are (Documentation/pathcount.rst).
+# The functions that the plugin needs to know, by what they do (Documentation/pathcount.rst).
 FUNCTIONS = (
     ("c", r"__x64_sys_\w+"),
     ("x", r"asm_exc_\w+"),
@@ -20,13 +20,13 @@ FUNCTIONS = (
     ("f", r"ret_from_fork(?:_asm)?"),
 )
 _CALL = "__x64_sys_"
-_NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, the other function is called by it
+_NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, it calls the other function
 
 _OTHER, _START, _LAST = "no known call", "start of processes", "after the last call"
 _OWN = "its own code"
 _IDLE, _RUNNER = "idle", "iopath's own process"
 
-# Kernel threads by a function that each of them spends its life in.
+# Kernel threads by the function that each of them stays in.
 _THREADS = {
     "do_idle": _IDLE,
     "worker_thread": "kworker",
@@ -61,7 +61,7 @@ def _symbols(kallsyms: str) -> Iterator[tuple[int, str]]:
 
 
 def functions(kallsyms: str) -> str:
-    """The file that tells the plugin which functions tell system calls apart."""
+    """The file that tells the plugin where these functions are."""
     named = list(_symbols(kallsyms))
     names = {name for _, name in named}
     lines = []
@@ -128,7 +128,7 @@ def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
 
 
 def _check(counted: Output, buckets: Sequence[_Counted]) -> None:
-    """All that began is in one bucket, but for what was only tried and for iterations."""
+    """Check that each instruction that began is in one bucket, except tried ones and iterations."""
     region = counted.calls
     if region is None:
         return

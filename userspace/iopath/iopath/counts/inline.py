@@ -24,7 +24,7 @@ class Lines:
     """The source of instructions of one kernel.
 
     *vmlinux* is the kernel with its debug information, *symbols* are those of a guest that ran it:
-    where it was moved (KASLR), its addresses are moved back.
+    if it was moved (KASLR), addresses are moved back.
     """
 
     def __init__(self, vmlinux: Path, symbols: Symbols) -> None:

@@ -28,13 +28,13 @@ from iopath.results.symbol import Symbol
 from iopath.rungs.runs import DRAIN, LONG, Run
 
 _TASK = 0  # the plugin's context of the task that the run is of
-_OVERHEAD = 64  # instructions between two readings of the clock that are not the loop
+_OVERHEAD = 64  # instructions between two readings of the clock outside the loop
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
 _LEAST_PART = 0.05  # and of a part
 
 # Where the guest waits for a device, ticks come by the host's clock, and the idle loop runs.
-# Neither belongs to the I/O. The plugin knows how many instructions these are, but not of which
-# functions: a row of their own subtracts them.
+# Neither belongs to the I/O. The plugin knows how many instructions these are, but not their
+# functions, so one row subtracts them.
 _NOT_OURS = (parts.IDLE, "interrupt sysvec_apic_timer_interrupt")
 _NOT_OURS_ROW = Symbol("(idle loop and ticks)")
 
@@ -139,7 +139,7 @@ class LongRuns:
         return region
 
     def _is_exception(self, context: int, region: Flat) -> bool:
-        """Whether a context is that of an exception: a page fault is the task's own doing."""
+        """Whether a context is that of an exception: page faults belong to the task."""
         address = region.entries[context][0]
         return self._found.arch.is_exception(address, self._symbols.find(address).name)
 
@@ -168,9 +168,9 @@ class LongRuns:
         return path
 
     def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
-        """The plugin and the guest's clock count the same instructions, but for those between the
-        clock's readings and the markers, or neither is believed. A guest that waits is idle, where
-        its clock goes on and nothing is counted."""
+        """Raise IopathError unless the plugin and the guest's clock count the same instructions,
+        except those between the clock's readings and the markers. While a guest waits, its clock
+        goes on and nothing is counted."""
         over = clock - counted
         if over < 0 or (over > _OVERHEAD and not region.switches):
             raise IopathError(
@@ -181,7 +181,7 @@ class LongRuns:
 
 def _named(beside: Mapping[str, float], mean: float, whole: float) -> dict[str, float]:
     """Who executed the *whole* of the instructions per I/O, the largest part first. The task has
-    the *mean* and what it executes in the sleep, too; what is small is one part."""
+    the *mean* and what it executes in the sleep, too. Small parts are merged."""
     found = {name: round(count, 4) for name, count in beside.items()}
     named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
     named[parts.TASK] = round(mean + found[parts.TASK], 4)

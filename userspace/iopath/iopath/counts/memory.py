@@ -11,11 +11,11 @@ from iopath.counts.btf import Btf
 from iopath.counts.paging import STRUCT_PAGE, paging
 
 _LINE = 64
-_COMPOUND_HEAD = 8  # what a page's structure has there: odd, if it is not the first of several
+_COMPOUND_HEAD = 8  # offset in a page's structure; odd if the page is not the first of several
 _MASKS = 0xFFFFFFFF00000000
 _KERNEL = 1 << 63
 
-# The structures of slab caches that are not named as these.
+# The structures in slab caches that have another name.
 _OBJECTS = {
     "filp": "file",
     "bdev_cache": "bdev_inode",
@@ -35,7 +35,7 @@ _OBJECTS = {
 }
 _QUEUES = ("request_queue", "blkdev_queue")
 
-# Arrays of counters that BTF does not have, and the enumerations that they are indexed by.
+# Arrays of counters that BTF lacks, and the enumerations that index them.
 _COUNTERS = {"vm_node_stat": "node_stat_item", "vm_zone_stat": "zone_stat_item"}
 _COUNTER = 8  # bytes
 
@@ -71,14 +71,13 @@ class Memory:
             self._symbols.setdefault(fields[2], address)
             module = fields[3].strip("[]") if len(fields) > 3 else ""
             data.append((address, fields[2], module))
-        # Of several names of an address the one with the fewest underscores in front comes last.
+        # If an address has several names, the one with the fewest leading underscores comes last.
         data.sort(key=lambda symbol: (symbol[0], len(symbol[1].lstrip("_")) - len(symbol[1])))
         self._data = data
         self._addresses = [address for address, _, _ in data]
         self._at = paging(arch, ram, self._symbols)
         self._cpus = [self.word(self._symbols["__per_cpu_offset"] + 8 * cpu) for cpu in range(8)]
-        # Of the first chunk of memory of its own, each CPU has so many bytes: variables, then what
-        # is allocated.
+        # The bytes of each CPU in the first chunk of per-CPU memory: variables, then allocations.
         unit = self._symbols.get("pcpu_unit_size")
         self._unit = int.from_bytes(self.read(unit, 4), "little") if unit else 0
         self.btf = self._find_btf()
@@ -162,8 +161,8 @@ class Memory:
         return self.btf.find(_OBJECTS.get(name, name))
 
     def _find_types(self, btf: Btf) -> None:
-        """The structures of objects of any size, which a cache does not tell. They are those that
-        pointers in block devices point to, and pointers in these."""
+        """Find the structures of objects in general caches. They are those that pointers in block
+        devices point to, and pointers in these."""
         cache = next((at for at, (name, _) in self._caches.items() if name == "bdev_cache"), None)
         structure = self._structure(cache) if cache else None
         if not cache or not structure:

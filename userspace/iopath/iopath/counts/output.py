@@ -33,8 +33,8 @@ class Block:
 class Round:
     """A round of a region. It is *quiet* if no interrupt came; *user* are the instructions in user
     mode. A repeated string instruction is one of the *instructions*; its other *iterations* are
-    none, but the guest's clock counts them. Not each round has its cache lines, its pages and its
-    taken branches counted, or is modelled: *model* has the misses by the state of the CPU before.
+    not, but the guest's clock counts them. Cache lines, pages and taken branches are counted in
+    some rounds only, and so is the *model*: the misses by the state of the CPU before.
     """
 
     instructions: int

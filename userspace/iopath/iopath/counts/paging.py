@@ -103,12 +103,12 @@ class _X86(Paging):
         return physical
 
     def _physical_base(self) -> int:
-        """What is added to the address of the kernel's image where it was moved to."""
+        """By how much the kernel's image was moved in physical memory."""
         at = self._symbols["phys_base"] - self._MAP
         for base in range(0, len(self._ram), _IMAGE_STEP):
             if self.physical_word(at + base) == base:
                 return base
-        raise IopathError("the kernel is not where it should be in the guest's memory")
+        raise IopathError("the kernel was not found in the guest's memory")
 
     def _find_levels(self) -> int:
         """How many levels the page tables have."""
@@ -169,7 +169,7 @@ class _Arm64(Paging):
         words = (self._words(table) for table in self._words(sections) if table)
         section = next(filter(None, itertools.chain.from_iterable(words)), None)
         if physical is None or section is None:
-            raise IopathError("the guest's kernel does not tell where it describes its pages")
+            raise IopathError("the guest's kernel has no usable mem_section")
         self.direct_map = sections - physical
         self.pages = section & ~self._SECTION_FLAGS
 
@@ -182,13 +182,13 @@ class _Arm64(Paging):
         return physical - self._RAM
 
     def _find_image(self) -> int:
-        """What is subtracted from an address in the kernel's image."""
+        """The address of the kernel's image less its physical address."""
         at = self._symbols["kimage_voffset"]
         end = self._RAM + len(self._ram)
         for physical in range(self._RAM + at % _IMAGE_STEP, end, _IMAGE_STEP):
             if self.physical_word(physical) == at - physical:
                 return at - physical
-        raise IopathError("the kernel is not where it should be in the guest's memory")
+        raise IopathError("the kernel was not found in the guest's memory")
 
     def _find_sizes(self) -> tuple[int, int]:
         """How many bits of an address are those within a page, and how many are looked up."""
@@ -232,12 +232,12 @@ _KNOWN = {X86_64: _X86, AARCH64: _Arm64}
 
 
 def check(arches: Iterable[Arch]) -> None:
-    """Raise UsageError if the memory of guests of one of these architectures cannot be read, as is
-    done where a guest has several CPUs."""
+    """Raise UsageError if the memory of guests of one of these architectures cannot be read. Guests
+    with several CPUs need that."""
     for arch in arches:
         if arch not in _KNOWN:
             name = arch.name
-            raise UsageError(f"--cpus: kernels of {name} are measured on one CPU: leave it out")
+            raise UsageError(f"--cpus: kernels of {name} are measured on one CPU only")
 
 
 def paging(arch: Arch, ram: mmap.mmap, symbols: Mapping[str, int]) -> Paging:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Who executed the instructions of a flat region: interrupts, soft interrupts, work items, threads.
 
-The plugin has sums by the calls on the way (Documentation/pathcount.rst). A place of these has the
-name of the next one above it that says what the kernel was doing: it calls each work item, soft
-interrupt, timer, callback and thread in one place of its own, by a pointer.
+The plugin has sums by call path (Documentation/pathcount.rst). A part is named after the nearest
+caller that says what the kernel was doing. The kernel calls work items, soft interrupts, timers,
+callbacks and threads by a pointer, each kind in one place.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ _SWITCHES = "switches"
 _PROGRAMS = "programs"
 IDLE = "idle"
 
-# What functions call by a pointer.
+# What these functions call by a pointer.
 _CALLED_BY = {
     "process_one_work": "kworker",
     "process_scheduled_works": "kworker",  # which the compiler may have put the former into
@@ -82,7 +82,7 @@ class Names:
         if part.kind == "e":
             if not self._arch.is_exception(part.address, name):
                 return f"interrupt {name.removeprefix('asm_')}"
-            # That of the task is its own doing, wherever it comes.
+            # An exception of the task belongs to the task, wherever it happens.
             return above if of_thread else TASK
         if above == TASK:
             return TASK
@@ -97,7 +97,8 @@ class Names:
         return plain(self._symbols.find(address).name)
 
     def _note_threads(self, parts: Sequence[Part]) -> None:
-        """Note what each thread returned to from what. The last of that is its own function."""
+        """Note which function each thread returned to from which. The last one is the thread's
+        own."""
         for part in parts:
             if part.kind != "r" or part.parent is None:
                 continue

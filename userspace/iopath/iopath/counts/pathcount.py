@@ -22,7 +22,7 @@ from iopath.results.model import Misses, Model
 from iopath.results.profiles import COSTLY, STRING_BYTES
 from iopath.results.symbol import Symbol, plain
 
-# What an instruction's kind, as the plugin writes it, counts as.
+# What each kind of instruction, as the plugin writes it, counts as.
 EVENTS = {
     "locked": "L",
     "calls": "cC",
@@ -55,7 +55,7 @@ _EVENTS = (
     *sorted({n for names in _KINDS.values() for n in names}),
 )
 
-_SWITCHES = ("schedule_idle", "__schedule")  # what the idle loop calls to have a task run
+_SWITCHES = ("schedule_idle", "__schedule")  # what the idle loop calls to run a task
 
 # Cache lines.
 
@@ -95,8 +95,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class CountedRound:
-    """A round: its instructions, the iterations of string instructions that are none, whether no
-    interrupt came, and how often another task was switched to."""
+    """A round: its instructions, the iterations of string instructions, which are not counted as
+    such, whether no interrupt came, and how often another task was switched to."""
 
     instructions: int
     iterations: int
@@ -158,8 +158,8 @@ class BootProfile:
         return _Block(addresses, block.kinds, self._symbols.find_each(addresses))
 
     def _idle_of(self, region: Region) -> set[int]:
-        """The nodes of a region that are the idle loop, with what it calls: neither the interrupts
-        that end it, nor the switch to a task that has to run."""
+        """The nodes of a region that are the idle loop, with what it calls, but without the
+        interrupts that end it and the switch to a task."""
         found: set[int] = set()
         for number, node in region.nodes.items():  # callers come first
             name = plain(self._symbols.find(node.address).name)
@@ -345,7 +345,7 @@ class BootProfile:
         return Model(warm=warm, cold=cold)
 
     def code_lines_noise(self, number: int, ios_per_round: int) -> float:
-        """How far the count of the kernel's code lines may be off, per I/O.
+        """By how much the count of the kernel's code lines may vary, per I/O.
 
         Another build of the same functions may lie differently: how many lines a function takes
         depends on where in a line it begins. Each function may begin at any multiple of its

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which cache lines an I/O shares, where a rung runs on several CPUs at the same time.
 
-The CPUs of the emulator take turns, so what is exact is which CPU touches which line, and how many
-instructions it executes. How long a CPU waits for another is not: the plugin leaves out the rounds
+The CPUs of the emulator take turns. So it is exact which CPU touches which line, and how many
+instructions it executes, but not how long a CPU waits for another: the plugin leaves out the rounds
 in which one waited.
 """
 
@@ -27,7 +27,7 @@ from iopath.rungs.together import Shared, regions_of
 RECORD = "sharing"  # the name of the record with what was found
 
 _STACK = 14  # bits of an address within a stack
-_OWN = 0.9  # of the accesses to a stack are at least those of the CPU whose stack it is
+_OWN = 0.9  # the least share of the accesses to a stack that its own CPU makes
 _NOBODY = -1
 _FRAMES = 50  # instructions that access a stack, at least
 
@@ -201,8 +201,8 @@ def _times(line: dict[str, Any]) -> float:
 
 
 def _stacks(region: Region, ram: Memory) -> dict[int, int]:
-    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. Nobody
-    owns one that tasks of several CPUs had one after the other: they all do the same there."""
+    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. A stack
+    that tasks of several CPUs had one after the other has no owner: all do the same there."""
     times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     code: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for accesses in region.accesses.values():
@@ -267,8 +267,8 @@ def _where(places: Iterable[Place]) -> str:
 def _stack_line(
     owner: int, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols
 ) -> dict[str, Any]:
-    """The same of a stack: what other CPUs do there. Where a variable is in a stack differs from
-    system call to system call, so all lines are one."""
+    """The same for a stack: what other CPUs do there. Variables lie elsewhere in the stack in each
+    system call, so all its lines are merged."""
     where = f"stack of CPU {owner}"
     others = {access: where for access in accesses if access.cpu != owner}
     return {

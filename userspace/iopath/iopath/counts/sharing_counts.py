@@ -45,8 +45,8 @@ def regions(output: Output, symbols: Symbols) -> dict[int, Region]:
                 if output.arch.is_exception(address, names[context])
             }
         for use in output.uses.get(number, ()):
-            # What the program's own code touches is not the kernel's doing. What happens in few
-            # rounds is not the path: another task was scheduled, or an interrupt came.
+            # Accesses by the program's own code are not the kernel's. Accesses in few rounds are
+            # not on the path: another task was scheduled, or an interrupt came.
             often = 2 * use.rounds >= len(region.lengths[use.access.cpu])
             if use.context in own and use.access.pc >= KERNEL and often:
                 region.accesses[use.line].append(use.access)

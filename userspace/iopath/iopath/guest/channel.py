@@ -11,7 +11,7 @@ from dataclasses import dataclass
 HEAD = struct.Struct("<8sQII")  # magic, bytes of records, state, number of records
 MAGIC = b"iopath 1"
 SIZE = 64 << 20  # bytes
-DONE, STOPPED = 2, 4  # states: the plan is carried out; the start is, and a plan is wanted
+DONE, STOPPED = 2, 4  # states: the plan is done; the start is done and a plan is awaited
 
 
 @dataclass

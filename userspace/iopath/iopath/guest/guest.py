@@ -49,9 +49,9 @@ _TROUBLE = re.compile(
 RAM = "ram"  # the file of the memory of a guest with several CPUs
 
 
-# Told the records, the plugin's counts and the file of the memory before the guest is removed.
+# Gets the records, the plugin's counts and the file of the memory before the guest is removed.
 Inspect = Callable[[list[Record], bytes, Path], None]
-# Told the records of its start before the guest goes on.
+# Gets the records of the start before the guest goes on.
 Started = Callable[[list[Record]], None]
 
 
@@ -91,7 +91,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
 
 
 def inputs(qemu: Qemu, machine: Machine) -> dict[str, Any]:
-    """What of QEMU and the machine a guest's figures and its state depend on."""
+    """The properties of QEMU and the machine that a guest's figures and its state depend on."""
     words = command(qemu, machine, Path("vmlinuz"), Path("folder"))[len(qemu.words) :]
     return {"qemu": qemu.digest, "command": words, "machine": machine.inputs()}
 
@@ -191,7 +191,7 @@ class _Guest:
 
     def _make_channel(self, stack: contextlib.ExitStack) -> mmap.mmap:
         with (self._folder / "channel").open("w+b") as file:
-            # Not a hole: where there is no room for one, writing to mapped memory is deadly.
+            # Allocate the blocks: on a full disk, writing to a mapped hole kills the process.
             os.posix_fallocate(file.fileno(), 0, channel.SIZE)
             return stack.enter_context(mmap.mmap(file.fileno(), 0))
 
@@ -240,7 +240,7 @@ class _Guest:
         try:
             if self._state:
                 while self._qmp.execute("query-status")["status"] == "inmigrate":
-                    # QEMU does not notice the end of a pipe that nothing came through.
+                    # QEMU does not notice the end of a pipe without data.
                     if self._unpacker.poll():
                         raise StateError(process.last_line(self._folder / "zstd.log"))
                     time.sleep(0.005)
@@ -266,7 +266,7 @@ class _Guest:
             self._started = self._memory[channel.HEAD.size : channel.HEAD.size + length]
 
     def _check(self) -> None:
-        """Complain if a guest that has not said anything yet never will."""
+        """Raise IopathError if the guest should have printed something by now and has not."""
         self._progress(0)
         if self._machine.accel == "kvm" and self._memory[: len(channel.MAGIC)] != channel.MAGIC:
             kvm.check_started(self._folder / "qemu.log", time.monotonic() - self._began)
@@ -316,7 +316,7 @@ class _Guest:
                 self._qmp.execute(name, **arguments)
             self._qmp.execute("cont")
         except QmpError as error:
-            raise IopathError(f"QEMU does not take a device of the rung: {error}") from None
+            raise IopathError(f"QEMU refuses a device of the rung: {error}") from None
         except (Ended, TimeoutError):
             raise self._failure() from None
 
@@ -346,7 +346,7 @@ class _Guest:
         return process.last_line(self._folder / "qemu.log", "no complaint")
 
     def _failure(self) -> GuestError:
-        """What has gone wrong in a guest that did not do its work."""
+        """What went wrong in a guest that did not finish its plan."""
         status = None
         with contextlib.suppress(subprocess.TimeoutExpired):
             # QEMU closes the connection a moment before it ends.
@@ -390,7 +390,7 @@ def _first_error(output: str) -> str:
 
 
 def _last_complaint(log: Path) -> str:
-    """What ioloop had to say on the console."""
+    """ioloop's last message on the console."""
     found = re.findall(r"^ioloop: (.*)$", log.read_text(errors="replace"), re.MULTILINE)
     return f": {found[-1].strip()}" if found else ""
 

@@ -23,7 +23,7 @@ class Start:
     *files*, by path, are those that an Image has no room for."""
 
     vmlinuz: Path
-    # The kernel's own functions: to read them takes the guest longer than to measure a rung.
+    # The kernel's own functions: reading them takes the guest longer than measuring a rung.
     commands: tuple[str, ...] = (f"file {KALLSYMS}", QUIET)
     files: dict[str, bytes] = field(default_factory=dict, hash=False)
     arch: Arch = X86_64
@@ -42,7 +42,7 @@ class Start:
 @dataclass
 class Image:
     """What a guest is given when it has started: files by path, the plan, and the emulator's
-    devices (devices.py) that are plugged in, with a *disk* that keeps what is written if it has to.
+    devices (devices.py) that are plugged in, with the file *disk* if written data must be kept.
     """
 
     start: Start

@@ -12,7 +12,8 @@ _START = 15  # seconds until the guest must have said something
 
 
 def need() -> None:
-    """Complain if there is no KVM; whether it runs guests, only a guest can tell."""
+    """Raise IopathError if there is no KVM. Whether it runs guests is only known once one
+    starts."""
     try:
         os.close(os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
@@ -24,7 +25,7 @@ def need() -> None:
 
 
 def check_started(log: Path, seconds: float) -> None:
-    """Complain if a guest that has not said anything yet never will."""
+    """Raise IopathError if a guest should have printed something after *seconds* and has not."""
     said = log.read_text(errors="replace") if log.exists() else ""
     if "KVM internal error" in said or seconds > _START:
         errors = [line for line in said.splitlines() if "error" in line]

@@ -56,7 +56,7 @@ class Machine:
         return self.accel == "tcg"
 
     def inputs(self) -> dict[str, Any]:
-        """What of it a guest's figures and its state depend on."""
+        """The properties that a guest's figures and its state depend on."""
         left_out = {"time_limit", "arch", "emulator"}
         left_out |= {
             name for name, usual in (("cpus", 1), ("ports", 0)) if vars(self)[name] == usual
@@ -71,8 +71,8 @@ class Machine:
         if not self.exact:
             return ["-accel", self.accel, "-smp", "1"]
         cpus = f"{self.cpus},sockets={self.cpus}" if self.cpus > 1 else "1"
-        # A device answers when the host's clock says so. An idle guest's clock must not go on to
-        # its next timer before.
+        # A device answers by the host's clock. An idle guest's clock must not jump to its next
+        # timer before that.
         sleep = "on" if self.ports else "off"
         return ["-accel", "tcg", "-icount", f"shift=0,sleep={sleep}", "-smp", cpus]
 
@@ -94,8 +94,8 @@ class Machine:
     @property
     def parameters(self) -> str:
         """The kernel's command line. The kernel boots on one CPU: while several start, it waits for
-        them by the clock, which does not advance then. Slab caches are not merged, so a cache tells
-        the structure of its objects."""
+        them by the clock, which does not advance then. Slab caches are not merged, so a cache
+        identifies the structure of its objects."""
         if self.cpus == 1:
             return self.cmdline
         words = (self.cmdline, "maxcpus=1", self.arch.cmdline_several, "slab_nomerge")
@@ -167,7 +167,7 @@ def _data_folders(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _digest(path: Path, folders: Sequence[Path], arch: Arch = X86_64) -> str:
-    """One digest of QEMU's program, its accelerator (a library of its own at some distributors) and
+    """One digest of QEMU's program, its accelerator (a separate library on some distributions) and
     its firmware, which is in the first of the *folders* that has it."""
     program = path.resolve()
     parts = {"program": digest_file(program)}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Control a running QEMU by its machine protocol, QMP: JSON, a line each, over a socket.
 
-This is the little of it that guests need. The library qemu.qmp is in no Debian release that iopath
-is packaged for.
+Only what guests need is implemented. The library qemu.qmp is in no Debian release that iopath is
+packaged for.
 """
 
 import contextlib

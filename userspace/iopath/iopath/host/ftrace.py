@@ -39,7 +39,7 @@ def trace(run: Run, cpu: int) -> list[str]:
     words = loop.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
     with _tracing(call) as start, tempfile.TemporaryDirectory(prefix="iopath-") as name:
         log = Path(name, "log")
-        # The shell becomes ioloop, and so has its number.
+        # The shell becomes ioloop, which keeps its process ID.
         shell = ["sh", "-c", 'echo $$ >"$1" && echo 1 >"$2" && shift 2 && exec "$@"', "sh"]
         status = process.run([*shell, *start, *words, f"--output={name}/report"], output=log)
         if status:
@@ -64,7 +64,7 @@ def last_call(lines: list[str], function: str) -> list[str]:
             continue
         current.append(f"{duration:>12} |{text}")
         if re.match(r"  }", text):
-            # Between rounds the loop reads how many interrupts there were.
+            # Between rounds the loop reads the number of interrupts.
             if not any(" proc_reg_read" in part for part in current):
                 found = current
             current = []

@@ -40,7 +40,8 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
             *loop.timed(run, cpu, _SECONDS), "--output-format=json", f"--output={folder}/report",
             f"--perf_control={folder}/ctl,{folder}/ack",
         ]  # fmt: skip
-        # taskset: perf learns a task's name where that is set, but before 6.7 on this CPU alone.
+        # taskset: perf learns a task's name on the CPU where it is set, before 6.7 only on this
+        # CPU.
         sampling = [
             perf, "record", "-q", "-e", event, "-F", str(_FREQUENCY), "-g", "-C", str(cpu),
             "-D", "-1", f"--control=fifo:{folder}/ctl,{folder}/ack", "-o", str(data), "--",

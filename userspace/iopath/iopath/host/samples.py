@@ -44,7 +44,7 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _between_halves(samples: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The difference of the medians of even and odd samples: the same measured twice."""
+    """The difference of the medians of even and odd samples: one measurement taken twice."""
     return {
         name: abs(
             statistics.median(sample[name] for sample in samples[0::2])

@@ -70,7 +70,7 @@ def survey(cpu: int) -> dict[str, Any]:
     if load > 0.5:
         warnings.append(f"the machine is not idle: its load is {load:.2f}")
     if guest:
-        warnings.append("this machine is a guest: others may take its time")
+        warnings.append("this machine is a guest: others may take its CPU time")
     clocksource = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if clocksource != (fast := this_machine().clock):
         warnings.append(f"the clock is {clocksource or 'unknown'}, not {fast}: reading it is slow")

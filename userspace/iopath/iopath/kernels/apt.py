@@ -2,7 +2,7 @@
 """Debian packages of any suite, without root: apt with a state of its own.
 
 apt chooses, verifies and downloads; nothing is installed on this machine. The mirrors are those of
-this machine's own apt configuration, only the suite is ours to choose.
+this machine's apt configuration; only the suite is chosen here.
 """
 
 import json
@@ -37,15 +37,15 @@ SUITES: dict[str, tuple[str, ...]] = {
     "experimental": ("sid", "experimental"),
 }
 
-# Suites that are not a release of Debian yet: their kernels come with a compiler of the day.
+# Suites that are not a release of Debian yet: their compilers change all the time.
 UNRELEASED = {"forky", "forky-security", "forky-backports", "sid", "experimental"}
 
-# What of a suite's packages is of interest here.
+# The packages of a suite that are read.
 KERNEL_PACKAGE = re.compile(
     r"linux-(image|binary|modules|headers|kbuild|base|compiler|support|source)-"
 )
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-_MAX_AGE = 24 * 3600  # seconds that a list of packages is good for
+_MAX_AGE = 24 * 3600  # seconds after which package lists are fetched again
 _ROOM = 1 << 30  # bytes: the lists take half of it, a kernel with its build root the rest
 
 Progress = Callable[[float], None]
@@ -109,7 +109,7 @@ class Apt:
         """Every kernel package in every suite on the mirror.
 
         The lists are fetched when *update* says so, when there are none, or when they are a day
-        old; old ones serve where there is no network.
+        old; old ones are used if there is no network.
         """
         index = self._dir / "index.json"
         with self._cache.lock(f"{self._dir.name}-index"):
@@ -134,7 +134,7 @@ class Apt:
             return found
 
     def _fetch_index(self) -> tuple[list[Package], bool]:
-        """The kernel packages, and whether every suite that there is could be fetched."""
+        """The kernel packages, and whether every suite on the mirror could be fetched."""
         self._configure()
         with self._cache.lock(self._dir.name):
             self._clear_log()
@@ -147,7 +147,7 @@ class Apt:
         if not re.search(r"^(Get|Hit):", output, re.MULTILINE):
             reason = next(
                 (line for line in output.splitlines() if line.startswith(("E:", "W:", "Err:"))),
-                "apt-get update says nothing",
+                "apt-get update printed nothing",
             )
             raise IopathError(f"cannot fetch the lists of kernel packages: {reason}")
         found: list[Package] = []
@@ -169,7 +169,7 @@ class Apt:
                 raise IopathError(f"cannot fetch the lists of kernel packages: {reasons[0]}")
             raise IopathError(f"the mirror has no kernel packages; see {self._log()}")
         for reason in reasons:
-            self._warn(f"not taken: {reason}")
+            self._warn(f"package lists refused: {reason}")
         expired = re.findall(r"Release file for \S+/dists/(\S+)/InRelease is expired", output)
         if expired:
             self._warn(f"left out, their lists have expired: {', '.join(sorted(expired))}")
@@ -237,7 +237,7 @@ class Apt:
 
     def download_source(self, package: str, suite: str, folder: Path) -> None:
         """Fetch and verify the source of *package* into *folder*, as apt does it for a line
-        deb-src. What it said is in the file log there."""
+        deb-src. Its output is in the file log there."""
         self._configure()
         with self._cache.lock(self._dir.name):
             sources, log = folder / "sources.list", folder / "log"
@@ -306,7 +306,7 @@ class Apt:
         ):
             for folder in ("lists/partial", "archives/partial", "parts"):
                 (self._dir / folder).mkdir(parents=True, exist_ok=True)
-            # On a full disk apt neither says so nor always ends.
+            # On a full disk apt prints no error and may hang.
             free = shutil.disk_usage(self._dir).free
             if free < _ROOM:
                 raise IopathError(
@@ -363,7 +363,7 @@ class Apt:
 def find_mirrors() -> tuple[str, str]:
     """The addresses of Debian's main and security archives in this machine's apt configuration.
 
-    IOPATH_MIRROR and IOPATH_SECURITY_MIRROR say otherwise.
+    IOPATH_MIRROR and IOPATH_SECURITY_MIRROR override them.
     """
     main = os.environ.get("IOPATH_MIRROR", "")
     security = os.environ.get("IOPATH_SECURITY_MIRROR", "")
@@ -372,7 +372,8 @@ def find_mirrors() -> tuple[str, str]:
          "Created-By: Packages"],
         capture_output=True, text=True, check=False,
     ).stdout  # fmt: skip
-    # Others have suites called "stable" and the like, too. The Release file says whose it is.
+    # Other distributions also have suites called "stable" and the like. The Release file says whose
+    # it is.
     for target in targets.splitlines():
         uri, origin, label = target.rsplit("|", 2)
         if origin != "Debian":
@@ -414,18 +415,18 @@ def _percentage(status_file: Path) -> float:
 
 
 def download_error(package: str, output: str) -> IopathError:
-    """Why apt could not download a package. That the mirror does not have what its lists name is
-    no passing fault."""
+    """Why apt could not download a package. If the mirror lacks a listed package, trying again does
+    not help."""
     text = _complaint(output)
     kind = IopathError if re.search(r"\s404\s", text) else Unreachable
     return kind(f"cannot download {package}: {text}")
 
 
 def _complaint(output: str) -> str:
-    """What apt has to say about a failure, on one line."""
+    """What apt printed about a failure, on one line."""
     if "No space left" in output or "enough free space" in output:
         return "no space left on the device that holds the cache"
     lines = [line.strip() for line in output.splitlines()]
     unmet = [line for line in lines if " : Depends: " in line or line.startswith("Depends: ")]
     errors = [line.removeprefix("E: ") for line in lines if line.startswith("E: ")]
-    return "; ".join(unmet[:1] + errors[:1]) or "apt-get says nothing"
+    return "; ".join(unmet[:1] + errors[:1]) or "apt-get printed no error"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a module or a program says of itself: its .modinfo, and its functions."""
+"""What the file of a module or a program contains: .modinfo and functions."""
 
 import functools
 import struct
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
 
-# Of the 64-bit format with the low byte first: the header, those of a segment and of a section, and
-# a symbol.
+# Of the little-endian 64-bit format: the header, those of a segment and of a section, and a symbol.
 HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -18,7 +17,7 @@ _INTERPRETER = 3  # the segment that names a program's loader
 _SYMTAB = 2
 _ALLOC, _EXEC = 2, 4
 _NAMED_KINDS = (0, 2)  # symbols without a type, and functions; not sections and files
-_CHOSEN = 10  # a function that is chosen among several when the program starts
+_CHOSEN = 10  # a function that is chosen among several when the program starts (IFUNC)
 _WEAK = 2
 
 
@@ -36,7 +35,7 @@ class _File:
 
     def __init__(self, data: bytes) -> None:
         if len(data) < HEADER.size or data[:6] != b"\x7fELF\x02\x01":
-            raise IopathError("a module or program is no 64-bit ELF file with the low byte first")
+            raise IopathError("a module or program is not a little-endian 64-bit ELF file")
         self._data = data
         head = HEADER.unpack_from(data)
         place, size, count, names = head[8], head[13], head[14], head[15]
@@ -79,14 +78,14 @@ def modinfo(module: bytes) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=16)
 def functions(module: bytes) -> tuple[Function, ...]:
-    """The functions of a module that stay when it has been loaded, by name."""
+    """The functions of a module that stay in memory after it has been loaded, by name."""
     file = _File(module)
     found = []
     for number, header in enumerate(file.headers):
         if header[1] != _SYMTAB:
             continue
         strings = file.content(header[6])
-        # Of each section whether it has code that stays, and its name.
+        # For each section: whether it has code that stays, and its name.
         kept = {
             at: file.name(at)
             for at, section in enumerate(file.headers)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Emulators of Debian's suites, which run without being installed.
 
-QEMU and its dependencies are unpacked into a root file system in the cache. Its own dynamic
-linker starts it there, so this machine's libraries play no part.
+QEMU and its dependencies are unpacked into a root file system in the cache. Its own dynamic linker
+starts it there, so this machine's libraries are not used.
 """
 
 from pathlib import Path
@@ -35,7 +35,7 @@ def emulator(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Qemu
 
 
 def _root(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Path:
-    # Of the suites that a suite's packages depend on, older ones have an emulator, too.
+    # The older suites that a suite's packages depend on have an emulator, too.
     packages = ["--target-release", suite, arch.qemu_package, arch.firmware_package]
     what = f"QEMU of {suite}"
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 class Finder:
     """Finds kernels with this machine's cache and package lists. Kernels of a repository are built
-    by the *recipe*. *warn* is told what was passed over."""
+    by the *recipe*. *warn* is told what was skipped."""
 
     def __init__(self, cache: Cache, warn: Callable[[str], None]) -> None:
         self.cache = cache
@@ -62,8 +62,8 @@ class Finder:
         )
 
     def expand(self, names: Sequence[str], *, every: int = 1, merges: bool = False) -> list[str]:
-        """*names* with each that stands for several as those: a range of commits as its commits,
-        oldest first, behind the commit that it is compared with."""
+        """*names*, each of which may stand for several: a range of commits stands for the commit
+        that it is compared with and its own commits, oldest first."""
         found = []
         for name in names:
             prefix, _, spec = name.partition(":")
@@ -75,7 +75,7 @@ class Finder:
 
 
 def prefixes() -> list[str]:
-    """What names of kernels begin with."""
+    """The prefixes of the names of kernels."""
     return sorted(module.name for module in pkgutil.iter_modules(sources.__path__))
 
 

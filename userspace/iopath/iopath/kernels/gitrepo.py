@@ -41,7 +41,7 @@ class Repository:
 
     @property
     def place(self) -> str:
-        """Its address, or its path, wherever the name starts."""
+        """Its address, or its path from the root folder."""
         return self.name if _URL.match(self.name) else str(self.path)
 
     def git(self, *words: str) -> str:
@@ -54,7 +54,7 @@ class Repository:
         commit = resolve(self.path, name, f"{typed}: there is no such commit")
         if set(KERNEL) - set(self.git("ls-tree", "--name-only", commit).splitlines()):
             raise UsageError(
-                f"{typed}: this is no kernel: it lacks {', '.join(KERNEL[:-1])} or {KERNEL[-1]}"
+                f"{typed}: this is not a kernel: it lacks {', '.join(KERNEL[:-1])} or {KERNEL[-1]}"
             )
         return commit
 
@@ -74,9 +74,9 @@ class Repository:
         return run(self.path, "symbolic-ref", "--quiet", "--short", "HEAD").stdout.strip() == name
 
     def between(self, first: str, last: str, *, every: int = 1, merges: bool = False) -> list[str]:
-        """The commits of *last* that *first* does not have, oldest first, behind the one that both
-        have: of them each *every*th and the last, or with *merges* the merges into the line of
-        *last* alone."""
+        """The commit that *first* and *last* have in common, and the commits of *last* after it,
+        oldest first: each *every*th and the last, or with *merges* only the merges into the line of
+        *last*."""
         typed = f"git:{self.name}@{first}..{last}"
         ends = self.commit(first), self.commit(last)
         base = run(self.path, "merge-base", *ends).stdout.strip()
@@ -137,7 +137,7 @@ def open_repository(place: str, cache: Cache) -> Repository:
         bare = git(path, "rev-parse", "--is-bare-repository") == "true"
         top = path.resolve() if bare else Path(git(path, "rev-parse", "--show-toplevel"))
     except IopathError as error:
-        raise UsageError(f"git:{place}: this is no git repository") from error
+        raise UsageError(f"git:{place}: this is not a git repository") from error
     if top != path.resolve():
         raise UsageError(f"git:{place}: this is not the top of a git repository: that is {top}")
     return Repository(path, place)
@@ -207,5 +207,5 @@ def share_objects(repository: Repository, folder: Path) -> None:
 
 
 def key(repository: Repository) -> str:
-    """What work trees of a repository are kept by."""
+    """The key by which work trees of a repository are kept."""
     return digest_of({"repository": str(repository.path.resolve())})[:16]

@@ -14,12 +14,12 @@ from iopath.base.programs import cross_compiler
 from iopath.base.sources import copy_sources, source_digest
 from iopath.kernels.built import Entry
 
-# Raised when an entry made by this file would come out different from the same inputs.
+# Increase this if this file makes other entries than before from the same inputs.
 _RECIPE = 1
 
 
 def make_words(arch: Arch) -> list[str]:
-    """What make of a kernel is told where that is not of this machine's architecture."""
+    """The arguments of make for a kernel of another architecture than this machine's."""
     if arch == X86_64:
         return []
     cross_compiler(arch)
@@ -40,7 +40,7 @@ def make_modules(folder: Path, command: Sequence[str | Path], source: str, relea
     log = folder / "build.log"
     jobs = f"-j{os.cpu_count() or 1}"
     if process.run([*command, jobs, f"M={source}", "W=1", "modules"], output=log):
-        # The folder goes away with the failed entry; the log must not.
+        # The folder is removed with the failed entry; the log must stay.
         kept = folder.parent / f"failed-{release}.log"
         shutil.copyfile(log, kept)
         raise IopathError(f"the modules do not build for {release}: {complaint(kept)}")

@@ -46,15 +46,14 @@ class Kernel(Protocol):
     # A worker of a cluster can prepare a kernel that has parts.
 
     def parts(self, cache: Cache, apt: Apt, step: Step) -> Parts | None:
-        """What it consists of; None if this machine alone can prepare it."""
+        """What it consists of; None if only this machine can prepare it."""
         return None
 
     @property
     def place(self) -> str:
-        """What a worker keeps something of for the next preparation: a repository, or a kernel's
-        packages."""
+        """What a worker keeps for the next preparation: a repository, or a kernel's packages."""
         return self.title
 
     def here(self, cache: Cache) -> Self:
-        """The same kernel as another machine names it, with what this one has of it."""
+        """The same kernel, named by another machine, with the files of this one."""
         return self

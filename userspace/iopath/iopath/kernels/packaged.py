@@ -22,7 +22,7 @@ from iopath.kernels.kernel import Kernel
 from iopath.kernels.root import root, sandbox
 from iopath.kernels.unpack import unpack
 
-# Raised when an entry made by this file would come out different from the same inputs.
+# Increase this if this file makes other entries than before from the same inputs.
 _RECIPE = 1
 
 
@@ -47,10 +47,10 @@ _SUITES = (
 # The programs among the headers that run when modules are built.
 _TOOLS = ("*/scripts/mod/modpost", "*/tools/objtool/objtool", "*/scripts/basic/fixdep")
 
-# Packages that come beside a kernel's and hold nothing of it that is needed.
+# Packages that come with a kernel and are not needed.
 _OTHERS = re.compile(r"(?:-dbg(?:sym)?_|linux-libc-dev_|linux-tools|kernel-(?:\w+-)?debug|-doc)")
 
-# What packages of the architectures are named by, in Debian's and RPM's names.
+# The architectures by their names in Debian's and RPM's packages.
 _ARCHES = {name: arch for arch in ARCHES for name in (arch.debian, arch.name)}
 
 
@@ -146,19 +146,19 @@ class Packaged(Kernel):
 
 
 def find(kind: str, spec: str) -> Packaged:
-    """The kernel "*kind*:*spec*": package files named by a comma, or the folder that holds them."""
+    """The kernel "*kind*:*spec*": package files, or the folder that holds them."""
     name = f"{kind}:{spec}"
     found: list[Path] = []
     for word in spec.split(","):
         path = Path(word).expanduser().absolute()
         if not word:
-            raise UsageError(f"{name}: an empty name: must be files named by a comma")
+            raise UsageError(f"{name}: an empty name: must be files separated by commas")
         if path.is_dir():
             found += sorted(path.glob(f"*.{kind}"))
         elif not path.is_file():
             raise UsageError(f"{name}: {word}: no such file or folder")
         elif path.suffix != f".{kind}":
-            raise UsageError(f"{name}: {word} is no package: its name must end in .{kind}")
+            raise UsageError(f"{name}: {word} is not a package: its name must end in .{kind}")
         else:
             found.append(path)
     files = [path for path in found if not _OTHERS.search(path.name)]
@@ -178,7 +178,7 @@ def _arch(path: Path) -> Arch | None:
 
 def compiler(wanted: int | None, libc: int) -> tuple[_Suite, int]:
     """The suite and the GCC nearest to the version *wanted* (None: the newest), where the libc is
-    at least 2.*libc*. Of two that are as near it is the newer compiler, of the oldest suite."""
+    at least 2.*libc*. Of two equally near ones it is the newer compiler, of the oldest suite."""
     usable = [(suite, gcc) for suite in _SUITES if suite.libc >= libc for gcc in suite.gcc]
     if not usable:
         raise IopathError(
@@ -205,7 +205,7 @@ def _gcc(arch: Arch, version: int) -> str:
 
 
 def _words(arch: Arch, gcc: int) -> list[str]:
-    """What make is told: the architecture if it is not this machine's, and the compiler."""
+    """The arguments of make: the architecture if it is not this machine's, and the compiler."""
     if arch == this_machine():
         return [f"CC=gcc-{gcc}"]
     cross = f"{arch.triplet}-"

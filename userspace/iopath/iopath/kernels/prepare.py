@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prepare a kernel: get or build it, and build the project's modules for it.
 
-A worker of a cluster can do it, too. A Preparation is a job like those of jobs.py: what it gives
-depends on its inputs() only, and it is the content of the cache entries that are made here
-otherwise.
+A worker of a cluster can do it, too. A Preparation is a job like those of jobs.py: its result
+depends only on its inputs(). The result is the content of the cache entries that this machine would
+make.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ class Unprepared(IopathError):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a preparation gives: for each entry its files by their paths, and their digests."""
+    """The result of a preparation: for each entry its files by their paths, and their digests."""
 
     files: tuple[dict[str, bytes], ...]
     digests: tuple[dict[str, str], ...]
@@ -51,8 +51,8 @@ class Preparation:
 
     @classmethod
     def of(cls, kernel: Kernel, cache: Cache, apt: Apt, step: Step) -> "Preparation | None":
-        """The preparation of a kernel with this machine's packages and sources; None if this
-        machine alone can prepare it."""
+        """The preparation of a kernel with this machine's packages and sources; None if only this
+        machine can prepare it."""
         parts = kernel.parts(cache, apt, step)
         return cls(kernel, *parts) if parts else None
 
@@ -67,7 +67,7 @@ class Preparation:
 
     @property
     def key(self) -> str:
-        """What it is known by."""
+        """What identifies it."""
         return digest_of(self.inputs())
 
     @property
@@ -89,7 +89,7 @@ class Preparation:
             raise IopathError(f"its mirror lacks {min(absent)}")
         compiler = "kernel.packages"
         if local.inputs().get(compiler) != self.inputs().get(compiler):
-            raise IopathError("its compiler is of other packages")
+            raise IopathError("its compiler comes from other packages")
         known = {name for name, digest in self.packages.items() if digest and local.packages[name]}
         return replace(local, packages={**self.packages, **{n: local.packages[n] for n in known}})
 
@@ -123,7 +123,7 @@ class Asked:
     def ask(
         self, executor: Executor, kernel: Kernel, step: Step
     ) -> tuple[Preparation, Future[Prepared]] | None:
-        """Have a worker prepare a kernel, unless the cache has it or this machine alone can."""
+        """Have a worker prepare a kernel, unless the cache has it or only this machine can."""
         job = Preparation.of(kernel, self._cache, self._apt, step)
         if job is None:
             return None

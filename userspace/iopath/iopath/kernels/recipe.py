@@ -33,7 +33,7 @@ class Recipe:
     asked: tuple[str, ...] = ()
 
     def inputs(self) -> dict[str, Any]:
-        """What it is known by: the fragment tells the architectures, and what was asked for."""
+        """What identifies it: the fragment shows the architecture, and what was asked for."""
         left_out = ("arch", "asked")
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
@@ -76,7 +76,7 @@ def configuration(name: str, build: Callable[[str], Built]) -> str | None:
     except OSError as error:
         raise UsageError(f"cannot read the configuration {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"the configuration {name} is no text: it must be a .config") from error
+        raise UsageError(f"the configuration {name} is not text: it must be a .config") from error
 
 
 _LEFT_OUT = re.compile(r"CONFIG_(DEBUG_INFO|SYSTEM_\w+_KEYS|MODULE_SIG|SECURITY_LOCKDOWN)")
@@ -96,7 +96,7 @@ def cut_down(config: str) -> str:
 
 
 def minimal_configs(arch: Arch) -> list[Path]:
-    """The files with the minimal configuration, of which the later ones count."""
+    """The files with the minimal configuration; later ones override earlier ones."""
     own = MINIMAL_CONFIG.with_name(f"minimal-{arch.debian}.config")
     return [MINIMAL_CONFIG, *([own] if own.is_file() else [])]
 

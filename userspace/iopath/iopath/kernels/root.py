@@ -16,7 +16,7 @@ _TOOLS = (
     "python3", "sed",
 )  # fmt: skip
 
-# Raised when an entry made by this file would come out different from the same inputs.
+# Increase this if this file makes other entries than before from the same inputs.
 _RECIPE = 1
 
 
@@ -36,7 +36,7 @@ def root(
             process.check_stopped()
             step(f"unpacking {what}", number / len(debs))
             unpack(deb, folder)
-        # A package's own scripts, which did not run, would have made this link.
+        # The package's scripts, which are not run, make this link otherwise.
         (folder / "usr/bin/awk").symlink_to("gawk")
         for name in ("proc", "dev", "tmp", "src", "build", "ccache", "modules"):
             (folder / name).mkdir(exist_ok=True)

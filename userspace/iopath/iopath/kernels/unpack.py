@@ -57,14 +57,14 @@ def unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
             env=plain,
         )
         if source.stdout:
-            source.stdout.close()  # or else dpkg-deb would wait for us where tar died
+            source.stdout.close()  # or dpkg-deb would wait for this program if tar died
         errors = (source.stderr.read() if source.stderr else b"").decode(errors="replace")
     complaints = [line for line in tar.stderr.splitlines() if "Not found in archive" not in line]
     unmatched = len(complaints) < len(tar.stderr.splitlines())
     complaints = [line for line in complaints if "Exiting with failure status" not in line]
     if complaints:
         raise IopathError(f"cannot unpack {deb.name}: {complaints[0]}")
-    # That a pattern matched nothing is no failure, and tar says so with a status of its own.
+    # It is not a failure if a pattern matched nothing; tar then ends with a status of its own.
     if tar.returncode and not (tar.returncode == _TAR_FAILED and unmatched):
         raise IopathError(f"cannot unpack {deb.name}: tar ended with status {tar.returncode}")
     if source.returncode and not (only and "Broken pipe" in errors):

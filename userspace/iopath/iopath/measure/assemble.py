@@ -30,7 +30,7 @@ _KALLSYMS, _COUNTS, _RECORDS = "kallsyms.gz", "counts.gz", "records.json"
 
 
 def keep(recorded: Recorded, folder: Path) -> None:
-    """Write what a job gave to its entry in the cache."""
+    """Write the result of a job to its entry in the cache."""
     (folder / _KALLSYMS).write_bytes(recorded.kallsyms)
     (folder / _COUNTS).write_bytes(recorded.counts)
     (folder / _RECORDS).write_text(json.dumps(recorded.texts))
@@ -40,7 +40,7 @@ def entry(
     job: Job, title: str, pools: Pools, cache: Cache, reporter: Reporter,
     warn: Callable[[str], None],
 ) -> Path:  # fmt: skip
-    """The cache entry with what *job* gives, which runs if there is none. Progress calls it
+    """The cache entry with the result of *job*, which runs if there is no entry. Progress calls it
     *title*."""
     ran = False
 
@@ -61,7 +61,7 @@ def entry(
 
 @dataclass(frozen=True)
 class Counted:
-    """What the guest that carried out *runs* with *files* left in its *entry* of the cache. It has
+    """The output, in its cache *entry*, of the guest that carried out *runs* with *files*. It has
     profiles if *full*, with source lines if there is *debug* information."""
 
     entry: Path
@@ -89,7 +89,8 @@ class Counted:
 
     @cached_property
     def _read(self) -> Path:
-        """The cache entry with all that is made from what the guest left: by any of the code.
+        """The cache entry with all that is computed from the guest's output. Its key has all the
+        code.
 
         A guest that runs again may be interrupted in other rounds, so its files are in the key.
         """
@@ -189,7 +190,7 @@ def results(
         found.append(figures.figure(name, release, run, reports, counted))
     if not profile:
         return found
-    # The profile is of the boot that the figure is of: of the first, for most rungs.
+    # The profile is of the boot with the median figure: for most rungs, of the first.
     numbers = {record["profile_boot"] for record in found}
     profiles = {number: replace(boots[number], full=True).profiles() for number in numbers}
     for run, record in zip(runs, found, strict=True):

@@ -6,7 +6,7 @@ guest to run and the kernel's image, which it keeps. It computes the digest of a
 including its own programs, and refuses the job if the digest differs. So a result does not depend
 on the worker.
 
-A worker that dies has its jobs done by others. One job in a hundred is done a second time by
+If a worker dies, others do its jobs. One job in a hundred is done a second time by
 another worker, and the figures or the digests must be equal.
 """
 
@@ -94,7 +94,7 @@ class Cluster(Executor):
             self._client.close()
             raise IopathError(
                 f"worker {lacking[0]} is refused: its Python does not find iopath: install it;"
-                " where the Debian package is, set PYTHONPATH=/usr/lib/iopath"
+                " with the Debian package, set PYTHONPATH=/usr/lib/iopath"
             )
         self.workers = sum(worker["nthreads"] for worker in self._workers().values())
         self.places = max(_FEWEST, _EACH * self.workers)  # jobs that it takes at a time
@@ -104,7 +104,7 @@ class Cluster(Executor):
         self._builders: set[str] = set()  # workers that prepare a kernel now
 
     def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
-        """Have a worker run a job. Nothing but jobs.run and prepare.run is known there."""
+        """Have a worker run a job. It can only run jobs.run and prepare.run."""
         (job,) = args
         if function not in (jobs.run, prepare.run) or kwargs:
             raise TypeError("a cluster runs jobs")
@@ -132,8 +132,8 @@ class Cluster(Executor):
 
     @contextlib.contextmanager
     def _preferred(self, job: Job | Preparation) -> Iterator[Sequence[str] | None]:
-        """The worker that should do the job, if it matters: kernels of a repository, as long as
-        they are prepared one after the other, by one worker, which builds what changed."""
+        """The worker that should do the job, if it matters. If kernels of a repository are prepared
+        one after the other, one worker builds them all, each time only what changed."""
         if isinstance(job, Job):
             yield None
             return
@@ -156,8 +156,8 @@ class Cluster(Executor):
         inputs: dict[str, Any],
         workers: Sequence[str] | None = None,
     ) -> tuple[str, Recorded | Prepared]:
-        """Have one of *workers* do the job, or any if these are lost: its address, and what it
-        gave."""
+        """Have one of *workers* do the job, or any worker if these are lost. Returns its address
+        and its result."""
         for _ in range(_TRIES):
             future = data = None
             try:
@@ -172,7 +172,7 @@ class Cluster(Executor):
                     self._check(job)
                 return future.result()
             except (CancelledError, self._killed, OSError):
-                # The worker is lost, or what only it had; or the scheduler.
+                # The worker is lost, or data that only it had, or the scheduler.
                 self._check(job)
                 with self._lock:
                     if data is not None and self._images.get(inputs["vmlinuz"]) is data:
@@ -191,7 +191,7 @@ class Cluster(Executor):
             return self._images[digest]
 
     def _check(self, job: Job | Preparation) -> None:
-        """Complain if the scheduler is lost, or nobody waits for the job any more."""
+        """Raise an error if the scheduler is lost, or nobody waits for the job any more."""
         process.check_stopped()
         if self._client.status != "running":
             raise Unreachable(
@@ -268,7 +268,7 @@ def _emulator(machine: Machine, cache: Cache) -> Qemu:
 
 
 def _check_equal(found: dict[str, Any], inputs: dict[str, Any], address: str) -> None:
-    """Complain if a part of what a worker *found* differs from the sender's *inputs*."""
+    """Raise Unreachable if a part of what a worker *found* differs from the sender's *inputs*."""
     for part, value in found.items():
         if value != inputs.get(part):
             why = _PARTS.get(part, f"its {part} differs")

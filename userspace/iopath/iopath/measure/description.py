@@ -37,7 +37,7 @@ def describe(
 
 
 def _modinfo(path: Path) -> dict[str, str]:
-    """What modinfo says of a module's build."""
+    """What modinfo reports about a module's build."""
     facts = elf.modinfo(path.read_bytes())
     kept = ("version", "srcversion", "vermagic", "iopath_shims")
     return {key: facts[key].strip() for key in kept if key in facts}

@@ -19,7 +19,7 @@ _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 def of_package(cache: Cache, apt: Apt, package: str, name: str) -> tuple[str, dict[str, bytes]]:
     """A program's path in the guest, and the files that it needs there."""
     if "/" in name:
-        raise UsageError(f"{name}: with --package, a program is named without a folder")
+        raise UsageError(f"{name}: with --package, name the program without a folder")
     _, found = packages.files(cache, apt, package, name)
     return f"/bin/{name}", {path: file.read_bytes() for path, file in found.items()}
 
@@ -75,5 +75,5 @@ def _loader(path: Path, data: bytes) -> str:
     if machine != 62 or width != 2:
         raise UsageError(f"{path}: a program of {known}: must be of x86_64")
     if kind not in (_PROGRAM, _SHARED):
-        raise UsageError(f"{path}: an ELF file that is no program")
+        raise UsageError(f"{path}: an ELF file, but not a program")
     return elf.loader(data)

@@ -15,7 +15,7 @@ from iopath.results.result import REST
 from iopath.rungs.report import Report
 from iopath.rungs.runs import Run
 
-_OVERHEAD = 64  # instructions between two readings of the counter that are not the loop
+_OVERHEAD = 64  # instructions between two readings of the counter outside the loop
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def check_calibration(report: Report) -> None:
 
 def check_rounds(run: Run, report: Report, counted: Sequence[CountedRound]) -> None:
     """Check that the guest's clock counts the instructions of each round and the iterations of
-    string instructions as the plugin does, but for those between the clock's readings and the
-    markers, which are the same in all rounds. Where another task runs, the guest may wait: then its
+    string instructions as the plugin does, except those between the clock's readings and the
+    markers, which are the same in all rounds. If another task runs, the guest may wait: then its
     clock goes on, and nothing is counted."""
     if len(report.rounds) != len(counted):
         raise IopathError(
@@ -79,10 +79,11 @@ def figure(
 
     The figure of a boot is the median of the rounds without an interrupt. Its spread is their
     largest less their smallest. The figure of the rung is the mean of the boots. The profile and
-    the model are of the boot in the middle: of an even number the lower of the middle two. The
-    guest's clock counts the instructions of a round, and each iteration of a string instruction,
-    which are subtracted. It also goes on while the guest waits for an interrupt, so where I/Os end
-    by one, the plugin counts them, without those of the idle loop.
+    the model are of the boot with the median figure: if the number of boots is even, the lower of
+    the middle two. The guest's clock counts the instructions of a round, and each iteration of a
+    string instruction; iterations are subtracted. The clock also goes on while the guest waits for
+    an interrupt. So if I/Os end by one, the plugin counts the instructions, without those of the
+    idle loop.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
@@ -140,8 +141,7 @@ def figure(
 
 
 def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:
-    """The parts of several boots, which add up to the *whole*. One that a boot does not name has
-    its share in the rest."""
+    """The means of the parts over several boots. With the rest, they add up to the *whole*."""
     names = dict.fromkeys(name for boot in boots for name in boot if name != REST)
     found = {name: _mean([boot.get(name, 0) for boot in boots]) for name in names}
     return {**found, REST: round(whole - sum(found.values()), 4)}

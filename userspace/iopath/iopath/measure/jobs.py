@@ -2,8 +2,8 @@
 """A job: one plan for one guest, run anywhere.
 
 A job is a value that can be pickled. run() is a function of it alone, so any executor can run it: a
-thread, another process, another machine that has the same files. What a job gives depends only on
-its inputs().
+thread, another process, another machine that has the same files. Its result depends only on its
+inputs().
 """
 
 import contextlib
@@ -32,8 +32,8 @@ class Job:
     """A plan, the machine that it is for, and the plugin that counts.
 
     *release* names the kernel in the log's name. *cache* keeps saved states and logs. *progress* is
-    a file that is told how many records there are. The job is cancelled by removing it. *shared*
-    are the runs of a guest with several CPUs. *by_calls* has a program counted by system calls.
+    a file for the number of records. Removing it cancels the job. *shared* are the runs of a guest
+    with several CPUs. If *by_calls*, a program is counted by system calls.
     """
 
     qemu: Qemu
@@ -132,7 +132,7 @@ def _ignore(records: list[Record]) -> None:
 
 
 def _write_functions(path: Path, records: list[Record]) -> None:
-    """Tell the plugin where the functions are that tell system calls apart."""
+    """Tell the plugin where the functions of system calls are."""
     kallsyms = next(record.data for record in records if record.name == KALLSYMS)
     path.write_text(calls.functions(kallsyms.decode()))
 

@@ -30,7 +30,7 @@ _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten ro
 _GUEST_RUNS = 19
 
 
-# Files of the guest that say on what it measured.
+# Files of the guest that describe what it runs on.
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
 
@@ -50,8 +50,8 @@ def unmet(rung: Rung, built: Built) -> str:
 
 
 def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
-    """The runs by guest. Those share a guest whose rungs have one program, load no module with
-    different parameters, and are not to be measured alone."""
+    """The runs by guest. Runs share a guest if their rungs have one program, load no module with
+    different parameters, and need not be measured alone."""
     found: list[tuple[Path | None, dict[str, list[str]], list[Run]]] = []
     for run in runs:
         wanted = {module.name: module.words(settings.overrides) for module in run.rung.modules}
@@ -72,7 +72,7 @@ def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
 
 
 def guests(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
-    """The runs by guest, where guests run side by side: groups in parts of like size. How they are
+    """The runs by guest, if guests run side by side: groups in parts of similar size. How they are
     split depends on the runs alone, so that a result does not depend on the number of CPUs. Regions
     are numbered in each guest, so that a run that is alone in its guest always has one plan."""
     found = []
@@ -109,7 +109,7 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
     files, plan = load(built, rungs, settings)
     for path, file in dict.fromkeys(item for rung in rungs for item in rung.files):
         files[path] = file.read_bytes()
-    # Loading a large module and making a file system takes longer than to measure.
+    # Loading a large module and making a file system take longer than measuring.
     first = rungs[0]
     if first.alone and first.start:
         commands = (*start.commands, *plan, *first.start, QUIET)
@@ -132,7 +132,7 @@ def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
 
 
 def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    """What a guest is given to carry out *runs*, which one guest can."""
+    """What a guest is given to carry out *runs*, which must fit one guest."""
     image = prepared(
         built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
     )
@@ -170,7 +170,7 @@ def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
     """*commands* between the set-up and the clean-up of their rung."""
     rung = run.rung
-    # A guest with devices would wait by the host's clock, and their interrupts vary anyhow.
+    # A guest with devices would wait by the host's clock, and device interrupts vary in any case.
     aged = [f"age {rung.target}"] if rung.target and age and not rung.waits else []
     return [*rung.setup, *aged, *commands, *rung.cleanup]
 
@@ -186,8 +186,8 @@ def _lines(runs: Sequence[Run]) -> list[str]:
     return plan
 
 
-# Dirty pages are written after two seconds instead of 35. And the kernel does no work of its own at
-# random times, which would hide what the runs leave behind.
+# Dirty pages are written after two seconds instead of 35. The kernel does no work of its own at
+# random times, because that would hide what the runs leave behind.
 _IMPATIENT = (
     ("PROC_SYSCTL", "write /proc/sys/vm/dirty_expire_centisecs 100"),
     ("PROC_SYSCTL", "write /proc/sys/vm/dirty_writeback_centisecs 100"),
@@ -196,14 +196,14 @@ _IMPATIENT = (
 
 
 def _impatient(built: Built) -> list[str]:
-    """What is set for the long runs, on a kernel that has it."""
+    """The settings for the long runs that a kernel has."""
     config = built.config.read_text()
     return [step for option, step in _IMPATIENT if f"CONFIG_{option}=y\n" in config]
 
 
 def _long(runs: Sequence[Run]) -> list[str]:
-    """The long runs, which come last: they are counted in another way, and to change between the
-    two takes the emulator a while."""
+    """The long runs. They come last because they are counted in another way, and the emulator takes
+    a while to change between the two."""
     plan = [
         f"run background /bin/ioloop --ioengine=null --number_ios={_BACKGROUND} --rounds=1"
         f" --region={LONG} {_drain(runs[0])} --cpus_allowed=0 --output-format=json"
@@ -225,7 +225,7 @@ def _drain(run: Run) -> str:
 
 
 def _timed(runs: Sequence[Run], passes: int) -> list[str]:
-    """The runs by turns, there and back, each with the processor's counters if it may."""
+    """The runs in turn, forwards and backwards, each with the processor's counters if possible."""
     plan = []
     for number in range(passes):
         for run in runs if number % 2 == 0 else reversed(runs):

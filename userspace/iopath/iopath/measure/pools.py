@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The two pools of all measurements of a call: one prepares kernels, one runs jobs.
 
-What follows when one of them is done is done by the thread that waits, one after the other.
+Callbacks run in the thread that waits, one after the other.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class Pools:
         self._waiting[self._preparing.submit(function, *args)] = then
 
     def job(self, function: Callable[..., Any], *args: object, then: Then) -> None:
-        """Have a thread see to a job; *then* is called with the future when it is done."""
+        """Have a thread handle a job; *then* is called with the future when it is done."""
         self._waiting[self._running.submit(function, *args)] = then
 
     def run(self, job: Job, advance: Callable[[float], None]) -> Recorded:
@@ -60,7 +60,7 @@ class Pools:
             del self._sent[job.progress]
 
     def finish(self) -> None:
-        """Wait until all is done that was asked for, and what was asked for meanwhile."""
+        """Wait until all work is done, including work that is added meanwhile."""
         while self._waiting:
             done, _ = wait(self._waiting, _POLL, FIRST_COMPLETED)
             for future in done:

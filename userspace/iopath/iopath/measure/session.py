@@ -147,7 +147,7 @@ class Session(Finder):
         both: Pools,
         future: Future,
     ) -> None:
-        """A kernel is built, or that failed: prepare what is measured on it."""
+        """A kernel was built, or could not be: prepare what is measured on it."""
         try:
             built = future.result()
         except IopathError as error:
@@ -236,14 +236,13 @@ class Session(Finder):
 
 
 def _emulators(qemus: Sequence[Qemu]) -> dict[str, str]:
-    """The version of the emulators, which all come from one package's source, and what they are
-    known by."""
+    """The version of the emulators, which all come from one package's source, and their digests."""
     versions = dict.fromkeys(qemu.version for qemu in qemus)
     return {"version": ", ".join(versions), "digest": _digests(qemu.digest for qemu in qemus)}
 
 
 def _digests(parts: Iterable[str]) -> str:
-    """One digest for what several architectures have each its own of."""
+    """One digest for the parts of several architectures."""
     found = list(parts)
     return found[0] if len(found) == 1 else digest_of(found)
 

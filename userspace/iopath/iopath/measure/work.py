@@ -93,7 +93,7 @@ class Work:
         self._shared: dict[tuple[int, int], dict[str, Any]] = {}
 
     def prepared(self, future: Future) -> None:
-        """The kernel is prepared, or that failed: run its jobs."""
+        """The kernel was prepared, or could not be: run its jobs."""
         try:
             self._ready: Prepared = future.result()
         except IopathError as error:
@@ -123,7 +123,7 @@ class Work:
         self._pools.job(function, *args, then=partial(self._done, args[:2], function))
 
     def _done(self, key: tuple[int, int], function: Any, future: Future) -> None:  # noqa: ANN401
-        """A job is done: after the last one, assemble what all gave."""
+        """A job is done: after the last one, assemble the results of all."""
         alone = function == self._counted
         try:
             (self._boots if alone else self._shared)[key] = future.result()
@@ -181,7 +181,7 @@ class Work:
     # Several CPUs.
 
     def _share(self) -> None:
-        """Run what several CPUs can at the same time."""
+        """Run what can run on several CPUs at the same time."""
         settings, possible = self._settings, self._ready.possible
         able = together.able(possible, settings)
         if single := dict.fromkeys(run.rung.name for run in possible if run not in able):

@@ -23,7 +23,7 @@ MODE = "bridge"
 class BridgedRung(OfRung):
     """A rung that was counted in a guest and measured on the machine, both on the same release.
 
-    *predicted_ns* is what the line through the other rungs says of it. *absent* is the reason why
+    *predicted_ns* is the prediction of the line through the other rungs. *absent* is the reason why
     the PMU counted no instructions."""
 
     rung: str
@@ -45,7 +45,7 @@ class BridgedRung(OfRung):
 
     @property
     def agrees(self) -> bool:
-        """Whether the PMU's count is the exact one, but for interrupts and the loop's rounds."""
+        """Whether the PMU's count is the exact one, apart from interrupts and the loop's rounds."""
         percent = self.pmu_percent
         if percent is None or self.pmu_instructions is None:
             return True
@@ -58,8 +58,8 @@ class Bridge:
 
         ns = fixed_ns + ns_per_instruction * instructions
 
-    *error* is the part of an estimated difference that it may be wrong by. Of the differences
-    between two rungs, weighted by their size in instructions, the part *share* is within that."""
+    *error* is the relative error of an estimated difference. Of the differences between two rungs,
+    weighted by their size in instructions, the part *share* is within that."""
 
     schema: int
     mode: str
@@ -87,8 +87,8 @@ class Bridge:
 
 
 def load(path: Path) -> Bridge:
-    """The bridge in a file. Raises IopathError if it is none, if it was made for results of another
-    format, which may count otherwise, or if its error is too large."""
+    """The bridge in a file. Raises IopathError if it is not a bridge, if it was made for results of
+    another format, which may count in another unit, or if its error is too large."""
     data = jsonfile.read(path, _KIND)
     version = jsonfile.schema_of(data)
     if isinstance(data, dict) and data.get("mode") == MODE and version not in (None, SCHEMA):

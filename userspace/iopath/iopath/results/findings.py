@@ -7,11 +7,11 @@ from iopath.results.result import ExactRecord
 # weighs more in the median.
 _RARE = 2.0
 
-# A mean, which is of the program's task alone, is below the median if interrupts or other tasks do
-# a part of each I/O. Then what the mean lacks is the deferred work, within this part of it.
+# A mean, which has only the program's task, is below the median if interrupts or other tasks do a
+# part of each I/O. The deferred work then is what the mean lacks, within this part of it.
 _OTHERS = 0.1
 
-# The spread of rounds rose if it is more than _JUMP_TIMES the old one and _JUMP.
+# The spread of rounds rose if it is more than _JUMP_TIMES the old one plus _JUMP.
 _JUMP, _JUMP_TIMES = 5.0, 3
 
 

@@ -12,7 +12,7 @@ _MATTERS = re.compile(
     r"|DEBUG_LIST|LIST_HARDENED|SLUB_DEBUG|KASAN|LOCKDEP|PROVE_LOCKING|SECURITY|MEMCG"
     r"|CC_OPTIMIZE_FOR_\w+|LTO_\w+|AUTOFDO_CLANG|VIRT_CPU_ACCOUNTING_GEN|CONTEXT_TRACKING\w*)"
 )
-# Options that Kconfig sets by itself: properties of the tools and of the architecture, and the
+# Options that Kconfig sets itself: properties of the tools and of the architecture, and the
 # kernel's name.
 _PROBES = re.compile(
     r"(?:CC|GCC|CLANG|AS|LLD|PAHOLE|RUSTC?|BINDGEN|TOOLS|HAS|HAVE|ARCH_HAS|ARCH_HAVE|ARCH_WANTS?"

@@ -37,7 +37,7 @@ class Layers:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """They are compiled when the first function is looked up: this is slow."""
+        """The patterns, compiled when the first function is looked up, because that is slow."""
         return [(name, re.compile(pattern)) for name, pattern in self._layers]
 
     def of(self, symbol: Symbol) -> str:

@@ -13,11 +13,11 @@ Boots = Sequence[float]
 class Metric:
     """A figure of a record, which has a value in each boot.
 
-    *value* gives these; None if the record lacks them. *noise* says what makes boots differ, or
-    builds of the same source. Differences up to *resolution* mean nothing, even if they repeat;
-    *layout* is what another build of a record's kernel may add to that. *gated*: a general limit
-    judges it. *costly*: it is shown even where the number of instructions is the same, because one
-    more costs far more than another instruction.
+    *value* returns these; None if the record lacks them. *noise* says why boots, or builds of the
+    same source, differ. Differences up to *resolution* mean nothing, even if they repeat; *layout*
+    is what another build of a record's kernel may add to that. *gated*: a general limit judges it.
+    *costly*: it is shown even where the number of instructions is the same, because one more costs
+    far more than another instruction.
     """
 
     name: str
@@ -100,7 +100,7 @@ METRICS = (
     _counted("calls", "direct and indirect calls", gated=False),
     _counted("jumps", "direct unconditional jumps", gated=False),
     _counted("branches", "direct conditional branches", gated=False),
-    _counted("taken branches", "those of them that were taken", gated=False),
+    _counted("taken branches", "direct conditional branches that were taken", gated=False),
     _counted(
         "code pages", "pages of 4 KiB that instructions lie in, fewest of the rounds", "pages",
         "where functions lie, in another build", 5.0, gated=False,

@@ -33,15 +33,15 @@ class Part:
 
     @property
     def each(self) -> float:
-        """Instructions each time that it began."""
+        """Instructions per start."""
         return self.instructions / self.times if self.times else 0.0
 
 
 @dataclass(frozen=True)
 class Boot:
-    """What one boot counted. Of the instructions that were *begun*, so many were *tried* and began
-    again after an exception, and so many were *iterations* of string instructions that went on
-    after them. All others are in the parts, each in one."""
+    """What one boot counted. Of the instructions that were *begun*, the *tried* ones began again
+    after an exception, and the *iterations* are those of string instructions that another iteration
+    followed. Each other instruction is in one part."""
 
     seed: int
     begun: int

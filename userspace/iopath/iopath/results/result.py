@@ -31,7 +31,7 @@ COUNTERS = {
     "branch_misses": ("branch_misses",),
 }
 
-# By how much all may differ from the path without a reason, in instructions per I/O: the beginning
+# By how much all may differ from the path by noise alone, in instructions per I/O: the beginning
 # of a round weighs more in the path, and the background varies.
 MORE = 5.0
 
@@ -60,7 +60,7 @@ def size_text(size: int) -> str:
 
 @dataclass(kw_only=True)
 class Kernel:
-    """A kernel. Of one that a guest ran, its package and the guest's settings are known, too."""
+    """A kernel. If a guest ran it, its package and the guest's settings are known, too."""
 
     name: str
     release: str
@@ -184,8 +184,8 @@ class ExactRecord(Record):
 
     @property
     def all(self) -> float | None:
-        """All that is executed because of the I/Os of a long run, for each I/O: what is rare, and
-        what is deferred, too."""
+        """All that is executed because of the I/Os of a long run, for each I/O, rare and deferred
+        work included."""
         return self.with_deferred
 
     @property
@@ -194,7 +194,7 @@ class ExactRecord(Record):
 
     @property
     def has_more(self) -> bool:
-        """Whether all is so much more or less than the path that it is no noise."""
+        """Whether all differs from the path by more than noise."""
         return self.all is not None and abs(self.all - self.path) > MORE
 
 
@@ -346,7 +346,7 @@ _KINDS: Mapping[str, tuple[type[Result], str]] = {
 
 
 def parse(data: object, what: str = "the result") -> Result:
-    """The result that *data* is, as read from JSON. Raises IopathError if it is none."""
+    """The result in *data*, as read from JSON. Raises IopathError if it is not a result."""
     mode = data.get("mode") if isinstance(data, dict) else None
     kind, schema = _KINDS["hardware" if mode == "hardware" else "exact"]
     jsonfile.validate(data, schema, what, _KIND)
@@ -354,8 +354,8 @@ def parse(data: object, what: str = "the result") -> Result:
 
 
 def make(data: dict[str, Any]) -> Result:
-    """The result that *data* is, which a measurement made. It is not validated against its schema,
-    which takes as long as measuring a rung."""
+    """The result in *data*, which a measurement made. It is not validated against its schema,
+    because that takes as long as measuring a rung."""
     return typed.structure(data, _KINDS[data["mode"]][0])
 
 

@@ -11,7 +11,7 @@ NEIGHBOURS = "neighbours"  # the place of a line that has objects of different C
 
 
 def most(accesses: Iterable[tuple[int, float]]) -> float:
-    """The sum of the accesses of a CPU, of the one that has most."""
+    """The sum of the accesses of the CPU that has most."""
     counts: dict[int, float] = {}
     for cpu, times in accesses:
         counts[cpu] = counts.get(cpu, 0) + times
@@ -32,7 +32,7 @@ class Arrangement:
 
     @property
     def calls_cpus(self) -> bool:
-        """Whether I/Os end by a call of another CPU, and not only tasks are woken now and then."""
+        """Whether I/Os end by a call from another CPU. Occasional wake-ups do not count."""
         return any(called >= _CALLED for called in self.called_per_io or ())
 
 
@@ -75,10 +75,10 @@ class SharedLine:
 
 @dataclass(kw_only=True)
 class SharedFigure:
-    """A figure of an arrangement, in each boot. Of a structure: per I/O, the accesses to lines that
-    CPUs share, the writes, those with a lock prefix and those of true sharing, and the number of
-    these lines. Of a CPU: its instructions per I/O, those in interrupts from other CPUs, and the
-    part of its rounds that was left out."""
+    """A figure of an arrangement, in each boot. For a structure: per I/O, the accesses to lines
+    that CPUs share, the writes, those with a lock prefix and those of true sharing, and the number
+    of these lines. For a CPU: its instructions per I/O, those in interrupts from other CPUs, and
+    the part of its rounds that was left out."""
 
     arrangement: str
     of: str

@@ -12,7 +12,7 @@ from iopath.base.errors import IopathError
 @dataclass(frozen=True)
 class Round:
     """A round of a job. *tsc* is its time by the processor's clock, which counts instructions in a
-    guest; of *interrupts* nothing may be known."""
+    guest; *interrupts* is None if it is not known."""
 
     ios: int
     tsc: int

@@ -9,10 +9,10 @@ from iopath.base.cache import digest_file, digest_of
 from iopath.base.devices import Device
 from iopath.results.ops import OPS
 
-# Rounds are short against the kernel's timer tick (4 ms, four million instructions), so that most
-# see none, and many, so that their median is the path itself.
+# Rounds are short compared with the kernel's timer tick (4 ms, four million instructions), so most
+# see no tick. They are many, so their median is the path itself.
 ROUNDS = 60
-LONG = 120  # rounds' I/Os in the one long run, which also counts rare and deferred work
+LONG = 120  # the long run has the I/Os of so many rounds; it shows rare and deferred work
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
@@ -51,9 +51,9 @@ class Rung:
     modules: tuple[Module, ...] = ()  # to load, in this order
     needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
     tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
-    files: tuple[tuple[str, Path], ...] = ()  # what these take in the guest, by path there
+    files: tuple[tuple[str, Path], ...] = ()  # their files in the guest, by path there
     begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
-    start: tuple[str, ...] = ()  # steps before these, after which the guest's state is saved
+    start: tuple[str, ...] = ()  # steps before these; then the guest's state is saved
     setup: tuple[str, ...] = ()  # steps before each run
     cleanup: tuple[str, ...] = ()  # steps after each run
     cpus: str = "0"  # the CPUs that the program runs on

@@ -14,15 +14,15 @@ from iopath.rungs.rung import Overrides, Rung
 MOST_CPUS = 8
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 
-# Regions. A run has one by its number, and others by a bit added to that. From FLAT on the plugin
-# counts without call trees and memory accesses.
+# Regions. A run has the region of its number, and others with a bit added to it. From FLAT on, the
+# plugin counts without call trees and memory accesses.
 LINES = 0x4000  # the short rounds
 FLAT = 0x8000
-LONG = FLAT  # the long run; that of number 0 has no I/O: what the guest does besides
+LONG = FLAT  # the long run; number 0 has no I/O and shows the guest's other work
 IDLE = FLAT | 0x1000  # the same with a single batch of I/Os
 DRAIN = 0x4000  # added to these two: the sleep afterwards
-# How long this is, so that what was put off is done: a lazy RCU callback waits for 10 s. The guest
-# is idle meanwhile, so that it takes next to no time.
+# The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
+# guest is idle meanwhile, so the sleep takes next to no time.
 DRAIN_MS = 12_000
 WAITING_DRAIN_MS = 200  # the same where an idle guest's clock is the host's
 ANY = "any"  # a number of interrupts that does not matter
@@ -39,7 +39,7 @@ class Settings:
     block_sizes: Sequence[int] = (4096,)
     machine: Machine = field(default_factory=Machine)
     fill: bool = True  # whether blknull fills what it must not leave uninitialised
-    coherent: bool = True  # whether biogen minds the page cache of its block device
+    coherent: bool = True  # whether biogen keeps coherent with its block device's page cache
     boots: int = 1  # how often each kernel is booted
     passes: int = 20  # samples of each rung, where time is measured
     profile: bool = False  # whether to count by function, too
@@ -121,7 +121,7 @@ class Run:
 
 
 def make_runs(settings: Settings) -> tuple[list[Run], list[str]]:
-    """The runs of a guest, and what of the settings is left out since it cannot be measured."""
+    """The runs of a guest, and what is left out because it cannot be measured."""
     runs: list[Run] = []
     left_out: list[str] = []
     for rung in settings.rungs:

@@ -64,9 +64,9 @@ def runs(members: Sequence[Run], settings: Settings) -> list[Shared]:
 
 
 def able(members: Sequence[Run], settings: Settings) -> list[Run]:
-    """Those of *members* that can be carried out on several CPUs, if any are asked for: a program
-    of one's own cannot, nor a kernel thread that has one device, nor what waits for a device of the
-    emulator."""
+    """Those of *members* that can be carried out on several CPUs, if any are asked for. A user's
+    program cannot, nor a kernel thread that has one device, nor a rung that waits for a device of
+    the emulator."""
     if settings.cpus == 1:
         return []
     return [

@@ -39,7 +39,7 @@ def show(found: Bridge, exact: ExactResult, console: Console) -> None:
 
 
 def _rungs(found: Bridge) -> Table:
-    """What was counted and measured of each rung, and what the others say of it."""
+    """What was counted and measured of each rung, and the prediction of the others."""
     counted = any(rung.pmu_instructions is not None for rung in found.rungs)
     cycles = any(rung.cycles is not None for rung in found.rungs)
     table = Table("rung", "op", "size")
@@ -97,7 +97,7 @@ def _of_pmu(rungs: list[BridgedRung]) -> list[str]:
 
 
 def _show_other(found: Bridge, exact: ExactResult, kernel: str, console: Console) -> None:
-    """Print what each rung takes more or less on another kernel, on the same machine."""
+    """Print the difference in time of each rung on another kernel, on the same machine."""
     counted = {record.key: record.path for record in exact.results if record.kernel.name == kernel}
     table = Table("rung", "op", "size")
     table.number_column("instructions")

@@ -21,8 +21,8 @@ from iopath.base.errors import UsageError
 from iopath.results.result import ExactRecord, ExactResult, Row, size_text
 from iopath.show.palette import Palette
 
-# The colours of text and axes, and of what is behind them; in the dark they are others. All other
-# colours are seen on both.
+# The colours of text and axes, and of the background; dark mode has other ones. All other colours
+# are visible on both.
 INK = "#1b1b1c"
 _GROUND = "#ffffff"
 _DARK = {INK: "#e4e6e8", _GROUND: "#0d1117"}
@@ -62,7 +62,7 @@ def ladder(result: ExactResult) -> Figure:
     kernels = result.names
     sizes = list(dict.fromkeys(row.block_size for row in table if row.block_size)) or [0]
     ops = list(dict.fromkeys(row.op for row in table if row.op != "none")) or ["none"]
-    # What does no I/O goes with the first size and operation.
+    # Rungs without I/O are drawn with the first size and operation.
     cells: dict[tuple[int, str], dict[str, Row]] = {}
     groups: dict[int, dict[str, None]] = {size: {} for size in sizes}
     for row in table:
@@ -312,8 +312,8 @@ def _dark(svg: str) -> str:
 
 
 def _in_the_dark(style: str) -> str:
-    """The declarations of a style whose colours are others in the dark. White text stands on a
-    coloured ground and stays."""
+    """The declarations of a style whose colours are others in the dark. White text is on a coloured
+    ground and stays white."""
     found = []
     for part in style.split(";"):
         name, _, value = (word.strip() for word in part.partition(":"))

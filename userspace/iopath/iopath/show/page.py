@@ -62,7 +62,7 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
 
 def _steps(result: Result, comparison: Comparison | None, layers: Layers) -> dict[str, Comparison]:
     """How each kernel differs from the one before it, by its name. Without a comparison there are
-    no verdicts, and so are none of times."""
+    no verdicts, and times have none either."""
     if not (comparison and isinstance(result, ExactResult)):
         return {}
     if len(result.names) == 2:
@@ -140,7 +140,7 @@ class HeatRow:
 
     @property
     def rank(self) -> tuple[bool, tuple[float, float]]:
-        """The lower it is, the more its largest change matters. What does no I/O comes last."""
+        """The lower it is, the more its largest change matters. Rungs without I/O come last."""
         most = min((change.rank for change in self.changes), default=(3, 0.0))
         return not self.row.does_io, most
 
@@ -179,7 +179,7 @@ def _size(result: Result) -> str:
 
 @dataclass
 class View:
-    """What the page shows of one kernel against the one before it; of a kernel that is alone."""
+    """What the page shows of one kernel against the one before it, or of a single kernel."""
 
     kernel: str
     before: str | None

@@ -71,7 +71,7 @@ def data(
 
 def _shared(row: Row, kernels: Sequence[str], names: "_Names") -> dict[str, Any]:
     """What CPUs share on each kernel, and the lines that differ between each two of them: the
-    number of the line on either, or none. Empty if the rung ran on one CPU alone."""
+    number of the line on either, or none. Empty if the rung ran on one CPU only."""
     found = [getattr(row.records.get(kernel), "sharing", None) for kernel in kernels]
     if not any(found):
         return {}

@@ -14,8 +14,8 @@ from iopath.results.result import Result
 
 OTHER = "other"
 
-# The groups of the layers of iopath's own table, in the order of an I/O. Layers that are not listed
-# are in the group "other".
+# Groups of the layers of iopath's own table, in the order of an I/O. Layers that are not listed are
+# in the group "other".
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "system call": ("user", "system call entry"),
     "aio and io_uring": ("aio", "io_uring"),

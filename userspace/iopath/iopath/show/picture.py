@@ -33,7 +33,7 @@ class Step:
     after: str
     change: ExactChange
     function: str
-    by: float  # instructions of the function, as far as its layer grew
+    by: float  # growth of the function, at most that of its layer
 
     @property
     def text(self) -> str:
@@ -41,8 +41,8 @@ class Step:
 
 
 def _steps(result: ExactResult, op: str) -> Iterator[Step]:
-    """The steps by which the rungs grew. What a function executes instead of another one of its
-    layer is no growth."""
+    """The steps by which the rungs grew. A function that replaces another one of its layer is not
+    growth."""
     for before, after in itertools.pairwise(result.names):
         for rung in exact.compare(only(result, (before, after)), Layers()).rungs:
             change = rung.differences.get(after)

@@ -16,7 +16,7 @@ from iopath.results.shared import LineAccess, SharedLine, Sharing
 from iopath.show import texts
 from iopath.show.tables import Table
 
-_EACH_CPU = 2  # so many have a column each
+_EACH_CPU = 2  # up to so many CPUs have a column each
 _FEW = 2  # fields and functions of a structure that are named
 _EXTREMES = ("fewest", "most")
 

@@ -34,7 +34,7 @@ _GAP = 2  # columns between two columns of a table
 
 
 class Table:
-    """A table whose strings are text: brackets in names are no markup.
+    """A table whose strings are text: brackets in names are not markup.
 
     No cell is cut. If a table is wider than the terminal, it is split into several. Each of them
     has the first columns, which have the *titles*, and as many of the others as fit.

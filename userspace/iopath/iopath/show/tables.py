@@ -257,7 +257,7 @@ def _digest(
     share: bool = False,
     wraps: bool = False,
 ) -> Table:
-    """The figures of two kernels, and how they differ, if *share* in per cent alone."""
+    """The figures of two kernels, and how they differ, if *share* only in per cent."""
     (name,) = found.others
     table = _rung_table(found)
     for title in titles:

@@ -30,7 +30,7 @@ _VERDICTS = {
 _FEW = 4  # layers in the verdict
 _PARTS = 6  # of all, that are named
 _LEAST_PART = 0.5  # instructions per I/O of these
-UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} tells of a whole ladder)"
+UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} decides a whole ladder)"
 
 # Titles of what a bridge estimates.
 TIME = "estimated ns"
@@ -183,7 +183,7 @@ def verdict(comparison: Comparison, name: str) -> str:
     sentence = f"{rungs(len(changes))}: {', '.join(parts)}."
     for rung in comparison.ranked(name)[:1]:
         if not rung.does_io and any(other.does_io for other in comparison.rungs):
-            break  # what does no I/O is not the worst of I/O
+            break  # a rung without I/O is never the worst
         found = rung.differences[name]
         if found.verdict in ("longer", "shorter"):
             label = "Worst" if found.verdict == "longer" else "Best"
@@ -225,7 +225,7 @@ def beside_path(found: Change) -> str:
 
 
 def share(found: Change) -> str:
-    """A difference in per cent alone."""
+    """A difference in per cent only."""
     if found.verdict == "same":
         return found.verdict_text
     text = signed(found.difference) if found.percent is None else f"{found.percent:+.1f} %"

@@ -103,7 +103,7 @@ class Features:
         found: dict[Measurement, Result | IopathError] = {}
 
         def complete(one: Measurement, result: Result | IopathError) -> None:
-            """Once a row and its base are measured, it has a cost, and the row's result goes."""
+            """Once a row and its base are measured, compute its cost, and drop the row's result."""
             found[one] = result
             for own, row in rows.items():
                 if own in found and row.base in found:

@@ -32,8 +32,8 @@ def groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Co
 
 
 def functions(cost: Cost) -> list[str]:
-    """Where a difference comes from: layers with their functions, the largest first, and what part
-    of all that functions differ these are."""
+    """Where a difference comes from: layers with their functions, the largest first, and their
+    share of the differences of all functions."""
     layers: dict[str, list[tuple[float, str]]] = {}
     for part in cost.functions:
         layers.setdefault(part["layer"], []).append((part["difference"], part["name"]))
@@ -83,7 +83,7 @@ _SHARED = ("feature", "CPUs share", "writes", "locked", "lines")
 
 
 def _shared(rows: Sequence[Sequence[Cost]]) -> list[list[str]]:
-    """What several CPUs share more or less with each feature, on the last kernel that has it."""
+    """How each feature changes what several CPUs share, on the last kernel that has it."""
     found = []
     for row in rows:
         known = [cost for cost in row if cost.shared]

@@ -25,7 +25,7 @@ from iopath.track.watches import Config
 
 # Okabe and Ito's, without those that are light.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", INK)
-_BREAK = "#808080"  # of what the kernel does not account for
+_BREAK = "#808080"  # of steps with other causes than the kernel
 
 # Inches.
 _WIDTH = 5.0
@@ -249,7 +249,7 @@ def _draw(
 
 def _mark(axes: Axes, marks: Sequence[tuple[Change, str, int, float]], points: int) -> None:
     """Write the letters of steps beside them, each with its difference if there is room, the
-    largest first. No text covers another one, and none a line if it can be helped."""
+    largest first. No text covers another one, and no text covers a line if possible."""
     across, up = (_WIDTH - _LEFT - _RIGHT) / (points * 1.02), axes.get_ylim()
     high = _PANEL / (up[1] - up[0])
     lines: list[Box] = []

@@ -36,7 +36,7 @@ STEPS = "steps"  # the folder of the pages
 _SCHEMA = 3
 _FUNCTIONS = 3  # named in a change
 
-# Fields of results beside QEMU that differ where the instrument does.
+# Fields of results, besides QEMU, that differ if the instrument does.
 _INSTRUMENT = {
     "machine": "another machine",
     "programs": "other programs of guests",
@@ -77,7 +77,7 @@ def ordered(keys: Iterable[Key], config: Config) -> list[Key]:
 
 @dataclass(frozen=True)
 class Change:
-    """How a rung differs in a step. *unsure* is it where there were too few boots to know the
+    """How a rung differs in a step. It is *unsure* if there were too few boots to know the
     noise."""
 
     key: Key
@@ -103,10 +103,10 @@ class Change:
 
 @dataclass
 class Step:
-    """Two neighbours on a line that differ. If they cannot be compared, *differing* says why: what
-    else differs than the kernel. *apart* is whether their own results cannot be compared. *labels*
-    says what else may account for the changes. *breaks* names what is another one from here on: the
-    compiler, or what counts."""
+    """Two neighbours on a line that differ. If they cannot be compared, *differing* says what
+    differs besides the kernel. *apart* is whether their own results cannot be compared. *labels*
+    says what else may account for the changes. *breaks* names what else changes here: the compiler,
+    or the instrument."""
 
     before: Point
     after: Point
@@ -131,8 +131,8 @@ class Step:
 
 
 def headline(step: Step) -> Change:
-    """The change of a step that is told if there is room for one: that of an I/O which matters
-    most."""
+    """The change of a step that is shown if there is room for one: the change of an I/O that
+    matters most."""
     return next((one for one in step.changes if one.key[1] != "none"), step.changes[0])
 
 
@@ -372,8 +372,8 @@ class Index:
 
 
 def _breaks(before: ExactResult, after: ExactResult) -> Iterator[str]:
-    """What else than the kernel is another one, if it is the compiler or counts otherwise. Two
-    builds of one version of a compiler are the same here."""
+    """What changed besides the kernel: the compiler, or the instrument. Two builds of one version
+    of a compiler count as the same."""
     (one, old), (two, new) = (
         labels.version_of(result.kernels[0].compiler) for result in (before, after)
     )
@@ -411,8 +411,8 @@ def changes(
     comparison: ExactComparison, shared: Mapping[Key, Sequence[SharedWrites]]
 ) -> Iterator[Change]:
     """The rungs that differ, those that matter most first, then those of which CPUs *shared* more
-    or less. Where the noise is not known, a difference that is within the resolution of the clock
-    is none."""
+    or less. If the noise is not known, differences within the resolution of the clock are left
+    out."""
     (name,) = comparison.others
     ranked = comparison.ranked(name)
     others = [rung for rung in comparison.rungs if rung.key in shared and rung not in ranked]

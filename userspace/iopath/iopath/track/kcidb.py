@@ -2,7 +2,7 @@
 """The figures of iopath track as KCIDB takes them, the common database of kernel CI systems: its
 I/O schema 5.3.
 
-An object has the same id each time, so one that is sent twice is one.
+An object has the same id each time, so sending it twice adds nothing.
 """
 
 from collections.abc import Iterator

@@ -55,7 +55,7 @@ def _watch(
     links: Sequence[Step],
     config: Config,
 ) -> dict[str, Any]:
-    """Points are told by their number. Figures are by rung, one for each point. A link leads from a
+    """Points are identified by number. Figures are by rung, one for each point. A link leads from a
     point to the one that it is compared with; its file, if there is one, holds both kernels, whose
     own figures cannot be compared."""
     measured = [point for point in points if not point.error]

@@ -2,10 +2,10 @@
 """The files in which iopath track keeps what it measured: one for each kernel of a watch, and one
 for each pair of neighbours whose own results cannot be compared.
 
-A file is a result like others, so that compare reads it, with a field "track" besides. Of a kernel
-that could not be measured it has this field alone, with the error. A file depends on the kernel and
-on what was measured, but not on when; its keys are sorted, and each function has a line. So a
-repository of git keeps a history of them in little space.
+A file is a result like others, so that compare reads it, with an additional field "track". For a
+kernel that could not be measured it has only this field, with the error. A file depends on the
+kernel and on what was measured, but not on when; its keys are sorted, and each function has a line.
+So a repository of git keeps a history of them in little space.
 """
 
 import json
@@ -61,7 +61,7 @@ class Point:
         return (int(self.position), self.title) if self.commit else version_key(self.position)
 
     def is_answered_by(self, known: "Point") -> bool:
-        """Whether what is asked for was already tried."""
+        """Whether the measurement that is asked for was already tried."""
         if known.error:
             return known.asked == self.asked
         one, two = self.asked, known.asked
@@ -189,7 +189,7 @@ def _read(path: Path, kind: type[_Kept]) -> tuple[_Kept, dict[str, Any]]:
         schema = track.pop("schema")
         kept = kind(**track)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise IopathError(f"{path} is no file of iopath track: remove it") from error
+        raise IopathError(f"{path} is not a file of iopath track: remove it") from error
     if schema != _SCHEMA or kept.path.parts != path.parts[-3:]:
         raise IopathError(
             f"{path} is not where iopath track writes it, or of another version: remove it"

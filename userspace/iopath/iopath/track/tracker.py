@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Track what an I/O costs: measure the kernels of a file that are new, and show them all.
 
-Each kernel is kept in a file as soon as it is measured (store.py), so a run that is ended goes
-on where it was. Where QEMU or the modules changed between two neighbours, both are measured once
+Each kernel is kept in a file as soon as it is measured (store.py), so the next run continues where
+one was ended. Where QEMU or the modules changed between two neighbours, both are measured once
 more, together, so that they can be compared. What is shown is made from these files alone
 (index.py, site.py).
 """
@@ -33,9 +33,9 @@ from iopath.track.index import Index, Step, opened
 from iopath.track.store import Pair, Point
 from iopath.track.watches import ALL, Config, Watch
 
-_TOLD = "steps.json"  # the steps that were told before
+_TOLD = "steps.json"  # the steps that earlier runs reported
 
-# Of a suite, a configuration, options, and Debian's name of an architecture.
+# Arguments: a suite, a configuration, options, and Debian's name of an architecture.
 MakeRecipe = Callable[[str, str, Sequence[str], str], Recipe]
 
 
@@ -49,8 +49,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class News:
-    """What a run found: steps that were not told before or that it could not judge, kernels that it
-    measured, those that it could not measure, and those that the next run will try again."""
+    """What a run found: steps that are new or that it could not judge, kernels that it measured,
+    those that it could not measure, and those that the next run will try again."""
 
     steps: list[Step]
     measured: list[Point]
@@ -114,7 +114,7 @@ class Tracker:
         index.compare(Layers(), self._session.reporter.note)
 
     def told(self) -> None:
-        """The steps were told: they are not new to the next run."""
+        """The steps were reported: they are not new to the next run."""
         with opened(self._folder) as index:
             text = json.dumps(site.steps(index.steps()), indent=1, sort_keys=True)
         files.write(self._folder / _TOLD, f"{text}\n".encode())
@@ -306,8 +306,8 @@ class Tracker:
     def _found(
         self, watch: Watch, recipe: Recipe | None, points: Sequence[Point]
     ) -> dict[Path, Wanted]:
-        """Those of *points* that there still are, by their files: also those that the watch wants
-        no more."""
+        """Those of *points* that still exist, by their files, also those that are no longer
+        watched."""
         asked = self._asked(recipe)
         if recipe:
             every = [

@@ -131,7 +131,7 @@ _OF_GIT = ("every", "merges", "suite", "config", "kconfig", "arch")
 
 
 def load(path: Path) -> Config:
-    """What a file says. Raises UsageError for the first mistake in it."""
+    """The content of a file. Raises UsageError for the first mistake in it."""
     table = tomlfile.load(path)
     found = tomlfile.values("the top", table, _TOP, path)
     try:

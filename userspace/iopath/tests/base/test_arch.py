@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""An architecture is a row of the package's table. In the programs it has files of its own, and
-what is missing there is named."""
+"""An architecture is a row of the package's table. In the programs it has files of its own; missing
+ones are named."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ def copied(tmp_path: Path) -> Copied:
 
 
 def test_a_new_architecture_is_a_row(copied: Copied, tmp_path: Path) -> None:
-    """Kernels, trees, guests and options know it."""
+    """Kernels, trees, guests and options support it."""
     assert "{amd64,arm64,riscv64,loong64}" in copied.run("kernels", "--help").stdout
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/.config").write_text("CONFIG_64BIT=y\nCONFIG_LOONGARCH=y\n")

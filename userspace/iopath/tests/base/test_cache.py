@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The cache: an entry is there whole or not at all, and is made once."""
+"""The cache: an entry exists as a whole or not at all, and is made once."""
 
 import errno
 import json

@@ -8,7 +8,7 @@ from iopath.base import process
 
 
 def test_a_parent_that_is_gone(tmp_path: Path) -> None:
-    """A program whose parent died before it could ask for a signal at its death does not start."""
+    """A program does not start if its parent died before the program could ask for a signal."""
     words = process._bound_to_us(["touch", str(tmp_path / "started")])
     other = ["sh", "-c", '"$@"; echo $?', "sh", *words]
     assert subprocess.run(other, capture_output=True, text=True, check=True).stdout == "1\n"

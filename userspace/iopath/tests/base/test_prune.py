@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The cache is kept in bounds, and what is used stays."""
+"""The cache is kept in bounds, and used entries stay."""
 
 import multiprocessing
 import os
@@ -46,7 +46,7 @@ def test_stored(three: list[Path]) -> None:
 
 @pytest.mark.parametrize(("size", "gone"), [(3, 0), (2, 1), (1, 2), (0, 3)])
 def test_size(three: list[Path], size: int, gone: int) -> None:
-    """The longest unused go first, and no more than must."""
+    """The longest unused entries are removed first, and no more than necessary."""
     removed = prune(three[0].parents[1], size=size * MIB)
     assert names(removed) == [path.name for path in three[:gone]]
     assert [path.exists() for path in three] == [False] * gone + [True] * (3 - gone)
@@ -95,7 +95,7 @@ def test_a_removed_entry_is_made_again(three: list[Path]) -> None:
 
 
 def test_end_of_a_command(three: list[Path]) -> None:
-    """What is over the limit goes, and the packages that were downloaded."""
+    """Entries over the limit and downloaded packages are removed."""
     root = three[0].parents[1]
     archives = root / "apt/archives"
     archives.mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_end_of_a_command(three: list[Path]) -> None:
 
 
 def test_only_what_is_added_needs_bounds(tmp_path: Path) -> None:
-    """A command whose answer was in the cache does not look through all of it."""
+    """A command whose answer was in the cache does not scan the cache."""
     cache = Cache(tmp_path)
     assert not cache.grew
     make(cache, "30")

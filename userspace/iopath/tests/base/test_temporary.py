@@ -11,7 +11,7 @@ import pytest
 
 from iopath.base import temporary
 
-# Makes a folder with a file, says its name, and waits.
+# Makes a folder with a file, prints its name, and waits.
 PROGRAM = """
 import sys
 from iopath.base import temporary

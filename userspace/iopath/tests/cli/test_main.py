@@ -211,7 +211,7 @@ def test_rungs_are_listed_once(listed: Command, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["", *commands()])
 def test_help_begins_with_two_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """They parse, and are of that command."""
+    """They parse, and use that command."""
     with pytest.raises(SystemExit):
         parser().parse_args([*command.split(), "--help"])
     first, *examples = capsys.readouterr().out.split("\n\n")[0].splitlines()

@@ -69,7 +69,7 @@ def test_an_estimate_has_the_truth_within_its_range(varied: float, noise: float)
 
 
 def test_the_share_of_new_differences_is_within_the_error() -> None:
-    """Of two rungs as long as any, which are measured after the bridge was made."""
+    """For two rungs of usual length, measured after the bridge was made."""
     source = random.Random(3)
     within = total = 0.0
     for seed in range(400):
@@ -93,7 +93,7 @@ def test_a_rung_far_off_the_others_moves_it_little() -> None:
 
 
 def test_a_rung_is_predicted_by_the_others() -> None:
-    """Of which there are few, so that it would move what remains."""
+    """There are few others, so the rung itself would change the constant."""
     ladder = {("raw.pread", "read", 512 * at): (1000.0 * at,) for at in range(1, 6)}
     times = Machine().times(on(0, ladder))
     for at, more in enumerate((10, -10, -10, 10, 100), 1):
@@ -107,8 +107,7 @@ def test_a_rung_is_predicted_by_the_others() -> None:
 
 
 def test_rungs_that_are_close_to_each_other_weigh_little() -> None:
-    """Many that differ by a few instructions, whose times differ by noise, and some that differ by
-    many."""
+    """Many rungs differ by a few instructions, and their times by noise; some differ by many."""
     ladder = {("raw.pread", "read", 512 * at): (1000.0 + at,) for at in range(1, 16)}
     ladder |= {("dio.pread", "read", 512 * at): (1000.0 * at,) for at in range(2, 6)}
     times = Machine().times(on(0, ladder))
@@ -303,7 +302,7 @@ def test_from_two_results_to_the_time_of_a_comparison(
     time = rungs["dio.pread", "read"]["differences"][NEW]["time"]
     assert f"{time['low']:+.0f} to {time['high']:+.0f}" == said
     assert time["iops_before"] > time["iops_after"]
-    # What is the same takes no other time.
+    # A rung that is the same has no estimate.
     assert "time" not in rungs["null", "none"]["differences"][NEW]
     assert whole["comparison"]["bridge"] == json.loads(made.read_text())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What compare says of results, and when its gates open: on results that are made up here."""
+"""What compare says about results, and when its gates open: on made-up results."""
 
 import copy
 import io
@@ -45,11 +45,11 @@ def shown(whole: dict[str, Any]) -> list[str]:
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 
 
-# What costs is seen in the text.
+# Costs are shown in the text.
 
 
 def test_a_locked_increment_is_seen() -> None:
-    """One instruction more, which costs twenty: total, metric and function say so."""
+    """One more instruction, which costs twenty: total, metric and function show it."""
     whole = two([row("one", 501.0, locked=3.0), *PLAIN[1:]])
     lines = shown(whole)
     assert lines[lines.index("old to new: what else differs per I/O") + 1] == "rung size locked"
@@ -81,7 +81,7 @@ def test_changes_that_cancel_are_seen() -> None:
 
 
 def test_a_cache_line_more_is_seen() -> None:
-    """Static data of another build may lie otherwise, so it takes more than three."""
+    """Static data may lie elsewhere in another build, so more than three lines must differ."""
     assert not any("what else differs" in line for line in shown(two(PLAIN, data_kernel=63.0)))
     whole = two([row("one", 501.0, locked=2.0), *PLAIN[1:]], data_kernel=64.0)
     assert change(whole)["metrics"]["data lines"]["verdict"] == "more"
@@ -89,7 +89,7 @@ def test_a_cache_line_more_is_seen() -> None:
 
 
 def test_code_lines_carry_the_noise_of_their_layout() -> None:
-    """Each side's may be off by 10: 14 is nothing, 15 is."""
+    """Each side may vary by 10: 14 is noise, 15 is a difference."""
     for lines, verdict in ((104.5, "same"), (105.5, "more"), (76.5, "same"), (75.5, "fewer")):
         found = change(two(PLAIN, code_kernel=lines))["metrics"]["code lines"]
         assert (found["verdict"], round(found["noise"], 2)) == (verdict, 14.14)
@@ -102,7 +102,7 @@ def test_where_nothing_differs_nothing_is_listed() -> None:
 
 
 def test_each_metric_has_the_noise_of_its_own_boots() -> None:
-    """Boots whose instructions differ say nothing against a locked instruction in each."""
+    """A locked instruction in each boot is found even if the boots' instructions differ."""
     whole = two([row("one", 501.0, locked=3.0), *PLAIN[1:]])
     for record in whole["results"]:
         figure = record["instructions_per_io"]
@@ -124,7 +124,7 @@ def test_without_enough_boots_metrics_have_no_verdict() -> None:
     record["counts"] = {name: boots[:4] for name, boots in record["counts"].items()}
     found = change(whole)["metrics"]
     assert {part["verdict"] for part in found.values()} == {"unknown"}
-    assert {part["reason"] for part in found.values()} == {"4 boots are too few: 5 tell"}
+    assert {part["reason"] for part in found.values()} == {"4 boots are too few: 5 needed"}
 
 
 def test_lines_within_their_noise_are_shown_beside_something_else() -> None:
@@ -169,7 +169,7 @@ def test_a_clock_and_a_profile_that_contradict_each_other_are_refused() -> None:
 
 
 def test_files_of_different_boots_are_comparable() -> None:
-    """Fewer boots are no verdict, as always."""
+    """Fewer boots give no verdict, as always."""
     one, other = (a_result([profiled(name, PLAIN)]) for name in ("old", "new"))
     record = other["results"][0]
     record |= {"boots": record["boots"][:3], "rounds": 3 * one["results"][0]["rounds"] // 7}
@@ -177,7 +177,7 @@ def test_files_of_different_boots_are_comparable() -> None:
     record["rounds"] = 3 * one["results"][0]["rounds"] // 7
     assert incomparable([("old.json", parse(one)), ("new.json", parse(other))]) == []
     whole = a_result([*one["results"], *other["results"]])
-    assert change(whole)["reason"] == "3 boots are too few: 5 tell"
+    assert change(whole)["reason"] == "3 boots are too few: 5 needed"
 
 
 DIGESTS = f"{40 * 'a'!r} and {40 * 'b'!r}"
@@ -196,7 +196,7 @@ def test_another_program_or_plugin_is_another_measurement() -> None:
         f"dio.pread read of 4096 bytes: program, files, modules and steps {DIGESTS}"
         " (old.json, new.json)",
     ]
-    del one["results"][0]["scenario"]  # of an older file it is not known
+    del one["results"][0]["scenario"]  # an older file lacks it
     parts[0] = "old.json", parse(one)
     assert len(incomparable(parts)) == 1
 
@@ -273,8 +273,8 @@ def test_a_gate_does_not_pass_without_a_long_run() -> None:
 
 
 def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
-    """A function of 64 bytes lies in one line or in two, by where it begins: in 1, 2, 2 or 2, which
-    varies by 3/16. One that fits in 16 bytes is always in one line."""
+    """A function of 64 bytes lies in one line or in two, depending on where it begins: in 1, 2, 2
+    or 2, a variance of 3/16. A function of 16 bytes is always in one line."""
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T large\n{start + 64:x} T small\n")
     output = [
@@ -297,8 +297,8 @@ STAMPED = [row("one", 500.0, locked=2.0, costly={"timestamps": 20.0}), *PLAIN[1:
 
 
 def test_time_stamps_instead_of_other_instructions_are_seen(tmp_path: Path) -> None:
-    """As many instructions, of which 20 read the time stamp: verdict, metric and function say so,
-    and the gates close."""
+    """The same number of instructions, of which 20 read the time stamp: verdict, metric and
+    function show it, and the gates close."""
     whole = two(STAMPED)
     lines = shown(whole)
     assert lines[0] == "old to new: 1 rung: 1 the same in sum. dio.pread read: timestamps +20."
@@ -354,12 +354,12 @@ def test_what_cannot_be_judged_for_one_reason_is_one_message() -> None:
     (found,) = unjudged(compared(whole), 0, [])
     assert found == (
         "dio.pread read, dio.uring read, raw.pread read and 2 more instructions, mean, all:"
-        " 1 boot is too few: 6 tell"
+        " 1 boot is too few: 6 needed"
     )
 
 
 def test_costly_instructions_are_counted_by_function() -> None:
-    """Those of the executed part of a block; of a repeated string instruction, the bytes. An iret
+    """Those in the executed part of a block; for a repeated string instruction, the bytes. An iret
     serialises the CPU."""
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T one\n{start + 4:x} T other\n")
@@ -620,14 +620,14 @@ def limited(tmp_path: Path, text: str) -> list[Any]:
 
 
 def regressions(comparison: Any, fail_above: float | None, limits_: list[Any]) -> list[str]:  # noqa: ANN401
-    """What grew, where all can be judged."""
+    """What grew, if everything can be judged."""
     grown, unknown = limits.regressions(comparison, fail_above, limits_)
     assert unknown == []
     return grown
 
 
 def unjudged(comparison: Any, fail_above: float | None, limits_: list[Any]) -> list[str]:  # noqa: ANN401
-    """What cannot be judged, where nothing grew."""
+    """What cannot be judged, if nothing grew."""
     grown, unknown = limits.regressions(comparison, fail_above, limits_)
     assert grown == []
     return unknown
@@ -652,8 +652,8 @@ def test_limits(tmp_path: Path, text: str, found: list[str]) -> None:
 
 
 def test_a_gate_does_not_pass_what_is_undecided() -> None:
-    """Some boots of the new kernel take twice as much: that is neither the same nor longer. Where
-    the boots are within what the gate allows, it passes."""
+    """Some boots of the new kernel take twice as much, which is neither the same nor longer. If the
+    boots are within the limit, the gate passes."""
     whole = two(PLAIN)
     new = whole["results"][1]
     figure = new["boots"][0]
@@ -663,7 +663,7 @@ def test_a_gate_does_not_pass_what_is_undecided() -> None:
     assert regressions(compared(whole), 100, []) == []
     new["boots"] = new["boots"][:3]
     found = unjudged(compared(whole), 1000, [])
-    assert found == ["dio.pread read instructions: 3 boots are too few: 5 tell"]
+    assert found == ["dio.pread read instructions: 3 boots are too few: 5 needed"]
 
 
 @pytest.mark.parametrize(
@@ -680,7 +680,7 @@ def test_every_gated_metric_fails_at_equal_instructions(metric: str, by: int) ->
 
 
 def test_the_noise_of_a_row_is_its_own() -> None:
-    """One more beside a row whose boots differ by 300."""
+    """One more instruction is found beside a row whose boots differ by 300."""
     whole = two([row("one", 513.0, locked=2.0), *PLAIN[1:]])
     for name, boots in (("old", [0.0, 300.0] * 4), ("new", [300.0, 0.0] * 4)):
         noisy = {**profiled(name, PLAIN), "rung": "dm-crypt.pread"}
@@ -900,7 +900,7 @@ def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
 
 
 def test_kernels_that_are_measured_and_files_keep_their_order() -> None:
-    """What is named first is what the others are compared with, file or not."""
+    """The others are compared with the first name, whether it is a file or not."""
     measured = parse(
         a_result([a_record(name, "x", "read", 512) for name in ("tree:b", "debian:a")])
     )

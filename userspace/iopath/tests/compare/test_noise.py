@@ -18,23 +18,23 @@ WHOLE = Family(ROWS, len(METRICS))
 ALONE = Family(1, len(METRICS))
 RESOLUTION = 0.05
 
-# The boots of the figures of many ladders: by ladder, boot, row and figure of the row. Of the
-# figures of a row, some vary around a mean; others follow its path or the layout of memory.
+# The boots of the figures of many ladders: by ladder, boot, row and figure of the row. Some figures
+# of a row vary around a mean; others follow its path or the layout of memory.
 Figures = np.ndarray
 Source = np.random.Generator
 VARYING = 4
 
 
 def figures(source: Source, boots: int, path: Figures, layout: Figures) -> Figures:
-    """Figures around 3,000: what varies does so by hundredths to tens, from row to row. *path* and
-    *layout* say in which boots a row has another one."""
+    """Figures around 3,000, which vary by hundredths to tens, depending on the row. *path* and
+    *layout* say in which boots a row has another path or layout."""
     scale = (0.01 * 1.25 ** np.arange(ROWS))[:, None]
     varying = source.normal(size=(LADDERS, boots, ROWS, VARYING)) * scale
     return 3000 + np.concatenate([varying, path[..., None], layout[..., None]], axis=-1)
 
 
 def each_row(chance: float, rows: int = ROWS) -> Callable[[Source, int], Figures]:
-    """Each of some rows has another path in some boots, and each fifth another layout."""
+    """Some rows have another path in some boots, and every fifth row another layout."""
 
     def boots(source: Source, count: int) -> Figures:
         path, layout = source.random((2, LADDERS, count, ROWS)) < chance
@@ -45,7 +45,7 @@ def each_row(chance: float, rows: int = ROWS) -> Callable[[Source, int], Figures
 
 
 def together(chance: float) -> Callable[[Source, int], Figures]:
-    """The layout of memory decides, in each boot, for a fifth of the rows together."""
+    """In each boot, one layout of memory decides for a fifth of the rows together."""
 
     def boots(source: Source, count: int) -> Figures:
         moved = source.random((LADDERS, count, 1)) < chance
@@ -83,8 +83,8 @@ NOISES = [
 
 @pytest.mark.parametrize("boots", NOISES)
 def test_false_verdicts(boots: Callable[[Source, int], Figures]) -> None:
-    """At most one ladder in a hundred says that a kernel differs from itself. Fewer boots do not
-    call it different (test_more_rows_take_more_boots), so that to boot further adds nothing."""
+    """At most one ladder in a hundred says that a kernel differs from itself. Fewer boots never say
+    so (test_more_rows_take_more_boots), so adding boots does not add errors."""
     assert wrong(boots, LADDER) <= 0.01
 
 
@@ -100,8 +100,9 @@ def test_the_simulation_finds_a_bad_rule(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("noise", [0.0, 0.002])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 def test_missed_verdicts(share: float, noise: float, count: int) -> None:
-    """A cost of 5 % that half of the boots pay is missed in at most 5 % of comparisons; where
-    fewer pay it, with the probability that none does. Else it is a difference, or undecided."""
+    """A cost of 5 % that half of the boots pay is missed in at most 5 % of comparisons. If fewer
+    pay it, it is missed with the probability that none does. Otherwise it is a difference, or
+    undecided."""
     source = np.random.default_rng(21)
     missed = 0
     for _ in range(LADDERS):
@@ -112,7 +113,7 @@ def test_missed_verdicts(share: float, noise: float, count: int) -> None:
     assert missed / LADDERS <= max(0.05, 1.2 * (1 - share) ** count)
 
 
-# Each row for itself.
+# Single rows.
 
 
 def same(figure: float, boots: int = LADDER) -> list[float]:
@@ -139,7 +140,7 @@ def test_a_cost_that_some_boots_pay_is_seen() -> None:
 
 
 def test_boots_that_overlap_are_no_difference() -> None:
-    """However far apart the means are."""
+    """This holds however far apart the means are."""
     before, after = [*same(100.0, 13), 120.0], same(120.0, 14)
     found = judge(before, after, WHOLE, RESOLUTION)
     assert found.difference > 1.9 * (found.noise or 0)
@@ -147,7 +148,7 @@ def test_boots_that_overlap_are_no_difference() -> None:
 
 
 def test_boots_that_differ_little_hide_little() -> None:
-    """A spread of 13.4 instructions of 5,000, as that of dm-crypt."""
+    """The spread is 13.4 of 5,000 instructions, as with dm-crypt."""
     noisy = [5000.0, 5013.4, 5000.0, 5013.4, 5013.4, 5000.0, 5013.4]
     assert verdict(noisy, noisy[::-1]) == "same"
     assert verdict(noisy, [boot + 140 for boot in noisy]) == "longer"
@@ -202,7 +203,7 @@ def test_a_mean_off_the_median_is_a_finding(mean: float, found: int) -> None:
 
 
 def test_work_of_other_tasks_is_a_finding() -> None:
-    """The mean is that of the program's task; all that others did is among the deferred work."""
+    """The mean is that of the program's task; the work of others is deferred work."""
     figures = {"instructions_per_io": 13307.3, "mean": 8190.4, "mean_boots": [8190.4]}
     (text,) = findings(recorded(**figures, with_deferred=13311.6))
     assert (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What differs between kernels in what a program costs, and whether it is too much."""
+"""How the cost of a program differs between kernels, and whether that is too much."""
 
 from counted import a_boot as boot
 from counted import a_run as ran

@@ -22,7 +22,7 @@ COLD = a_line(f"{QUEUE}.nr_requests", 0.01)
 def two(
     before: list[dict[str, Any]], after: list[dict[str, Any]], rung: str = RUNGS[0]
 ) -> dict[str, Any]:
-    """A result of two kernels that were booted so."""
+    """A result of two kernels with these boots."""
     return a_result(
         a_record(kernel, rung, "read", 4096, stacks=None)
         | {"cpus": 2, "sharing": merged(boots, rung)}
@@ -87,7 +87,7 @@ def test_a_renamed_field_is_no_difference() -> None:
 
 
 def test_boots_that_differ_are_noise() -> None:
-    """Of remote.*, whose turns differ from boot to boot."""
+    """For remote.*, the turns of CPUs differ from boot to boot."""
     boots = [a_boot([a_line("a", 100 + by)]) for by in (0, 1, 2, 0.5, 1.5, 1, 0)]
     assert gate(two(boots, boots[::-1], RUNGS[1])) == ([], [])
     some = [a_boot([a_line("a", 5.0)] if number % 2 else []) for number in range(BOOTS)]
@@ -132,4 +132,4 @@ def test_a_limit_of_its_own_goes_before_the_general_one() -> None:
 
 def test_few_boots_do_not_tell() -> None:
     whole = two([a_boot([])] * 2, [a_boot([a_line("a")])] * 2)
-    assert all("2 boots are too few: 5 tell" in text for text in gate(whole)[1])
+    assert all("2 boots are too few: 5 needed" in text for text in gate(whole)[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the plugin counted of a program becomes parts by system call, which add up."""
+"""The plugin's counts of a program become parts by system call, which add up."""
 
 import json
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From flat counts to the mean of a long run and its deferred work: on counts that are made up."""
+"""From flat counts to the mean of a long run and its deferred work: on made-up counts."""
 
 import json
 from dataclasses import replace
@@ -61,8 +61,8 @@ def parts(rows: Rows) -> list[list[Any]]:
 
 
 def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> LongRun:
-    """The figures of a long run, of which idle guests execute this: 3 ticks of 100 instructions in
-    an empty loop, and 50 in a sleep."""
+    """The figures of a long run. Idle guests execute 3 ticks of 100 instructions in an empty loop,
+    and 50 instructions in a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
     lines = [
         {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
@@ -88,7 +88,8 @@ def by_name(found: LongRun) -> dict[str, tuple[float, float]]:
 
 
 def test_ticks_and_sleeps_of_an_idle_guest_are_subtracted() -> None:
-    """Nine ticks here are as in an empty loop, and the sleep is as after a single batch."""
+    """Nine ticks here cost the same as in an empty loop, and the sleep the same as after one
+    batch."""
     long = region(RUN.long_region, [("path", TASK, IOS), ("tick", TIMER, 90)], ticks=9)
     found = figures(long, [("tick", OTHER, 5)], 10 * IOS + 900)
     assert (found.mean, found.with_deferred) == (10, 10)
@@ -115,7 +116,7 @@ def test_what_other_tasks_do_is_told_apart() -> None:
 
 
 def test_parts_add_up_to_all() -> None:
-    """The sleep has more of the task too, and what is small is in the rest."""
+    """The sleep adds to the task's part, too, and small parts are in the rest."""
     rows = [
         ("path", TASK, IOS),
         ("tick", TIMER, 90),
@@ -162,7 +163,7 @@ def test_the_clock_of_a_guest_that_waits_goes_on() -> None:
 
 
 def test_ticks_and_the_idle_loop_do_not_belong_to_a_wait() -> None:
-    """They are of another length each time. An interrupt of the device does belong to it."""
+    """Their length differs each time. An interrupt of the device does belong to the wait."""
     waiting = Run(
         1, replace(RUN.rung, devices=((("driver", "nvme"),),), round_ios=RUN.ios), "read", 4096
     )

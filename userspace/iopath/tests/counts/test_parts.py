@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Who executed what beside the task, by the calls on the way: on calls that are made up."""
+"""Who executed what beside the task, by call path: on made-up calls."""
 
 from iopath.base.arch import X86_64
 from iopath.counts.output import Flat, Part
@@ -20,7 +20,7 @@ SYMBOLS = Symbols("".join(f"{address:x} t {name}\n" for name, address in AT.item
 
 
 class Calls:
-    """The parts of a region, each of one instruction more than the one before."""
+    """The parts of a region, each with one instruction more than the one before."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -41,7 +41,7 @@ class Calls:
 
 
 def test_work_is_named_by_its_function() -> None:
-    """Whatever that calls is its own; the worker and switches between tasks are not."""
+    """What the function calls belongs to it; the worker and switches between tasks do not."""
     calls = Calls()
     thread = calls.add(None, "t", 0x1000)
     calls.add(thread, "r", "__schedule", "schedule")
@@ -59,7 +59,7 @@ def test_work_is_named_by_its_function() -> None:
 
 
 def test_a_thread_is_named_by_what_it_returns_to_last() -> None:
-    """In any region of the boot: it may sleep farther inside in this one."""
+    """The return may be in any region of the boot: here the thread may sleep in a deeper call."""
     calls, earlier = Calls(), Calls()
     calls.add(calls.add(None, "t", 0x1000), "r", "schedule", "schedule_timeout")
     calls.add(0, "r", "schedule_timeout")
@@ -124,7 +124,7 @@ def test_interrupts_and_soft_interrupts() -> None:
 
 
 def test_exceptions_of_the_task_are_its_own() -> None:
-    """So is what it calls in one, but for an interrupt that comes meanwhile."""
+    """So are calls in an exception, except an interrupt that comes meanwhile."""
     calls = Calls()
     fault = calls.add(None, "e", "asm_exc_page_fault")
     calls.add(fault, "c", "__schedule", "schedule")

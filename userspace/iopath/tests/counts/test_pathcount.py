@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From raw counts to profiles: on counts that are made up."""
+"""From raw counts to profiles: on made-up counts."""
 
 import json
 
@@ -61,7 +61,7 @@ def profile(*, waits: bool) -> BootProfile:
     ids=["usual", "waits for a device"],
 )
 def test_the_idle_loop_is_left_out(waits: bool, idle: int, left_out: set[str]) -> None:
-    """Its interrupt and the switch from it are not."""
+    """The interrupt of the loop and the switch from it are not left out."""
     found = profile(waits=waits)
     region = found.region(1, 1)
     assert found.idle(1) == idle

@@ -85,7 +85,7 @@ def test_arrangements_of(rung: str, arrangements: list[str]) -> None:
 
 
 def test_one_cpu_only() -> None:
-    """A program of one's own is not known to use several CPUs."""
+    """It is not known whether a user's program can use several CPUs."""
     settings = Settings(rungs=builtin.select(["null"]), cpus=2)
     (run,) = make_runs(settings)[0]
     own = replace(run, rung=replace(run.rung, program=Path("/bin/true")))
@@ -152,7 +152,7 @@ def test_fields() -> None:
     ],
 )
 def test_counters(items: tuple[str, ...], fields: list[str]) -> None:
-    """Counters whose place differs from kernel to kernel have the name of their index."""
+    """Counters whose place differs from kernel to kernel are named by their index."""
     btf = Btf(a_btf(*items))
     node = btf.find("pglist_data")
     assert node
@@ -255,7 +255,8 @@ def test_tables_fit_80_columns() -> None:
 
 
 def test_table_of_many_cpus() -> None:
-    """Of more than two CPUs, those with the fewest and the most instructions are shown."""
+    """If there are more than two CPUs, those with the fewest and the most instructions are
+    shown."""
     console = Console(file=io.StringIO(), width=80, highlight=False)
     whole = compared([], [])
     for record in whole.results:
@@ -278,7 +279,7 @@ def test_lines_of_neighbours() -> None:
 
 
 def test_lines_that_the_other_kernel_has_in_some_boots() -> None:
-    """They are no difference, unless they are of another kind."""
+    """They are not a difference, unless they are of another kind."""
     whole = compared([a_line("a"), a_line("b")], [a_line("a")])
     assert [change.what for change in sharing_changes.changes(whole)] == ["gone"]
     _, after = whole.results
@@ -288,8 +289,8 @@ def test_lines_that_the_other_kernel_has_in_some_boots() -> None:
 
 
 def test_calls_of_cpus() -> None:
-    """Where CPUs call each other, their turns decide what is shared: kernels differ if they do by
-    more than boots, and a line is new if it is of another structure that each I/O touches."""
+    """If CPUs call each other, their turns decide what is shared. Kernels differ if they differ by
+    more than boots do; a line is new if it belongs to another structure that each I/O touches."""
 
     def changes(before: list[Any], after: list[Any], called: float) -> list[str]:
         whole = compared(before, after)
@@ -329,15 +330,15 @@ def test_neighbours(places: list[tuple[int, int, str, int]], neighbours: bool) -
 
 
 class Vmalloc:
-    """The memory of a guest that has nothing but stacks."""
+    """The memory of a guest, with stacks only."""
 
     def place(self, _at: int, _physical: int) -> Place:
         return Place("vmalloc", "stack or vmalloc", 0)
 
 
 def test_owners_of_stacks() -> None:
-    """A stack is that of the CPU with nearly all accesses. Nobody owns it if tasks of both CPUs had
-    it one after the other, which the same code shows."""
+    """A stack belongs to the CPU with nearly all accesses. It has no owner if tasks of both CPUs
+    had it one after the other: then both CPUs execute the same code on it."""
 
     def owners(*times: int, code: int) -> dict[int, int]:
         accesses = [
@@ -354,7 +355,7 @@ def test_owners_of_stacks() -> None:
 
 
 def test_lines_that_one_boot_has() -> None:
-    """The layout of memory put them together: they are told apart."""
+    """The layout of memory put objects together there: such lines are listed apart."""
     part = {"arrangement": {"name": "files"}, "lines": [a_line("a"), a_line("b")]}
     other = {"arrangement": {"name": "files"}, "lines": [a_line("b"), a_line("c")]}
     run = runs("dio.pread")[1].run

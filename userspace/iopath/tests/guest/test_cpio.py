@@ -67,6 +67,6 @@ def test_bad_names(name: str) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("a", "a"), ("a", "a/b"), ("a/b", "a")])
 def test_given_twice(first: str, second: str) -> None:
-    """A name is a file or a directory, and once."""
+    """A name is a file or a directory, and is given once."""
     with pytest.raises(ValueError, match="given twice"):
         cpio.archive([cpio.file(first, b""), cpio.file(second, b"")])

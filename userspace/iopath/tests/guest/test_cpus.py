@@ -39,7 +39,7 @@ def test_names() -> None:
 
 @pytest.mark.parametrize(("more", "starts"), [("", True), (",pcid=on", False)])
 def test_qemu_has_all_of_it(more: str, starts: bool) -> None:
-    """The installed one; a feature that it does not emulate keeps it from starting."""
+    """The installed QEMU has them. It does not start with a feature that it cannot emulate."""
     cpu = Machine("iopath-1").qemu_cpu
     words = [*Qemu.find().words, "-machine", "q35", "-accel", "tcg", "-cpu", f"{cpu}{more}"]
     words += ["-nodefaults", "-display", "none", "-S", "-monitor", "stdio"]

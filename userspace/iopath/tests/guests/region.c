@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has a while of what a program does counted.
+ * Counts a program for a while.
  *
  * region NUMBER PROGRAM [ARGS...]
  *
- * When the program has read from a disk for some milliseconds, what all tasks
- * do is counted in the region NUMBER for some more; then the program is
- * interrupted. The exit status is 0 if it was at work all the time.
+ * When the program has read from a disk for some milliseconds, all tasks are
+ * counted in the region NUMBER for some more; then the program is interrupted.
+ * The exit status is 0 if it was at work all the time.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The ancestors' experiments (Documentation/results/ancestors.py) run, and their tables hold what
-must be true of any kernel."""
+"""The ancestors' experiments (Documentation/results/ancestors.py) run, and their tables have
+properties that hold for any kernel."""
 
 import importlib
 import re
@@ -20,7 +20,7 @@ def ancestors() -> ModuleType:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(source_root() / "Documentation/results")
         module = importlib.import_module("ancestors")
-    # What is there of more takes minutes.
+    # More of it takes minutes.
     module.INSTANCES = (1, 100)
     module.SIZE_MB, module.BLOCKS = 4, 4 << 7
     return module
@@ -64,7 +64,7 @@ def test_five_modes_over_eight_devices(text: str) -> None:
     details = {row[0]: row for row in rows(text, "Lincoln Dale", 1)}
     for row in details.values():
         assert (value(row[1]), value(row[3])) == (34, 8 * 4 << 7)
-    # Only who waits for the disk leaves the processor idle.
+    # Only a program that waits for the disk leaves the processor idle.
     assert value(details["direct"][8]) > value(details["basic"][8])
     devices = re.findall(r"^ +\d +- +(/dev/\w+) +512 ", text, re.MULTILINE)
     assert len(set(devices)) == 8

@@ -33,8 +33,8 @@ def command(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Comma
 
 
 def run(command: Command, *words: str) -> Path:
-    """The result of a command. The loop of a known number of instructions counts to that number in
-    each boot, or there would be none."""
+    """The result of a command. A result exists only if the loop of a known number of instructions
+    counts to that number in each boot."""
     path = command.temporary.parent / f"{words[0]}.json"
     done = command.run(*words, KERNEL, *RUNGS, "--op", "read", "--json", path)
     assert done.returncode == 0, done.stderr
@@ -67,7 +67,7 @@ def test_boots_agree(command: Command) -> None:
 
 
 def test_functions_add_up(measured: dict[str, Any]) -> None:
-    """To what the plugin counted, which is what the guest's clock says but for its own reading."""
+    """They add up to the plugin's count, which equals the guest's clock without its own reading."""
     for record in measured["results"]:
         profile = record["profile"]
         total = sum(function["instructions"] for function in profile["functions"])
@@ -89,7 +89,7 @@ def test_the_path_is_followed(measured: dict[str, Any]) -> None:
         assert profile["unmatched_returns"] == 0, rung
 
 
-# Every bio passes here once. It begins with a hint that this CPU takes for a NOP.
+# Every bio passes here once. The function begins with a hint, which is a NOP for this CPU.
 FUNCTION = "submit_bio_noacct"
 TOUCHED = ("gen.sync", "dio.pread")
 PACIASP = 0xD503233F
@@ -103,8 +103,8 @@ def branch(at: int, to: int) -> int:
 
 
 def plant(image: bytearray, kallsyms: str) -> int:
-    """Have FUNCTION execute more instructions: it jumps to its code for a warning, which has room
-    for them, and back. The number of these instructions."""
+    """Make FUNCTION execute more instructions: it jumps to its code for a warning, which has room
+    for them, and back. Returns the number of these instructions."""
     lines = [line.split()[:3:2] for line in kallsyms.splitlines() if len(line.split()) == 3]
     places = {name: int(address, 16) for address, name in lines}
     begin = places[FUNCTION] - places["_text"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""blknull in guests: its own instructions, beside those of null_blk on the same kernel; and what
-others make of devices that hold data: fio's verification, file systems, and removal under load."""
+"""blknull in guests: its own instructions, compared with those of null_blk on the same kernel; and
+devices that hold data: fio's verification, file systems, and removal under load."""
 
 import os
 import re
@@ -39,7 +39,7 @@ BIO_RUNGS = ("dio.pread", "dio.aio.100", "dio.uring", "dio.uring.fixed", "gen.ba
 SHAPES = [rung.name.removeprefix("mq.") for rung in RUNGS if rung.name.startswith("mq.")]
 
 
-# Of one kernel, by rung and operation: instructions per I/O, all of them and the driver's own.
+# By rung and operation on one kernel: instructions per I/O, all of them and the driver's own.
 Figures = dict[tuple[str, str], tuple[float, float]]
 
 
@@ -59,7 +59,7 @@ def figures(found: Result) -> Figures:
 
 @pytest.fixture(scope="module")
 def bios(request: pytest.FixtureRequest, session: Session) -> Figures:
-    """The generator's device fills what is read from it, here, as blknull0 does."""
+    """Here the generator's device fills reads, as blknull0 does."""
 
     def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         image = plan.make_image(built, runs, settings)
@@ -84,7 +84,7 @@ ENDS = cases(KERNELS, quick=(KERNELS[0], KERNELS[-1]))
 
 @pytest.mark.parametrize("bios", ENDS, indirect=True)
 def test_own_of_a_bio(bios: Figures) -> None:
-    """Few enough; reads that have to be filled, which take hundreds for that, are another thing."""
+    """They are few enough, except for reads that must be filled, which takes hundreds."""
     own = {
         f"{rung} {op}": bios[rung, op][1]
         for rung in BIO_RUNGS
@@ -98,7 +98,7 @@ def test_own_of_a_bio(bios: Figures) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("requests", ENDS, indirect=True)
 def test_request_beside_null_blk(requests: Figures, shape: str) -> None:
-    """At most half of null_blk's own instructions, and no longer path in all."""
+    """It takes at most half of null_blk's own instructions, and the whole path is not longer."""
     for op in ("read", "write"):
         whole, own = requests[f"mq.{shape}", op]
         other_whole, other_own = requests[f"nullb.{shape}", op]
@@ -159,8 +159,9 @@ def carry_out(
     errors: bool = False,
     parameters: str = "",
 ) -> dict[str, str]:
-    """Boot with DEVICES, and biogen at hand: what the commands said. Fails if one of them did, or
-    the kernel. *programs* are files that are there from the start; *errors*: I/O may fail."""
+    """Boot with DEVICES and with biogen's module. Returns the output of the commands. Fails if a
+    command or the kernel does. *programs* are files that exist from the start; *errors*: I/O may
+    fail."""
     files = dict(files)
     load = []
     for path in with_dependencies("blknull", kernel.built):
@@ -208,7 +209,7 @@ def verify(path: str, jobs: Iterable[str]) -> list[str]:
 
 
 def check_verified(outputs: dict[str, str], commands: list[str]) -> None:
-    """Nothing was found wrong, and enough was read."""
+    """No error was found, and enough was read."""
     for name in (command.split()[1] for command in commands if command.startswith("run ")):
         # Fields of a version 3 terse line: the error is the 5th, KiB read the 6th.
         fields = outputs[name].strip().splitlines()[-1].split(";")
@@ -218,7 +219,7 @@ def check_verified(outputs: dict[str, str], commands: list[str]) -> None:
 
 @pytest.mark.parametrize("kernel", cases(KERNELS, quick=KERNELS[:1]), indirect=True, scope="module")
 def test_fio_verifies(states: States, session: Session, kernel: Kernel, tmp_path: Path) -> None:
-    """On both modes: random and mixed sizes, by every engine, with discards between; on the other
+    """On both modes, by every engine, with random and mixed sizes and with discards; on the other
     devices, by two engines."""
     _, programs = fio.program(session)
     commands = []
@@ -313,7 +314,8 @@ removed() {
 def test_removed_under_load(
     states: States, session: Session, kernel: Kernel, tmp_path: Path
 ) -> None:
-    """A device of each mode goes while fio uses it, through biogen and by itself: all I/O ends."""
+    """A device of each mode is removed while fio uses it, through biogen and directly: all I/O
+    ends."""
     script = _REMOVAL + "".join(f"removed {mode}\n" for mode in MODES)
     _, programs = fio.program(session)
     commands = ["run said /bin/busybox sh /bin/script"]
@@ -329,7 +331,8 @@ def test_removed_under_load(
 
 @dataclass(frozen=True)
 class FileSystem:
-    """The kernel's modules for one, the package of its programs, how it is made and checked."""
+    """The kernel's modules for a file system, the package of its programs, how it is made and
+    checked."""
 
     modules: tuple[str, ...]
     package: str
@@ -403,7 +406,8 @@ _EACH = [(kernel, name) for kernel in KERNELS for name in FILE_SYSTEMS]
 def test_file_system(
     states: States, session: Session, kernel: Kernel, name: str, tmp_path: Path
 ) -> None:
-    """Made, mounted, written, checked, read again and checked again, on both modes."""
+    """A file system is made, mounted, written, checked, read again and checked again, on both
+    modes."""
     fs = FILE_SYSTEMS[name]
     own = modules(session, kernel.debian, fs.modules)
     files = {f"modules/{module}.ko": data for module, data in own.items()}
@@ -424,7 +428,7 @@ def test_file_system(
     )
 
 
-# Files on a real-time device, of which XFS keeps all the rest elsewhere: so it may forget them.
+# Files on a real-time device: XFS keeps everything else elsewhere, so this device may forget them.
 _BOUNCE = """
 set -e
 /bin/busybox mkdir -p /mnt /tmp
@@ -446,8 +450,8 @@ done
     "kernel", cases(KERNELS, quick=KERNELS[-1:]), indirect=True, scope="module"
 )
 def test_bounced_reads(states: States, session: Session, kernel: Kernel, tmp_path: Path) -> None:
-    """From 7.0 on, XFS reads into memory of the kernel's own first if the device wants pages that
-    do not change, and copies it to the program: it holds no more than zeroes."""
+    """From 7.0 on, if the device wants stable pages, XFS reads into the kernel's own memory and
+    copies that to the program: it must contain only zeroes."""
     own = modules(session, kernel.debian, FILE_SYSTEMS["xfs"].modules)
     files = {f"modules/{name}.ko": data for name, data in own.items()}
     files |= package(session, "xfsprogs", "mkfs.xfs")[1] | busybox(_BOUNCE)

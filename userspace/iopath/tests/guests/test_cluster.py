@@ -43,8 +43,8 @@ FEW, MANY = 3, 20  # boots, each of which is a job
 
 @pytest.fixture
 def resuming(processes: Processes, session: Session, tmp_path: Path) -> Processes:
-    """The same, of which each resumes the guest of the first boot. Those of other boots they boot,
-    which takes so long that a test can end something meanwhile."""
+    """The same workers, each of which resumes the guest of the first boot. Guests of other boots
+    boot, which takes long enough for a test to end something meanwhile."""
     for name in WORKERS:
         copy_states(session, tmp_path / name, [1])
     return processes
@@ -65,7 +65,7 @@ def builders(resuming: Processes, session: Session, tmp_path: Path) -> Processes
 
 
 def kernels(cache: Path) -> dict[str, bytes]:
-    """The files of prepared kernels by their paths, but those that say when they were made."""
+    """The files of prepared kernels by their paths, without those that say when they were made."""
     return {
         str(path.relative_to(cache)): path.read_bytes()
         for kind in ("image", "kernel", "modules")
@@ -91,7 +91,7 @@ def results(command: Command) -> list[Path]:
 
 
 def jobs_of(worker: Path) -> list[Path]:
-    """The kernels that a worker was sent with jobs."""
+    """The kernels that a worker received with jobs."""
     return list((worker / "sent").glob("*/vmlinuz"))
 
 
@@ -179,7 +179,7 @@ def test_commits(
 
 
 def builder(folder: Path) -> str:
-    """The worker that builds modules, once there is one."""
+    """The worker that builds modules, as soon as one does."""
 
     def found() -> list[str]:
         return [name for name in WORKERS if [*folder.glob(f"{name}/modules/*.part/src")]]
@@ -190,7 +190,7 @@ def builder(folder: Path) -> str:
 @guest
 @pytest.mark.long
 def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
-    """What a feature costs the path is the same. Other figures depend on where ticks come."""
+    """The cost of a feature on the path is the same. Other figures depend on where ticks come."""
     words = ["features", KERNEL, "--feature", "rotational", "--feature", "iostats", "--boots", "1"]
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     assert ready.run(*words, "--json", here).returncode == 0
@@ -206,7 +206,7 @@ def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
 @guest
 @pytest.mark.long
 def test_the_scheduler_dies(resumable: Command, resuming: Processes, tmp_path: Path) -> None:
-    """One line says so. What has arrived is kept."""
+    """One line says so. Results that have arrived are kept."""
     command = measure(
         resumable, FEW, tmp_path / "out.json", "--scheduler", resuming.address(), "--quiet"
     )
@@ -227,8 +227,8 @@ def test_the_scheduler_dies(resumable: Command, resuming: Processes, tmp_path: P
 
 @guest
 def test_who_counts(ready: Command, resuming: Processes, tmp_path: Path) -> None:
-    """A job is done a second time by the other worker; a worker that counts otherwise is named, and
-    one that has another QEMU is refused."""
+    """The other worker does a job a second time. A worker with other counts is named, and one with
+    another QEMU is refused."""
     session = Session(Cache(ready.cache), Reporter(Console(stderr=True), quiet=True))
     settings = Settings(select(["null"]), machine=Machine(cmdline=FAST_START))
     built = session.find(KERNEL).prepare(session.cache, session.apt, lambda what, part: None)

@@ -53,8 +53,8 @@ def different(one: dict[str, float], other: dict[str, float]) -> dict[str, tuple
 @pytest.mark.guest
 @pytest.mark.parametrize("kernel", ["debian:6.1", "debian:6.12-arm64"])
 def test_one_figure(session: Session, kernel: str) -> None:
-    """A system call, a batch, string instructions, which a kernel chooses by the CPU, and memory
-    that is filled on the stack, whose place may be random."""
+    """A system call, a batch, string instructions, which depend on the CPU, and memory that is
+    filled on the stack, whose place may be random."""
     rungs = ("syscall", "raw.pread", "dio.aio.100", "dio.uring", "buf.pread")
     first = figures(session, kernel, "bookworm", *rungs)
     assert len(first) == 9

@@ -87,7 +87,8 @@ needs = ["CONFIG_NO_SUCH"]
 
 @pytest.mark.guest
 def test_layers(iopath: Command, tmp_path: Path) -> None:
-    """What a file system costs is in its functions, and the driver does no more than without it."""
+    """The cost of a file system is in its functions, and the driver does no more than without
+    it."""
     out, drawn = tmp_path / "out.json", tmp_path / "out.svg"
     done = iopath.run(
         "features", KERNEL, "--feature", "ext4.pread", "--feature", "dm-linear.pread",

@@ -32,7 +32,8 @@ def cache(tmp_path: Path) -> Cache:
 
 @guest
 def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> None:
-    """One command, from a repository to the commit and its function; nothing in it changes."""
+    """One command leads from a repository to the commit and its function. The repository is
+    unchanged."""
     linux = kernel_repository(session, arch)
     command = Command(session.cache.root, tmp_path)
     before = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
@@ -95,9 +96,9 @@ def test_a_program_on_planted_commits(session: Session, tmp_path: Path) -> None:
 @guest
 @pytest.mark.long
 def test_series_of_planted_commits(session: Session, tmp_path: Path) -> None:
-    """All that each commit costs is what was planted: for each I/O, for each 64th, or later. A
-    revert takes it back, and a merge costs what its branch does. The table, the cover letter, the
-    JSON and the gate say so."""
+    """Each commit costs exactly what was planted: for each I/O, for each 64th, or later. A revert
+    takes it back, and a merge costs what its branch does. The table, the cover letter, the JSON and
+    the gate show this."""
     linux = kernel_repository(session, X86_64)
     command = Command(session.cache.root, tmp_path)
     out, letter = tmp_path / "series.json", tmp_path / "series.md"
@@ -131,9 +132,9 @@ def test_series_of_planted_commits(session: Session, tmp_path: Path) -> None:
         if not seldom:
             assert rung["difference"] == pytest.approx(more, abs=0.01), subject
         assert rung["verdict"] == ("longer" if more > 0 else "shorter" if more else "same")
-        # A change that is no more than the path has one figure.
+        # A change of the path alone has one figure.
         said = f"{rung['all' if seldom else 'difference']:+,.2f}"
-        # In the table it stands in the commit's line, in the letter in the one after that.
+        # The table has it in the commit's line, the letter in the line after that.
         for text, after in ((done.stdout, 0), (letter.read_text(), 1)):
             lines = text.partition(commit["commit"])[2].splitlines()
             assert (said in lines[after]) if more else not lines, subject
@@ -151,8 +152,8 @@ def test_series_of_planted_commits(session: Session, tmp_path: Path) -> None:
 @guest
 @pytest.mark.long
 def test_clones_give_one_kernel(session: Session, arch: Arch, tmp_path: Path) -> None:
-    """The same commit, built from a clone at another place and with nothing that is kept from
-    before, is the same to the last bit."""
+    """The same commit, built from a clone at another place and without anything kept from before,
+    gives the same kernel to the last bit."""
     linux = kernel_repository(session, arch)
     clone = tmp_path / "a clone"
     subprocess.run(["git", "clone", "--quiet", linux, clone], check=True)

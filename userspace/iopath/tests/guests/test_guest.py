@@ -30,7 +30,7 @@ pytestmark = pytest.mark.guest
 
 QUICK = ("--rung", "syscall", "--cmdline", FAST_START)
 
-# What a 4 KiB direct read takes on a driver that stays the same, measured by hand before.
+# The cost of a 4 KiB direct read on a driver that stays the same, measured by hand before.
 PLAUSIBLE = {
     "debian:5.10": (2400, 2600),
     "debian:6.1": (2600, 2800),
@@ -73,15 +73,15 @@ def test_figures_are_plausible(iopath: Command, kernels: Sequence[str]) -> None:
         assert low < found[kernel, "dio.pread", "read"] < high
         ladder = [found[kernel, rung, "read"] for rung in ("dio.pread", "dio.aio.1")]
         assert found[kernel, "syscall", "none"] < ladder[0] < ladder[1]
-        # What a batch shares of the system calls makes an I/O cheaper.
+        # An I/O of a batch is cheaper, because the batch shares the system calls.
         assert found[kernel, "dio.aio.100", "read"] < ladder[1]
 
 
-# One of them is enough for a make check.
+# make check runs only one of them.
 KERNELS = cases(("debian:6.1", "debian:7.2"), quick=["debian:7.2"])
 
 
-# In a make check it is started quickly.
+# In make check it starts quickly.
 FAST_FEW = ("--cmdline", FAST_START, *(f"--rung={name}" for name in FEW))
 
 
@@ -99,7 +99,7 @@ def test_same_seed_same_figures(
     session: Session,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """A guest that boots now agrees to the last digit with what is known of the same inputs."""
+    """A guest that boots now agrees to the last digit with the known result of the same inputs."""
     folder = tmp_path_factory.mktemp("fresh")
     build_into(session, kernel, folder / "cache")
     fresh = Command(folder / "cache", folder)
@@ -137,7 +137,7 @@ def known(answered: tuple[Path, str], make_command: Callable, tmp_path: Path) ->
 
 
 def test_result_from_the_cache(known: Command, answered: tuple[Path, str], tmp_path: Path) -> None:
-    """The same again boots nothing and says the same."""
+    """The same command again boots nothing and prints the same."""
     folder, printed = answered
     done = known.run("measure", KERNEL, *QUICK, "--json", tmp_path / "json")
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
@@ -220,7 +220,7 @@ def test_no_qemu(ready: Command, tmp_path: Path) -> None:
 
 def small_disk(folder: Path, size: str, *, keep: Path | None = None) -> list[str]:
     """A command that runs another one with a small file system at *folder*, which holds a copy of
-    *keep*; it goes away with the command."""
+    *keep*. The file system ends with the command."""
     script = f"mount -t tmpfs -o size={size} none {folder}"
     if keep:
         script += f" && cp -a {keep}/. {folder}"
@@ -284,7 +284,8 @@ def test_damaged_result_is_made_again(
 
 @pytest.mark.parametrize(("kind", "name"), [("image", "vmlinuz"), ("modules", "blknull.ko")])
 def test_damage_without_network(ready: Command, kind: str, name: str) -> None:
-    """Damage is noticed before anything is booted; what cannot be fetched again is not used."""
+    """Damage is noticed before anything is booted. Damaged files are not used even if they cannot
+    be fetched again."""
     entry = next((ready.cache / kind).iterdir())
     flip(entry / name)
     ready.env |= {"IOPATH_MIRROR": "http://127.0.0.1:9/"}
@@ -323,7 +324,7 @@ def test_interrupted_while_a_guest_runs(
 
 
 def test_killed_while_a_guest_runs(resumable: Command) -> None:
-    """The guest dies, too; what is left in the cache is not taken for a result."""
+    """The guest dies, too. The remains in the cache are not used as a result."""
     process = resumable.start("measure", KERNEL, *QUICK)
     wait_for(lambda: guests(resumable), "a guest")
     process.kill()

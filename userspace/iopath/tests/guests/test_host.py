@@ -33,7 +33,8 @@ def test_kvm(ready: Command, tmp_path: Path) -> None:
 
 @pytest.mark.guest
 def test_time_in_a_guest(session: Session) -> None:
-    """What KVM's guests do, in one whose clock is the host's; noisy, but all there."""
+    """The work of KVM's guests in a guest whose clock is the host's. The figures are noisy, but
+    complete."""
     machine = Machine(accel="tcg,thread=single")
     runs = builtin.select(["syscall", "gen.sync", "dio.pread"])
     settings = Settings(runs, ["read"], machine=machine, passes=6)

@@ -54,10 +54,10 @@ ENGINES = {
     "io_uring": Engine("io_uring", 32, 45),
 }
 
-# Batches in a round of ioloop. What the two lengths differ by is the I/Os alone.
+# Batches in a round of ioloop. The difference of the two lengths is the I/Os alone.
 BATCHES = (10, 20)
 
-# What makes fio's path as short as it gets.
+# The options that make fio's path as short as possible.
 LEAN = ("--gtod_reduce=1", "--norandommap=1", "--randrepeat=0")
 
 # The same job for ioloop and t/io_uring.
@@ -67,8 +67,8 @@ T_IO_URING = ("-d32", "-s32", "-c32", "-b4096", "-p0", "-B1", "-F1", "-X0", "-R1
 
 @dataclass
 class Region:
-    """What was executed in a region: instructions in user mode in each round, and how often the
-    driver was called in all of them."""
+    """What was executed in a region: instructions in user mode in each round, and the number of
+    calls of the driver in all rounds."""
 
     user: list[int]
     driver: int
@@ -206,14 +206,15 @@ def loop(regions: dict[tuple, Region], *key: str) -> float:
 
 
 def whole(regions: dict[tuple, Region], *key: str) -> float:
-    """The same for a program that is not ours, a while of which was counted."""
+    """The same for another program, which was counted for a while."""
     region = regions[key]
     assert region.driver > 1000
     return region.user[0] / region.driver
 
 
 def test_driver_is_called_for_each_io(regions: dict[tuple, Region]) -> None:
-    """What the other programs' I/Os are known by is right for ours, which says how many."""
+    """The driver's calls, by which the other programs' I/Os are counted, are right for ioloop,
+    which reports its number."""
     for key, region in regions.items():
         if key[0] == "ioloop":
             assert region.driver == ROUNDS * key[-1] * ENGINES[key[1]].depth, key
@@ -229,8 +230,8 @@ def test_loop_is_short(regions: dict[tuple, Region], engine: str, rw: str) -> No
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_half_of_fio(regions: dict[tuple, Region], engine: str) -> None:
-    """Of fio's without timing each I/O, without its map of blocks and with all of a batch in one
-    system call."""
+    """fio runs without timing each I/O, without its map of blocks and with a batch in one system
+    call."""
     mine, fios = loop(regions, engine, "randread"), whole(regions, "fio", engine, "randread")
     print(f"{engine} randread: ioloop {mine:.2f}, fio {fios:.2f}")
     assert mine <= fios / 2
@@ -242,7 +243,7 @@ def test_no_more_than_t_io_uring(regions: dict[tuple, Region]) -> None:
     assert mine <= others
 
 
-# What only some kernels have, and what only a module's device has.
+# Features of some kernels only, and of a module's device only.
 
 FLAGS = ("--fixedbufs", "--registerfiles", "--single_issuer", "--defer_taskrun")
 
@@ -257,7 +258,7 @@ FLAGS = ("--fixedbufs", "--registerfiles", "--single_issuer", "--defer_taskrun")
 def test_generator_and_flags(
     states: States, session: Session, kernel: str, known: list[str], tmp_path: Path
 ) -> None:
-    """The generator's latencies are all there; of io_uring's flags what the kernel takes."""
+    """The generator reports all latencies, and io_uring the flags that the kernel accepts."""
     built = session.find(kernel).prepare(session.cache, session.apt, lambda what, part: None)
     modules = [*with_dependencies("blknull", built), *with_dependencies("biogen", built)]
     words = "--number_ios=300 --rounds=3 --cpus_allowed=0 --output-format=json"
@@ -289,14 +290,14 @@ FILE_ENGINES = ("sync", "vsync", "libaio", "io_uring", "mmap", "buffered", "spli
 def vanished(
     states: States, built: Built, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
-    """What each engine says when its disk vanishes."""
+    """The message of each engine when its disk vanishes."""
     folder = tmp_path_factory.mktemp("vanished")
     assert built.own_modules
     modules = [next(built.own_modules.rglob(f"{name}.ko*")) for name in ("configfs", "null_blk")]
     commands = []
     for engine in FILE_ENGINES:
         words = f"--filename=/dev/nullb0 --size=4m --ioengine={engine} --output-format=json"
-        # What is in the page cache, or mapped, does not need the disk.
+        # Cached and mapped pages do not need the disk.
         again = " --invalidate --number_ios=1024 --rounds=1000000"
         cached = engine in ("mmap", "buffered", "splice")
         words += again if cached else " --direct=1 --time_based --runtime=100s"
@@ -307,7 +308,8 @@ def vanished(
 
 @pytest.mark.parametrize("engine", FILE_ENGINES)
 def test_disk_vanishes(vanished: dict[str, str], engine: str) -> None:
-    """The first I/O that fails ends it, and is named; what went well before is reported."""
+    """The first I/O that fails ends the run, and is named. Successful I/Os before it are
+    reported."""
     complaint, _, report = vanished[engine].partition("\n")
     result = json.loads(report)
     (job,) = result["jobs"]

@@ -37,7 +37,7 @@ JOBS = {
 }
 
 
-# As a parameter of its module, null_blk of 5.10 does not know memory_backed.
+# In 5.10, memory_backed is not a parameter of null_blk's module.
 NODE = "/sys/kernel/config/nullb/nullb0"
 NULL_BLK = (
     "mount configfs /sys/kernel/config", f"mkdir {NODE}", f"write {NODE}/size 512",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One kernel as distributions package it, as it is installed, as its image alone and as its tree:
-the same figures."""
+"""One kernel has the same figures as packages, as an installation, as an image alone and as a
+tree."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ def tree(session: Session) -> Path:
 
 @pytest.fixture(scope="module")
 def headers(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the kernel's own packaging gives to those who build modules."""
+    """The files that the kernel's own packaging has for building modules."""
     folder = tmp_path_factory.mktemp("headers")
     copy = folder / "linux"
     subprocess.run(["cp", "-a", tree, copy], check=True)
@@ -163,7 +163,7 @@ def test_one_kernel_in_five_ways(
 
 
 def test_errors(session: Session, tree: Path, headers: Path, tmp_path: Path) -> None:
-    """What lacks a part, or is damaged, is an error in one line."""
+    """A missing or damaged part is an error in one line."""
     release = (tree / "include/config/kernel.release").read_text().strip()
     debs = ubuntu(tree, headers, release, tmp_path / "debs")
     rpms = fedora(tree, headers, release, tmp_path / "rpms")

@@ -42,8 +42,8 @@ def records(iopath: Command, *words: str | Path, command: str = "profile") -> di
 
 @pytest.mark.guest
 def test_a_pread(iopath: Command) -> None:
-    """The same figures each time, and nearly the same with another seed. Without the model, what
-    is counted is the same."""
+    """The figures are the same each time, and nearly the same with another seed. Counts are the
+    same without the model."""
     words = ("--rung", "dio.pread", "--op", "read")
     first, again, off = (
         records(iopath, *words, *more)["dio.pread"] for more in (["--model"], ["--model"], [])
@@ -60,7 +60,7 @@ def test_a_pread(iopath: Command) -> None:
     assert cold["itlb"] == counts["code pages"]
     assert abs(cold["l1d"] - counts["data lines"]) <= 3
     assert abs(cold["dtlb"] - counts["data pages"]) <= 3
-    # And what was just used is in L1. The kernel moves its stack at random.
+    # Lines that were just used are in L1. The kernel moves its stack at random.
     warm = model["warm"]
     assert warm["l1i"] == warm["itlb"] == 0
     assert warm["l1d"] <= 16
@@ -79,7 +79,7 @@ def test_a_pread(iopath: Command) -> None:
 
 @pytest.mark.guest
 def test_a_known_working_set(iopath: Command, tmp_path: Path) -> None:
-    """Memory of twice the size of L1D, walked in circles, misses each line each time."""
+    """A repeated walk over memory of twice the size of L1D misses each line each time."""
     build = ["gcc", "-O2", "-static", "-Wall", "-Werror", "-o", tmp_path / "walk", HERE / "walk.c"]
     subprocess.run(build, check=True)
     sizes = (16, 64, 2048)
@@ -105,6 +105,6 @@ def test_a_known_working_set(iopath: Command, tmp_path: Path) -> None:
         l2 = lines * (not fits_l2)
         missed = (lines * (not fits_l1), l2, pages * (not fits_tlb))
         assert (warm["l1d"], warm["l2"], warm["dtlb"]) == missed
-        # Code that L1I holds is not used in L2, where what does not fit takes its place.
+        # Hits in L1I do not count as uses in L2, so lines that do not fit replace that code there.
         code = record["counts"]["code lines"][0] * (not fits_l2)
         assert (cold["l1d"], cold["l2"], cold["dtlb"]) == (lines, l2 + code, pages)

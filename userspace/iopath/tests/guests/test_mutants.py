@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the modules promise is tested: each promise, broken in the source, turns a test red."""
+"""The modules' promises are tested: if one is broken in the source, a test fails."""
 
 import shutil
 from dataclasses import replace

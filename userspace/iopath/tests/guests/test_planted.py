@@ -26,8 +26,8 @@ from iopath.rungs import together
 
 guest = pytest.mark.guest
 
-# As many instructions, of which two read the time stamp, and one is locked, in a cache line that
-# nothing else is in.
+# The same number of instructions, of which two read the time stamp, and one is locked, in a cache
+# line of its own.
 COSTLY = """\tstatic unsigned long planted[16] __aligned(128);
 \tasm volatile("rdtsc\\n\\tnop\\n\\tlock incq %0\\n\\tnop\\n\\trdtsc"
 \t\t     : "+m" (planted[0]) :: "eax", "edx");
@@ -38,9 +38,9 @@ UNTOUCHED = {"null", "syscall", "buf.pread"}
 RUNGS = [f"--rung={name}" for name in sorted(TOUCHED | UNTOUCHED)] + ["--op=read"]
 
 
-# Costs that the median of short rounds does not show: something seldom, and something later. Each
-# function that is planted executes so many instructions, and a few more. No two are alike: of
-# functions that are, the compiler makes one.
+# Costs that the median of short rounds does not show: a rare one, and a deferred one. Each planted
+# function executes so many instructions, and a few more. No two are alike: the compiler would merge
+# equal functions.
 SELDOM = {"planted_thousandth": (1000, 50_000), "planted_150th": (150, 50_002)}
 LATER = ("planted_callback", 1000)
 COSTS = """
@@ -104,8 +104,8 @@ class Trees:
         self, name: str, what: str = "", functions: str = "",
         replaced: Sequence[tuple[str, str, str]] = (), fragments: Sequence[str] = (),
     ) -> Path:  # fmt: skip
-        """The same, with *what* planted, other text in place of what is *replaced* in a file, and
-        built by *name*, so that no two are one file."""
+        """The same with *what* planted: the text in a file that is *replaced*. It is built under
+        *name*, so that no two share a file."""
         plain = self.plain(*fragments)
         build = build_command().replace("BUILD_USER=iopath", f"BUILD_USER={name}")
 
@@ -132,7 +132,7 @@ def trees(session: Session) -> Trees:
 
 @pytest.fixture
 def named(trees: Trees, tmp_path: Path) -> Callable[[str, Path], str]:
-    """What a tree is called on the command line, by a name that a table has room for."""
+    """The name of a tree on the command line, short enough for a table."""
 
     def name(name: str, tree: Path) -> str:
         (tmp_path / name).symlink_to(tree)
@@ -172,7 +172,7 @@ def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path)
         mean, verdict = metrics.pop("mean", (0.0, "same"))
         assert verdict == ("more" if rung in TOUCHED else "same"), rung
         assert mean == pytest.approx(change["difference"], abs=0.05), rung
-        # What is planted is as much as the resolution of this metric.
+        # The planted difference equals the resolution of this metric.
         deferred, _ = metrics.pop("all", (change["difference"], "same"))
         assert deferred == pytest.approx(change["difference"], abs=0.5), rung
         more = dict.fromkeys(("locked", "reads", "writes"), (1.0, "more"))
@@ -201,8 +201,8 @@ def test_costs_that_the_median_does_not_show(
     assert ", all " in said
     change = differences(out)["dio.pread"]
     seldom = sum(count / each for each, count in SELDOM.values())
-    # Two of three rounds of 100 I/Os have the 150th bio, and so has the median. What is left of it
-    # is what each bio executes at once.
+    # Two of three rounds of 100 I/Os have the 150th bio, and so has the median. The rest is what
+    # each bio executes at once.
     at_once = change["difference"] - SELDOM["planted_150th"][1] / 100
     assert 0 < at_once < 300
     mean, deferred = (change["metrics"][name] for name in ("mean", "all"))
@@ -222,7 +222,7 @@ def test_costs_that_the_median_does_not_show(
         assert re.search(rf"{function} +\+", done.stdout)
 
 
-# Work that is put off by six seconds: a loop for each bio since the last time.
+# Work that is deferred by six seconds: a loop for each bio since the last time.
 PUT_OFF = """
 static unsigned long planted_bios;
 
@@ -250,8 +250,8 @@ static noinline void planted(void)
 def test_work_that_is_put_off(
     iopath: Command, trees: Trees, named: Callable, tmp_path: Path
 ) -> None:
-    """It is a part of all, by its function, and fails the gate; the path is as long as before, but
-    for what puts it off."""
+    """It is a part of all, named by its function, and fails the gate. The path is as long as
+    before, except for the code that defers it."""
     before = named("before", trees.plain())
     after = named("later", trees.copy("later", "\tplanted();\n", PUT_OFF))
     out = tmp_path / "out.json"
@@ -352,14 +352,14 @@ def test_who_works_for_the_io(
         assert two.all_parts[name] == pytest.approx(count, rel=0.01), name
         assert name not in one.all_parts
         assert f"{name} {two.all_parts[name]:,.2f}" in " ".join(done.stdout.split())
-    # What they do costs the task, and others, a little: to allocate, to queue, and to switch.
+    # They also cost the task and others a little: allocating, queueing and switching.
     rest = two.all - one.all - sum(two.all_parts[name] for name in OTHERS)
     assert 0 < rest < 1000
 
 
 @guest
 def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
-    """Another build of the same source, which boots for itself, differs in nothing."""
+    """Another build of the same source, with boots of its own, has no difference."""
     one, other = trees.plain(), trees.copy("again")
     assert (one / IMAGE).read_bytes() != (other / IMAGE).read_bytes()
     out = tmp_path / "out.json"
@@ -376,8 +376,8 @@ def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_pa
 @guest
 @pytest.mark.long
 def test_a_driver(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
-    """Nine instructions where a driver submits, and forty in its interrupt's handler, are found to
-    the digit, each in its part."""
+    """Nine instructions in a driver's submission, and forty in its interrupt handler, are found
+    exactly, each in its part."""
     file = "drivers/nvme/host/pci.c"
     queue = "static blk_status_t nvme_queue_rq(struct blk_mq_hw_ctx *hctx,"
     queued = (
@@ -414,8 +414,8 @@ def test_a_driver(iopath: Command, trees: Trees, named: Callable, tmp_path: Path
     assert two.path - one.path == pytest.approx(49, rel=0.1)
 
 
-# What CPUs share: a counter that all increment, counters of CPUs that are packed into a line, and a
-# counter of which each CPU has its own.
+# Shared lines: a counter that all CPUs increment, counters of CPUs that are packed into a line, and
+# a per-CPU counter.
 SHARED = """
 static struct {
 	atomic_t counter;
@@ -437,8 +437,8 @@ static noinline void planted_sharing(void)
 
 @guest
 def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
-    """A counter is true sharing, packed counters are false sharing, and counters of CPUs are none.
-    The plain kernel has none of them, so that they fail the gate."""
+    """A common counter is true sharing, packed counters are false sharing, and per-CPU counters are
+    no sharing. The plain kernel has none of these lines, so they fail the gate."""
     trees_ = {
         "before": trees.plain(),
         "after": trees.copy("sharing", "\tplanted_sharing();\n", SHARED),
@@ -545,7 +545,7 @@ def test_shared_structures(iopath: Command, trees: Trees, named: Callable, tmp_p
                 assert after == {one + by for one in before}, key
 
 
-# What cannot be measured is not bad, for git bisect run.
+# For git bisect run, a commit that cannot be measured is not bad.
 
 
 @guest
@@ -559,7 +559,7 @@ def test_shared_structures(iopath: Command, trees: Trees, named: Callable, tmp_p
 def test_damaged_tree(
     iopath: Command, trees: Trees, tmp_path: Path, file: str, content: str, complaint: str
 ) -> None:
-    """One that does not boot, and one that our modules do not build in."""
+    """A tree that does not boot, and one in which our modules do not build."""
     plain, damaged = trees.plain(), tmp_path / "damaged"
     subprocess.run(["cp", "-as", plain, damaged], check=True)
     (damaged / file).unlink()
@@ -592,7 +592,7 @@ def commits(trees: Trees, tree: Path) -> tuple[str, str, str, str]:
 
 @guest
 def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
-    """Among commits of which one, where the search goes first, does not compile."""
+    """One commit does not compile, and the search begins with it."""
     tree = tmp_path / "linux"
     good, broken, last_good, planted = commits(trees, tree)
     git(tree, "branch", "--force", "work")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A second opinion on a figure: another plugin, another loop and another init count one rung, and
-must come to the same as iopath."""
+must get the same figure as iopath."""
 
 import statistics
 import subprocess
@@ -66,7 +66,7 @@ def count(session: Session, kernel: str, folder: Path) -> list[float]:
 @pytest.mark.guest
 @pytest.mark.parametrize("kernel", cases(["debian:6.1", "debian:7.2"], quick=["debian:7.2"]))
 def test_the_referee_agrees(session: Session, tmp_path: Path, kernel: str) -> None:
-    """To the second decimal, for a read of 4 KiB."""
+    """They agree to the second decimal, for a read of 4 KiB."""
     counted = count(session, kernel, tmp_path)
     assert len(counted) == ROUNDS, (tmp_path / "console").read_text(errors="replace")[-1000:]
     settings = Settings(rungs=select(["dio.pread"]), ops=["read"], profile=True)

@@ -21,8 +21,8 @@ RUNGS = ("null", "syscall", "raw.pread", "dio.pread")
 
 def test_two_boots(tmp_path: Path) -> None:
     """They agree, functions add up to the total, and the path is followed with each call and
-    return. The loop of a known number of instructions counts to that number, or there would be no
-    result."""
+    return. There is only a result if the loop of a known number of instructions counts to that
+    number."""
     for words in (["userspace/setup.sh", "riscv64"], ["make", "-s", "guest-programs"]):
         subprocess.run(words, cwd=source_root(), check=True)
     command, path = Command(cache_root(), tmp_path), tmp_path / "result.json"

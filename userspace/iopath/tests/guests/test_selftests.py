@@ -2,8 +2,8 @@
 """The modules' selftests, in guests of two CPUs, on release kernels and on one that looks for
 faults.
 
-The verdict comes last: the programs' TAP, the modules' unloading, the search for leaks, and what
-the kernel said meanwhile. Whatever is not known to be good is a failure.
+The verdict comes last: the programs' TAP, the modules' unloading, the search for leaks, and the
+kernel's messages. Everything that is not known to be good is a failure.
 """
 
 import re
@@ -44,7 +44,7 @@ from iopath.kernels.kbuild import make_words
 
 __all__ = ["coverage", "kernel", "programs", "source"]
 
-# What is joined by "+" runs in one guest: what "make check" runs on each kernel, and a program for
+# Programs joined by "+" run in one guest: those that "make check" runs on each kernel, and one for
 # each feature of blknull.
 BASICS = "modules.sh+blknull_disk"
 FEATURES = "+".join(
@@ -55,10 +55,10 @@ PROGRAMS = (
     BASICS, FEATURES, "blknull_remote", "blknull_churn",
     "biogen_run", "biogen_file", "biogen_limits", "biogen_reg", "biogen_io", "biogen_io_rest",
 )  # fmt: skip
-# These need a kernel that fails on demand, or says which code was reached.
+# These need a kernel that fails on demand, or reports which code was reached.
 FAULT_PROGRAMS = ("fault_nth", "races", "fuzz")
 MORE = ("biogen_run_few", *FAULT_PROGRAMS)
-# With these, "make check" does without the rest.
+# "make check" runs only these.
 QUICK = {
     *((kernel, BASICS) for kernel in KERNELS),
     ("5.10", "biogen_run"),
@@ -114,7 +114,7 @@ def test_program(
         pytest.fail("\n".join(faults), pytrace=False)
 
 
-# Faults that are there are found.
+# Planted faults are found.
 
 PLANTED_PROGRAM = {
     "no_plan": "0 plans",
@@ -125,8 +125,8 @@ PLANTED_PROGRAM = {
     "fail": "not ok second",
     "skip": "skipped second: not today",
 }
-# What a module does, in one guest and in this order: lockdep reports nothing more after a report of
-# its own, of the scheduler or of KASAN.
+# What a module does, in one guest and in this order: after a report of its own, of the scheduler or
+# of KASAN, lockdep reports nothing more.
 PLANTED_MODULE = {
     "warning": "planted_init+",
     "inversion": "possible circular locking dependency",
@@ -258,7 +258,7 @@ def test_planted_program_of_several(bad: str) -> None:
 
 
 def test_planted_skip() -> None:
-    """What may be skipped on one kernel may not be on another."""
+    """A test that may be skipped on one kernel may not be skipped on another."""
     assert judged("6.1", GOOD)
 
 
@@ -302,7 +302,7 @@ Call {}:
     ("word", "end"), [("Trace", "</TASK>"), ("trace", "el0t_64_sync+0x190/0x194")]
 )
 def test_no_memory_for_a_cache(word: str, end: str) -> None:
-    """The kernel's report of that is no complaint; another one behind it is."""
+    """The kernel's report of that is not a failure; another report after it is."""
     said = CONSOLE + NO_CACHE.format(word, end)
     assert judged("5.10", GOOD, said) == []
     assert judged("5.10", GOOD, f"{said}Call trace:\n")
@@ -328,7 +328,7 @@ WARNED = "WARNING: CPU: 0 PID: 1 at kernel/biogen/bio.c:1 biogen_end_io+0x1/0x2 
         # A leak that is reported is a fault of the kernel or of a module.
         ([CONSOLE + OOPS.format("cc"), CONSOLE], 1, 0, False),
         ([STALE.replace("int3", "invalid opcode"), CONSOLE], 1, 0, False),
-        # What was seen before is not forgotten.
+        # Earlier findings are kept.
         ([CONSOLE + WARNED + OOPS.format("0f"), CONSOLE], 1, 0, False),
     ],
 )
@@ -340,7 +340,7 @@ def test_stale_code(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where QEMU alone goes wrong the guest is booted again, three times in all."""
+    """If only QEMU is at fault, the guest is booted again, three times in all."""
     left = list(consoles)
     log = tmp_path / "console.log"
 

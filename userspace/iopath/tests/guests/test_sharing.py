@@ -28,7 +28,7 @@ def measured(iopath: Command, out: Path, *words: str) -> result.Result:
     cases([("debian:6.1", "f_count"), ("debian:7.2", "f_ref")], quick=[("debian:7.2", "f_ref")]),
 )
 def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, counter: str) -> None:
-    """On each of two CPUs an I/O takes what it takes on one. Processes share nothing; threads share
+    """On each of two CPUs an I/O costs the same as on one. Processes share nothing; threads share
     the reference count of the file, by name; the loop itself shares nothing."""
     words = (kernel, "--rung=null", "--rung=dio.pread")
     null, pread = measured(iopath, tmp_path / "out.json", *words).results
@@ -54,7 +54,7 @@ def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, coun
 )
 @pytest.mark.parametrize("kernel", ["5.10", "6.1", "6.12", "7.2", "7.3", "6.12-arm64", "7.2-arm64"])
 def test_seeds(iopath: Command, tmp_path: Path, kernel: str, rungs: str) -> None:
-    """Guests with other seeds share the same lines, as often."""
+    """Guests with other seeds share the same lines, equally often."""
     words = (f"debian:{kernel}", f"--rung={builtin}", "--op=write", "--boots=2", "--seed")
     one, other = (measured(iopath, tmp_path / f"{seed}.json", *words, seed) for seed in ("1", "11"))
     for before, after in zip(one.results, other.results, strict=True):
@@ -65,7 +65,7 @@ def test_seeds(iopath: Command, tmp_path: Path, kernel: str, rungs: str) -> None
 @guest
 @pytest.mark.long  # test_shared_lines finds planted false sharing
 def test_false_sharing_of_a_reference_count(iopath: Command, tmp_path: Path) -> None:
-    """Of a file that threads share, each I/O writes the reference count and reads the operations.
+    """If threads share a file, each I/O writes its reference count and reads its operations.
     6.12 has both in one line. Since 6.16 (e249056c91a2) the count, now called f_ref, is in another
     line than what is read."""
     names, out = ("debian:6.12", "debian:7.2"), tmp_path / "out.json"
@@ -106,8 +106,9 @@ def test_false_sharing_of_a_reference_count(iopath: Command, tmp_path: Path) -> 
 @guest
 @pytest.mark.parametrize("kernel", cases(["6.1", "7.2", "6.12-arm64"], quick=["7.2"]))
 def test_ends_elsewhere(iopath: Command, tmp_path: Path, kernel: str) -> None:
-    """The interrupt in which the other CPU ends an I/O is a part of the path. What it shares has
-    names: the queue of such calls, the stack that the bio is on, and the task that is woken up."""
+    """The interrupt in which the other CPU ends an I/O is a part of the path. The lines that it
+    shares have names: the queue of such calls, the stack that the bio is on, and the task that is
+    woken up."""
     words = (f"debian:{kernel}", "--rung=remote.pread", "--boots=1")
     (record,) = measured(iopath, tmp_path / "out.json", *words).results
     for part in record.sharing.arrangements:
@@ -140,8 +141,8 @@ def test_ends_elsewhere(iopath: Command, tmp_path: Path, kernel: str) -> None:
     ),
 )
 def test_freed_elsewhere(iopath: Command, tmp_path: Path, kernel: str, free: str) -> None:
-    """Bios that one CPU allocates and another frees: of a slab that 6.1 takes back one by one. 7.2
-    has them in sheaves. Requests go back by the list of the CPU that submitted them."""
+    """One CPU allocates bios and another frees them: 6.1 returns them to the slab one by one, 7.2
+    in sheaves. Requests go back by the list of the CPU that submitted them."""
     words = (kernel, "--rung=remote.uring", "--rung=remote.mq.uring", "--boots=1")
     bios, requests = measured(iopath, tmp_path / "out.json", *words).results
     lines = [line for line in bios.sharing.lines if line.where.startswith("bio-")]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""biogen on stacked devices, in guests: through it and through the block device, the same bytes.
+"""biogen on stacked devices, in guests: biogen and the block device return the same bytes.
 
-Drivers that hand bios on change them, each in its own way, and some of them do so with the caller's
-own bio. Below them is blknull, which ends a bio while it is being submitted, so that biogen uses
-the bio again at once.
+Drivers that pass bios on change them, each in its own way, and some change the caller's own bio.
+Below them is blknull, which ends a bio while it is being submitted, so that biogen reuses the bio
+at once.
 """
 
 import shutil
@@ -108,7 +108,8 @@ def run_on(
     extent: str,
     log: Path,
 ) -> list[str]:
-    """Run biogen_io on each of *stacks*, one after the other in one guest: what went wrong."""
+    """Run biogen_io on each of *stacks*, one after the other in one guest. Returns what went
+    wrong."""
     debian = session.find(f"debian:{kernel.name}")
     assert isinstance(debian, DebianKernel)
     wanted = dict.fromkeys(module for name in stacks for module in STACKS[name])
@@ -173,7 +174,7 @@ def test_same_bytes(
         pytest.fail("\n".join(faults), pytrace=False)
 
 
-# What tells a bio that a driver has changed: its device and its end.
+# The fields that show that a driver has changed a bio: its device and its end.
 TESTS_OF_A_BIO = (
     "compat_bio_is_on(bio, io->bg->target.bdev) &&",
     "bio->bi_end_io == biogen_end_io &&",
@@ -189,7 +190,7 @@ def test_planted(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A biogen that uses a changed bio again does not pass."""
+    """A biogen that reuses a changed bio does not pass."""
     root = tmp_path / "source"
     shutil.copytree(source_root() / "kernel", root / "kernel")
     shutil.copyfile(source_root() / "Kbuild", root / "Kbuild")

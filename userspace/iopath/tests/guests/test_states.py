@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Saved states: a resumed guest counts what one that booted counts, and a figure does not depend on
-what else was measured. With a damaged state, the guest boots."""
+"""Saved states: a resumed guest has the same counts as one that booted, and a figure does not
+depend on what else was measured. With a damaged state, the guest boots."""
 
 import json
 import os
@@ -52,12 +52,12 @@ def built(request: pytest.FixtureRequest, session: Session) -> Built:
     return kernel.prepare(session.cache, session.apt, lambda what, part: None)
 
 
-# Of a guest without the plugin nothing is known of these.
+# A guest without the plugin does not have these.
 LONG_RUNS = ("run background ", "run idle.", "run long.")
 
 
 def not_counted(rounds: int) -> RunCounts:
-    """What is known of a run without the plugin."""
+    """The result of a run without the plugin."""
     return RunCounts(LongRun(0.0, 0.0, []), {}, [CountedRound(0, 0, True, 0)] * rounds)
 
 
@@ -87,7 +87,8 @@ def sleeps(built: Built, title: str) -> bool:
 def different(
     built: Built, wanted: dict[str, float], found: dict[str, float], noise: float = 0
 ) -> dict[str, tuple[float, float]]:
-    """The figures that differ by more than *noise*; those of a rung that sleeps may a little."""
+    """The figures that differ by more than *noise*; those of a rung that sleeps may differ a
+    little."""
     return {
         title: (wanted[title], count)
         for title, count in found.items()
@@ -95,7 +96,7 @@ def different(
     }
 
 
-# In a make check the guest is started quickly.
+# In make check the guest starts quickly.
 FAST_FEW = Settings(select(FEW), machine=Machine(cmdline=FAST_START))
 
 
@@ -138,7 +139,7 @@ def test_resumed_as_booted(
 
 @pytest.mark.parametrize("built", ["debian:5.10", "debian:7.2"], indirect=True, scope="module")
 def test_functions_of_modules(states: States, built: Built, tmp_path: Path) -> None:
-    """What is made of a module's file and its sections is what /proc/kallsyms says of it; the
+    """The symbols computed from a module's file and sections are those of /proc/kallsyms; the
     kernel's own functions are read before the guest is saved."""
     settings = Settings(rungs=select(["raw.pread", "nullb.pread"]))
     image = make_image(built, make_runs(settings)[0], settings)
@@ -208,8 +209,8 @@ def test_any_order(states: States, built: Built, alone: str, tmp_path: Path) -> 
 
 
 def yielding(main: bool) -> Callable[[int], None]:
-    """Let the main thread of our guests' QEMU run after its CPU's, or that after the main thread:
-    on one CPU, and only when the other has nothing to do."""
+    """Make the main thread of our guests' QEMU run after its CPU's thread, or the reverse: both on
+    one CPU, one of them only when the other is idle."""
 
     def arrange(records: int) -> None:
         for thread in Path("/proc/self/task").iterdir():
@@ -225,8 +226,8 @@ def yielding(main: bool) -> Callable[[int], None]:
 
 @pytest.mark.parametrize("built", [KERNEL], indirect=True, scope="module")
 def test_stops_in_one_state(built: Built, tmp_path: Path) -> None:
-    """Everything that a guest records is the same, the rounds that a tick interrupts included,
-    whether QEMU's main thread or that of its CPU is the first as the machine stops."""
+    """Everything that a guest records is the same, interrupted rounds included, whether QEMU's main
+    thread or its CPU's thread runs first when the machine stops."""
     settings = Settings(rungs=select(["syscall"]), machine=Machine(cmdline=FAST_START))
     image = without_long_runs(make_image(built, make_runs(settings)[0], settings))
     image.start = replace(image.start, commands=(QUIET,))
@@ -262,7 +263,8 @@ def test_bad_state(resumable: Command, tmp_path: Path) -> None:
 
 
 def test_killed_while_loading(resumable: Command) -> None:
-    """If iopath is killed while a guest is resumed or at work, the state stays, and is used."""
+    """If iopath is killed while a guest is resumed or at work, the state stays and is used
+    again."""
 
     def made() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in resumable.cache.glob("state/*/state.zst")}
@@ -282,7 +284,7 @@ def test_killed_while_loading(resumable: Command) -> None:
 
 
 def test_no_space_for_a_state(ready: Command, tmp_path: Path) -> None:
-    """Nothing is left of a state that the disk has no room for. With room, the next run works."""
+    """If the disk has no room for a state, nothing is left of it. With room, the next run works."""
     kept = tmp_path / "kept"
     ready.cache.rename(kept)
     ready.cache.mkdir()
@@ -308,8 +310,7 @@ exit $status"""
 
 
 def test_killed(ready: Command) -> None:
-    """If iopath is killed while a guest boots, or is saved, no half-made state is taken for a whole
-    one."""
+    """If iopath is killed while a guest boots, or is saved, an incomplete state is not used."""
     for pattern in ("*.part", "*.part/*"):
         running = ready.start("measure", KERNEL, *SHORT)
         while running.poll() is None and not any((ready.cache / "state").glob(pattern)):

@@ -33,7 +33,7 @@ kernels = ["debian:6.1", "debian:7.2"]
 
 @pytest.mark.guest
 def test_commits_that_do_not_build(session: Session, history: Path, tmp_path: Path) -> None:
-    """Each is kept with the reason and passed over; it is tried again when that is asked for."""
+    """Each is kept with the reason and skipped; it is tried again with --again."""
     start = git(history, "rev-list", "--max-parents=0", "HEAD")
     text = FILE.replace("linux@v6.12..for-next", f"{history}@{start}..HEAD") + "every = 3\n"
 
@@ -55,14 +55,14 @@ def read_error(folder: Path, point: Point) -> str:
 
 @pytest.mark.guest
 def test_two_kernels(session: Session, tmp_path: Path, make_command: Any) -> None:  # noqa: ANN401
-    """Two kernels are measured and compared; a run that is killed goes on; a second run starts
-    nothing and says nothing."""
+    """Two kernels are measured and compared. A killed run is continued. A second run starts nothing
+    and prints nothing."""
     file = write_file(tmp_path, TWO)
     command = make_command(session.cache.root)
     killed = command.start("track", file)
     time.sleep(2)
     killed.kill()
-    said, _ = killed.communicate()  # where the figures are cached, it may have been done
+    said, _ = killed.communicate()  # with cached figures, it may have been done
     site = tmp_path / "watch"
     assert [path for path in site.rglob("*.json") if not path.read_text().endswith("}\n")] == []
     done = command.run("track", file)
@@ -78,7 +78,7 @@ def test_two_kernels(session: Session, tmp_path: Path, make_command: Any) -> Non
     again = command.run("track", file)
     assert (again.returncode, again.stdout) == (0, "")
     assert again.stderr == "debian: 0 kernels to measure\n"
-    # The older one as if another QEMU had measured it: both are measured together, and the step is
+    # Mark the older one as measured by another QEMU: both are measured together, and the step is
     # the same.
     path = site / step.before.path
     data = json.loads(path.read_text())

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes a disk away from a program that uses it.
+ * Removes a disk while a program uses it.
  *
  * vanish PROGRAM [ARGS...]
  *
  * Makes a disk of the kernel's null_blk, /dev/nullb0, starts the program and
- * lets the disk vanish a while later. What the program says goes to standard
+ * lets the disk vanish a while later. The program's messages go to standard
  * output; the exit status is 0 if the program's is 1.
  */
 #include <fcntl.h>

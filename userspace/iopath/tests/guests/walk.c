@@ -11,7 +11,7 @@ static struct {
 	char *begin, *end;
 } memory __attribute__((aligned(LINE)));
 
-/* It accesses that line and those of the memory alone. */
+/* It accesses only that line and those of the memory. */
 static __always_inline bool walk(void)
 {
 	const char *at = memory.begin, *last = memory.end;

@@ -81,7 +81,7 @@ def test_boots_of_guests_are_noise(before: list[float], after: list[float], verd
 
 
 def test_the_noise_is_of_samples_of_its_own() -> None:
-    """Of the noisiest boot; what the figures are made of does not tell it."""
+    """The noise is that of the noisiest boot; the samples of the figures do not enter it."""
     run = Run(1, builtin.select(["syscall"])[0], "none", 0)
     steady = [{"ns": 50.0}] * 12
     noisy = [{"ns": 50.0}, {"ns": 53.0}] * 6
@@ -94,7 +94,7 @@ def test_the_noise_is_of_samples_of_its_own() -> None:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the command measures here, of rungs that need no device."""
+    """The command's result here, for rungs that need no device."""
     path = tmp_path_factory.mktemp("host") / "host.json"
     command = Command(path.parent / "cache", path.parent)
     done = command.run(
@@ -119,7 +119,7 @@ def test_result(measured: dict[str, Any]) -> None:
 
 
 def test_compare(measured: dict[str, Any], listed: Command, tmp_path: Path) -> None:
-    # What a busy machine measures is noisy.
+    # A busy machine's figures are noisy.
     measured = json.loads(json.dumps(measured))
     for value in measured["results"][1]["figures"].values():
         value.update(low=value["median"], high=value["median"], noise=0.0)
@@ -190,7 +190,7 @@ def test_survey_reads_this_machine() -> None:
     assert survey.describe()["arch"] == platform.machine()
 
 
-# Of a machine with CPUs of two models, as arm64 kernels print it.
+# /proc/cpuinfo of a machine with CPUs of two models, as arm64 kernels print it.
 ARM64_CPUS = """\
 processor\t: 0
 BogoMIPS\t: 48.00
@@ -352,7 +352,7 @@ def test_scaling_chart() -> None:
 
 @pytest.fixture
 def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Files like ftrace's, in use by somebody else; what they say."""
+    """Files like ftrace's, in use by somebody else, with their content."""
     texts = {
         "current_tracer": "nop", "available_tracers": "function_graph nop",
         "set_graph_function": "vfs_read\nvfs_write", "set_ftrace_pid": "17",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where packages come from, and that nothing is taken which Debian has not signed."""
+"""Where packages come from, and that only packages signed by Debian are used."""
 
 import hashlib
 import json
@@ -72,7 +72,7 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list
 
 
 def test_the_mirror_is_debians(configure: Callable[[list[str]], None], tmp_path: Path) -> None:
-    """Not that of the first who calls a suite stable."""
+    """Another distribution with a suite "stable" is not used."""
     configure(
         [
             repository(tmp_path, "stable", "Somebody", "Debian"),
@@ -103,12 +103,12 @@ def test_digests(tmp_path: Path) -> None:
     assert found == {"linux-image-x=1": hashlib.sha256(b"").hexdigest()}
 
 
-# What was tampered with.
+# Tampered files.
 
 
 @pytest.fixture
 def mirror(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A mirror of one suite of Debian's, as it was fetched; its packages are not there yet."""
+    """A mirror of one suite of Debian's, as it was fetched, without packages yet."""
     session.apt.packages()
     top = tmp_path / "mirror"
     for path in (session.cache.root / "apt/lists").glob(f"*_dists_{SUITE}_*"):
@@ -169,9 +169,9 @@ def test_older_lists_serve_with_a_word(mirror: Path, tmp_path: Path) -> None:
     assert said == []
     release = mirror / "dists" / SUITE / "InRelease"
     release.write_text(release.read_text().replace("Origin: Debian", "Origin: debian"))
-    os.utime(release, (time.time() + 60,) * 2)  # or else the server says that it is the same
+    os.utime(release, (time.time() + 60,) * 2)  # or the server says that it is the same
     assert apt.packages(update=True) == before
-    assert [text.startswith("not taken: GPG error: ") for text in said] == [True]
+    assert [text.startswith("package lists refused: GPG error: ") for text in said] == [True]
 
 
 def test_a_tampered_list_is_refused(mirror: Path, apt: Apt) -> None:
@@ -184,7 +184,7 @@ def test_a_tampered_list_is_refused(mirror: Path, apt: Apt) -> None:
 
 
 def test_a_package_that_is_listed_but_gone(mirror: Path, apt: Apt) -> None:
-    """It is a lasting fault, other than a mirror that does not answer."""
+    """This is a permanent error, unlike a mirror that does not answer."""
     listed = next(p for p in apt.packages() if p.name.startswith("linux-headers-6.1.0-"))
     wanted = [f"{listed.name}={listed.version}"]
     with pytest.raises(IopathError, match=r"cannot download .* 404 ") as found:
@@ -195,7 +195,7 @@ def test_a_package_that_is_listed_but_gone(mirror: Path, apt: Apt) -> None:
 
 
 def test_a_tampered_package_is_refused(mirror: Path, apt: Apt, tmp_path: Path) -> None:
-    """One of the right name and size, by apt's own check of its digest."""
+    """It has the right name and size; apt refuses its digest."""
     index = mirror / "dists" / SUITE / "main/binary-amd64/Packages"
     with index.open() as lines:
         package = min(

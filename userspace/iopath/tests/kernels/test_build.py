@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From packages and trees to what is measured: all of it, or an error."""
+"""Packages and trees are unpacked and built completely, or there is an error."""
 
 import os
 import resource
@@ -53,7 +53,7 @@ def test_unpacked_whole(deb: Path, tmp_path: Path) -> None:
 def test_tar_that_is_killed_is_no_success(
     deb: Path, tmp_path: Path, only: list[str] | None
 ) -> None:
-    """It dies of a file that is too large, without a word."""
+    """A limit of the file size kills tar, which prints nothing."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE // 2, limits[1]))
     try:
@@ -75,7 +75,7 @@ def test_a_truncated_package_is_refused(deb: Path, tmp_path: Path, only: list[st
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """What of a built tree takes part in a measurement."""
+    """The files of a built tree that a measurement depends on."""
     for name in (
         "arch/x86/boot/bzImage", ".config", "Module.symvers", "include/linux/bio.h",
         "include/generated/compile.h", "arch/x86/include/asm/page.h", "scripts/mod/modpost",
@@ -147,8 +147,8 @@ def test_a_tree_is_known_by_its_compiler(
 def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     tree: Tree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """While our modules are built, its image changes; no entry is left that mixes the two. If only
-    the image has changed, the modules are not built again."""
+    """The image changes while our modules are built: no entry mixes the two. If only the image has
+    changed, the modules are not built again."""
     (tree.path / "include/config").mkdir()
     (tree.path / "include/config/kernel.release").write_text("6.12.0\n")
     (tree.path / "Makefile").write_text(
@@ -159,7 +159,7 @@ def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     with pytest.raises(IopathError, match=r"has changed meanwhile: wait until it is built"):
         tree.prepare(cache, apt, lambda what, part: None)
     assert list((cache.root / "modules").iterdir()) == []
-    # It is done by now. What is measured then is a copy.
+    # The rebuild is done by now. A copy is measured.
     built = tree.prepare(cache, apt, lambda what, part: None)
     (tree.path / "arch/x86/boot/bzImage").write_text("newer")
     assert built.vmlinuz.read_text() == "new\n"
@@ -179,7 +179,7 @@ def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
 
 
 def test_qemu_is_known_by_its_firmware(tmp_path: Path) -> None:
-    """By that and by its program, wherever they lie."""
+    """It is identified by firmware and program, wherever they are."""
     program = tmp_path / "bin/qemu"
     program.parent.mkdir()
     firmware = tmp_path / "share"

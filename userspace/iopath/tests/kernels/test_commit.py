@@ -34,7 +34,7 @@ __all__ = ["arch", "history"]
 
 
 def state_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a repository, but those that reading may refresh."""
+    """All files of a repository except those that reading may refresh."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -68,7 +68,8 @@ def test_split(spec: str, parts: tuple[str, str]) -> None:
 
 
 def test_range(history: Path, cache: Cache, tmp_path: Path) -> None:
-    """Each commit of a range behind the one that it begins after; thinned out from the last on."""
+    """The commits of a range follow the commit that it begins after. --every counts from the
+    last."""
     session = Session(cache, Reporter(Console(), quiet=True))
     commits = git(history, "rev-list", "--reverse", "HEAD").splitlines()
     name = f"git:{history}@{commits[0]}..HEAD"
@@ -99,8 +100,8 @@ def test_range(history: Path, cache: Cache, tmp_path: Path) -> None:
 def test_range_of_a_branch_behind_its_base(
     branched: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
-    """It is compared with where it was branched off. A warning says so, and one that changes are
-    not measured."""
+    """It is compared with the commit where it was branched off. One warning says so, another that
+    changes are not measured."""
     folder, names = branched
     told: list[str] = []
     finder = Finder(Cache(tmp_path / "cache", told.append), told.append)
@@ -137,7 +138,7 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
     (history / "drivers").mkdir()
     with pytest.raises(UsageError, match="not the top of a git repository: that is "):
         open_repository(str(history / "drivers"), cache)
-    with pytest.raises(UsageError, match="this is no git repository"):
+    with pytest.raises(UsageError, match="this is not a git repository"):
         open_repository(str(tmp_path), cache)
     with pytest.raises(UsageError, match="there is no such folder"):
         open_repository(str(tmp_path / "no-such"), cache)
@@ -146,7 +147,7 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
     git(other, "init", "--quiet")
     (other / "a").touch()
     commit(other, "a", "no kernel")
-    with pytest.raises(UsageError, match="@HEAD: this is no kernel: it lacks Kbuild, Kconfig or M"):
+    with pytest.raises(UsageError, match="@HEAD: this is not a kernel: it lacks Kbuild, Kconfig"):
         open_repository(str(other), cache).commit("HEAD")
     with pytest.raises(IopathError, match=r"git:file:///no-such: .*'/no-such' does not "):
         open_repository("file:///no-such", cache)
@@ -155,7 +156,7 @@ def test_bad_repositories(history: Path, cache: Cache, tmp_path: Path) -> None:
 def test_uncommitted_changes_are_not_measured(
     branched: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
-    """A warning says so where HEAD is asked for, once; it changes nothing in the repository."""
+    """One warning says so if HEAD is measured. Nothing in the repository changes."""
     folder, names = branched
     told: list[str] = []
     finder = Finder(Cache(tmp_path / "cache", told.append), told.append)
@@ -172,8 +173,8 @@ def test_uncommitted_changes_are_not_measured(
 def test_progress_of_a_build(
     branched: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The objects that are compiled, of the number in another workspace; without that number where
-    older objects are used again."""
+    """Progress has the number of compiled objects and that of another workspace, but not the latter
+    if older objects are reused."""
     monkeypatch.setattr(git_kernels, "_LOOK", 0.0)
     kernel = git_kernels.find(str(branched[0]), Finder(Cache(tmp_path / "cache"), print))
     said: list[str] = []
@@ -222,7 +223,7 @@ def test_progress_of_a_build_that_removes_folders(
 
 
 def test_address(history: Path, cache: Cache) -> None:
-    """A repository at an address is as new as that, with its branches and its HEAD."""
+    """The copy of a repository at an address is up to date, with its branches and its HEAD."""
     address = f"file://{history}"
     first = open_repository(address, cache)
     assert first.subject(first.commit("HEAD")) == "commit 6"
@@ -286,7 +287,8 @@ def test_a_configuration_for_one_kernel(history: Path, cache: Cache, tmp_path: P
 
 
 def test_recipe_of_another_architecture() -> None:
-    """It has its own options in place of this machine's, and takes no other's configuration."""
+    """It has its own options instead of this machine's, and refuses another architecture's
+    configuration."""
     lines = [
         set(kernelbuild.recipe("trixie", base, [], arch).fragment.splitlines())
         for arch in (X86_64, AARCH64)
@@ -407,8 +409,8 @@ def test_series_json() -> None:
 
 
 class Commits:
-    """What stands for a session: the file "figure" of a commit says what its kernel takes, or
-    "broken", and then what is deferred. *lacks* has no such rung as the others."""
+    """A stand-in for a session: the file "figure" of a commit has the cost of its kernel, or
+    "broken", and then the deferred cost. The kernel *lacks* cannot run the rung."""
 
     def __init__(self, folder: Path, cache: Cache, lacks: str = "") -> None:
         self.repositories = open_repository(str(folder), cache)
@@ -443,7 +445,7 @@ class Commits:
 @pytest.fixture
 def branched(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """A line on which "seven" adds 7, and a branch on which "side" adds 100 and "later" defers 900.
-    It is merged behind "seven", then "gone" takes the branch's part back."""
+    It is merged after "seven", then "gone" takes the branch's part back."""
     folder = tmp_path / "linux"
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=line")
@@ -483,8 +485,8 @@ def measured(folder: Path, session: Commits) -> list[series.Entry]:
 
 
 def test_series_with_a_merge(branched: tuple[Path, dict[str, str]], cache: Cache) -> None:
-    """Each commit is compared with its parent, or the nearest that was measured: a branch with
-    where it begins, the merge with the line. All is told beside the path."""
+    """Each commit is compared with its parent, or the nearest ancestor that was measured: a branch
+    with the commit where it begins, the merge with the line. *all* is shown beside the path."""
     folder, names = branched
     entries = measured(folder, Commits(folder, cache))
     subjects = {name[:12]: subject for subject, name in names.items()}
@@ -529,7 +531,7 @@ def test_series_without_a_rung(branched: tuple[Path, dict[str, str]], cache: Cac
 
 
 def test_series_that_is_cut_short(branched: tuple[Path, dict[str, str]], cache: Cache) -> None:
-    """What was measured before the scheduler went stays."""
+    """Commits that were measured before the scheduler died are shown."""
     folder, names = branched
     session = Commits(folder, cache)
     session.gone = names["merge"][:12]

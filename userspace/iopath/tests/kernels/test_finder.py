@@ -54,7 +54,7 @@ def session(recorded: list[Package], tmp_path: Path) -> Session:
 
 @pytest.fixture
 def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A file beside those of the sources that there are."""
+    """A file beside those of the existing sources."""
     folder = tmp_path / "sources"
     folder.mkdir()
     (folder / "planted.py").write_text(ADDED)
@@ -97,7 +97,7 @@ def test_what_is_no_kernel(session: Session, name: str) -> None:
 
 
 def test_only_a_source_knows_its_kernels() -> None:
-    """No other file tells kinds of kernels apart."""
+    """No other file distinguishes kinds of kernels."""
     package = Path(sources.__path__[0]).parents[1]
     kinds = ("DebianKernel", "GitKernel", "Tree")
     files = [path for path in package.rglob("*.py") if "source" not in path.parts]

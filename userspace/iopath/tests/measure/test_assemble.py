@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is made from what a guest left is kept, and made again when any code has changed."""
+"""Data computed from a guest's output are kept, and computed again when any code has changed."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ def report(tsc: int) -> dict:
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Path:
-    """What a guest left, in whose long run each I/O executes 10 instructions, and 10 in a page
+    """The output of a guest. In its long run each I/O executes 10 instructions, and 10 in a page
     fault."""
     folder = tmp_path / "entry"
     folder.mkdir()
@@ -101,7 +101,8 @@ def entry(tmp_path: Path) -> Path:
 
 
 def test_changed_code_is_not_served_what_other_code_made(entry: Path, tmp_path: Path) -> None:
-    """The code of a module that assemble does not name; and the first code gets its own again."""
+    """The changed module is one that assemble does not import. The first code gets its own entry
+    again."""
     package = Path(iopath.__file__).parent
     own, changed = tmp_path / "own", tmp_path / "changed"
     for folder in (own, changed):
@@ -125,7 +126,8 @@ def test_changed_code_is_not_served_what_other_code_made(entry: Path, tmp_path: 
 
 
 def test_the_model_is_of_the_round_that_misses_least(entry: Path, tmp_path: Path) -> None:
-    """When warm, and of those without an interrupt; without a modelled round there is none."""
+    """It is the round with the fewest warm misses among those without an interrupt. Without a
+    modelled round there is no model."""
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
 
     def model() -> Model | None:
@@ -155,7 +157,7 @@ def test_the_model_is_of_the_round_that_misses_least(entry: Path, tmp_path: Path
 def test_a_guest_that_ran_again_is_not_served_what_the_first_counted(
     entry: Path, tmp_path: Path
 ) -> None:
-    """Its entry has the same name, and a tick may have come in another round."""
+    """Its entry has the same name, but a tick may have come in another round."""
 
     def instructions() -> list[int]:
         files = {"bin/ioloop": guest_program("ioloop").read_bytes()}

@@ -37,12 +37,12 @@ __all__ = ["history", "processes"]
 
 
 def test_a_worker_without_iopath(tmp_path: Path) -> None:
-    """It is refused before it is sent a job."""
+    """It is refused before it gets a job."""
     processes = Processes(tmp_path)
     processes.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0")
     try:
         address = processes.address()
-        # What is found before the package: as if there were none.
+        # This is found before the package, as if there were no package.
         (tmp_path / "sitecustomize.py").write_text(
             "import importlib.util as util\n"
             "found = util.find_spec\n"
@@ -89,7 +89,7 @@ def test_many_jobs(
     progress.touch()
 
     class Sleeping(Job):
-        """A job that is told from others by its number."""
+        """A job that is identified by its number."""
 
         def inputs(self) -> dict[str, str]:
             return {"number": self.options, "vmlinuz": "one"}
@@ -172,7 +172,7 @@ def test_who_prepares(
 
 
 def test_prepared_here(threads: Cluster, recorded: list[Package], tmp_path: Path) -> None:
-    """What no worker can prepare is prepared by the command, which says so in a line."""
+    """The command prepares kernels that no worker can prepare, and says so in a line."""
     for name in ("sender", "worker"):
         write_index(tmp_path / name, recorded)
     said = io.StringIO()

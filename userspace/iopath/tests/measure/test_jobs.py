@@ -14,7 +14,7 @@ from iopath.measure.jobs import Job
 def test_records_kept_by_other_code_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Code that keeps other records finds nothing under its key, not records that lack some."""
+    """Code that keeps other records finds nothing under its key, and no incomplete records."""
     kernel = tmp_path / "vmlinuz"
     kernel.write_bytes(b"kernel")
     image = Image(Start(kernel), ["file /proc/version"], {})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measurements side by side: one pool that prepares and one that runs jobs, however many there are.
 
-No guest runs: each job is refused by the executor, with an error that tells it from the others.
+No guest runs: the executor refuses each job, with an error that identifies it.
 """
 
 import io
@@ -72,7 +72,7 @@ class Refusing(Executor):
 
 
 class Kernels(Session):
-    """A session that knows kernels of files, and whose executor refuses all jobs."""
+    """A session with kernels of files, whose executor refuses all jobs."""
 
     def __init__(self, folder: Path, places: int) -> None:
         self.said = io.StringIO()
@@ -95,7 +95,7 @@ def a_measurement(kernel: str, cmdline: str, lack: str = "", *rungs: str) -> Mea
 
 
 def measured(session: Session, *wanted: Measurement) -> dict[str, Result | IopathError]:
-    """What each gave, by its title."""
+    """The result of each, by its title."""
     found: dict[str, Result | IopathError] = {}
 
     def keep(one: Measurement, result: Result | IopathError) -> None:
@@ -108,7 +108,7 @@ def measured(session: Session, *wanted: Measurement) -> dict[str, Result | Iopat
 
 
 def test_guests_of_several_cpus_are_in_the_total() -> None:
-    """From the beginning, so that it does not grow."""
+    """They are in it from the beginning, so that it does not grow."""
     settings = Settings(select(["null", "dio.pread"]), boots=3)
     assert Measurement("one", settings).guests == 3
     assert Measurement("one", replace(settings, cpus=2)).guests == 6
@@ -137,7 +137,7 @@ def test_two_pools_for_all(tmp_path: Path) -> None:
 
 
 def test_errors_are_handed_back(tmp_path: Path) -> None:
-    """A kernel that lacks something, or cannot be prepared, leaves the other measurements."""
+    """A kernel that lacks something, or cannot be prepared, does not stop other measurements."""
     session = Kernels(tmp_path, 1)
     found = measured(
         session,

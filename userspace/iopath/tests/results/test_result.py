@@ -29,7 +29,7 @@ RUN = Run(1, PREAD, "read", 4096)
 
 
 def record(*rounds: tuple[int, int | None], expected: int | None = None) -> Report:
-    """What ioloop reports of rounds of (instructions, interrupts)."""
+    """ioloop's report of rounds of (instructions, interrupts)."""
     parts = tuple(Round(ios=100, ns=0, tsc=tsc, interrupts=number) for tsc, number in rounds)
     return Report((Job(parts),), expected)
 
@@ -99,7 +99,7 @@ def test_mean_of_boots() -> None:
 
 
 def test_the_figure_is_the_mean_of_the_boots() -> None:
-    """The profile is of a boot: of an even number of the lower of the middle two."""
+    """The profile is of one boot: if their number is even, of the lower of the middle two."""
     boots = [record((count, 0)) for count in (1300, 1000, 1100, 1200)]
     found = make_figure("a", "b", RUN, boots, [run_counts(boot) for boot in boots])
     assert (found["instructions_per_io"], found["profile_boot"]) == (11.5, 2)

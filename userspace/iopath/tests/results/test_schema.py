@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The JSON Schemas say the same of result files as the types that they are read into."""
+"""The JSON Schemas describe result files as the types do that they are read into."""
 
 import dataclasses
 import json

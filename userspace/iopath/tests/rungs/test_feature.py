@@ -26,7 +26,7 @@ def of(name: str) -> Feature:
 
 
 def test_table() -> None:
-    """Each feature can be told from its absence, or changes what the program does."""
+    """Each feature can be verified, or changes what the program does."""
     assert len(KNOWN) >= 45
     assert len({feature.name for feature in KNOWN if feature.layer}) >= 15
     for feature in KNOWN:
@@ -53,7 +53,7 @@ def test_applied() -> None:
 
 
 def test_layer() -> None:
-    """A layer takes the place of its base, whose disk the base's steps are about."""
+    """A layer replaces its base; the base's steps are for the base's disk."""
     layer = of("ext4.pread")
     (rung,) = select([*layer.rungs])
     applied = layer.applied(rung, replace(BASE, setup=("write {disk} 0",)))

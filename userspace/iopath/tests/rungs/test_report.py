@@ -23,7 +23,7 @@ ROUNDS = [
 
 
 def disagreements(kind: Any, schema: dict[str, Any], place: str = "") -> list[str]:  # noqa: ANN401
-    """Where the schema does not promise what is read."""
+    """Places where the schema does not promise what is read."""
     if "$ref" in schema:
         schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
     said = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

@@ -113,8 +113,8 @@ drive = "disk"
 
 
 def test_guests() -> None:
-    """Only rungs that load no module with different parameters share a guest, and none that is
-    to be alone."""
+    """Rungs share a guest only if they load no module with different parameters and need not be
+    alone."""
     names = ["syscall", "raw.pread", "dio.pread", "mq.pread", "nullb.pread", "remote.pread"]
     other = replace(builtin.select(["dio.preadv"])[0], modules=(Module("blknull"),))
     chosen = [*builtin.select(names), other]
@@ -128,7 +128,7 @@ def test_guests() -> None:
 
 
 def test_rungs_of_other_devices_have_other_guests() -> None:
-    """They have one plan each, whatever else is measured."""
+    """They have the same plan, whatever else is measured."""
     chosen = builtin.select(["syscall", "nvme.pread", "nvme.uring", "virtio.pread"])
     runs, _ = make_runs(Settings(chosen, ops=["read"]))
     found = plan.guests(runs, Settings(chosen))
@@ -141,7 +141,7 @@ def test_rungs_of_other_devices_have_other_guests() -> None:
 
 
 def test_guests_side_by_side() -> None:
-    """The ladder takes several guests, which have like shares of it."""
+    """The ladder takes several guests with similar shares."""
     runs, _ = make_runs(Settings(builtin.select([])))
     found = plan.guests(runs, Settings(()))
     assert [run for members in found for run in members] == runs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The report holds the figures, needs nothing from outside, and shows names as what they are."""
+"""The report has the figures, needs nothing from outside, and shows names literally."""
 
 import copy
 import json
@@ -33,7 +33,7 @@ __all__ = ["browser", "chromium"]
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"
 
-# What became of STACKS: one function is new, one gone, one grew, one lost a compiler's suffix.
+# STACKS changed: one function is new, one gone, one grew, one lost a compiler's suffix.
 CHANGED: tuple[Stack, ...] = (
     *STACKS[:2],
     (("loop [user]", "do_syscall_64", "vfs_read"), "VFS", 146.0),
@@ -60,7 +60,7 @@ def pair(first: str = "old", second: str = "new") -> dict[str, Any]:
 def a_shared_line(
     where: str, kind: str, touched: list[tuple[str, int, list[int]]], arrangement: str = "threads"
 ) -> dict[str, Any]:
-    """A line, with what is done, on which CPU, and to which bytes."""
+    """A line: what is done, on which CPU, and to which bytes."""
     line = {"arrangement": arrangement, "where": where, "place": "slab", "kind": kind, "lines": 1}
     for name in ("reads", "writes"):
         line[name] = [
@@ -81,7 +81,8 @@ PACKED = a_shared_line("packed", "false", [("writes", 0, [0, 7]), ("writes", 1, 
 
 
 def shared(result: dict[str, Any]) -> dict[str, Any]:
-    """A result of which each pread ran on two CPUs, too: on the first kernel and on the others."""
+    """A result whose preads also ran on two CPUs, with lines for the first kernel and for the
+    others."""
     first = result["kernels"][0]["name"]
     for record in result["results"]:
         if record["op"] == "read":
@@ -246,7 +247,7 @@ def test_without_profiles_there_are_figures_and_no_attribution() -> None:
 
 
 def three() -> dict[str, Any]:
-    """Three kernels: the second is longer, mostly in what does no I/O, and the third shorter."""
+    """Three kernels: the second is longer, mostly on a rung without I/O, and the third shorter."""
     stacks = {"a": STACKS, "b": CHANGED, "c": STACKS}
     empty = {"a": 31.0, "b": 62.0, "c": 62.0}
     return a_result(
@@ -409,7 +410,7 @@ def test_flame_graphs(browser: Browser) -> None:
     assert any(label.startswith(new) for label in found)
     # One node, not two, for the function that lost its suffix.
     assert sum(label.startswith("helper") for label in found) == 1
-    # What is found within what is found counts once; zooming in leaves out what is beside.
+    # A match within a match counts once; zooming in leaves out frames beside.
     browser.open(text, f"{PREAD}&view=flame&find=gup&zoom=4")
     assert "Found: 424.00 to 424.00, 0.00" in text_of(browser, "#about")
     assert not any(label.startswith("odd") for label in labels(browser))
@@ -593,7 +594,7 @@ def test_the_keyboard_reaches_everything(browser: Browser) -> None:
 
 
 def test_costly_instructions(browser: Browser) -> None:
-    """A function says how its costly instructions differ, either way round, and so do the sums;
+    """A function shows how its costly instructions differ, in both directions, and so do the sums;
     one kernel's table has a column of them."""
     result = pair()
     for record in result["results"]:
@@ -623,7 +624,7 @@ def figures(browser: Browser) -> list[list[str]]:
 
 
 def test_shared_lines(browser: Browser) -> None:
-    """A picture of each line says who writes and reads which bytes, and what differs."""
+    """A picture of each line shows who writes and reads which bytes, and what differs."""
     result = shared(pair())
     text = page.render(parse(result), compared(result))
     browser.open(text, PREAD)
@@ -660,7 +661,7 @@ def test_shared_lines(browser: Browser) -> None:
         "f_writes writes bytes 0 to 7, packed, locked, 1.50 per I/O on CPU 0\n"
         "f_writes writes bytes 8 to 15, packed, locked, 1.50 per I/O on CPU 1"
     )
-    # The other way round, and without another kernel.
+    # In the opposite direction, and without another kernel.
     browser.open(text, f"{PREAD}&kernel=old&against=new")
     assert [caption.split("; ")[:2] for caption, *_ in figures(browser)] == [
         ["struct file.f_count", "new"], ["packed", "gone"], ["same", "true sharing"],
@@ -669,7 +670,7 @@ def test_shared_lines(browser: Browser) -> None:
     assert [caption.split("; ")[:2] for caption, *_ in figures(browser)] == [
         ["same", "true sharing"], ["struct file.f_count", "true sharing"],
     ]  # fmt: skip
-    # A rung that ran on one CPU alone is not offered; the first that did is shown instead.
+    # A rung that ran on one CPU only is not offered; the first one on several is shown instead.
     browser.open(text, "rung=syscall/none/0")
     assert browser.run("[...several.rung.options].map((option) => option.text)") == [
         "dio.pread read 4 KiB"
@@ -678,8 +679,7 @@ def test_shared_lines(browser: Browser) -> None:
 
 
 def test_shared_lines_without_profiles(browser: Browser) -> None:
-    """They are shown without profiles, and, of a file that does not have bytes, without a
-    picture."""
+    """They are shown without profiles, and without a picture if the file lacks the bytes."""
     result = copy.deepcopy(shared(pair()))
     for record in result["results"]:
         del record["profile"]
@@ -738,7 +738,7 @@ def test_a_page_of_five_kernels_is_small(five_kernels: str) -> None:
 
 
 def test_a_page_is_drawn_at_once(browser: Browser, five_kernels: str) -> None:
-    """Within a second; other work of the machine may disturb some of the tries."""
+    """It is drawn within a second; other work of the machine may disturb some of the tries."""
     tries = []
     for _ in range(5):
         browser.open(five_kernels)
@@ -793,7 +793,7 @@ def test_accessible(width: int, scheme: str, address: str, browser: Browser) -> 
 
 
 def test_planted_faults_are_found(browser: Browser) -> None:
-    """The checks of layout, and the errors of scripts, notice what is wrong."""
+    """The checks of layout and of script errors notice faults."""
     browser.open(
         "<!DOCTYPE html><p>One<p style='margin-top:-2em'>Two"
         "<p style='width:200vw'>Wide<script>nonsense()</script>"

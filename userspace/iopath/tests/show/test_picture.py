@@ -22,8 +22,8 @@ def replaced() -> tuple[Stack, ...]:
 
 
 def three() -> ExactResult:
-    """dio.pread grows most, by many functions; raw.pread by one function; buf.pread has one instead
-    of another."""
+    """dio.pread grows most, by many functions; raw.pread grows by one function; in buf.pread one
+    function replaces another."""
     many = (*grown("one", 40.0), *(((f"more {at}",), "VFS", 30.0) for at in range(4)))
     stacks = {
         "dio.pread": (STACKS, many, many),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a program costs is printed whole."""
+"""The cost of a program is printed completely."""
 
 import io
 

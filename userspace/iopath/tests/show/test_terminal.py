@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is printed to a terminal, a pipe or a file is whole."""
+"""Output to a terminal, a pipe or a file is complete."""
 
 import contextlib
 import copy
@@ -32,7 +32,7 @@ LONG = "a_function_with_a_very_long_name_of_its_own"
 
 @pytest.mark.parametrize("width", [20, 60, 100, 400])
 def test_nothing_is_cut(width: int) -> None:
-    """However narrow the terminal is, each word and each figure is whole."""
+    """However narrow the terminal is, no word and no figure is cut."""
     whole = two([*LOCKED[:2], row(LONG, 1234567.25, "iov_iter and copying", indirect=7.0)])
     whole["kernels"][0]["compiler"] = "gcc-" + "1" * 90
     texts = []
@@ -50,7 +50,7 @@ def test_nothing_is_cut(width: int) -> None:
 
 
 def test_the_model_has_a_table_of_its_own() -> None:
-    """For the records that have it; and nothing is printed where none has."""
+    """It has the modelled records; nothing is printed if there are none."""
     whole = two(PLAIN)
     texts = []
     for record in (None, whole["results"][1]):
@@ -86,7 +86,8 @@ def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
 
 
 def test_what_does_no_io_is_never_the_worst() -> None:
-    """It comes after the I/Os, however much it changed; measured alone, it is all there is."""
+    """It comes after the I/Os, however much it changed. If it was measured alone, it is the only
+    row."""
     whole = two([*PLAIN, row("four", 60.0, "VFS")])
     alone = copy.deepcopy(whole)
     for record in alone["results"]:
@@ -255,7 +256,7 @@ def test_a_digest_of_what_is_undecided_says_so() -> None:
 
 
 def test_a_digest_has_what_comes_seldom() -> None:
-    """Though the median is the same."""
+    """This holds although the median is the same."""
     whole = two(PLAIN)
     long_run(whole, "old", 0, 0, {})
     long_run(whole, "new", 0, 1150.0, {"later": 1150.0})
@@ -263,8 +264,8 @@ def test_a_digest_has_what_comes_seldom() -> None:
 
 
 def test_who_executed_it_is_named() -> None:
-    """Where all says something else than the path, in the terminal and in Markdown; what adds up to
-    it has the names of both kernels."""
+    """This is shown if all differs otherwise than the path, in the terminal and in Markdown; the
+    parts have the names of both kernels."""
     whole = two(PLAIN)
     parts = {"old": {"thread kjournald2": 9.0}, "new": {"kworker wb_workfn": 900.25}}
     for kernel, more in (("old", 9.0), ("new", 1150.0)):
@@ -313,7 +314,7 @@ def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_a_digest_keeps_both_figures(width: int) -> None:
-    """However narrow the terminal is; the bar goes first."""
+    """This holds however narrow the terminal is; the bar is dropped first."""
     whole = a_ladder("debian:6.1", "debian:7.2")
     lines = digest(whole, width)
     at = next(number for number, line in enumerate(lines) if line.startswith("mq.uring read  "))
@@ -351,7 +352,8 @@ def test_a_profile_shows_what_is_not_zero() -> None:
 
 
 def test_a_profile_has_one_total() -> None:
-    """That of the clock, as in all other tables. What the plugin counts less is a line."""
+    """It is the clock's, as in all other tables. A line has the difference to the plugin's
+    count."""
     whole = two(PLAIN)
     whole["results"] = whole["results"][1:]
     whole["results"][0]["instructions_per_io"] = 1400.07
@@ -404,7 +406,7 @@ def test_markdown_begins_with_the_verdict() -> None:
 
 
 def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At least one line in each span of silence."""
+    """There is at least one line in each period of SILENCE."""
     monkeypatch.setattr(progress, "SILENCE", 0.05)
     console = Console(file=io.StringIO(), width=80, highlight=False)
     reporter = progress.Reporter(console)
@@ -422,7 +424,7 @@ def test_a_long_wait_without_a_terminal_shows_progress(monkeypatch: pytest.Monke
 
 
 def test_a_line_of_progress_names_few() -> None:
-    """Those that take longest."""
+    """It names those that take longest."""
     console = Console(file=io.StringIO(), width=80, highlight=False)
     reporter = progress.Reporter(console)
     with contextlib.ExitStack() as stack, reporter.running(5):

@@ -27,7 +27,7 @@ __all__ = ["history"]
 
 
 def make_tree(folder: Path) -> Path:
-    """What a built tree is recognised by."""
+    """The files by which a built tree is recognised."""
     options = [f"CONFIG_{name}=y" for name in (X86_64.option, *X86_64.options, *NEEDED)]
     for name, text in {
         IMAGE: "",
@@ -103,7 +103,7 @@ PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]
 @pytest.mark.parametrize("first_bad", range(1, 9))
 @pytest.mark.parametrize("by", [+7.0, -7.0])
 def test_bisect_packages(first_bad: int, by: float) -> None:
-    """Each place is found, with few kernels measured, whether the path grew or shrank."""
+    """Each position is found with few measured kernels, whether the path grew or shrank."""
     looked, session, _ = search(lambda name: 2000 + by * (int(name.rsplit(".", 1)[1]) >= first_bad))
     ends = bisection.packages(looked, PACKAGES, print)
     assert found(ends) == [f"debian:6.12.{number}" for number in (first_bad - 1, first_bad)]
@@ -145,7 +145,7 @@ def test_bisect_packages_skips(skipped: set[int], ends: tuple[int, int], left: s
 
 @pytest.mark.parametrize(("by", "found_in"), [(0.3, None), (4.0, (3, 4))])
 def test_bisect_judges_as_compare_does(by: float, found_in: tuple[int, int] | None) -> None:
-    """A difference within the noise of the boots is none; kernels in between may vary, too."""
+    """A difference within the noise of the boots is ignored; kernels in between may vary, too."""
     looked, _, _ = search(
         lambda name: 2000 + by * (int(name.rsplit(".", 1)[1]) >= 4), noise=(0.0, 0.2, 0.1, 0.4, 0.2)
     )
@@ -197,7 +197,7 @@ def bisect_tree(folder: Path, good: str, bad: str, cache: Path) -> tuple[list[st
 
 
 def test_bisect_tree(history: Path, tmp_path: Path) -> None:
-    """Names are those that git knows, also if they say how far back from here."""
+    """Names are any that git knows, also relative ones."""
     before = git(history, "rev-parse", "--abbrev-ref", "HEAD")
     subjects, said = bisect_tree(history, "HEAD~6", "HEAD", tmp_path / "cache")
     assert subjects == ["commit 4", "commit 5"]
@@ -208,7 +208,7 @@ def test_bisect_tree(history: Path, tmp_path: Path) -> None:
 
 
 def test_bisect_tree_cannot_decide(history: Path, tmp_path: Path) -> None:
-    """Where what was skipped comes just before a bad commit, it may be either."""
+    """If skipped commits come just before a bad one, any of them may be the first bad one."""
     (history / "figure").write_text("broken\n")
     commit(history, "figure", "commit 7")
     (history / "figure").write_text("2020\n")
@@ -241,8 +241,8 @@ def test_bisect_ends_that_cannot_be_searched(history: Path, tmp_path: Path) -> N
 
 
 def test_bisect_tree_with_a_bad_merge_base(history: Path, tmp_path: Path) -> None:
-    """The good end is not an ancestor of the bad one, and where they part is bad, too: git says
-    what that means."""
+    """The good end is not an ancestor of the bad one, and their merge base is bad, too: git
+    explains that."""
     git(history, "checkout", "--quiet", "-b", "fixed", "HEAD~1")
     (history / "figure").write_text("2000 fixed\n")
     good = commit(history, "figure", "what mends it")
@@ -259,7 +259,7 @@ def test_bisect_tree_with_a_bad_merge_base(history: Path, tmp_path: Path) -> Non
 
 
 def test_bisect_tree_is_the_top_of_a_kernel(history: Path, tmp_path: Path) -> None:
-    """git would find the repository above, and check out that one's commits."""
+    """git would otherwise find the repository above, and check out its commits."""
     inside = history / "drivers"
     inside.mkdir()
     with pytest.raises(UsageError, match=r"drivers is not the top of a git repository: that is "):

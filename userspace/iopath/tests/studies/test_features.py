@@ -42,8 +42,8 @@ def test_command_line() -> None:
 
 
 class Answers:
-    """Instead of a session: known results, or errors, by the title of a guest; the last that is
-    asked for comes first."""
+    """A stand-in for a session: known results, or errors, by the title of a guest. The last
+    measurement is done first."""
 
     def __init__(self, **errors: IopathError) -> None:
         self._errors = errors
@@ -76,7 +76,7 @@ def measured(
 
 
 def test_costs() -> None:
-    """Features are in the order that they were asked for, by kernel, whatever is done first."""
+    """Features are in the order of the command line, by kernel, whatever is done first."""
     costs = measured(Answers(), PLAIN, ONE, TWO, kernels=("debian:6.1", "debian:7.2"))
     assert [(cost.kernel, cost.feature, cost.difference, cost.error) for cost in costs] == [
         (kernel, feature, difference, "")
@@ -103,7 +103,7 @@ def test_a_base_is_shared() -> None:
 
 
 def test_an_error_is_in_its_cost() -> None:
-    """The other costs are there."""
+    """The other costs are known."""
     session = Answers(one=IopathError("the guest\nfailed"), short=Lacking("it has no CONFIG_X"))
     costs = measured(session, PLAIN, ONE, TWO, SHORT)
     assert [(cost.feature, cost.error, cost.missing, cost.difference) for cost in costs] == [
@@ -115,7 +115,8 @@ def test_an_error_is_in_its_cost() -> None:
 
 
 def test_without_a_base_there_is_no_cost() -> None:
-    """The error is that of the base, of its kind. What the base lacks, the features lack."""
+    """The error is that of the base, of the same type. If the base lacks something, the features
+    lack it."""
     for kind in (IopathError, Unreachable):
         with pytest.raises(kind, match=r"^debian:6\.1: it failed$") as error:
             measured(Answers(base=kind("it failed")), PLAIN, ONE)
@@ -167,8 +168,8 @@ def test_production_before_layers_before_tracers() -> None:
 
 
 def test_functions_by_layer() -> None:
-    """The largest layers with their largest functions, and what share that is: 10 + 6 + 4 + 3 of
-    10 + 6 + 2 + 4 + 3 + 1."""
+    """The largest layers with their largest functions, and their share: 10 + 6 + 4 + 3 of 10 + 6 +
+    2 + 4 + 3 + 1."""
     parts = [
         ("a", "VFS", 10.0), ("b", "VFS", -6.0), ("c", "VFS", 2.0), ("d", "time", 4.0),
         ("e", "security", 3.0), ("f", "driver", 1.0),
@@ -188,8 +189,8 @@ def test_functions_by_layer() -> None:
 
 
 def test_chart() -> None:
-    """One axis with a point for each kernel that has the feature, and all figures as text. What is
-    smaller than ten instructions on each kernel is left out."""
+    """One axis with a point for each kernel that has the feature, and all figures as text.
+    Differences below ten instructions on each kernel are left out."""
     (axes,) = featurechart.chart(COSTS).axes
     texts = [text.get_text() for text in axes.texts]
     assert texts == [
@@ -206,7 +207,7 @@ def test_chart() -> None:
 
 
 class OnTwoCpus(Answers):
-    """The same, where "one" writes to a line that both CPUs touch."""
+    """The same, but "one" writes to a line that both CPUs touch."""
 
     def _result(self, one: Measurement) -> Result:
         lines = [a_line("dd: struct deadline_data.lock", locked=True)]

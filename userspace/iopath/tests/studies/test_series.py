@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the commits of a series share: the table, the letter, the JSON and the gate."""
+"""Shared lines of the commits of a series: the table, the letter, the JSON and the gate."""
 
 import io
 import json

@@ -47,7 +47,7 @@ class Branch:
         self.text = FILE.replace("linux@v6.12..for-next", f"{history}@{self.commits[0]}..next")
 
     def run(self, newest: int, *, again: bool = False) -> News:
-        """What a run finds when the branch has grown to a commit; it is told."""
+        """The steps that a run reports when the branch has grown to a commit."""
         git(self._history, "branch", "--force", "next", self.commits[newest])
         self.session.calls.clear()
         tracker = a_tracker(self.session, self._folder, self.text)
@@ -104,7 +104,7 @@ def test_a_step_beside_a_change(branch: Branch, what: str, value: str) -> None:
 
 
 def test_no_step_beside_a_change(branch: Branch) -> None:
-    """That another QEMU counts otherwise is no step, but a dashed way in the chart."""
+    """Another count of another QEMU is not a step, but a dashed line in the chart."""
     branch.run(2)
     branch.session.qemu = "8.0"
     news = branch.run(3)
@@ -165,8 +165,8 @@ def test_a_run_that_is_ended(branch: Branch) -> None:
 
 
 def test_an_older_kernel_that_fails(branch: Branch) -> None:
-    """The step says why it is not judged. It is tried again when that is asked for, and is new once
-    it is judged."""
+    """The step says why it is not judged. It is tried again with --again, and is new once it is
+    judged."""
     branch.run(4)
     branch.session.qemu = "8.0"
     branch.session.broken = {branch.commits[4]: IopathError("it crashed")}
@@ -225,8 +225,8 @@ def test_an_older_kernel_that_is_gone(listed: Command, tmp_path: Path) -> None:
 
 
 def test_the_first_kernel_of_a_line(tmp_path: Path) -> None:
-    """It stays beside the kernel of the other line that it can be compared with, although newer
-    ones follow there. Kernels of two architectures are not compared."""
+    """It is compared with one kernel of the other line, also when newer ones follow there. Kernels
+    of two architectures are not compared."""
     versions = [("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.117-1")]
     points = debian_points(versions)
     arm64 = replace(points[2], line="trixie-arm64", title="6.12.117-1-arm64", arch="aarch64")

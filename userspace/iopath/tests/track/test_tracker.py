@@ -162,11 +162,11 @@ def test_what_is_asked_again() -> None:
 
 
 def test_a_foreign_file(tmp_path: Path) -> None:
-    """A file that is none of ours is named, and nothing is guessed."""
+    """A foreign file is named, and nothing is guessed."""
     keep(tmp_path, [a_point(1)])
     (tmp_path / "results/block/other.json").write_text("{}")
     index = Index(tmp_path)
-    with pytest.raises(Exception, match=r"other\.json is no file of iopath track: remove it"):
+    with pytest.raises(Exception, match=r"other\.json is not a file of iopath track: remove it"):
         index.refresh()
 
 
@@ -174,7 +174,7 @@ def test_a_foreign_file(tmp_path: Path) -> None:
 
 
 def dump(folder: Path) -> list[tuple]:
-    """Everything in an index but the times of files."""
+    """Everything in an index except the times of files."""
     with sqlite3.connect(folder / "index.sqlite") as database:
         tables = ("kernel", "figure", "pair", "change")
         return [sorted(database.execute(f"select * from {table}")) for table in tables]
@@ -239,7 +239,7 @@ def test_index_is_made_again(tmp_path: Path) -> None:
 
 
 def test_few_boots_are_marked(tmp_path: Path) -> None:
-    """With one boot the noise is not known: only what differs at all is a step, with a mark."""
+    """With one boot the noise is not known: any difference is a step, with a mark."""
     for number in range(3):
         records = [a_record("k", "dio.pread", "read", 4096, LONGER if number == 2 else STACKS)]
         for record in records:
@@ -261,7 +261,7 @@ def test_measured_differently(tmp_path: Path) -> None:
 
 
 def test_commits_of_a_branch(history: Path, tmp_path: Path) -> None:
-    """The first parents from START on: those that were chosen stay so when the branch grows."""
+    """The first parents from START on: chosen commits stay chosen when the branch grows."""
     session = Session(Cache(tmp_path / "cache"), Reporter(Console(), quiet=True))
     main = git(history, "rev-parse", "--abbrev-ref", "HEAD")
     start = git(history, "rev-list", "--max-parents=0", "HEAD")
@@ -309,8 +309,8 @@ def test_releases_of_debian(recorded: list[Package], tmp_path: Path) -> None:
 def test_nothing_new_takes_no_network(
     listed: Command, recorded: list[Package], tmp_path: Path
 ) -> None:
-    """With all kernels known, and with one that the mirror lacks, the command only writes a site;
-    what cannot be downloaded is not held against a kernel."""
+    """If all kernels are known, or the mirror lacks one, the command only writes a site. A failed
+    download is not recorded as a kernel's error."""
     session = Session(Cache(listed.cache), Reporter(Console(), quiet=True))
     text = DEBIAN + 'releases = "all"'
     tracker = a_tracker(session, tmp_path, text)
@@ -365,7 +365,7 @@ def test_mail(tmp_path: Path) -> None:
 
 
 def test_kcidb(tmp_path: Path) -> None:
-    """It is what KCIDB's own library takes, with each figure."""
+    """KCIDB's own library accepts it, and it has each figure."""
     keep(tmp_path, [a_point(0), a_point(1, error="does not build")])
     text = 'url = "https://example.org/io"\n' + FILE.replace("git:linux", "git:https://h/linux.git")
     index = index_of(tmp_path)
@@ -394,7 +394,7 @@ def lines_of(axes: Axes) -> list[tuple[list[float], str]]:
 
 
 def written(figure: Figure) -> list[str]:
-    """The texts of a chart, but for its ticks and titles."""
+    """The texts of a chart, except its ticks and titles."""
     return [text.get_text() for part in (figure, *figure.axes) for text in part.texts]
 
 
@@ -463,7 +463,7 @@ def test_chart_of_many_kernels(tmp_path: Path) -> None:
 def test_chart_where_the_instrument_changes(
     part: str, value: str, said: str, tmp_path: Path
 ) -> None:
-    """The way to a kernel of another compiler or instrument is dashed, and its step says so."""
+    """The line to a kernel of another compiler or instrument is dashed, and its step says so."""
     points = [a_point(number) for number in range(3)]
     keep(tmp_path, points[:2])
     records = [
@@ -490,7 +490,7 @@ def test_chart_where_the_instrument_changes(
 
 
 def test_chart_in_the_dark(tmp_path: Path) -> None:
-    """What is black on white is bright on dark there, and the figures are text with all digits."""
+    """Black on white becomes bright on dark, and the figures are text with all digits."""
     keep(tmp_path, debian_points([("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2")]))
     path = tmp_path / "x.svg"
     charts.save(chart.chart(index_of(tmp_path), config(tmp_path)), path)
@@ -649,8 +649,8 @@ def test_lines_and_pairs(browser: Browser, site: Path) -> None:
 
 
 def test_gap(browser: Browser, tmp_path: Path) -> None:
-    """The way is dashed where QEMU changed, and the command there takes the result of both. What
-    two versions counted is not subtracted."""
+    """The line is dashed where QEMU changed, and the command there takes the result of both. Counts
+    of two versions are not subtracted."""
     points = [a_point(number) for number in range(3)]
     keep(tmp_path, points[:2])
     made = a_result([a_record(name, "dio.pread", "read", 4096) for name in ("k", "l")])

@@ -34,7 +34,7 @@ _RELEASE = re.compile(rf"(.*?){_FLAVOUR}{_ARCH}$")
 _SERIES = re.compile(rf"(\d+\.\d+(?:\.\d+)?){_FLAVOUR}(?:{_ARCH})?$")
 _ENDS = ("/*", ".ko*")  # of the files of a part of a kernel's own modules
 
-# Raised when an entry made by this file would come out different from the same inputs.
+# Increase this if this file makes other entries than before from the same inputs.
 _RECIPE = 1
 
 _RELATION = re.compile(r"(\S+?)(?::\w+)?(?:\s*\(\s*(\S+)\s+(\S+)\s*\))?$")
@@ -139,7 +139,7 @@ class _Suite:
             return False
         name, operator, wanted = match.groups()
         if not KERNEL_PACKAGE.match(name):
-            return True  # not a package that the index keeps: apt will tell
+            return True  # not a package that the index keeps: apt will check it
         found = self._versions.get(name, ())
         if not operator:
             return bool(found)
@@ -171,7 +171,7 @@ def list_debian(packages: Sequence[Package]) -> list[DebianKernel]:
 
 
 def _is_meta(package: Package) -> bool:
-    """Whether it only points at the kernel package of the day."""
+    """Whether it only depends on the newest kernel package."""
     return any(
         other != package.name and other.startswith("linux-image-")
         for other in re.findall(r"linux-image-\S+", package.depends)
@@ -183,8 +183,9 @@ def _rank(kernel: DebianKernel) -> tuple[tuple, bool, str]:
 
 
 def _describe(release: str, version: str, suite: str, around: _Suite) -> DebianKernel:
-    """The kernel *release* with the packages it takes. A signed kernel goes before an unsigned one;
-    since 6.19 the image package is empty, and kernel and modules have packages of their own."""
+    """The kernel *release* with the packages it takes. A signed kernel is preferred to an unsigned
+    one; since 6.19 the image package is empty, and kernel and modules have packages of their
+    own."""
     split = (f"linux-modules-{release}",)
     choices = (
         (f"linux-image-{release}",),
@@ -259,10 +260,10 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
     """The kernel that "debian:*spec*" asks for, and the newer ones skipped because the mirror
     lacks a part of them.
 
-    The newest of a series is chosen, but one from a release of Debian goes before one from testing,
-    unstable or experimental: those are built by another compiler, whose difference would be taken
-    for the kernel's. Raises UsageError if there is no such kernel, IopathError if
-    the mirror lacks a part of it."""
+    The newest of a series is chosen, but one from a Debian release is preferred to one from
+    testing, unstable or experimental: another compiler builds those, and its effect would be
+    attributed to the kernel. Raises UsageError if there is no such kernel, IopathError if the
+    mirror lacks a part of it."""
     matching = select_all(spec, kernels)
     usable = [kernel for kernel in matching if not kernel.missing]
     if not usable:
@@ -284,7 +285,7 @@ def select(spec: str, kernels: Sequence[DebianKernel]) -> tuple[DebianKernel, li
 def select_all(spec: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
     """Every kernel that "debian:*spec*" may stand for, oldest first, also those of which the mirror
     lacks a part. Raises UsageError if there is none."""
-    # The release 7.3-amd64 is also how the series 7.3 of this architecture may be named.
+    # 7.3-amd64 may be a release, or a name of the series 7.3 of this architecture.
     exact = [kernel for kernel in kernels if kernel.release == spec]
     series = _SERIES.match(spec)
     if exact:
@@ -399,8 +400,8 @@ def build_modules(folder: Path, kernel: DebianKernel, cache: Cache, apt: Apt, st
 
 def headers_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Path:
     """A root file system that holds the kernel's headers and the compiler they ask for. For a
-    kernel of another architecture that is a compiler that runs on this machine. The headers' own
-    dependencies would ask for one that does not."""
+    kernel of another architecture it is a compiler that runs on this machine; the headers' own
+    dependencies would install one that does not."""
     what, wanted = "headers and compiler", {"headers": kernel.headers}
     if kernel.arch == X86_64:
         return root(what, [kernel.headers], wanted, kernel.suite, cache, apt, step)
@@ -426,7 +427,7 @@ def headers_root(kernel: DebianKernel, cache: Cache, apt: Apt, step: Step) -> Pa
 
 
 def _cross(kernel: DebianKernel) -> list[str]:
-    """What make is told where the headers are not of this machine's architecture."""
+    """The arguments of make for headers of another architecture than this machine's."""
     if kernel.arch == X86_64:
         return []
     host = f"DEB_HOST_ARCH={kernel.arch.debian}"

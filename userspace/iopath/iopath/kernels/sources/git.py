@@ -50,7 +50,7 @@ _CONFIGURED_BY = (
     ":(glob)**/Kconfig*", ":(glob)**/configs/**", ":(glob)arch/*/Makefile*", "Makefile", "scripts",
 )  # fmt: skip
 
-# Raised when this file would build another kernel from the same inputs.
+# Increase this if this file builds another kernel than before from the same inputs.
 _RECIPE = 1
 
 
@@ -127,7 +127,7 @@ class GitKernel(Kernel):
                 made = place.build_folder / self.arch.image
                 if digest_file(made) != digest_file(image / "vmlinuz"):
                     raise IopathError(
-                        f"{self.title}: built twice, the kernel is not the same: {image}"
+                        f"{self.title}: two builds of the kernel are not the same: {image}"
                         f" differs from {place.build_folder}"
                     )
                 step("building the modules", 0.9)
@@ -155,11 +155,11 @@ class GitKernel(Kernel):
 
 
 class DoesNotBuild(IopathError):
-    """The compiler refuses the source of a commit: it will each time."""
+    """The compiler refuses the source of a commit, now and each further time."""
 
 
 def _remember(folder: Path, text: str) -> None:
-    """Keep why a commit does not build, without the log, which goes."""
+    """Keep the reason why a commit does not build, without the log, which is removed."""
     (folder / _FAILED).write_text(text.partition(" (log: ")[0])
 
 
@@ -179,7 +179,7 @@ def find(spec: str, finder: Finder) -> GitKernel:
 
 
 def _recipe(spec: str, finder: Finder) -> Recipe:
-    """How a kernel is built: as all are, but for the settings behind its revision."""
+    """How a kernel is built: as all others, with the settings behind its revision."""
     settings = gitrepo.SETTINGS.search(spec)
     usual = finder.recipe
     if not settings:
@@ -254,7 +254,7 @@ def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
 
 
 def _variables(arch: Arch) -> tuple[str, ...]:
-    """What make is told: the same inputs make the same kernel to the last bit."""
+    """The variables of make. The same inputs make the same kernel to the last bit."""
     prefix = "" if arch == X86_64 else f"{arch.triplet}-"
     return (
         f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
@@ -265,7 +265,7 @@ def _variables(arch: Arch) -> tuple[str, ...]:
 
 
 def keeps_configuration(repository: Repository, before: str, after: str) -> bool:
-    """Whether two commits differ in nothing that a configuration is made from."""
+    """Whether two commits have the same files that a configuration is made from."""
     words = ("diff", "--quiet", before, after, "--", *_CONFIGURED_BY)
     return gitrepo.run(repository.path, *words).returncode == 0
 
@@ -318,8 +318,8 @@ class _Workspace:
         note.write_text(json.dumps({**now, "configured": configured, "built": built}))
 
     def _is_configured(self, before: Mapping[str, object], now: Mapping[str, object]) -> bool:
-        """Whether the folder has the configuration of this commit: that of the one *before*, if
-        they differ in nothing that a configuration is made from."""
+        """Whether the folder has the configuration of this commit: that of the commit *before*, if
+        both have the same files that a configuration is made from."""
         if not before or not before["configured"]:
             return False
         if any(before[key] != now[key] for key in ("packages", "recipe")):
@@ -385,7 +385,7 @@ class _Workspace:
             if option not in found and not (option.startswith("#") and _unset(option, found)):
                 raise IopathError(
                     f"{self._kernel.title}: the option {option} did not take effect: the kernel"
-                    " does not have it, or it needs others"
+                    " does not have it, or it depends on others"
                 )
 
     def _objects(self) -> list[Path]:
@@ -411,8 +411,9 @@ class _Workspace:
         return ""
 
     def _count_objects(self) -> Callable[[], None]:
-        """A function that says how many objects are compiled. It looks less often the longer that
-        takes. The whole number is not known if the folder has objects of another commit."""
+        """A function that reports the number of compiled objects. It counts less often the longer
+        the compilation takes. The whole number is not known if the folder has objects of another
+        commit."""
         began = looked = time.monotonic()
         start = time.time() - 1  # the clock of a file system is coarse
         usual = "" if self._objects() else self._usual_number()

@@ -22,11 +22,11 @@ from iopath.kernels.kernel import Kernel
 
 NAMES = ("image:VMLINUZ[,MODULES]",)
 
-# Raised when an entry made by this file would come out different from the same inputs.
+# Increase this if this file makes other entries than before from the same inputs.
 _RECIPE = 1
 
-# Where the headers of images say what they are: x86's boot protocol (2.00 and later), and arm64's
-# and riscv64's, which have no text of the version.
+# Where the headers of images have their magic number: x86's boot protocol (2.00 and later), and
+# arm64's and riscv64's, which do not have the version.
 _MAGIC = {"x86_64": (0x202, b"HdrS"), "aarch64": (0x38, b"ARM\x64"), "riscv64": (0x38, b"RSC\x05")}
 _VERSION_AT = 0x20E  # of x86: where the version is, less 0x200
 
@@ -98,7 +98,7 @@ def find(spec: str, finder: Finder) -> ImageOnly:
     if arch is None:
         known = ", ".join(_MAGIC)
         raise UsageError(
-            f"image:{spec}: {name} is no kernel that boots: must be a bzImage or an Image of"
+            f"image:{spec}: {name} is not a bootable kernel: must be a bzImage or an Image of"
             f" {known}"
         )
     return ImageOnly(vmlinuz, modules, arch)
@@ -130,7 +130,7 @@ def _arch(vmlinuz: Path) -> Arch | None:
 
 
 def _release(vmlinuz: Path) -> str:
-    """The release that a bzImage says it is; empty if it does not say."""
+    """The release in the header of a bzImage; empty if it has none."""
     with vmlinuz.open("rb") as file:
         head = file.read(0x10000)
     offset, magic = _MAGIC["x86_64"]

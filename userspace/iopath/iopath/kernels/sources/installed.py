@@ -104,7 +104,7 @@ def _compiler(release: str, wanted: int | None) -> Path:
         version = subprocess.check_output([plain, "-dumpversion"], text=True).strip()
         if version.split(".")[0] != str(wanted):
             raise IopathError(
-                f"installed:{release}: it was built by gcc {wanted}, here is {version}:"
+                f"installed:{release}: it was built by gcc {wanted}, gcc here is {version}:"
                 f" install gcc-{wanted}"
             )
         path = str(plain)

@@ -88,7 +88,7 @@ class Tree(Kernel):
 
 
 def find(spec: str, finder: Finder) -> Tree:
-    """The tree *spec*, once it is sure that a kernel was built there which can run in a guest."""
+    """The tree *spec*, if a kernel was built there that can run in a guest."""
     tree = Tree(Path(spec).expanduser().absolute())
     for part in (tree.image, tree.path / "include/config/kernel.release", tree.path / ".config"):
         if not part.is_file():

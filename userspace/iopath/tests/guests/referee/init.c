@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The referee's guest: the init process and its loop. It loads blknull, before
- * it the modules /0.ko, /1.ko and so on that this takes, and reads 4 KiB again
+ * The referee's guest: the init process and its loop. It loads blknull, after
+ * the modules /0.ko, /1.ko and so on that blknull needs, and reads 4 KiB again
  * and again; referee/plugin.c counts from begin() to end().
  */
 #define _GNU_SOURCE
@@ -54,8 +54,8 @@ int main(void)
 	must(fd >= 0, "/dev/blknull0");
 	/*
 	 * As in iopath's guest, the first read comes seconds after the node was
-	 * made. If both fall in one second, relatime compares nanoseconds, too:
-	 * 7 instructions more for each read.
+	 * made. If both are in one second, relatime compares nanoseconds, too:
+	 * 7 more instructions for each read.
 	 */
 	sleep(60);
 	must(pread(fd, buffer, 4096, 0) == 4096, "pread");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A second opinion: a QEMU plugin that counts the kernel's instructions between
- * two addresses of a program, one by one. QEMU executes a string instruction with
- * a repeat prefix again and again: it counts if another one came before. Of
- * pathcount it shares nothing but the declarations of QEMU's functions.
- * Options: begin=ADDRESS, end=ADDRESS, out=PATH. It writes a count per line.
+ * two addresses of a program, one by one. QEMU executes a string instruction
+ * with a repeat prefix again and again: it counts only if another instruction
+ * came before. It shares only the declarations of QEMU's functions with
+ * pathcount. Options: begin=ADDRESS, end=ADDRESS, out=PATH. It writes a count
+ * per line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static uint64_t begin, end, count, last, self;
 static int api, counting;
 static FILE *out;
 
-/* QEMU looks at the version after this. */
+/* QEMU checks the version after this. */
 __attribute__((constructor)) static void choose_version(void)
 {
 	if (qemu_plugin_set_pc)

@@ -101,7 +101,8 @@ def test_unreleased_when_there_is_no_other(kernels: list[DebianKernel]) -> None:
     ],
 )
 def test_image_packages(kernels: list[DebianKernel], release: str, packages: list[str]) -> None:
-    """Whole image packages, since 6.19 split ones, and unsigned where the signed are not out."""
+    """Whole image packages, split ones since 6.19, and unsigned ones if there are no signed
+    ones."""
     kernel = next(k for k in kernels if k.release == release)
     assert [package.split("=")[0] for package in kernel.image] == packages
     assert {package.split("=")[1] for package in kernel.image} == {kernel.version}
@@ -139,7 +140,7 @@ def test_newer_that_lacks_a_part_is_passed_over(recorded: list[Package]) -> None
 
 
 def test_versions_of_dependencies_count(recorded: list[Package]) -> None:
-    """A kbuild package older than the headers ask for is as good as none."""
+    """A kbuild package that is older than the headers require counts as missing."""
     packages = [
         replace(p, version="6.1.1-1") if p.name == "linux-kbuild-6.1" else p for p in recorded
     ]
