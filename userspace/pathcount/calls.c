@@ -358,9 +358,10 @@ static void push(struct bucket *bucket, const struct departure *from,
 	task->levels[task->nr++] = (struct level){ bucket, *from, ret };
 }
 
+/* One that began in the region and has not been in user mode may be a process. */
 static bool is_beside(const struct task *task)
 {
-	return task->base && task->base->kind == BUCKET_TASK;
+	return task->base && task->base->kind == BUCKET_TASK && !task->began;
 }
 
 /* An interrupt or exception begins. */

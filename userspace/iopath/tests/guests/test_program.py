@@ -13,7 +13,7 @@ from compiled import compiled
 from iopath.base.programs import guest_program
 from iopath.measure.session import Session
 from iopath.results import program, result
-from iopath.results.program import CALL, FAULT, LATER, Boot
+from iopath.results.program import BESIDE, CALL, FAULT, LATER, Boot
 
 pytestmark = pytest.mark.guest
 
@@ -166,6 +166,8 @@ def test_processes_that_are_switched_out_early(iopath: Command, tmp_path: Path) 
     assert boot.find(CALL, "getppid").times == 300
     assert boot.find(CALL, "exit_group").times == 31
     assert boot.find(LATER, "start of processes").times == 30
+    # Nor are the faults of the children counted for their reaper.
+    assert boot.find(BESIDE, "iopath's own process").instructions < 10_000
 
 
 @pytest.mark.parametrize(
