@@ -133,8 +133,9 @@ static char kind_of(uint64_t addr)
 
 /*
  * A line of the file is a character and an address: c a function that carries out
- * a system call, x where an exception enters, s a function that executes soft
- * interrupts, f where a new task begins.
+ * a system call, x where an exception enters, i where an interrupt does, s a
+ * function that executes soft interrupts, f where a new task begins. Interrupts
+ * that the code at their entry tells need no line.
  */
 static void read_functions(void)
 {
@@ -358,9 +359,10 @@ static void push(struct bucket *bucket, const struct departure *from,
 	task->levels[task->nr++] = (struct level){ bucket, *from, ret };
 }
 
+/* One that began in the region and has not been in user mode may be a process. */
 static bool is_beside(const struct task *task)
 {
-	return task->base && task->base->kind == BUCKET_TASK;
+	return task->base && task->base->kind == BUCKET_TASK && !task->began;
 }
 
 /* An interrupt or exception begins. */

@@ -21,10 +21,10 @@ int main(void)
 """
 
 
-def compiled(folder: Path, source: str) -> Path:
+def compiled(folder: Path, source: str, compiler: str = "gcc") -> Path:
     """A static program."""
     (folder / "program.c").write_text(source)
     subprocess.run(
-        ["gcc", "-O1", "-static", "-o", folder / "program", folder / "program.c"], check=True
+        [compiler, "-O1", "-static", "-o", folder / "program", folder / "program.c"], check=True
     )
     return folder / "program"

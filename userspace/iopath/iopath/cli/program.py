@@ -11,10 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Self
 
 from iopath.base import files
+from iopath.base.arch import Arch
 from iopath.base.errors import UsageError
 from iopath.cli.options import Options, add_file, number
 from iopath.cli.work import Work
 from iopath.compare import program as changes
+from iopath.counts.calls import ARCHES
 from iopath.guest.machine import Machine, Qemu
 from iopath.measure import executable, program
 from iopath.measure.program import Program
@@ -108,16 +110,21 @@ class Command:
                 raise UsageError(f"--{option}: is for rungs: leave it out with a program behind --")
         return True
 
-    def program(self, session: Session) -> Program:
-        """The program with the files that it needs."""
+    def program(self, session: Session, arch: Arch) -> Program:
+        """The program for kernels of *arch*, with the files that it needs."""
+        if arch not in ARCHES:
+            known = " and ".join(one.name for one in ARCHES)
+            raise UsageError(f"a kernel of {arch.name}: programs are counted on {known}")
         name, *words = self.words
         if self.package:
-            path, found = executable.of_package(session.cache, session.apt, self.package, name)
+            path, found = executable.of_package(
+                session.cache, session.apt.of(arch), self.package, name
+            )
         else:
-            path, found = executable.of_machine(name)
+            path, found = executable.of_machine(name, arch)
         rung = MOUNTS[self.mount] if self.mount else DEVICES[self.device]
         wanted = Program(
-            path, words, found, rung, bool(self.mount), self.limit, self.drain, _stdin()
+            arch, path, words, found, rung, bool(self.mount), self.limit, self.drain, _stdin()
         )
         given: dict[str, bytes] = {}
         for text in self.given:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from iopath.base.arch import X86_64
+from iopath.base.arch import BY_DEBIAN, X86_64
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.cli import program
 from iopath.cli.building import Building
@@ -87,7 +87,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
 def _of_program(
     args: argparse.Namespace, command: Command, guest: Guest, session: Session, work: Work
 ) -> None:
-    wanted = command.program(session)
+    of_git = args.tree or args.good.startswith("git:")
+    arch = BY_DEBIAN[args.arch] if of_git else arch_of(_debian_spec(args.good))
+    wanted = command.program(session, arch)
     counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
     ends = _search(studies.Search(counting.measure, work.say, args.metric), args, session, work)
     work.say(f"first bad: {ends[1].name}")

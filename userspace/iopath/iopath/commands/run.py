@@ -80,7 +80,7 @@ def _count(
         names = Range.read(args).expand(session, args.kernels)
         if repeated := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
-        wanted = command.program(session)
+        wanted = command.program(session, session.find(names[0]).arch)
         ran, printed, qemu = program.run(session, names, wanted, guest.machine, args.boots)
     if args.output:
         args.output.write_bytes(printed[names[0]])

@@ -67,7 +67,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
         say = session.reporter.note
         try:
             if of_program:
-                wanted, boots = command.program(session), args.boots or 1
+                arch = session.find(names[0]).arch
+                wanted, boots = command.program(session, arch), args.boots or 1
                 counting = studies.Counting(session, wanted, guest.machine, boots)
                 studies.measure(session, names, counting.measure, layers, say, entries)
             else:

@@ -6,20 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.errors import IopathError
 from iopath.counts.output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
 from iopath.results.symbol import plain
 
-# The functions that the plugin needs to know, by what they do (Documentation/pathcount.rst).
-FUNCTIONS = (
-    ("c", r"__x64_sys_\w+"),
-    ("x", r"asm_exc_\w+"),
-    ("s", r"__do_softirq|handle_softirqs"),
-    ("f", r"ret_from_fork(?:_asm)?"),
-)
-_CALL = "__x64_sys_"
+# Architectures whose programs are counted.
+ARCHES = (X86_64, AARCH64)
+
+_VECTOR = 128  # bytes between entries in a table of vectors
+_VECTORS = ("exception", "interrupt", "fast interrupt", "error")  # four times
+
 _NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, it calls the other function
 
 _OTHER, _START, _LAST = "no known call", "start of processes", "after the last call"
@@ -60,25 +59,46 @@ def _symbols(kallsyms: str) -> Iterator[tuple[int, str]]:
             yield int(fields[0], 16), fields[2]
 
 
-def functions(kallsyms: str) -> str:
+def patterns(arch: Arch) -> tuple[tuple[str, str], ...]:
+    """The functions that the plugin needs to know, by what they do (Documentation/pathcount.rst). If
+    there are no functions by which exceptions enter, v is the table of vectors."""
+    return (
+        ("c", rf"{arch.syscall_prefix}\w+"),
+        ("x", r"asm_exc_\w+") if arch.exceptions else ("v", "vectors"),
+        ("s", r"__do_softirq|handle_softirqs"),
+        ("f", r"ret_from_fork(?:_asm)?"),
+    )
+
+
+def functions(kallsyms: str, arch: Arch) -> str:
     """The file that tells the plugin where these functions are."""
     named = list(_symbols(kallsyms))
     names = {name for _, name in named}
-    lines = []
+    missing = dict(patterns(arch))
+    lines: list[str] = []
     for address, name in named:
-        for kind, pattern in FUNCTIONS:
+        for kind, pattern in patterns(arch):
             if not re.fullmatch(pattern, name):
                 continue
             if kind == "f" and _NEW_TASK in names and name != _NEW_TASK:
                 continue
-            lines.append(f"{kind} {address:#x}\n")
-    kinds = {line[0] for line in lines}
-    if missing := [pattern for kind, pattern in FUNCTIONS if kind not in kinds]:
+            missing.pop(kind, None)
+            lines += _lines(kind, address, arch)
+    if missing:
+        pattern = next(iter(missing.values()))
         raise IopathError(
-            f"the kernel's /proc/kallsyms has no function {missing[0]}: run counts programs on"
-            " kernels of x86-64 with CONFIG_KALLSYMS"
+            f"the kernel's /proc/kallsyms has no function {pattern}: run counts programs on kernels"
+            " with CONFIG_KALLSYMS"
         )
     return "".join(lines)
+
+
+def _lines(kind: str, address: int, arch: Arch) -> list[str]:
+    """What the plugin is told of a function; or of each vector of a table."""
+    if kind != "v":
+        return [f"{kind} {address:#x}\n"]
+    vectors = [address + _VECTOR * number for number in range(4 * len(_VECTORS))]
+    return [f"{'x' if arch.is_exception(one, '') else 'i'} {one:#x}\n" for one in vectors]
 
 
 @dataclass(frozen=True)
@@ -89,7 +109,7 @@ class _Counted:
     functions: dict[str, int]
 
 
-def boot(counted: Output, symbols: Symbols, seed: int) -> Boot:
+def boot(counted: Output, symbols: Symbols, seed: int, arch: Arch) -> Boot:
     """What a boot counted. Raises IopathError if it does not add up."""
     region = counted.calls
     if region is None:
@@ -99,7 +119,7 @@ def boot(counted: Output, symbols: Symbols, seed: int) -> Boot:
     parts: dict[tuple[str, str], list[_Counted]] = defaultdict(list)
     for one in buckets:
         if one.bucket.instructions or (one.bucket.times and one.bucket.kind in "ce"):
-            parts[_name(one, symbols)].append(one)
+            parts[_name(one, symbols, arch)].append(one)
     made = [_part(kind, name, each) for (kind, name), each in parts.items()]
     # What a program executes before its first call and after its last one is its own, too.
     order = (CALL, OWN, FAULT, LATER, BESIDE)
@@ -145,14 +165,14 @@ def _check(counted: Output, buckets: Sequence[_Counted]) -> None:
         )
 
 
-def _name(one: _Counted, symbols: Symbols) -> tuple[str, str]:
+def _name(one: _Counted, symbols: Symbols, arch: Arch) -> tuple[str, str]:
     """The kind and the name of the part that a bucket belongs to."""
     bucket = one.bucket
     match bucket.kind:
         case "u":
             return OWN, _OWN
         case "c":
-            return CALL, symbols.find(bucket.address).name.removeprefix(_CALL)
+            return CALL, symbols.find(bucket.address).name.removeprefix(arch.syscall_prefix)
         case "o":
             return CALL, _OTHER
         case "b":
@@ -167,11 +187,13 @@ def _name(one: _Counted, symbols: Symbols) -> tuple[str, str]:
             name = next(named, _THREAD)
             return (BESIDE, name) if name == _IDLE else (LATER, name)
     entry = symbols.find(bucket.address).name
-    exception = entry.startswith("asm_exc_")
+    exception = arch.is_exception(bucket.address, entry)
+    if not arch.exceptions:
+        entry = _VECTORS[bucket.address // _VECTOR % len(_VECTORS)]
     name = re.sub(r"^asm_(?:exc|sysvec|common)_", "", entry).replace("_", " ")
     if exception:
         return (BESIDE, _RUNNER) if bucket.beside else (FAULT, name)
-    return LATER, f"interrupt: {name.removesuffix(' interrupt')}"
+    return LATER, f"interrupt: {name.removesuffix(' interrupt')}".removesuffix(": interrupt")
 
 
 def _part(kind: str, name: str, each: Sequence[_Counted]) -> Part:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import UsageError
 from iopath.kernels import elf
@@ -24,12 +25,15 @@ def of_package(cache: Cache, apt: Apt, package: str, name: str) -> tuple[str, di
     return f"/bin/{name}", {path: file.read_bytes() for path, file in found.items()}
 
 
-def of_machine(name: str) -> tuple[str, dict[str, bytes]]:
+def of_machine(name: str, arch: Arch = X86_64) -> tuple[str, dict[str, bytes]]:
     """A program of this machine: its path in the guest, and the files that it needs there. The
-    loader of this machine finds its libraries; none of its code is executed."""
+    loader of this machine finds its libraries; none of its code is executed. One of another *arch*
+    must be static."""
     path = _find(name)
     data = path.read_bytes()
-    loader = _loader(path, data)
+    loader = _loader(path, data, arch)
+    if loader and arch != X86_64:
+        raise UsageError(f"{name}: of {arch.name}, a program must be static, or of a --package")
     files = {str(path).lstrip("/"): data}
     if loader:
         if not Path(loader).exists():
@@ -63,7 +67,7 @@ def _find(name: str) -> Path:
     return Path.cwd() / path
 
 
-def _loader(path: Path, data: bytes) -> str:
+def _loader(path: Path, data: bytes, arch: Arch) -> str:
     """The loader that a program asks for; none if it is static."""
     if data[:2] == b"#!":
         interpreter = data[2:].split(b"\n")[0].decode(errors="replace").strip()
@@ -72,8 +76,8 @@ def _loader(path: Path, data: bytes) -> str:
         raise UsageError(f"{path}: not executable: must be an ELF program")
     _, width, _, kind, machine, *_ = elf.HEADER.unpack_from(data)
     known = _MACHINES.get(machine, f"machine {machine}")
-    if machine != 62 or width != 2:
-        raise UsageError(f"{path}: a program of {known}: must be of x86_64")
+    if known != arch.name or width != 2:
+        raise UsageError(f"{path}: a program of {known}: must be of {arch.name}")
     if kind not in (_PROGRAM, _SHARED):
         raise UsageError(f"{path}: an ELF file, but not a program")
     return elf.loader(data)

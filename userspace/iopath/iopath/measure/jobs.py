@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from iopath.base import temporary
+from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file, digest_of
 from iopath.base.errors import Stopped
 from iopath.base.programs import code_digest
@@ -59,7 +60,7 @@ class Job:
             "plugin": digest_file(self.plugin),
             "options": self.options,
             **({"devices": self.image.devices} if self.image.devices else {}),
-            **({"calls": calls.FUNCTIONS} if self.by_calls else {}),
+            **({"calls": calls.patterns(self.machine.arch)} if self.by_calls else {}),
         }
 
     @property
@@ -115,7 +116,7 @@ def run(job: Job) -> Recorded:
         if job.by_calls:
             functions = stack.enter_context(temporary.folder()) / "functions"
             options = f"{options},calls={functions}"
-            started = partial(_write_functions, functions)
+            started = partial(_write_functions, functions, job.machine.arch)
         records, counts = states.States(cache, warnings.append).run(
             job.qemu, job.machine, job.image, job.log, job.report, job.plugin, options, inspect,
             started,
@@ -131,10 +132,10 @@ def _ignore(records: list[Record]) -> None:
     pass
 
 
-def _write_functions(path: Path, records: list[Record]) -> None:
+def _write_functions(path: Path, arch: Arch, records: list[Record]) -> None:
     """Tell the plugin where the functions of system calls are."""
     kallsyms = next(record.data for record in records if record.name == KALLSYMS)
-    path.write_text(calls.functions(kallsyms.decode()))
+    path.write_text(calls.functions(kallsyms.decode(), arch))
 
 
 def _pack(data: bytes) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from iopath.base.arch import X86_64
+from iopath.base.arch import X86_64, Arch
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.programs import guest_program
 from iopath.counts import calls, output
@@ -40,11 +40,12 @@ _STDOUT, _STDERR = f"{_FOLDER}/stdout", f"{_FOLDER}/stderr"
 
 @dataclass(frozen=True)
 class Program:
-    """A command line: *path* is the program in the guest, *words* are its arguments. *files* are
-    what it needs, by path in the guest, and *given* are those of the user. It runs on *rung*;
-    *limit* is how many instructions may be executed, and *drain* for how many seconds what comes
-    after its end is counted."""
+    """A command line: *path* is the program in the guest, of *arch*, *words* are its arguments.
+    *files* are what it needs, by path in the guest, and *given* are those of the user. It runs on
+    *rung*; *limit* is how many instructions may be executed, and *drain* for how many seconds what
+    comes after its end is counted."""
 
+    arch: Arch
     path: str
     words: Sequence[str]
     files: Mapping[str, bytes]
@@ -67,6 +68,7 @@ class _Guest:
 
     name: str
     release: str
+    arch: Arch
     seed: int
     entry: Path
     files: Mapping[str, bytes]
@@ -81,10 +83,15 @@ def run(
 ) -> tuple[list[Ran], dict[str, bytes], Qemu]:
     """What *program* costs on the kernels *names*; what it printed, by kernel; and the emulator."""
     kernels = {name: session.find(name) for name in names}
-    if foreign := next((one for one in kernels.values() if one.arch != X86_64), None):
-        raise UsageError(f"run: {foreign.arch.name}: programs are counted on x86_64 only")
-    session.programs(X86_64)
-    qemu = session.emulator(machine.emulator, X86_64)
+    arch = program.arch
+    for name, kernel in kernels.items():
+        if kernel.arch != arch:
+            raise UsageError(
+                f"{name}: a kernel of {kernel.arch.name}: the program is of {arch.name}"
+            )
+    for one in dict.fromkeys((X86_64, arch)):
+        session.programs(one)
+    qemu = session.emulator(machine.emulator, arch)
     machines = Settings([program.rung], machine=machine, boots=boots).machines()
     found: dict[tuple[str, int], _Guest | IopathError] = {}
     with (
@@ -115,7 +122,7 @@ def result(
 ) -> Result:
     return Result(
         SCHEMA, MODE, Path(program.path).name, list(program.words), device, mount, qemu.version,
-        machine.on(X86_64).model, machine.cmdline, ran,
+        machine.on(program.arch).model, machine.cmdline, ran,
     )  # fmt: skip
 
 
@@ -124,7 +131,7 @@ def _build(session: Session, name: str, kernel: Kernel, program: Program) -> tup
         built = session.build(kernel, step)
     if lack := unmet(program.rung, built):
         raise IopathError(lack)
-    [rung] = packages.equipped([program.rung], session.cache, session.apt.of(X86_64))
+    [rung] = packages.equipped([program.rung], session.cache, session.apt.of(program.arch))
     return built, rung
 
 
@@ -195,7 +202,9 @@ def _run(
         entry = assemble.entry(job, title, both, session.cache, reporter, reporter.warn)
     except GuestError as error:
         raise _explained(error, program) from None
-    return _Guest(name, built.release, machine.seed, entry, {**image.start.files, **image.files})
+    return _Guest(
+        name, built.release, built.arch, machine.seed, entry, {**image.start.files, **image.files}
+    )
 
 
 def _explained(error: GuestError, program: Program) -> IopathError:
@@ -233,4 +242,4 @@ def _counted(guest: _Guest) -> Boot:
         for part in ("kallsyms.gz", "counts.gz")
     ]
     symbols = Symbols(assemble.symbols_of(unpacked[0], texts, guest.files))
-    return calls.boot(output.read(unpacked[1].splitlines()), symbols, guest.seed)
+    return calls.boot(output.read(unpacked[1].splitlines()), symbols, guest.seed, guest.arch)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from iopath.base.arch import AARCH64, X86_64
 from iopath.base.errors import IopathError
 from iopath.counts import calls, output
 from iopath.counts.output import Output
@@ -73,7 +74,7 @@ def counted() -> Output:
 
 
 def test_parts() -> None:
-    boot = calls.boot(counted(), Symbols(KALLSYMS), 1)
+    boot = calls.boot(counted(), Symbols(KALLSYMS), 1, X86_64)
     read = boot.find(CALL, "read")
     assert (read.times, read.instructions, read.before, read.each) == (2, 50, 20, 25.0)
     assert read.functions == {"vfs_read": 40, "__x64_sys_read": 10}
@@ -94,11 +95,11 @@ def test_what_does_not_add_up_is_refused(name: str) -> None:
     assert found.calls
     found.calls = replace(found.calls, **{name: getattr(found.calls, name) + 1})
     with pytest.raises(IopathError, match="do not add up"):
-        calls.boot(found, Symbols(KALLSYMS), 1)
+        calls.boot(found, Symbols(KALLSYMS), 1, X86_64)
 
 
 def test_functions() -> None:
-    assert calls.functions(KALLSYMS).splitlines() == [
+    assert calls.functions(KALLSYMS, X86_64).splitlines() == [
         "c 0xffffffff81001000",
         "x 0xffffffff81002000",
         "s 0xffffffff81004000",
@@ -106,11 +107,27 @@ def test_functions() -> None:
     ]
 
 
+def test_a_table_of_vectors() -> None:
+    """The first of each four is for exceptions, which are not told apart."""
+    kallsyms = KALLSYMS.replace("__x64_sys_", "__arm64_sys_").replace(
+        "asm_exc_page_fault", "vectors"
+    )
+    lines = calls.functions(kallsyms, AARCH64).splitlines()
+    assert lines[:6] == [
+        "c 0xffffffff81001000", "x 0xffffffff81002000", "i 0xffffffff81002080",
+        "i 0xffffffff81002100", "i 0xffffffff81002180", "x 0xffffffff81002200",
+    ]  # fmt: skip
+    assert [line[0] for line in lines].count("x") == 4
+    boot = calls.boot(counted(), Symbols(kallsyms), 1, AARCH64)
+    assert boot.find(CALL, "read").times == 2
+    assert boot.find(FAULT, "exception").instructions == 7
+
+
 def test_a_new_task_begins_in_assembler() -> None:
-    text = calls.functions(KALLSYMS + "ffffffff81009000 T ret_from_fork_asm\n")
+    text = calls.functions(KALLSYMS + "ffffffff81009000 T ret_from_fork_asm\n", X86_64)
     assert [line for line in text.splitlines() if line[0] == "f"] == ["f 0xffffffff81009000"]
 
 
 def test_a_kernel_without_such_functions() -> None:
     with pytest.raises(IopathError, match="no function __x64_sys_"):
-        calls.functions(KALLSYMS.replace("__x64_sys_", "__arm64_sys_"))
+        calls.functions(KALLSYMS.replace("__x64_sys_", "__arm64_sys_"), X86_64)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from iopath.base.arch import AARCH64
 from iopath.base.errors import UsageError
 from iopath.measure import executable
 
@@ -49,6 +50,14 @@ def changed(tmp_path: Path, at: int, data: bytes) -> str:
 def test_another_architecture(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a program of aarch64: must be of x86_64"):
         executable.of_machine(changed(tmp_path, 18, (183).to_bytes(2, "little")))
+
+
+def test_of_another_architecture_only_static_ones(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a program of x86_64: must be of aarch64"):
+        executable.of_machine("cat", AARCH64)
+    dynamic = changed(tmp_path, 18, (183).to_bytes(2, "little"))
+    with pytest.raises(UsageError, match="of aarch64, a program must be static, or of a --package"):
+        executable.of_machine(dynamic, AARCH64)
 
 
 def test_no_program(tmp_path: Path) -> None:
