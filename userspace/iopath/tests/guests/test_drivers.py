@@ -50,6 +50,33 @@ def test_a_read_from_the_system_call_to_the_interrupt(resumable: Command, tmp_pa
     assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
 
 
+PARTS = {
+    "nvme-tcp.pread": ("kworker nvmet_tcp_io_work", "softirq net_rx_action"),
+    "tcm_loop.pread": ("kworker target_complete_ok_work",),
+    "nbd.pread": ("programs", "thread recv_work"),
+    "dm-multipath.pread": (),
+}
+
+
+def test_a_read_that_other_tasks_do(resumable: Command, tmp_path: Path) -> None:
+    """Drivers that need no device: what threads, soft interrupts and a server execute are parts."""
+    out = tmp_path / "out.json"
+    rungs = [word for name in PARTS for word in ("--rung", name)]
+    done = resumable.run(
+        "profile", KERNEL, *rungs, "--op", "read", "--cmdline", FAST_START, "--quiet", "--json", out
+    )
+    assert done.returncode == 0, done.stderr
+    found = {record["rung"]: record for record in json.loads(out.read_text())["results"]}
+    assert found.keys() == PARTS.keys()
+    for name, parts in PARTS.items():
+        record = found[name]
+        assert record["profile"]["layers"].get("other", 0) < 0.03 * record["instructions_per_io"]
+        assert all(record["all_parts"][part] > 1000 for part in parts)
+        assert record["with_deferred"] == pytest.approx(record["instructions_per_io"], rel=0.1)
+    functions = {row["name"] for row in found["dm-multipath.pread"]["profile"]["functions"]}
+    assert {"multipath_clone_and_map", "rr_select_path"} <= functions
+
+
 JOBS = {
     "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
     "uring": "--rw=randrw --ioengine=io_uring --iodepth=8 --bs=4k",
