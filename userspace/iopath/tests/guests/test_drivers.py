@@ -9,7 +9,9 @@ import fio
 import pytest
 from cases import cases
 from command import FAST_START, KERNEL, Command
+from selftests import TROUBLE
 
+from iopath.guest.guest import GuestError, _Guest
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.states import States
@@ -104,3 +106,39 @@ def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) 
     records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
     fio.check_verified(JOBS, records, log.read_text(errors="replace"))
     assert disk.read_bytes().count(0) < 60 << 20  # it holds what was written
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["nvme", "virtio", "scsi"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_removal_under_io(session: Session, kernel: str, name: str, tmp_path: Path) -> None:
+    """A controller is unplugged while 32 I/Os are in flight: the program gets an error, nothing
+    hangs, and the kernel does not complain."""
+    built = session.find(f"debian:{kernel}").prepare(
+        session.cache, session.apt, lambda what, part: None
+    )
+    (rung,) = select([f"{name}.uring"])
+    controller = {"id": "controller", **dict(rung.devices[0])}
+    devices = (tuple(controller.items()), *rung.devices[1:])
+    files, plan = load(built, [rung], Settings([rung]))
+    endless = rung.command("read", 4096, 1, ios=1 << 30, rounds=1)
+    plan += [*rung.begin, "file /proc/version", " ".join(["run endless", *endless])]
+    image = replace(Image(Start(built.vmlinuz), plan, files), devices=devices)
+    machine = Machine(time_limit=600).that_takes(devices)
+    calls = 0
+
+    def remove(records: int) -> None:
+        """Some seconds after the program has begun."""
+        nonlocal calls
+        calls += bool(records)
+        if records and calls == 20:
+            guest._qmp.execute("device_del", id=controller["id"])
+
+    log = tmp_path / "console.log"
+    with _Guest(Qemu.find(), machine, image.start, log, remove) as guest:
+        guest.wait_started()
+        guest.hand_over(image)
+        with pytest.raises(GuestError, match="ioloop ended with status 1") as failed:
+            guest.wait_done()
+    assert calls >= 20, failed.value
+    assert not TROUBLE.search(log.read_text(errors="replace"))
