@@ -27,6 +27,8 @@
  *	wait PATH			until a device is there, for a minute at most
  *	dm NAME SECTORS TYPE PARAMS...	make a device of device mapper
  *	loop DEVICE FILE		put a loop device on a file
+ *	nbd DEVICE			serve a network block device
+ *	up INTERFACE			bring a network interface up
  *	partition DEVICE NUMBER START SECTORS	add a partition
  *	bpf TRACEPOINT			attach a program that does nothing
  *	seccomp nr|args			filter system calls by number, or by argument
@@ -552,6 +554,10 @@ static int carry_out_step(char **args, int n)
 				 join(args + 4));
 	else if (n == 3 && !strcmp(args[0], "loop"))
 		failed = make_loop(args[1], args[2]);
+	else if (n == 2 && !strcmp(args[0], "nbd"))
+		failed = serve_nbd(args[1]);
+	else if (n == 2 && !strcmp(args[0], "up"))
+		failed = bring_up(args[1]);
 	else if (n == 5 && !strcmp(args[0], "partition"))
 		failed = make_partition(args[1], atoi(args[2]),
 					strtoull(args[3], NULL, 10),

@@ -11,6 +11,8 @@ const char *make_dm(const char *name, unsigned long long sectors,
 const char *make_loop(const char *device, const char *file);
 const char *make_partition(const char *device, int number,
 			   unsigned long long start, unsigned long long sectors);
+const char *serve_nbd(const char *device);
+const char *bring_up(const char *interface);
 const char *attach_bpf(const char *tracepoint);
 const char *filter_syscalls(int by_argument);
 const char *watch_fanotify(const char *path);

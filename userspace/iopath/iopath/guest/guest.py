@@ -76,6 +76,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
         *qemu.sandbox,
         *machine.ram(f"{folder}/{RAM}"),
         *machine.processors(),
+        *machine.besides(),
         "-cpu", machine.qemu_cpu, "-m", f"{machine.memory}M",
         "-seed", str(machine.seed), "-rtc", "base=2026-01-01T00:00:00,clock=vm",
         "-serial", f"file:{folder}/console.log",

@@ -31,6 +31,7 @@ class Machine:
     arch: Arch = X86_64
     emulator: str = ""  # the Debian suite whose QEMU it runs in; empty: the installed one
     ports: int = 0  # of PCI Express, that devices can be plugged into while it runs
+    devices: tuple[str, ...] = ()  # of QEMU that it has besides, as -device takes them
 
     @property
     def model(self) -> str:
@@ -59,7 +60,9 @@ class Machine:
         """The properties that a guest's figures and its state depend on."""
         left_out = {"time_limit", "arch", "emulator"}
         left_out |= {
-            name for name, usual in (("cpus", 1), ("ports", 0)) if vars(self)[name] == usual
+            name
+            for name, usual in (("cpus", 1), ("ports", 0), ("devices", ()))
+            if vars(self)[name] == usual
         }
         found = {name: value for name, value in vars(self).items() if name not in left_out}
         return found | {"cpu": self.model}
@@ -75,6 +78,10 @@ class Machine:
         # timer before that.
         sleep = "on" if self.ports else "off"
         return ["-accel", "tcg", "-icount", f"shift=0,sleep={sleep}", "-smp", cpus]
+
+    def besides(self) -> list[str]:
+        """QEMU's options for its own devices: an IOMMU must be there before what it maps for."""
+        return [word for device in self.devices for word in ("-device", device)]
 
     def slots(self) -> list[str]:
         """QEMU's options for the ports, whose buses are port0, port1 and so on."""

@@ -11,7 +11,8 @@ from iopath.base.arch import Arch
 _MODULES = (
     "block", "crypto", "drivers/block", "drivers/md", "drivers/nvme", "drivers/scsi/scsi_common",
     "drivers/scsi/scsi_debug", "drivers/scsi/scsi_mod", "drivers/scsi/sd_mod",
-    "drivers/scsi/virtio_scsi", "drivers/virtio", "fs/btrfs", "fs/configfs", "fs/exportfs",
+    "drivers/scsi/virtio_scsi", "drivers/target/loopback", "drivers/target/target_core_iblock",
+    "drivers/target/target_core_mod", "drivers/virtio", "fs/btrfs", "fs/configfs", "fs/exportfs",
     "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
     "mm/zsmalloc",
 )  # fmt: skip

@@ -235,36 +235,68 @@ _DRIVERS = tuple(
     if name in ("pread", "aio.1", "uring", "uring.fixed")
 )  # fmt: skip
 
-# Drivers that need no device. nvme-loop is a target of NVMe on blknull and its host, whose disk is
-# one of several paths (multipath): commands stay in memory.
-_TARGET = "/sys/kernel/config/nvmet"
-_SUBSYSTEM = f"{_TARGET}/subsystems/iopath"
+# Drivers that need no device. A target of NVMe or SCSI on blknull has its host in the same kernel:
+# commands stay in memory, or pass a connection of TCP. The disk of NVMe is one of several paths
+# (multipath). Kernel threads do a part of the work.
+_CONFIGFS = "/sys/kernel/config"
+_SUBSYSTEM = f"{_CONFIGFS}/nvmet/subsystems/iopath"
+_PORT = f"{_CONFIGFS}/nvmet/ports/1"
+_BACKSTORE = f"{_CONFIGFS}/target/core/iblock_0/disk"
+_TCM_LOOP = f"{_CONFIGFS}/target/loopback/naa.6001405000000000"
+
+
+def _nvme_target(connect: str, **port: str) -> tuple[str, ...]:
+    """Steps that make a target and connect its host with it."""
+    return (
+        f"mount configfs {_CONFIGFS}", f"mkdir {_SUBSYSTEM}",
+        f"write {_SUBSYSTEM}/attr_allow_any_host 1", f"mkdir {_SUBSYSTEM}/namespaces/1",
+        f"write {_SUBSYSTEM}/namespaces/1/device_path {_DEVICE}",
+        f"write {_SUBSYSTEM}/namespaces/1/enable 1", f"mkdir {_PORT}",
+        *(f"write {_PORT}/addr_{name} {value}" for name, value in port.items()),
+        f"link {_SUBSYSTEM} {_PORT}/subsystems/iopath",
+        f"write /dev/nvme-fabrics {connect},nqn=iopath,nr_io_queues=1",
+        "wait /dev/nvme0n1", "write-if /sys/block/nvme0c0n1/queue/scheduler none",
+    )  # fmt: skip
+
+
 _NO_DEVICE = tuple(
     Rung(
         f"{name}.pread", about, ("--ioengine=sync", "--direct=1"), target=f"/dev/{disk}",
         modules=modules, begin=(*begin, f"write-if /sys/block/{disk}/queue/scheduler none"),
         # The scheduler's timer comes each millisecond where tasks take turns.
-        round_ios=10 if name == "nvme-loop" else None, alone=True,
+        round_ios=ios, alone=True,
     )
-    for name, about, disk, modules, begin in (
-        ("brd", "a RAM disk", "ram0",
+    for name, ios, about, disk, modules, begin in (
+        ("brd", None, "a RAM disk", "ram0",
          (Module("brd", (("rd_nr", "1"), ("rd_size", "65536"))),), ()),
-        ("zram", "compressed memory, which reads as zeroes", "zram0",
+        ("zram", None, "compressed memory, which reads as zeroes", "zram0",
          (Module("zram"),), ("write /sys/block/zram0/disksize 64M",)),
-        ("scsi_debug", "a SCSI disk that ends each command at once", "sda",
+        ("scsi_debug", None, "a SCSI disk that ends each command at once", "sda",
          (Module("sd_mod", optional=True),
           Module("scsi_debug", (("delay", "0"), ("fake_rw", "1"), ("dev_size_mb", "64")))),
          ("wait /sys/block/sda/queue/scheduler", "wait /dev/sda")),
-        ("nvme-loop", "NVMe's host and target in memory, on blknull", "nvme0n1",
-         (_BLKNULL, Module("nvme-loop")),
-         ("mount configfs /sys/kernel/config", f"mkdir {_SUBSYSTEM}",
-          f"write {_SUBSYSTEM}/attr_allow_any_host 1", f"mkdir {_SUBSYSTEM}/namespaces/1",
-          f"write {_SUBSYSTEM}/namespaces/1/device_path {_DEVICE}",
-          f"write {_SUBSYSTEM}/namespaces/1/enable 1", f"mkdir {_TARGET}/ports/1",
-          f"write {_TARGET}/ports/1/addr_trtype loop",
-          f"link {_SUBSYSTEM} {_TARGET}/ports/1/subsystems/iopath",
-          "write /dev/nvme-fabrics transport=loop,nqn=iopath,nr_io_queues=1",
-          "wait /dev/nvme0n1", "write-if /sys/block/nvme0c0n1/queue/scheduler none")),
+        ("tcm_loop", 10, "a SCSI disk whose target is in memory, on blknull", "sda",
+         (_BLKNULL, Module("sd_mod", optional=True), Module("target_core_iblock"),
+          Module("tcm_loop")),
+         (f"mount configfs {_CONFIGFS}", f"mkdir {_BACKSTORE.rpartition('/')[0]}",
+          f"mkdir {_BACKSTORE}", f"write {_BACKSTORE}/control udev_path={_DEVICE}",
+          f"write {_BACKSTORE}/enable 1", f"mkdir {_TCM_LOOP.rpartition('/')[0]}",
+          f"mkdir {_TCM_LOOP}", f"mkdir {_TCM_LOOP}/tpgt_1",
+          f"write {_TCM_LOOP}/tpgt_1/nexus naa.6001405000000001",
+          f"mkdir {_TCM_LOOP}/tpgt_1/lun/lun_0",
+          f"link {_BACKSTORE} {_TCM_LOOP}/tpgt_1/lun/lun_0/disk",
+          "wait /sys/block/sda/queue/scheduler", "wait /sys/block/sda/bdi", "wait /dev/sda")),
+        ("nvme-loop", 10, "NVMe's host and target in memory, on blknull", "nvme0n1",
+         (_BLKNULL, Module("nvme-loop")), _nvme_target("transport=loop", trtype="loop")),
+        ("nvme-tcp", 2, "NVMe's host and target over the loopback by TCP, on blknull", "nvme0n1",
+         (_BLKNULL, Module("nvme-tcp"), Module("nvmet-tcp")),
+         ("up lo",
+          *_nvme_target(
+              "transport=tcp,traddr=127.0.0.1,trsvcid=4420,keep_alive_tmo=0", trtype="tcp",
+              adrfam="ipv4", traddr="127.0.0.1", trsvcid="4420",
+          ))),
+        ("nbd", 2, "a network block device, of a server that answers with zeroes", "nbd0",
+         (Module("nbd", (("nbds_max", "1"), ("max_part", "0"))),), ("nbd /dev/nbd0",)),
     )
 )  # fmt: skip
 
@@ -333,13 +365,14 @@ _KEY = "0123456789abcdef" * 8  # of dm-crypt: 64 bytes
 
 
 def _on(
-    device: str, name: str, about: str, modules: Sequence[str], *begin: str, ios: int | None = None
-) -> Rung:
+    device: str, name: str, about: str, modules: Sequence[str], *begin: str,
+    base: str = "dio.pread", ios: int | None = None,
+) -> Rung:  # fmt: skip
     """pread and pwrite on a device that *begin* makes of blknull's."""
     own = tuple(Module(module.removesuffix("?"), optional=module[-1] == "?") for module in modules)
     return Rung(
         f"{name}.pread", about, ("--ioengine=sync", "--direct=1"), target=device,
-        modules=(_BLKNULL, *own), begin=begin, base="dio.pread", round_ios=ios, alone=True,
+        modules=(_BLKNULL, *own), begin=begin, base=base, round_ios=ios, alone=True,
     )  # fmt: skip
 
 
@@ -383,6 +416,12 @@ _DEVICES = (
         "/dev/dm-0", "dm-crypt.inline", "the same without its workqueues", ("dm-crypt", *_AES),
         f"{_DM} crypt aes-xts-plain64 {_KEY} 0 /dev/blknull0 0 2 no_read_workqueue"
         " no_write_workqueue", ios=10,
+    ),
+    _on(
+        "/dev/dm-0", "dm-multipath", "requests over two paths to a disk, by turns",
+        ("dm-multipath", "dm-round-robin"),
+        f"{_DM} multipath 0 0 1 1 round-robin 0 2 1 {_MQ_DEVICE} 1 {_MQ_DEVICE} 1",
+        "write-if /sys/block/dm-0/queue/scheduler none", base="mq.pread", ios=2 * _WORD,
     ),
     _on("/dev/md0", "raid0", "md of level 0, two devices", ("raid0",),
         *_md("raid0", "chunk_size 65536")),

@@ -27,6 +27,7 @@ class Feature:
     rungs: tuple[str, ...] = ()  # those that it is measured on, if not the usual ones
     ops: tuple[str, ...] = ()
     cmdline: str = ""  # added to the kernel's command line
+    devices: tuple[str, ...] = ()  # of QEMU that the machine has besides
     options: tuple[str, ...] = ()  # added to the program's
     swap: tuple[tuple[str, str], ...] = ()  # options of the program that are replaced
     modules: tuple[Module, ...] = ()  # loaded before those of the rung
@@ -127,6 +128,7 @@ _FEATURE: tomlfile.Fields = {
     "rungs": _BASE["rungs"],
     "ops": _BASE["ops"],
     "cmdline": _BASE["cmdline"],
+    "devices": ("devices", "a list of devices of QEMU", tomlfile.words),
     "options": ("options", "a list of words", tomlfile.words),
     "swap": ("swap", "a table of strings", tomlfile.pairs),
     "modules": ("modules", "a table of tables of parameters", tomlfile.modules),
@@ -210,7 +212,16 @@ def together(features: Sequence[Feature]) -> Feature:
         layer=next((one.layer for one in features if one.layer), None),
         **{
             name: all_of(name)
-            for name in ("options", "swap", "modules", "parameters", "expect", "shows", "needs")
+            for name in (
+                "devices",
+                "options",
+                "swap",
+                "modules",
+                "parameters",
+                "expect",
+                "shows",
+                "needs",
+            )
         },
     )
 

@@ -18,7 +18,9 @@ _OTHERS = {
     "nullb": "null_blk",
     **dict.fromkeys(("nvme", "scsi", "virtio"), "of the emulator"),
     **dict.fromkeys(("brd", "scsi_debug", "zram"), "the kernel's own"),
-    "nvme-loop": "NVMe's target on blknull",
+    **dict.fromkeys(("nvme-loop", "nvme-tcp"), "NVMe's target on blknull"),
+    "tcm_loop": "a SCSI target on blknull",
+    "nbd": "a server in the guest",
 }
 
 

@@ -23,7 +23,16 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "pinning and copying": ("page pinning", "iov_iter and copying"),
     "page cache and memory": ("page cache", "page faults", "memory allocation"),
     "block core": ("block core", "completion", "device mapper", "MD"),
-    "drivers": ("driver", "NVMe", "virtio", "SCSI", "DMA mapping", "interrupt", "crypto"),
+    "drivers": (
+        "driver",
+        "NVMe",
+        "virtio",
+        "SCSI",
+        "network",
+        "DMA mapping",
+        "interrupt",
+        "crypto",
+    ),
     OTHER: ("biogen", "scheduling", "locks and RCU", "time", "data structures", OTHER),
 }
 # In the order of the groups: neighbours differ in lightness.

@@ -137,7 +137,7 @@ class Features:
     def _measurement(self, kernel: str, feature: Feature, rung: Rung, op: str) -> Measurement:
         """A rung with a feature, in a guest. The base that is measured again has other seeds."""
         cmdline = _command_line(self._base.cmdline, feature.cmdline)
-        machine = replace(self._settings.machine, cmdline=cmdline)
+        machine = replace(self._settings.machine, cmdline=cmdline, devices=feature.devices)
         if feature == PLAIN:
             machine = replace(machine, seed=machine.seed + self._settings.boots)
         applied = feature.applied(rung, self._base)

@@ -9,7 +9,9 @@ import fio
 import pytest
 from cases import cases
 from command import FAST_START, KERNEL, Command
+from selftests import TROUBLE
 
+from iopath.guest.guest import GuestError, _Guest
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.states import States
@@ -50,6 +52,33 @@ def test_a_read_from_the_system_call_to_the_interrupt(resumable: Command, tmp_pa
     assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
 
 
+PARTS = {
+    "nvme-tcp.pread": ("kworker nvmet_tcp_io_work", "softirq net_rx_action"),
+    "tcm_loop.pread": ("kworker target_complete_ok_work",),
+    "nbd.pread": ("programs", "thread recv_work"),
+    "dm-multipath.pread": (),
+}
+
+
+def test_a_read_that_other_tasks_do(resumable: Command, tmp_path: Path) -> None:
+    """Drivers that need no device: what threads, soft interrupts and a server execute are parts."""
+    out = tmp_path / "out.json"
+    rungs = [word for name in PARTS for word in ("--rung", name)]
+    done = resumable.run(
+        "profile", KERNEL, *rungs, "--op", "read", "--cmdline", FAST_START, "--quiet", "--json", out
+    )
+    assert done.returncode == 0, done.stderr
+    found = {record["rung"]: record for record in json.loads(out.read_text())["results"]}
+    assert found.keys() == PARTS.keys()
+    for name, parts in PARTS.items():
+        record = found[name]
+        assert record["profile"]["layers"].get("other", 0) < 0.03 * record["instructions_per_io"]
+        assert all(record["all_parts"][part] > 1000 for part in parts)
+        assert record["with_deferred"] == pytest.approx(record["instructions_per_io"], rel=0.1)
+    functions = {row["name"] for row in found["dm-multipath.pread"]["profile"]["functions"]}
+    assert {"multipath_clone_and_map", "rr_select_path"} <= functions
+
+
 JOBS = {
     "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
     "uring": "--rw=randrw --ioengine=io_uring --iodepth=8 --bs=4k",
@@ -77,3 +106,39 @@ def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) 
     records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
     fio.check_verified(JOBS, records, log.read_text(errors="replace"))
     assert disk.read_bytes().count(0) < 60 << 20  # it holds what was written
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["nvme", "virtio", "scsi"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_removal_under_io(session: Session, kernel: str, name: str, tmp_path: Path) -> None:
+    """A controller is unplugged while 32 I/Os are in flight: the program gets an error, nothing
+    hangs, and the kernel does not complain."""
+    built = session.find(f"debian:{kernel}").prepare(
+        session.cache, session.apt, lambda what, part: None
+    )
+    (rung,) = select([f"{name}.uring"])
+    controller = {"id": "controller", **dict(rung.devices[0])}
+    devices = (tuple(controller.items()), *rung.devices[1:])
+    files, plan = load(built, [rung], Settings([rung]))
+    endless = rung.command("read", 4096, 1, ios=1 << 30, rounds=1)
+    plan += [*rung.begin, "file /proc/version", " ".join(["run endless", *endless])]
+    image = replace(Image(Start(built.vmlinuz), plan, files), devices=devices)
+    machine = Machine(time_limit=600).that_takes(devices)
+    calls = 0
+
+    def remove(records: int) -> None:
+        """Some seconds after the program has begun."""
+        nonlocal calls
+        calls += bool(records)
+        if records and calls == 20:
+            guest._qmp.execute("device_del", id=controller["id"])
+
+    log = tmp_path / "console.log"
+    with _Guest(Qemu.find(), machine, image.start, log, remove) as guest:
+        guest.wait_started()
+        guest.hand_over(image)
+        with pytest.raises(GuestError, match="ioloop ended with status 1") as failed:
+            guest.wait_done()
+    assert calls >= 20, failed.value
+    assert not TROUBLE.search(log.read_text(errors="replace"))

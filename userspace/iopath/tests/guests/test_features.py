@@ -19,6 +19,24 @@ def write(path: Path, text: str) -> Path:
 
 
 @pytest.mark.guest
+def test_an_iommu(iopath: Command, tmp_path: Path) -> None:
+    """A machine has the devices of a feature; mapping costs something in its own layer."""
+    out = tmp_path / "out.json"
+    done = iopath.run(
+        "features", KERNEL, "--feature", "iommu.strict", "--boots", "1", "--quiet", "--json", out
+    )
+    assert done.returncode == 0, done.stderr
+    (cost,) = (
+        cost
+        for cost in json.loads(out.read_text())["features"]
+        if cost["feature"] == "iommu.strict"
+    )
+    assert 1500 < cost["difference"] < 4000
+    layers = {part["name"]: part["layer"] for part in cost["functions"]}
+    assert layers["qi_submit_sync"] == "DMA mapping"
+
+
+@pytest.mark.guest
 def test_costs(iopath: Command, tmp_path: Path) -> None:
     """Nothing costs nothing; statistics cost something in their functions; two features together
     cost about their sum; an end by a timer's interrupt is counted without the time of waiting; a
