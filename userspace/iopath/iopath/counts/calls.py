@@ -60,8 +60,8 @@ def _symbols(kallsyms: str) -> Iterator[tuple[int, str]]:
 
 
 def patterns(arch: Arch) -> tuple[tuple[str, str], ...]:
-    """The functions that the plugin needs to know, by what they do (Documentation/pathcount.rst). If
-    there are no functions by which exceptions enter, v is the table of vectors."""
+    """The functions that the plugin needs to know, by what they do (Documentation/pathcount.rst).
+    If there are no functions by which exceptions enter, v is the table of vectors."""
     return (
         ("c", rf"{arch.syscall_prefix}\w+"),
         ("x", r"asm_exc_\w+") if arch.exceptions else ("v", "vectors"),

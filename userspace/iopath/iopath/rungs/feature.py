@@ -213,17 +213,10 @@ def together(features: Sequence[Feature]) -> Feature:
         **{
             name: all_of(name)
             for name in (
-                "devices",
-                "options",
-                "swap",
-                "modules",
-                "parameters",
-                "expect",
-                "shows",
-                "needs",
+                "devices", "options", "swap", "modules", "parameters", "expect", "shows", "needs"
             )
         },
-    )
+    )  # fmt: skip
 
 
 def choose(features: Sequence[Feature], names: Sequence[str]) -> list[Feature]:
