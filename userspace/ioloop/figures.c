@@ -75,7 +75,7 @@ uint64_t latency_count(const struct latency *l)
  * latency_percentile() - the middle of the bucket that a latency lies in
  * @l: the latencies
  * @count: how many they are
- * @percent: so many of them are shorter or equal
+ * @percent: the share of them that is shorter or equal
  */
 double latency_percentile(const struct latency *l, uint64_t count,
 			 double percent)

@@ -25,7 +25,7 @@
  * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
  * @stride: distance between two of them
  * @kind: LOOP_*
- * @slice: run so many I/Os at a time, and see to what is between; 0: all
+ * @slice: I/Os to run at a time, with other work between; 0: all
  * @area: where I/Os may go
  * @cursor: the next one
  * @data: the engine's own

@@ -60,7 +60,7 @@ static const struct {
 /**
  * pmu_open() - prepare counting for the calling process
  * @fds: NR_PMU_EVENTS of them; -1 for what cannot be counted
- * @counts: as many; why not
+ * @counts: NR_PMU_EVENTS of them; gets why an event cannot be counted
  */
 void pmu_open(int *fds, struct pmu_count *counts)
 {

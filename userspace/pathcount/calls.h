@@ -49,7 +49,7 @@ struct bucket {
 /**
  * struct calls_count - how often a block was executed for a bucket
  * @bucket:	the bucket
- * @executed:	so many of its first instructions
+ * @executed:	this number of its first instructions
  * @times:	how often
  * @next:	of the block
  */

@@ -19,9 +19,9 @@
 /**
  * struct flat_row - a count
  * @block:	a block
- * @executed:	its first instructions so many
- * @context:	in this context
- * @times:	were executed so often; may be negative, for rows add up
+ * @executed:	the number of its first instructions that were executed
+ * @context:	the context
+ * @times:	executions; may be negative, since rows add up
  */
 struct flat_row {
 	struct block *block;

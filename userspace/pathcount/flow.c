@@ -368,7 +368,7 @@ static void account(struct block *block, unsigned int executed,
 			    block->addr, false);
 }
 
-/* So many instructions of @from ran, and not as many as were counted. */
+/* @from ran fewer instructions than were counted: correct the count. */
 static void recount(const struct departure *from, unsigned int executed)
 {
 	static const struct tally back = { .times = -1 }, once = { .times = 1 };
@@ -886,7 +886,7 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 	flow_active = true;
 }
 
-/* Did an earlier round of the region count as many instructions? */
+/* Did an earlier round of the region have the same count? */
 static bool is_new_total(const struct region *region, uint64_t instructions)
 {
 	unsigned int i;

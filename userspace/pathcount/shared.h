@@ -33,11 +33,11 @@ struct site {
  * @line:	physical address
  * @virt:	the address that the site used
  * @cpu:	the CPU
- * @context:	in this context
+ * @context:	the context
  * @store:	it writes
  * @bytes:	the bytes of the line, a bit for each
  * @times:	how often
- * @rounds:	in so many rounds
+ * @rounds:	the number of rounds with the access
  * @round_bytes: the same in the round under way
  * @round_times: how often in that
  * @next_touched: the list of that round

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What arch.h describes, where it is the same but for names: system calls by
+ * What arch.h describes, as far as it differs only in names: system calls by
  * the instruction SYS_INSN, with their number in the register SYS_NUMBER and
  * arguments in SYS_ARG0 to SYS_ARG5, of which the first returns the result.
  */

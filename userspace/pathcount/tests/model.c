@@ -14,7 +14,7 @@
 
 static struct model cpu;
 
-/* Since the last reset or expect(), so many were counted of one kind. */
+/* Check the count of one kind since the last reset or expect(). */
 static void expect(const char *what, enum model_count count, uint64_t should)
 {
 	if (cpu.counts[count] != should)

@@ -40,7 +40,7 @@ def stop_all() -> None:
 
 
 def check_stopped(after: float = 0.0) -> None:
-    """Raise Stopped after stop_all, or else return *after* so many seconds: for long work between
+    """Raise Stopped after stop_all, or else return after *after* seconds: for long work between
     two programs, and for waiting."""
     if _stopping.wait(after):
         raise Stopped

@@ -142,7 +142,7 @@ class _TopParser(Parser):
         return found
 
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN202
-        """As argparse does it, but for the message about an unknown argument."""
+        """As argparse does it, except for the message about an unknown argument."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             options = self.command(found.command).options

@@ -5,8 +5,8 @@ Each kernel is booted several times with other seeds. Each figure of each row is
 boots alone. It differs if all of these hold (Documentation/measuring.rst derives the numbers):
 
 * Each boot of one kernel is above each boot of the other. Noise of two values, each with a
-  probability of a half in a boot, separates so many boots with a probability of 2 / 2^(boots of
-  both). needed() is how many boots keep that below _CHANCE for a ladder of so many rows.
+  probability of a half in a boot, separates the boots with a probability of 2 / 2^(boots of both).
+  needed() is how many boots keep that below _CHANCE for a ladder, by its number of rows.
 * The means differ by more than the quantile of Student's distribution that any figure of the ladder
   exceeds with a probability of LADDER_ERROR.
 * The means differ by more than the resolution of the metric.
@@ -139,7 +139,7 @@ def _limit(degrees: int, wanted: float) -> float:
 
 
 def _both_tails(t: float, degrees: int) -> float:
-    """The probability that Student's t of so many degrees of freedom is farther from 0 than *t*."""
+    """The probability that Student's t with *degrees* of freedom is farther from 0 than *t*."""
     angle = math.atan(t / math.sqrt(degrees))
     cosine = math.cos(angle)
     term = cosine if degrees % 2 else 1.0

@@ -27,7 +27,7 @@ _RESOLUTION = {
 }
 _EACH = 1.0  # accesses per I/O of a line that each I/O touches
 
-# Where CPUs call each other, kernels must differ by this part of a line's counts, and by so many
+# If CPUs call each other, kernels must differ by _CALLED_SHARE of a line's counts, and by _NOISE
 # times the part by which boots of a kernel differ.
 _CALLED_SHARE, _NOISE = 0.1, 3
 

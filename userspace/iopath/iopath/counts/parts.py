@@ -22,7 +22,7 @@ IDLE = "idle"
 # What these functions call by a pointer.
 _CALLED_BY = {
     "process_one_work": "kworker",
-    "process_scheduled_works": "kworker",  # which the compiler may have put the former into
+    "process_scheduled_works": "kworker",  # into which the compiler may inline the former
     "worker_thread": "kworker",
     "rescuer_thread": "kworker",
     "kthread": "thread",
@@ -37,7 +37,7 @@ _CALLED_BY = {
     "expire_timers": "timer",
     "__run_timers": "timer",
     "rcu_do_batch": "RCU callback",
-    "rcu_core": "RCU callback",  # which the compiler may have put the former into
+    "rcu_core": "RCU callback",  # into which the compiler may inline the former
     "rcu_process_callbacks": "RCU callback",
     "rcu_reclaim_tiny": "RCU callback",
     "srcu_invoke_callbacks": "SRCU callback",

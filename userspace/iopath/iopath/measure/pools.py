@@ -85,8 +85,8 @@ class Pools:
 
 @contextmanager
 def pools(kernels: int, jobs_: int, executor: Executor | None) -> Iterator[Pools]:
-    """The pools for so many *kernels* and *jobs_* at a time. An exception in the block stops them;
-    so errors of kernels and jobs are kept until it ends."""
+    """The pools for this number of *kernels* and *jobs_* at a time. An exception in the block stops
+    them; so errors of kernels and jobs are kept until it ends."""
     with (
         TemporaryDirectory(prefix="iopath-jobs-") as folder,
         ThreadPoolExecutor(kernels) as preparing,

@@ -70,7 +70,7 @@ class Prepared:
 
 class Work:
     """The work on a measurement. *then* is called with what was measured, or with the error. The
-    methods are called by the thread that waits for the pools, but for those that are jobs."""
+    methods are called by the thread that waits for the pools, except those that are jobs."""
 
     def __init__(
         self, wanted: Measurement, qemu: Qemu, cache: Cache, reporter: Reporter,

@@ -46,7 +46,7 @@ class Settings:
     inline: bool = False  # whether to tell inlined functions and source lines apart
     layers: Path | None = None  # a table of layers instead of the built-in one
     model: bool = False  # whether to model caches and branch predictors in the short rounds
-    cpus: int = 1  # also run each rung on so many CPUs at the same time, if it is more than one
+    cpus: int = 1  # also run each rung on this number of CPUs at once, if it is more than one
 
     @property
     def overrides(self) -> Overrides:

@@ -351,7 +351,7 @@ class Index:
 
     def links(self) -> list[Step]:
         """All pairs that are compared, in the order of their points: a kernel has one before it,
-        but for the first of a watch."""
+        except the first of a watch."""
         points = {
             str(point.path): (number, point)
             for number, point in enumerate(p for points in self.points().values() for p in points)

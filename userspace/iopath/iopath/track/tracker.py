@@ -339,7 +339,7 @@ def _release(watch: Watch, kernel: DebianKernel, asked: dict[str, Any]) -> Wante
 
 
 def _batches(missing: Sequence[Wanted], together: int) -> Iterator[Sequence[Wanted]]:
-    """Kernels that are measured at a time: the newest first, at most so many *together*. They are
+    """Kernels that are measured at a time: the newest first, at most *together* of them. They are
     of one architecture, so that results differ in the emulator only if their own does."""
     for arch in dict.fromkeys(one.point.arch for one in missing):
         some = [one for one in reversed(missing) if one.point.arch == arch]
