@@ -133,7 +133,7 @@ MUTANTS = [
     ),
     Mutant(
         "a metric that is missing cannot be judged", "compare/limits.py",
-        'unknown.append(f"{metric}: a result does', 'str(f"{metric}: a result does',
+        'unknown.setdefault("a result does', '{}.setdefault("a result does',
         "compare/test_compare.py::test_what_a_file_does_not_count_cannot_be_judged",
     ),
     Mutant(

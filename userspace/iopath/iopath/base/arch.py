@@ -31,7 +31,7 @@ class Arch:
     cmdline_several: str  # and what is added on a machine with several CPUs
 
     # The kernel.
-    source: str  # its folder below arch/ in the source tree
+    source: str  # its folder below arch/ in the source tree, which is the Makefile's ARCH
     modules: tuple[str, ...]  # folders in it with modules that a guest may need
     image: str  # the file that boots, in a built tree
     target: str  # the make target that builds it
@@ -48,7 +48,6 @@ class Arch:
     # Programs and packages.
     debian: str  # Debian's name of it
     triplet: str  # the name of its libraries and compilers
-    kbuild: str  # the ARCH of a kernel's Makefile
     loader: str  # the dynamic linker, as programs ask for it
 
     def is_exception(self, address: int, function: str) -> bool:
@@ -87,7 +86,6 @@ X86_64 = Arch(
     clock="tsc",
     debian="amd64",
     triplet="x86_64-linux-gnu",
-    kbuild="x86",
     loader="lib64/ld-linux-x86-64.so.2",
 )
 
@@ -119,7 +117,6 @@ AARCH64 = Arch(
     clock="arch_sys_counter",
     debian="arm64",
     triplet="aarch64-linux-gnu",
-    kbuild="arm64",
     loader="lib/ld-linux-aarch64.so.1",
 )
 
@@ -148,7 +145,6 @@ RISCV64 = Arch(
     clock="riscv_clocksource",
     debian="riscv64",
     triplet="riscv64-linux-gnu",
-    kbuild="riscv",
     loader="lib/ld-linux-riscv64-lp64d.so.1",
 )
 

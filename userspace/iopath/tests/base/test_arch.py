@@ -14,7 +14,7 @@ from iopath.base.sources import source_root
 NEW = """
 LOONGARCH64 = Arch(**{
     **vars(RISCV64), "name": "loongarch64", "qemu": "qemu-system-loongarch64", "cpu": "la464",
-    "source": "loongarch", "option": "LOONGARCH", "debian": "loong64", "kbuild": "loongarch",
+    "source": "loongarch", "option": "LOONGARCH", "debian": "loong64",
     "triplet": "loongarch64-linux-gnu", "image": "arch/loongarch/boot/vmlinux.efi",
     "syscall_prefix": "__loong_sys_",
 })
