@@ -20,6 +20,10 @@ KERNELS = ("debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
 SHOWN = "debian:7.2"  # by parts, layers and functions
 NULL = "dio.pread"
 READS = (NULL, "nvme.pread", "virtio.pread", "scsi.pread")
+WITHOUT = (
+    "brd.pread", "zram.pread", "scsi_debug.pread", "tcm_loop.pread", "nvme-loop.pread",
+    "nvme-tcp.pread", "nbd.pread", "dm-multipath.pread",
+)  # fmt: skip
 BLOCK, BIO, COMMAND = "nvme.uring.fixed", "nvme.raw.uring.fixed", "nvme.cmd.fixed"
 WAYS = (
     "nvme.uring", "nvme.raw.uring", "nvme.cmd", BLOCK, BIO, COMMAND,
@@ -109,7 +113,7 @@ the device.
 
 
 def document(session: Session, names: Sequence[str]) -> str:
-    settings = Settings(select([*READS, *WAYS]), ops=("read",), boots=2, profile=True)
+    settings = Settings(select([*READS, *WITHOUT, *WAYS]), ops=("read",), boots=2, profile=True)
     found = {
         name: {record.rung: record for record in measure(session, name, settings)} for name in names
     }
@@ -117,6 +121,10 @@ def document(session: Session, names: Sequence[str]) -> str:
     release = shown[NULL].kernel.release
     return "\n".join([
         ABOUT, figures(found, [*READS, *WAYS]), "",
+        "## Drivers that need no device", "",
+        "The target or the server is in the same kernel, so threads and soft interrupts do a part\n"
+        "of the work (`Documentation/measuring.rst`).", "",
+        figures(found, [NULL, *WITHOUT]), "",
         f"## Who executes it, {release}", "",
         "`interrupt irq_entries_start` is the way into an interrupt and out of it, `switches` the\n"
         "scheduler's work of going to the idle task and back.", "",

@@ -47,7 +47,7 @@ COMMITS = (f"git:{RT}@rt~41", f"git:{RT}@rt~40")
 DEBIAN = ("debian:6.1", "debian:7.2")
 BOOTS = 2
 WORKERS = (2, 16, 64, 512)
-LONGEST = 60  # seconds that a replay should take: with few workers, jobs are shortened
+LONGEST = 30  # seconds that a replay should take: with few workers, jobs are shortened
 
 QUIET = {
     "distributed.worker.profile.enabled": False,
