@@ -62,7 +62,7 @@ def test_modinfo(module: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x" * 100, b"\x7fELF\x01\x01" + bytes(100)])
 def test_what_is_no_module(data: bytes) -> None:
-    with pytest.raises(IopathError, match="is no 64-bit ELF file"):
+    with pytest.raises(IopathError, match="is not a little-endian 64-bit ELF file"):
         modinfo(data)
 
 
