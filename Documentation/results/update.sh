@@ -72,6 +72,7 @@ drivers() {
 
 # Write what commands print in $1 columns to $2. The commands are on the standard input.
 say() {
+	said=build/$(basename "$2")
 	while read -r command; do
 		echo "\$ iopath $command"
 		echo
@@ -79,8 +80,8 @@ say() {
 		# shellcheck disable=SC2086
 		COLUMNS=$1 $iopath ${command%% *} --quiet ${command#* } </dev/null
 		echo
-	done >build/said
-	sed 's/[[:space:]]*$//' build/said >"$2"
+	done >"$said"
+	sed 's/[[:space:]]*$//' "$said" >"$2"
 }
 
 # What the other texts show of commands.

@@ -90,18 +90,16 @@ def test_without_a_profile_a_bar_is_the_figure() -> None:
     assert not figure.legends
 
 
-def test_a_chart_has_at_most_eight_groups_of_layers() -> None:
+def test_a_chart_has_at_most_nine_groups_of_layers() -> None:
     """Every layer is in a group, and its colour is the same in every chart."""
     names = Layers().names
     stacks = [((name,), name, 1.0) for name in reversed(names)]
     everything = Palette(parse(a_result([a_record("a", "x", "read", 512, stacks)])))
-    assert len(everything.groups) == 8
-    assert len({group.colour for group in everything.groups}) == 8
+    assert len(everything.groups) == 9
+    assert len({group.colour for group in everything.groups}) == 9
     assert everything.names()[-1] == "other"
     in_other = {name for name in names if everything.group(name) == "other"}
-    assert in_other == {
-        "biogen", "scheduling", "locks and RCU", "time", "data structures", "other",
-    }  # fmt: skip
+    assert in_other == {"biogen", "locks and RCU", "time", "data structures", "other"}
     some = Palette(parse(a_result([a_record("a", "x", "read", 512)])))
     assert set(some.groups) < set(everything.groups)
     sums = everything.sums(dict.fromkeys(names, 1.0))
@@ -112,7 +110,7 @@ def test_a_chart_has_at_most_eight_groups_of_layers() -> None:
 def test_layers_of_a_users_table_have_groups_of_their_own() -> None:
     stacks = [((f"f{at}",), f"layer {at}", 10.0 + at) for at in range(12)]
     palette = Palette(parse(a_result([a_record("a", "x", "read", 512, stacks)])))
-    assert palette.names() == [*(f"layer {at}" for at in range(11, 4, -1)), "other"]
+    assert palette.names() == [*(f"layer {at}" for at in range(11, 3, -1)), "other"]
     assert palette.group("layer 0") == "other"
 
 
