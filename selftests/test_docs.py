@@ -40,7 +40,7 @@ KERNEL_TARGETS = {"tinyconfig", "olddefconfig", "bzImage", "Image", "modules", "
 
 
 def commands(path: Path) -> Iterator[str]:
-    """The command lines of a text: of literal blocks that begin with a command."""
+    """The command lines in a text, from literal blocks that begin with a command."""
     text = path.read_text().replace("\\\n", "")
     if path.suffix == ".rst":
         text = text.replace(".. code-block:: none", "OUTPUT")

@@ -58,9 +58,8 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Took:
-    """A job: what it was, and the seconds that it took on one CPU."""
+    """A job: whether it ran a guest, and the seconds that it took on one CPU."""
 
-    kernel: str
     is_guest: bool
     seconds: float
 
@@ -78,7 +77,7 @@ class Timed(Executor):
     def _run(self, function: Callable, job: Job | prepare.Preparation) -> object:
         before = time.monotonic()
         found = function(job)
-        self.took.append(Took(job.release, isinstance(job, Job), time.monotonic() - before))
+        self.took.append(Took(isinstance(job, Job), time.monotonic() - before))
         return found
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

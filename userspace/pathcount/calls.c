@@ -134,8 +134,8 @@ static char kind_of(uint64_t addr)
 /*
  * A line of the file is a character and an address: c a function that carries out
  * a system call, x where an exception enters, i where an interrupt does, s a
- * function that executes soft interrupts, f where a new task begins. Interrupts
- * that the code at their entry tells need no line.
+ * function that executes soft interrupts, f where a new task begins. An
+ * interrupt that is recognised by the code at its entry needs no line.
  */
 static void read_functions(void)
 {

@@ -317,7 +317,7 @@ static inline uint64_t block_pc(const struct block *block, unsigned int index)
 
 /*
  * Was the last instruction of @block, which @pc repeats, only tried? @string
- * says whether a repeated string instruction was.
+ * is the answer for a repeated string instruction.
  */
 static inline bool block_was_tried(const struct block *block, uint64_t pc,
 				   bool string)

@@ -143,7 +143,7 @@ class Range:
         )  # fmt: skip
         parser.add_argument(
             "--merges", action="store_true",
-            help="take only the merges into the line of a range",
+            help="measure only the merge commits on a range's own branch",
         )  # fmt: skip
 
     @classmethod

@@ -110,8 +110,8 @@ def _calls(boots: Iterable[Boot]) -> list[str]:
 
 
 def followed(comparison: Comparison) -> str:
-    """The figure by which two kernels differ most: that of the system call with the largest
-    difference, if it is at least half of that of the whole; else the whole."""
+    """The figure that a search follows. It is the system call with the largest difference, if this
+    is at least half of the difference of the whole. Otherwise it is the whole."""
     sizes = {
         one.name: abs(one.each[1] - one.each[0]) * min(one.times)
         for one in comparison.changes
