@@ -15,9 +15,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import axe_core_python
+
 from iopath.base.process import need
 
 _TIMEOUT = 600  # seconds, a guard against hanging
+
+# Elements that stick out of the window, or that scroll sideways.
+_TOO_WIDE = """(() => [...document.querySelectorAll("body, body *")].filter((part) =>
+    part.checkVisibility() && !part.closest("svg, select, .frame, legend")
+    && (part.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+        || (part.scrollWidth > part.clientWidth + 1
+            && getComputedStyle(part).overflowX !== "visible")))
+    .map((part) => part.outerHTML.slice(0, 100)).slice(0, 5))()"""
 
 
 class Navigated(Exception):
@@ -184,3 +194,16 @@ class Browser:
         """A picture of the whole page."""
         taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(taken["data"]))
+
+    def too_wide(self) -> list[str]:
+        """Elements that stick out of the window, or that scroll sideways."""
+        return self.run(_TOO_WIDE)
+
+    def inaccessible(self) -> list[str]:
+        """What axe finds wrong with the page, contrast included. Its details are opened."""
+        self.run("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+        self.run((Path(axe_core_python.__file__).parent / "axe.min.js").read_text() + "; 0")
+        return self.run(
+            "axe.run().then(({violations}) => violations.flatMap(({id, nodes}) =>"
+            " nodes.map(({html, failureSummary}) => `${id}: ${html} ${failureSummary}`)))"
+        )

@@ -5,10 +5,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
-import axe_core_python
 import pytest
 from browser import Browser
 
@@ -130,21 +128,3 @@ OVERLAPS = """(() => {
     });
     return found.slice(0, 5);
 })()"""
-
-# Elements that stick out of the window, or that scroll sideways.
-TOO_WIDE = """(() => [...document.querySelectorAll("body, body *")].filter((part) =>
-    part.checkVisibility() && !part.closest("svg, select, .frame, legend")
-    && (part.getBoundingClientRect().right > document.documentElement.clientWidth + 1
-        || (part.scrollWidth > part.clientWidth + 1
-            && getComputedStyle(part).overflowX !== "visible")))
-    .map((part) => part.outerHTML.slice(0, 100)).slice(0, 5))()"""
-
-
-def inaccessible(browser: Browser) -> list[str]:
-    """What axe finds wrong with a page, contrast included. Its details are opened."""
-    browser.run("document.querySelectorAll('details').forEach((part) => part.open = true)")
-    browser.run((Path(axe_core_python.__file__).parent / "axe.min.js").read_text() + "; 0")
-    return browser.run(
-        "axe.run().then(({violations}) => violations.flatMap(({id, nodes}) =>"
-        " nodes.map(({html, failureSummary}) => `${id}: ${html} ${failureSummary}`)))"
-    )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Pictures of what people see, to be looked at: the page, the site of track and the README, on
-narrow and wide windows, light, dark and printed. Those of the last time are kept in "before".
+narrow and wide windows, light, dark and printed. Those of the last time are kept in "before". What
+axe finds wrong with a page, and what is too wide, is printed, and the exit status is 1.
 
     python screenshots.py [--output FOLDER] [NAME=FILE.html or FILE.md[#ADDRESS]]...
 """
@@ -69,7 +70,7 @@ def main() -> int:
     args = parser.parse_args()
     before = args.output / "before"
     args.output.mkdir(parents=True, exist_ok=True)
-    missing = 0
+    wrong = 0
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder)) as browser:
         for word in args.what:
             name, _, place = word.partition("=")
@@ -77,7 +78,7 @@ def main() -> int:
             path = Path(file)
             if not path.is_file():
                 print(f"{file}: no such file: make results writes it", file=sys.stderr)
-                missing += 1
+                wrong += 1
                 continue
             shown = as_page(path, Path(folder))
             for width in _WIDTHS:
@@ -95,7 +96,11 @@ def main() -> int:
                     browser.settle()
                     browser.screenshot(to)
                     print(to)
-    return 1 if missing else 0
+                    if shown == path and not kind:
+                        for found in browser.too_wide() + browser.inaccessible():
+                            print(f"{to}: {found}", file=sys.stderr)
+                            wrong += 1
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -12,11 +12,9 @@ from browser import Browser
 from examples import COUNTS, STACKS, Stack, a_record, a_result
 from parsed import (
     OVERLAPS,
-    TOO_WIDE,
     Parsed,
     browser,
     chromium,
-    inaccessible,
     labels,
     rebuild,
     rows,
@@ -755,7 +753,7 @@ def test_nothing_is_wider_than_the_window_or_overlaps(
     browser.open(five_kernels, address)
     browser.run("document.querySelectorAll('details').forEach((part) => part.open = true)")
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
-    assert browser.run(TOO_WIDE) == []
+    assert browser.too_wide() == []
     assert browser.run(OVERLAPS) == []
 
 
@@ -789,7 +787,7 @@ def test_accessible(width: int, scheme: str, address: str, browser: Browser) -> 
     browser.window(width)
     browser.media(scheme=scheme)
     browser.open(page.render(parse(result), compared(result)), address)
-    assert inaccessible(browser) == []
+    assert browser.inaccessible() == []
 
 
 def test_planted_faults_are_found(browser: Browser) -> None:
@@ -799,6 +797,6 @@ def test_planted_faults_are_found(browser: Browser) -> None:
         "<p style='width:200vw'>Wide<script>nonsense()</script>"
     )
     assert len(browser.run(OVERLAPS)) == 1
-    assert len(browser.run(TOO_WIDE)) == 1
+    assert len(browser.too_wide()) == 1
     assert any("nonsense" in error for error in browser.errors)
     browser.errors.clear()

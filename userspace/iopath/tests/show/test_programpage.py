@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from browser import Browser
 from counted import a_boot, a_run
-from parsed import OVERLAPS, TOO_WIDE, Parsed, browser, chromium, inaccessible, rows
+from parsed import OVERLAPS, Parsed, browser, chromium, rows
 
 from iopath.compare import program as changes
 from iopath.results.layers import Layers
@@ -80,9 +80,9 @@ def test_layout(width: int, scheme: str, kernels: int, browser: Browser) -> None
     browser.window(width)
     browser.media(scheme=scheme)
     browser.open(page(*ran))
-    assert inaccessible(browser) == []
+    assert browser.inaccessible() == []
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
-    assert browser.run(TOO_WIDE) == []
+    assert browser.too_wide() == []
     assert browser.run(OVERLAPS) == []
 
 
