@@ -40,13 +40,16 @@ def make_command(arch: Arch) -> str:
     return " ".join(["make", "-s", *make_words(arch)])
 
 
+# With these, the same inputs make the same kernel to the last bit.
+BUILD_SETTINGS = (
+    "LOCALVERSION= KBUILD_BUILD_TIMESTAMP=2026-01-01 KBUILD_BUILD_HOST=iopath"
+    " KBUILD_BUILD_USER=iopath KBUILD_BUILD_VERSION=1"
+)
+
+
 def build_command(arch: Arch = X86_64) -> str:
-    """The command that builds a kernel: the same inputs make the same kernel to the last bit."""
-    return (
-        f"{make_command(arch)} -j$(nproc) LOCALVERSION= KBUILD_BUILD_TIMESTAMP=2026-01-01"
-        " KBUILD_BUILD_HOST=iopath KBUILD_BUILD_USER=iopath KBUILD_BUILD_VERSION=1"
-        f" {arch.target} modules"
-    )
+    """The command that builds a kernel."""
+    return f"{make_command(arch)} -j$(nproc) {BUILD_SETTINGS} {arch.target} modules"
 
 
 INSTRUMENTED = ("GCOV_PROFILE=y", "KCOV_INSTRUMENT=y")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One kernel has the same figures as packages, as an installation, as an image alone and as a
-tree."""
+"""One kernel has the same figures as packages of several layouts, as an installation, as an image
+alone and as a tree."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import Command
-from linux_source import MINIMAL, LinuxSource
+from linux_source import BUILD_SETTINGS, MINIMAL, LinuxSource
 
 from iopath.kernels import installation
 from iopath.kernels.sources import installed
@@ -160,6 +160,26 @@ def test_one_kernel_in_five_ways(
     assert here.digests["vmlinuz"] == other.digests["vmlinuz"]
     assert set(here.modules) == set(other.modules)
     assert here.release == release
+
+
+def test_packages_of_the_kernels_makefile(session: Session, tree: Path, tmp_path: Path) -> None:
+    """What make bindeb-pkg and make binrpm-pkg write, packages of headers for programs included."""
+    copy = tmp_path / "linux"
+    subprocess.run(["cp", "-a", tree, copy], check=True)
+    for target, flags in (("bindeb-pkg", "DPKG_FLAGS=-d"), ("binrpm-pkg", "RPMOPTS=--nodeps")):
+        subprocess.run(
+            ["sh", "-ec", f"make -s -j$(nproc) {BUILD_SETTINGS} {flags} {target}"],
+            cwd=copy, check=True, capture_output=True,
+        )  # fmt: skip
+    out = tmp_path / "out.json"
+    done = Command(session.cache.root, tmp_path).run(
+        "measure", f"tree:{tree}", f"deb:{tmp_path}", f"rpm:{copy}/rpmbuild/RPMS/x86_64",
+        "--rung", "syscall", "--rung", "dio.pread", "--boots", "1", "--json", out, timeout=3600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = figures(out)
+    assert set(found["tree"]) == {"syscall none", "dio.pread read", "dio.pread write"}
+    assert found["deb"] == found["rpm"] == found["tree"]
 
 
 def test_errors(session: Session, tree: Path, headers: Path, tmp_path: Path) -> None:
