@@ -27,7 +27,7 @@ ladder() {
 }
 
 features() {
-	$iopath features debian:6.1 debian:6.12 debian:7.2 --boots 1 \
+	$iopath features debian:6.1 debian:6.12 debian:7.2 --boots 2 \
 		--markdown Documentation/results/features.md \
 		--svg $large/features.svg >/dev/null
 }

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from command import Command
+from compiled import READS, compiled
 from linux_source import LinuxSource, build_command
 from planted import FUNCTION, IMAGE, NOPS, PLACE, PLANTED, commit, differences, git, plant
 
@@ -618,6 +619,23 @@ def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
     # The tree is left as it was.
     assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "work"
     assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+@pytest.mark.long
+@guest
+def test_bisect_a_tree_by_a_program(iopath: Command, trees: Trees, tmp_path: Path) -> None:
+    """Its thousand reads find the commit."""
+    tree = tmp_path / "linux"
+    good, broken, _, planted = commits(trees, tree)
+    done = iopath.run(
+        "bisect", "--tree", tree, good, "HEAD", "--build", build_command(),
+        "--", compiled(tmp_path, READS), timeout=3600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    said = done.stdout.splitlines()
+    assert "following: pread64" in said
+    assert any(line.startswith(f"skipped: {broken[:12]} does not build") for line in said)
+    assert f"first bad: {planted[:12]}" in said
 
 
 @pytest.mark.long
