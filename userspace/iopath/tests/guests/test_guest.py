@@ -77,6 +77,21 @@ def test_figures_are_plausible(iopath: Command, kernels: Sequence[str]) -> None:
         assert found[kernel, "dio.aio.100", "read"] < ladder[1]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", PLAUSIBLE)
+def test_functions_have_a_layer(kernel: str, iopath: Command, tmp_path: Path) -> None:
+    """Those without one have less than 3 % of an I/O."""
+    out = tmp_path / "out.json"
+    rungs = [f"--rung={name}" for name in ("gen.*", "raw.*", "dio.*", "mq.*", "buf.*", "splice")]
+    done = iopath.run("profile", kernel, *rungs, "--quiet", "--json", out)
+    assert done.returncode == 0, done.stderr
+    records = json.loads(out.read_text())["results"]
+    assert len(records) > 30
+    for record in records:
+        others = record["profile"]["layers"].get("other", 0)
+        assert others < 0.03 * record["instructions_per_io"], (record["rung"], record["op"])
+
+
 # make check runs only one of them.
 KERNELS = cases(("debian:6.1", "debian:7.2"), quick=["debian:7.2"])
 
