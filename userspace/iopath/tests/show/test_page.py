@@ -751,7 +751,7 @@ def test_nothing_is_wider_than_the_window_or_overlaps(
 ) -> None:
     browser.window(width)
     browser.open(five_kernels, address)
-    browser.run("document.querySelectorAll('details').forEach((part) => part.open = true)")
+    browser.open_details()
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
     assert browser.too_wide() == []
     assert browser.run(OVERLAPS) == []
@@ -787,6 +787,7 @@ def test_accessible(width: int, scheme: str, address: str, browser: Browser) -> 
     browser.window(width)
     browser.media(scheme=scheme)
     browser.open(page.render(parse(result), compared(result)), address)
+    browser.open_details()
     assert browser.inaccessible() == []
 
 

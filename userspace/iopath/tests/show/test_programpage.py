@@ -80,6 +80,7 @@ def test_layout(width: int, scheme: str, kernels: int, browser: Browser) -> None
     browser.window(width)
     browser.media(scheme=scheme)
     browser.open(page(*ran))
+    browser.open_details()
     assert browser.inaccessible() == []
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
     assert browser.too_wide() == []

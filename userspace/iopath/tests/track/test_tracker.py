@@ -684,6 +684,7 @@ def test_anyone_can_use_it(browser: Browser, site: Path, width: int, scheme: str
     for watch in ("block", "debian"):
         show(browser, site, f"watch={watch}")
         assert browser.run("document.documentElement.scrollWidth") <= width
+        browser.open_details()
         assert browser.inaccessible() == []
 
 
