@@ -21,7 +21,7 @@ from iopath.compare import sharing as sharing_changes
 from iopath.kernels import gitrepo
 from iopath.kernels.sources.debian import arch_of
 from iopath.measure.session import Session
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.show import sharing
 from iopath.studies import bisection
 from iopath.studies import program as studies
@@ -99,7 +99,7 @@ def _of_program(
 def _of_rung(
     args: argparse.Namespace, guest: Guest, files: Files, session: Session, work: Work
 ) -> None:
-    layers = Layers(args.layers)
+    layers = table(args.layers)
     settings = replace(
         Scenario.read(args).settings(guest.added()),
         machine=guest.machine, boots=args.boots or noise.FEWEST, layers=args.layers, cpus=args.cpus,

@@ -16,7 +16,7 @@ from iopath.compare import bridge, compare, limits, noise
 from iopath.compare import sharing as sharing_changes
 from iopath.results import bridge as bridges
 from iopath.results import result
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.results.result import Result
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     guest.need_counts()
     building.check(args.kernels)
     to_time = bridges.load(args.time) if args.time else None
-    layers = Layers(args.layers)
+    layers = table(args.layers)
     names = args.kernels
     if all(map(_is_file, names)):
         limits_ = _limits(args.limits, guest.added())

@@ -16,7 +16,7 @@ from iopath.cli.work import Work
 from iopath.host import devices, perf, survey, timing
 from iopath.measure.plan import guests
 from iopath.results import result
-from iopath.results.layers import Layers
+from iopath.results.layers import Layers, table
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings, make_runs
 from iopath.show import model, sharing, terminal
@@ -63,12 +63,12 @@ def run(args: argparse.Namespace, work: Work) -> int:
     others = {"cpus": args.cpus != 1, "model": args.model, "inline": args.inline}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
         wanted.check_views(("html",))
-        layers = Layers(args.layers)
+        layers = table(args.layers)
         measured = _on_host(scenario, args.on_cpu, args.data, layers, work)
     else:
         guest.need_counts()
         building.check(args.kernels)
-        layers = Layers(args.layers)
+        layers = table(args.layers)
         settings = replace(
             scenario.settings(guest.added()),
             machine=guest.machine, profile=True, inline=args.inline, layers=args.layers,

@@ -16,7 +16,7 @@ from iopath.cli.options import add_all, add_file, add_layers, percent
 from iopath.cli.program import Command
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.studies import program as studies
 from iopath.studies import series
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         raise UsageError(f"{args.range}: not a range of commits: it must be like A..B")
     command = Command.read(args)
     of_program = command.check(args)
-    layers = Layers(args.layers)
+    layers = table(args.layers)
     with work.session(args.scheduler) as session:
         session.recipe = Building.read(args).recipe(session)
         names = Range.read(args).expand(session, [name])

@@ -106,6 +106,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
     base, *others = whole.names
     rows = whole.rows()
     executed = attribution.executed(whole)
+    options = labels.options(whole.kernels)
     changes = {
         name: _changes(rows, base, name, layers.renamed(executed[base], executed[name]))
         for name in others
@@ -113,9 +114,9 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
     return ExactComparison(
         base=base,
         others=others,
-        labels=list(labels.labels(whole.kernels)),
-        brief=labels.brief(whole.kernels),
-        options=labels.options(whole.kernels),
+        labels=list(labels.labels(whole.kernels, options)),
+        brief=labels.brief(whole.kernels, options),
+        options=options,
         rungs=[
             ExactRungChange(
                 rung=row.rung,

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Labels: what differs between kernels besides their code."""
 
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from iopath.base.versions import version_key
 from iopath.results.kernelinfo import matters
@@ -15,7 +16,11 @@ _GROUPS = ("options", "other options", "options that some kernels lack")
 _COMPILER = re.compile(r"\b(gcc|clang)\b.*?(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
-def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
+# The options that differ, as options() gives them.
+Options = Mapping[str, Sequence[str]]
+
+
+def labels(kernels: Sequence[Kernel], differing: Options) -> Iterator[str]:
     """What differs between the kernels besides their code."""
     arches = {kernel.name: kernel.arch for kernel in kernels}
     if len(set(arches.values())) > 1:
@@ -23,7 +28,7 @@ def labels(kernels: Sequence[Kernel]) -> Iterator[str]:
     compilers = {kernel.name: kernel.compiler for kernel in kernels}
     if len(set(compilers.values())) > 1:
         yield "compiler: " + "; ".join(f"{name} {text}" for name, text in compilers.items())
-    yield from _option_labels(kernels)
+    yield from _option_labels(differing)
     shims = {kernel.name: kernel.shims for kernel in kernels}
     if len(set(shims.values())) > 1:
         yield "shims: " + "; ".join(f"{name} {text or 'none'}" for name, text in shims.items())
@@ -35,21 +40,24 @@ def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     An option that a kernel does not have counts as switched off.
     """
     found = {}
-    for option in dict.fromkeys(option for kernel in kernels for option in kernel.config):
-        values = [kernel.config.get(option, "") for kernel in kernels]
+    configs = [kernel.config for kernel in kernels]
+    for option in dict.fromkeys(itertools.chain(*configs)):
+        values = [config.get(option, "") for config in configs]
+        if values.count(values[0]) == len(values):
+            continue  # most are alike
         if len({value or "n" for value in values}) > 1:
             found[option] = values
     return found
 
 
-def brief(kernels: Sequence[Kernel]) -> list[str]:
+def brief(kernels: Sequence[Kernel], differing: Options) -> list[str]:
     """The labels in a few words. Options of modules are left out: guests do not load those."""
     found = []
     if len(arches := dict.fromkeys(kernel.arch for kernel in kernels)) > 1:
         found.append(" and ".join(map(str, arches)))
     if len({kernel.compiler for kernel in kernels}) > 1:
         found.append(_compilers([kernel.compiler for kernel in kernels]))
-    if number := sum(len(part) for group, part in _groups(kernels).items() if group in _GROUPS):
+    if number := sum(len(part) for group, part in _groups(differing).items() if group in _GROUPS):
         found.append("1 option" if number == 1 else f"{number} options")
     if len({kernel.shims for kernel in kernels}) > 1:
         found.append("modules' shims")
@@ -87,11 +95,11 @@ def _short(values: Sequence[str]) -> list[str]:
     return [value or "-" for value in values]
 
 
-def _groups(kernels: Sequence[Kernel]) -> dict[str, dict[str, list[str]]]:
+def _groups(differing: Options) -> dict[str, dict[str, Sequence[str]]]:
     """The options that differ: those that affect path length, other built-in options, options that
     some kernels lack. Options of modules are apart: guests do not load those modules."""
-    groups: dict[str, dict[str, list[str]]] = defaultdict(dict)
-    for option, values in options(kernels).items():
+    groups: dict[str, dict[str, Sequence[str]]] = defaultdict(dict)
+    for option, values in differing.items():
         if matters(option):
             groups["options"][option] = values
         elif "m" in values and {*values} <= {"m", "n", ""}:
@@ -103,8 +111,8 @@ def _groups(kernels: Sequence[Kernel]) -> dict[str, dict[str, list[str]]]:
     return groups
 
 
-def _option_labels(kernels: Sequence[Kernel]) -> Iterator[str]:
-    groups = _groups(kernels)
+def _option_labels(differing: Options) -> Iterator[str]:
+    groups = _groups(differing)
     for name in _GROUPS:
         found = groups[name]
         if len(found) > _LISTED and name != "options":

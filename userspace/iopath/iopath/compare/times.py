@@ -59,11 +59,12 @@ def difference(before: Figure, after: Figure) -> Change:
 def compare(whole: HardwareResult) -> TimeComparison:
     """Compare every kernel of a result with its first one. The difference of a rung is in time."""
     base, *others = whole.names
+    options = labels.options(whole.kernels)
     return TimeComparison(
         base=base,
         others=others,
-        labels=list(labels.labels(whole.kernels)),
-        brief=labels.brief(whole.kernels),
+        labels=list(labels.labels(whole.kernels, options)),
+        brief=labels.brief(whole.kernels, options),
         rungs=[_rung(row, base, others) for row in whole.rows()],
     )
 

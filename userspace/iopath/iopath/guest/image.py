@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a guest is given: what it boots from, then files and a plan."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from iopath.base.arch import X86_64, Arch
+from iopath.base.cache import digest_file
 from iopath.base.devices import Device
 from iopath.base.programs import guest_program
 from iopath.guest import cpio
@@ -27,6 +30,12 @@ class Start:
     commands: tuple[str, ...] = (f"file {KALLSYMS}", QUIET)
     files: dict[str, bytes] = field(default_factory=dict, hash=False)
     arch: Arch = X86_64
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """What both are known by."""
+        start = hashlib.sha256(self.initramfs()).hexdigest()
+        return {"vmlinuz": digest_file(self.vmlinuz), "start": start}
 
     def initramfs(self) -> bytes:
         return cpio.archive(

@@ -6,12 +6,11 @@ the commands of the start. Where a state cannot be saved or loaded, the guest bo
 then in the same state, only later.
 """
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from iopath.base.cache import Cache, digest_file
+from iopath.base.cache import Cache
 from iopath.guest import guest
 from iopath.guest.guest import Inspect, Record, Started, StateError
 from iopath.guest.image import Image, Start
@@ -22,8 +21,7 @@ def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, Any]:
     """Everything that the state of a started guest depends on."""
     return {
         **guest.inputs(qemu, machine),
-        "vmlinuz": digest_file(start.vmlinuz),
-        "start": hashlib.sha256(start.initramfs()).hexdigest(),
+        **start.digests,
     }
 
 

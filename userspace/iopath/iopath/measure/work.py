@@ -2,6 +2,7 @@
 """What is measured on one kernel: run its jobs, and assemble its records."""
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from iopath.measure.assemble import Counted
 from iopath.measure.jobs import Job
 from iopath.measure.plan import guests, make_image, plugin_options
 from iopath.measure.pools import Pools
-from iopath.results.layers import Layers
+from iopath.results import layers
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
 
@@ -85,10 +86,12 @@ class Work:
         self._warn = warn
         self._pools = pools
         self._then = then
-        self._layers = Layers(wanted.settings.layers)
+        self._layers = layers.table(wanted.settings.layers)
         self._left = 0  # jobs
         self._failed: dict[tuple[int, ...], IopathError] = {}
         self._boots: dict[tuple[int, int], Counted] = {}  # by guest and boot
+        self._images: dict[tuple[object, int], Image] = {}  # by what makes them, and guest
+        self._making = threading.Lock()  # protects _images
         self._sharing: Sequence[Sequence[Run]] = ()  # runs on several CPUs, by guest
         self._shared: dict[tuple[int, int], dict[str, Any]] = {}
 
@@ -138,6 +141,7 @@ class Work:
         except IopathError as error:
             measured = error
         self._boots.clear()  # they have the guests' files
+        self._images.clear()
         self._then(measured)
 
     def _counted(self, at: int, number: int) -> Counted:
@@ -145,13 +149,20 @@ class Work:
         settings, members = self._settings, self._ready.parts[at]
         job = self._make(
             settings.machines()[number],
-            make_image(self._ready.built, members, settings),
+            self._image(make_image, at, members),
             plugin_options(members, settings),
         )
         return Counted(
             self._entry(self._title(members, number), job), members, job.image.files, self._cache,
             self._layers, settings.profile and not number, self._ready.debug,
         )  # fmt: skip
+
+    def _image(self, make: Callable[..., Image], at: int, members: Sequence[Run]) -> Image:
+        """What guest *at* is given, which is the same in each boot."""
+        with self._making:
+            if (make, at) not in self._images:
+                self._images[make, at] = make(self._ready.built, members, self._settings)
+            return self._images[make, at]
 
     def _title(self, members: Sequence[Run], number: int) -> str:
         """What progress calls a guest of boot *number*."""
@@ -198,7 +209,7 @@ class Work:
         settings, members = self._settings, self._sharing[at]
         job = self._make(
             replace(settings.machines()[number], cpus=settings.cpus),
-            several.make_image(self._ready.built, members, settings),
+            self._image(several.make_image, at, members),
             "",
             shared=tuple(together.runs(members, settings)),
         )

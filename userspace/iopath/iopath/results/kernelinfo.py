@@ -18,7 +18,7 @@ _PROBES = re.compile(
     r"(?:CC|GCC|CLANG|AS|LLD|PAHOLE|RUSTC?|BINDGEN|TOOLS|HAS|HAVE|ARCH_HAS|ARCH_HAVE|ARCH_WANTS?"
     r"|ARCH_SUPPORTS|ARCH_USES?)_\w+|LD_(?!DEAD)\w+|\w+_VERSION|\w+_VERSION_TEXT|BUILD_SALT"
 )
-_OPTION = re.compile(r"(?:# )?CONFIG_(?:MITIGATION_)?(\w+)(?:=(.*)| is not set)")
+_OPTION = re.compile(r"^(?:# )?CONFIG_(?:MITIGATION_)?(\w+)(=.*| is not set)$", re.MULTILINE)
 
 
 def cpu_model(cpuinfo: str) -> str:
@@ -38,10 +38,9 @@ def compiler(banner: str) -> str:
 def options(config: str) -> dict[str, str]:
     """A kernel's configuration, without options that describe the tools that compile it."""
     found = {}
-    for match in filter(None, map(_OPTION.fullmatch, config.splitlines())):
-        name, value = match.groups()
-        if matters(name) or not _PROBES.fullmatch(name):
-            found[name] = "n" if value is None else value.strip('"')
+    for name, value in _OPTION.findall(config):
+        if not _PROBES.fullmatch(name) or matters(name):
+            found[name] = value[1:].strip('"') if value[0] == "=" else "n"
     return found
 
 

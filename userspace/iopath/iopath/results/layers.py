@@ -2,16 +2,21 @@
 """Which layer a function belongs to, and which functions were renamed between kernels."""
 
 import fnmatch
+import functools
 import hashlib
 import re
 import tomllib
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
 from iopath.base.arch import ARCHES
 from iopath.base.errors import UsageError
 from iopath.results.symbol import Symbol, plain
+
+OTHER = "other"  # the layer of what no pattern matches
+
+_WILDCARD = re.compile(r"[*?[]")
 
 
 class Layers:
@@ -25,28 +30,46 @@ class Layers:
             table = tomllib.loads(text)
             layers = [(layer["name"], layer["functions"]) for layer in table["layer"]]
             self._aliases = [(new["name"], *new["formerly"]) for new in table.get("alias", [])]
-            self._layers = [
-                (name, "|".join(map(fnmatch.translate, patterns))) for name, patterns in layers
-            ]
+            self._sort(layers)
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
             raise UsageError(f"{path} is not a table of layers: {error}") from error
-        self.names = [*dict.fromkeys(name for name, _ in layers), "other"]
+        self.names = [*dict.fromkeys(self._layers)]
         self._known: dict[Symbol, str] = {}
 
+    def _sort(self, layers: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Sort the patterns by kind, each with the number of its layer. Most are a name, or what
+        names begin with, which are looked up: it takes long to compile so many."""
+        self._names: dict[str, int] = {}
+        self._begins: dict[str, int] = {}
+        self._others: list[tuple[str, int]] = []
+        for number, (_, patterns) in enumerate(layers):
+            for pattern in patterns:
+                wildcard = _WILDCARD.search(pattern)
+                if not wildcard:
+                    self._names.setdefault(pattern, number)
+                elif wildcard.group() == "*" and wildcard.end() == len(pattern):
+                    self._begins.setdefault(pattern[:-1], number)
+                else:
+                    self._others.append((pattern, number))
+        self._lengths = sorted({*map(len, self._begins)})
+        self._layers = [*(name for name, _ in layers), OTHER]
+
     @cached_property
-    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """The patterns, compiled when the first function is looked up, because that is slow."""
-        return [(name, re.compile(pattern)) for name, pattern in self._layers]
+    def _compiled(self) -> list[tuple[re.Pattern[str], int]]:
+        """The patterns that are compiled, when the first function is looked up."""
+        return [(re.compile(fnmatch.translate(text)), number) for text, number in self._others]
 
     def of(self, symbol: Symbol) -> str:
-        """The layer of a function; "other" if no pattern matches."""
+        """The layer of a function; OTHER if no pattern matches."""
         if symbol not in self._known:
             text = f"{plain(symbol.name)} [{symbol.module}]".removesuffix(" []")
-            self._known[symbol] = next(
-                (name for name, pattern in self._patterns if pattern.match(text)), "other"
-            )
+            none = len(self._layers) - 1
+            found = [self._names.get(text, none)]
+            found += [self._begins.get(text[:length], none) for length in self._lengths]
+            found += [number for pattern, number in self._compiled if pattern.match(text)]
+            self._known[symbol] = self._layers[min(found)]
         return self._known[symbol]
 
     def renamed(self, before: Set[str], after: Set[str]) -> dict[str, str]:
@@ -68,6 +91,12 @@ class Layers:
             if newer := calls.get(_system_call(name)):
                 found |= dict.fromkeys((name, newer), newer)
         return found
+
+
+@functools.cache
+def table(path: Path | None) -> Layers:
+    """The table in a file, or the built-in one. It is read once."""
+    return Layers(path)
 
 
 def _system_call(function: str) -> str:

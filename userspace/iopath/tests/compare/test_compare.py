@@ -17,6 +17,7 @@ from pairs import LOCKED, PLAIN, Row, change, compared, functions, long_run, pro
 from rich.console import Console
 
 from iopath.base.errors import UsageError
+from iopath.compare import labels as labelled
 from iopath.compare import limits
 from iopath.compare.attribution import relayer
 from iopath.compare.compare import in_order, merge
@@ -518,7 +519,8 @@ def configured(*configs: str) -> list[str]:
     kernels = [
         {"name": f"k{number}", "config": options(text)} for number, text in enumerate(configs)
     ]
-    return list(labels([Kernel(**kernel, **rest) for kernel in kernels]))
+    found = [Kernel(**kernel, **rest) for kernel in kernels]
+    return list(labels(found, labelled.options(found)))
 
 
 def test_every_option_is_a_label() -> None:
@@ -534,8 +536,8 @@ def test_architectures_are_a_label() -> None:
     rest: Any = dict.fromkeys(("release", "banner", "compiler", "cmdline", "clocksource"), "x")
     rest |= {"modules": {}, "config": {}}
     kernels = [Kernel(name="k0", **rest), Kernel(name="k1", arch="aarch64", **rest)]
-    assert list(labels(kernels)) == ["architecture: k0 x86_64; k1 aarch64"]
-    assert list(labels([kernels[1], kernels[1]])) == []
+    assert list(labels(kernels, {})) == ["architecture: k0 x86_64; k1 aarch64"]
+    assert list(labels([kernels[1], kernels[1]], {})) == []
 
 
 @pytest.mark.parametrize(
@@ -558,8 +560,8 @@ def test_labels_in_brief(compilers: list[str], text: str) -> None:
         Kernel(name=compiler, compiler=compiler, config=config, **rest)
         for compiler, config in zip(compilers, configs, strict=True)
     ]
-    assert brief(kernels) == [text, "2 options"]
-    assert brief(kernels[:1] * 2) == []
+    assert brief(kernels, labelled.options(kernels)) == [text, "2 options"]
+    assert brief(kernels[:1] * 2, {}) == []
 
 
 def test_options_that_a_kernel_does_not_have() -> None:
