@@ -72,8 +72,13 @@ MUTANTS = [
     ),
     Mutant(
         "a function has its layer", "results/layers.py",
-        "found = [self._names.get(text, none)]", "found = [none]",
+        "self._layers[min(found)]", "self._layers[none]",
         "compare/test_compare.py::test_layers",
+    ),
+    Mutant(
+        "the first layer that matches counts", "results/layers.py",
+        "self._layers[min(found)]", "self._layers[found[-1]]",
+        "compare/test_compare.py::test_the_first_layer_with_a_pattern_that_matches",
     ),
     Mutant(
         "a name is guessed only if one function fits", "compare/attribution.py",

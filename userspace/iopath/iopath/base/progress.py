@@ -5,18 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 _NAMED = 3  # names in a line of progress
 SILENCE = 30.0  # seconds without a line, where there is no bar
@@ -58,13 +52,9 @@ class Reporter:
             with self._lines():
                 yield
             return
-        columns = (
-            _Doing(self),
-            BarColumn(30),
-            TextColumn("{task.fields[done]} of {task.fields[guests]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=self.console, transient=True) as bar:
+        from iopath.base.bar import bar as shown  # slow to load
+
+        with shown(self.console, self.doing) as bar:
             self._bar = bar, bar.add_task("", total=total, done=0, guests=total)
             try:
                 yield
@@ -183,14 +173,3 @@ class Reporter:
                 done=self._done,
                 guests=self._total,
             )
-
-
-class _Doing(ProgressColumn):
-    """What takes longest now, and how long it has taken."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        super().__init__()
-        self._reporter = reporter
-
-    def render(self, task: Task) -> Text:
-        return Text(next(iter(self._reporter.doing()), task.description))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where the project's sources are, and which of them the modules are built from."""
 
+import functools
 import hashlib
 import os
 import shutil
@@ -24,9 +25,13 @@ def source_root() -> Path:
 
 
 def source_digest() -> str:
-    """One digest of everything that the modules are built from."""
+    """One digest of everything that the modules are built from. It is made once."""
+    return _digest(source_root())
+
+
+@functools.cache
+def _digest(root: Path) -> str:
     state = hashlib.sha256()
-    root = source_root()
     for path in module_sources():
         state.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
         state.update(path.read_bytes())

@@ -82,21 +82,40 @@ def test_a_broken_command_breaks_no_other(copied: Copied) -> None:
     assert "nothing_like_this" in copied.run("greet", "host").stderr
 
 
+# Libraries that are slow to load, which only some answers need.
+SLOW = {"cattrs", "debian", "distributed", "jinja2", "jsonschema", "matplotlib", "numpy", "scipy"}
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["rungs"], ["cache", "--help"]])
 def test_a_command_loads_no_other(words: list[str]) -> None:
     """What lists the commands or prints a table loads neither guests nor kernels."""
     code = (
         "import sys; from iopath.cli.main import main\n"
         f"try: main({words})\nexcept SystemExit: pass\n"
-        "print('loaded', *(name for name in sys.modules if name.startswith('iopath.')))\n"
+        "print('loaded', *sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
-    assert loaded[0] == "loaded"
+    assert loaded.pop(0) == "loaded"
+    assert not {*loaded} & {*SLOW, "rich.progress", "tomllib"}
+    loaded = [name for name in loaded if name.startswith("iopath.")]
     found = {name.split(".")[2] for name in loaded if name.startswith("iopath.commands.")}
     assert found == set(words[:1]) & set(commands())
-    rooms = {name.split(".")[1] for name in loaded[1:]}
+    rooms = {name.split(".")[1] for name in loaded}
     assert rooms <= {"base", "cli", "commands", "results", "rungs", "show"}
+
+
+def test_a_question_loads_no_slow_library() -> None:
+    """What is loaded for a question whose answer the cache has. A bar is for terminals only."""
+    code = (
+        "import sys, iopath.cli.main, iopath.commands.compare, iopath.measure.session\n"
+        "print(*sys.modules)\n"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "iopath.measure.work" in loaded
+    assert not {*loaded} & {*SLOW, "rich.progress", "iopath.measure.cluster"}
 
 
 @pytest.mark.parametrize("name", commands())
