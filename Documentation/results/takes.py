@@ -245,7 +245,7 @@ ABOUT = f"""\
 # What it takes
 
 Made by `Documentation/results/takes.py`. The first table is measured in an empty cache, one row
-after the other: seconds on one CPU of an idle machine, downloads included, and what the cache grew
+after the other: seconds on a CPU that does nothing else, downloads included, and what the cache grew
 by. Each kernel is booted {BOOTS} times, with a profile.
 """
 
