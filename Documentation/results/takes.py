@@ -245,8 +245,8 @@ ABOUT = f"""\
 # What it takes
 
 Made by `Documentation/results/takes.py`. The first table is measured in an empty cache, one row
-after the other: seconds on a CPU that does nothing else, downloads included, and what the cache grew
-by. Each kernel is booted {BOOTS} times, with a profile.
+after the other: seconds on a CPU that does nothing else, downloads included, and what the cache
+grew by. Each kernel is booted {BOOTS} times, with a profile.
 """
 
 ABOUT_SIMULATION = f"""\
