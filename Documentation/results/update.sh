@@ -103,7 +103,7 @@ questions() {
 	repository
 	say 80 Documentation/results/questions.txt <<-END
 		compare git:build/rt@rt~39 git:build/rt@rt~38 --kconfig PREEMPT_RT=y --rung dio.pread --op read
-		series git:build/rt@rt~41..rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read --cpus 2 --boots 5
+		series git:build/rt@rt~41..rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read --boots 6
 		bisect git:build/rt@rt~41 git:build/rt@rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read
 		compare debian:6.1 debian:7.2 --rung dio.pread --op read
 		compare debian:6.1 debian:6.12 debian:7.2 --rung dio.uring --op read
