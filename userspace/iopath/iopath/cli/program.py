@@ -22,7 +22,7 @@ from iopath.measure import executable, program
 from iopath.measure.program import Program
 from iopath.measure.session import Session
 from iopath.results import program as results
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.results.program import Ran
 from iopath.rungs.builtin import DEVICES, MOUNTS
 from iopath.show import program as show
@@ -153,7 +153,7 @@ def add_files(parser: Options) -> None:
 def report(args: argparse.Namespace, work: Work, result: results.Result) -> None:
     """Write the files, and print what a kernel counted, or what differs from the first one."""
     first, *others = result.kernels
-    comparisons = [changes.compare(first, other, Layers(None)) for other in others]
+    comparisons = [changes.compare(first, other, table(None)) for other in others]
     if args.json:
         files.write_text(args.json, results.dump(result, comparisons))
     if args.html:

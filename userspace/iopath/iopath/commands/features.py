@@ -14,7 +14,7 @@ from iopath.cli.options import add_file
 from iopath.cli.work import Work
 from iopath.compare import noise
 from iopath.guest.machine import Machine
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.results.ops import OPS
 from iopath.rungs import feature
 from iopath.rungs.runs import Settings
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     )
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
-        study = features.Features(session, base, settings, Layers())
+        study = features.Features(session, base, settings, table(None))
         costs = study.measure(args.kernels, chosen, args.rung)
     if args.json:
         files.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")

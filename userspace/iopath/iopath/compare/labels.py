@@ -43,8 +43,6 @@ def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     configs = [kernel.config for kernel in kernels]
     for option in dict.fromkeys(itertools.chain(*configs)):
         values = [config.get(option, "") for config in configs]
-        if values.count(values[0]) == len(values):
-            continue  # most are alike
         if len({value or "n" for value in values}) > 1:
             found[option] = values
     return found

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which layer a function belongs to, and which functions were renamed between kernels."""
 
-import fnmatch
 import functools
 import hashlib
 import re
 import tomllib
 from collections.abc import Sequence, Set
-from functools import cached_property
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from iopath.base.arch import ARCHES
@@ -39,8 +38,8 @@ class Layers:
         self._known: dict[Symbol, str] = {}
 
     def _sort(self, layers: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Sort the patterns by kind, each with the number of its layer. Most are a name, or what
-        names begin with, which are looked up: it takes long to compile so many."""
+        """Sort the patterns by kind, each with the number of its layer. Most are a name, or the
+        beginning of names. These are looked up, because it takes long to compile so many."""
         self._names: dict[str, int] = {}
         self._begins: dict[str, int] = {}
         self._others: list[tuple[str, int]] = []
@@ -56,11 +55,6 @@ class Layers:
         self._lengths = sorted({*map(len, self._begins)})
         self._layers = [*(name for name, _ in layers), OTHER]
 
-    @cached_property
-    def _compiled(self) -> list[tuple[re.Pattern[str], int]]:
-        """The patterns that are compiled, when the first function is looked up."""
-        return [(re.compile(fnmatch.translate(text)), number) for text, number in self._others]
-
     def of(self, symbol: Symbol) -> str:
         """The layer of a function; OTHER if no pattern matches."""
         if symbol not in self._known:
@@ -68,7 +62,7 @@ class Layers:
             none = len(self._layers) - 1
             found = [self._names.get(text, none)]
             found += [self._begins.get(text[:length], none) for length in self._lengths]
-            found += [number for pattern, number in self._compiled if pattern.match(text)]
+            found += [number for pattern, number in self._others if fnmatchcase(text, pattern)]
             self._known[symbol] = self._layers[min(found)]
         return self._known[symbol]
 
@@ -95,7 +89,7 @@ class Layers:
 
 @functools.cache
 def table(path: Path | None) -> Layers:
-    """The table in a file, or the built-in one. It is read once."""
+    """The table in a file, or the built-in one. A file is read once."""
     return Layers(path)
 
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from iopath.compare import exact, labels
 from iopath.compare.changes import Change, Comparison, ExactChange
 from iopath.results.kernelinfo import matters
-from iopath.results.layers import Layers
+from iopath.results.layers import Layers, table
 from iopath.results.result import ExactResult, Kernel, OfRung, Result, Row, only, size_text
 from iopath.show import facts, pagedata, texts
 from iopath.show.palette import Palette, split
@@ -32,7 +32,7 @@ _FEW = 3  # functions below the verdict
 def render(result: Result, comparison: Comparison | None, layers: Layers | None = None) -> str:
     """One self-contained page. *layers* is the table that the functions of the result are sorted
     by: without it, iopath's own."""
-    layers = layers or Layers()
+    layers = layers or table(None)
     palette = Palette(result)
     steps = _steps(result, comparison, layers)
     return (

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from iopath.compare import exact
 from iopath.compare.changes import ExactChange
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.results.result import ExactResult, only
 from iopath.show.charts import INK, STYLE
 
@@ -44,7 +44,7 @@ def _steps(result: ExactResult, op: str) -> Iterator[Step]:
     """The steps by which the rungs grew. A function that replaces another one of its layer is not
     growth."""
     for before, after in itertools.pairwise(result.names):
-        for rung in exact.compare(only(result, (before, after)), Layers()).rungs:
+        for rung in exact.compare(only(result, (before, after)), table(None)).rungs:
             change = rung.differences.get(after)
             if rung.op != op or rung.rung not in RUNGS or not change or change.difference <= 0:
                 continue

@@ -15,7 +15,7 @@ from iopath.guest.machine import Machine, Qemu
 from iopath.measure import program
 from iopath.measure.program import Program
 from iopath.measure.session import Session
-from iopath.results.layers import Layers
+from iopath.results.layers import Layers, table
 from iopath.results.program import MODE, SCHEMA, Ran
 from iopath.show import program as show
 from iopath.show.console import wrap
@@ -63,7 +63,7 @@ class Search:
     def judge(self, good: Ran, bad: Ran) -> Callable[[Ran], bool]:
         """A function that tells whether a kernel is bad: whether it is nearer to the bad end.
         Raises IopathError if the ends agree."""
-        metric = self._metric or changes.followed(changes.compare(good, bad, Layers(None)))
+        metric = self._metric or changes.followed(changes.compare(good, bad, table(None)))
         before, after = changes.figures(good), changes.figures(bad)
         known = [name for name in before if name in after]
         if metric not in known:

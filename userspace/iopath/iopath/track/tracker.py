@@ -25,7 +25,7 @@ from iopath.kernels.recipe import Recipe
 from iopath.kernels.sources import debian
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure.session import Session
-from iopath.results.layers import Layers
+from iopath.results.layers import table
 from iopath.results.result import ExactResult, alone
 from iopath.rungs.runs import Settings
 from iopath.track import site, store
@@ -111,7 +111,7 @@ class Tracker:
 
     def _compare(self, index: Index) -> None:
         index.refresh()
-        index.compare(Layers(), self._session.reporter.note)
+        index.compare(table(None), self._session.reporter.note)
 
     def told(self) -> None:
         """The steps were reported: they are not new to the next run."""
