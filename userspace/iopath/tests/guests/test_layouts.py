@@ -122,12 +122,30 @@ def fedora(tree: Path, headers: Path, release: str, folder: Path) -> Path:
     return folder / "x86_64"
 
 
-def figures(path: Path) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+Figures = dict[str, dict[str, float]]
+
+
+def figures(path: Path) -> Figures:
+    found: Figures = {}
     for record in json.loads(path.read_text())["results"]:
         of_kernel = found.setdefault(record["kernel"]["name"].partition(":")[0], {})
         of_kernel[f"{record['rung']} {record['op']}"] = record["instructions_per_io"]
     return found
+
+
+def measured(session: Session, folder: Path, *kernels: str) -> tuple[Figures, str]:
+    """The figures of *kernels*, and what the command noted. Those of a tree, of deb and of rpm are
+    equal."""
+    out = folder / "out.json"
+    done = Command(session.cache.root, folder).run(
+        "measure", *kernels, "--rung", "syscall", "--rung", "dio.pread", "--boots", "1",
+        "--json", out, timeout=3600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = figures(out)
+    assert set(found["tree"]) == {"syscall none", "dio.pread read", "dio.pread write"}
+    assert found["deb"] == found["rpm"] == found["tree"]
+    return found, done.stderr
 
 
 def test_one_kernel_in_five_ways(
@@ -136,18 +154,12 @@ def test_one_kernel_in_five_ways(
     release = (tree / "include/config/kernel.release").read_text().strip()
     debs = ubuntu(tree, headers, release, tmp_path / "debs")
     rpms = fedora(tree, headers, release, tmp_path / "rpms")
-    out = tmp_path / "out.json"
-    done = Command(session.cache.root, tmp_path).run(
-        "measure", f"tree:{tree}", f"deb:{debs}", f"rpm:{rpms}",
-        f"image:{tree}/arch/x86/boot/bzImage", "--rung", "syscall", "--rung", "dio.pread",
-        "--boots", "1", "--json", out, timeout=3600,
+    found, notes = measured(
+        session, tmp_path, f"tree:{tree}", f"deb:{debs}", f"rpm:{rpms}",
+        f"image:{tree}/arch/x86/boot/bzImage",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = figures(out)
-    assert set(found["tree"]) == {"syscall none", "dio.pread read", "dio.pread write"}
-    assert found["deb"] == found["rpm"] == found["tree"]
     assert found["image"] == {"syscall none": found["tree"]["syscall none"]}
-    assert "left out: dio.pread: the kernel has no module blknull" in done.stderr
+    assert "left out: dio.pread: the kernel has no module blknull" in notes
 
     # As the packages are installed: the same image, and modules for it.
     root = tmp_path / "root"
@@ -171,15 +183,9 @@ def test_packages_of_the_kernels_makefile(session: Session, tree: Path, tmp_path
             ["sh", "-ec", f"make -s -j$(nproc) {BUILD_SETTINGS} {flags} {target}"],
             cwd=copy, check=True, capture_output=True,
         )  # fmt: skip
-    out = tmp_path / "out.json"
-    done = Command(session.cache.root, tmp_path).run(
-        "measure", f"tree:{tree}", f"deb:{tmp_path}", f"rpm:{copy}/rpmbuild/RPMS/x86_64",
-        "--rung", "syscall", "--rung", "dio.pread", "--boots", "1", "--json", out, timeout=3600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = figures(out)
-    assert set(found["tree"]) == {"syscall none", "dio.pread read", "dio.pread write"}
-    assert found["deb"] == found["rpm"] == found["tree"]
+    measured(
+        session, tmp_path, f"tree:{tree}", f"deb:{tmp_path}", f"rpm:{copy}/rpmbuild/RPMS/x86_64"
+    )
 
 
 def test_errors(session: Session, tree: Path, headers: Path, tmp_path: Path) -> None:
