@@ -77,10 +77,11 @@ def figure(
 ) -> dict[str, Any]:
     """The record of one rung, from ioloop's report and the figures of the long run of each boot.
 
-    The figure of a boot is the median of the rounds without an interrupt. Its spread is their
-    largest less their smallest. The figure of the rung is the mean of the boots. The profile and
-    the model are of the boot with the median figure: if the number of boots is even, the lower of
-    the middle two. The guest's clock counts the instructions of a round, and each iteration of a
+    The figure of a boot is the median of the rounds without an interrupt: if their number is even,
+    the lower of the middle two, as in the plugin, so that the profile adds up to it. Its spread is
+    their largest less their smallest. The figure of the rung is the mean of the boots. The profile
+    and the model are of the boot with the median figure: if the number of boots is even, the lower
+    of the middle two. The guest's clock counts the instructions of a round, and each iteration of a
     string instruction; iterations are subtracted. The clock also goes on while the guest waits for
     an interrupt. So if I/Os end by one, the plugin counts the instructions, without those of the
     idle loop.
@@ -103,7 +104,7 @@ def figure(
                 f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
                 " interrupt; try a smaller block size"
             )
-        figures.append(statistics.median(calm))
+        figures.append(statistics.median_low(calm))
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
