@@ -40,13 +40,18 @@ def make_modules(folder: Path, command: Sequence[str | Path], source: str, relea
     log = folder / "build.log"
     jobs = f"-j{os.cpu_count() or 1}"
     if process.run([*command, jobs, f"M={source}", "W=1", "modules"], output=log):
-        # The folder is removed with the failed entry; the log must stay.
-        kept = folder.parent / f"failed-{release}.log"
-        shutil.copyfile(log, kept)
-        raise IopathError(f"the modules do not build for {release}: {complaint(kept)}")
+        said = keep_complaint(log, folder.parent / f"failed-{release}.log")
+        raise IopathError(f"the modules do not build for {release}: {said}")
     for module in (folder / "src").rglob("*.ko"):
         shutil.move(module, folder / module.name)
     shutil.rmtree(folder / "src")
+
+
+def keep_complaint(log: Path, kept: Path) -> str:
+    """Copy the log of a failed build out of the cache entry, which is removed, to *kept*. Return
+    the first error in it, and its name."""
+    shutil.copyfile(log, kept)
+    return complaint(kept)
 
 
 def complaint(log: Path) -> str:

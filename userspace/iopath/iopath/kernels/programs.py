@@ -27,6 +27,7 @@ from iopath.base.programs import (
 from iopath.base.sources import source_root
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Step
+from iopath.kernels.kbuild import keep_complaint
 from iopath.kernels.root import root, sandbox
 
 
@@ -50,7 +51,8 @@ def build(arch: Arch, cache: Cache, apt: Apt, step: Step) -> Path:
                 "STATIC=1", f"VERSION={__version__}", f"CC={compiler}",
             ]  # fmt: skip
             if process.run(command, output=log):
-                raise IopathError(f"cannot build {part.name}: {process.last_line(log)}")
+                said = keep_complaint(log, folder.parent / f"failed-{part.name}.log")
+                raise IopathError(f"cannot build {part.name}: {said}")
         shutil.rmtree(folder / "ioloop-objects")
 
     return cache.entry("programs", inputs(arch), make)

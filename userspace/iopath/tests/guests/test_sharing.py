@@ -25,7 +25,10 @@ def measured(iopath: Command, out: Path, *words: str) -> result.Result:
 @guest
 @pytest.mark.parametrize(
     ("kernel", "counter"),
-    cases([("debian:6.1", "f_count"), ("debian:7.2", "f_ref")], quick=[("debian:7.2", "f_ref")]),
+    cases(
+        [("debian:6.1", "f_count"), ("debian:6.1-rt", "f_count"), ("debian:7.2", "f_ref")],
+        quick=[("debian:7.2", "f_ref")],
+    ),
 )
 def test_threads_share_a_file(iopath: Command, tmp_path: Path, kernel: str, counter: str) -> None:
     """On each of two CPUs an I/O costs the same as on one. Processes share nothing; threads share
