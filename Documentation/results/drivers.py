@@ -22,7 +22,7 @@ NULL = "dio.pread"
 READS = (NULL, "nvme.pread", "virtio.pread", "scsi.pread")
 WITHOUT = (
     "brd.pread", "zram.pread", "scsi_debug.pread", "tcm_loop.pread", "nvme-loop.pread",
-    "nvme-tcp.pread", "nbd.pread", "dm-multipath.pread",
+    "nvme-tcp.pread", "nbd.pread", "ublk.pread", "dm-multipath.pread",
 )  # fmt: skip
 BLOCK, BIO, COMMAND = "nvme.uring.fixed", "nvme.raw.uring.fixed", "nvme.cmd.fixed"
 WAYS = (

@@ -12,6 +12,7 @@ const char *make_loop(const char *device, const char *file);
 const char *make_partition(const char *device, int number,
 			   unsigned long long start, unsigned long long sectors);
 const char *serve_nbd(const char *device);
+const char *serve_ublk(unsigned int number);
 const char *bring_up(const char *interface);
 const char *attach_bpf(const char *tracepoint);
 const char *filter_syscalls(int by_argument);

@@ -297,6 +297,8 @@ _NO_DEVICE = tuple(
           ))),
         ("nbd", 2, "a network block device, of a server that answers with zeroes", "nbd0",
          (Module("nbd", (("nbds_max", "1"), ("max_part", "0"))),), ("nbd /dev/nbd0",)),
+        ("ublk", 2, "a block device of ublk, of a server that answers with zeroes", "ublkb0",
+         (Module("ublk_drv"),), ("ublk 0", "wait /dev/ublkb0")),
     )
 )  # fmt: skip
 

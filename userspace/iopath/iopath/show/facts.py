@@ -20,7 +20,7 @@ _OTHERS = {
     **dict.fromkeys(("brd", "scsi_debug", "zram"), "the kernel's own"),
     **dict.fromkeys(("nvme-loop", "nvme-tcp"), "NVMe's target on blknull"),
     "tcm_loop": "a SCSI target on blknull",
-    "nbd": "a server in the guest",
+    **dict.fromkeys(("nbd", "ublk"), "a server in the guest"),
 }
 
 

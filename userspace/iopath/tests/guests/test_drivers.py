@@ -79,6 +79,23 @@ def test_a_read_that_other_tasks_do(resumable: Command, tmp_path: Path) -> None:
     assert {"multipath_clone_and_map", "rr_select_path"} <= functions
 
 
+@pytest.mark.parametrize("kernel", cases(["6.12", "7.2", "7.3"], quick=["7.2"]))
+def test_a_block_device_of_user_space(iopath: Command, tmp_path: Path, kernel: str) -> None:
+    """The server is a part. Reads and writes pass the driver and the server's ring."""
+    out = tmp_path / "out.json"
+    done = iopath.run(
+        "profile", f"debian:{kernel}", "--rung", "ublk.pread", "--quiet", "--json", out
+    )
+    assert done.returncode == 0, done.stderr
+    for record in json.loads(out.read_text())["results"]:
+        layers = record["profile"]["layers"]
+        assert layers.get("other", 0) < 0.03 * record["instructions_per_io"]
+        assert layers["driver"] > 400
+        assert record["all_parts"]["programs"] > 3000
+        functions = {row["name"] for row in record["profile"]["functions"]}
+        assert {"ublk_queue_rq", "ublk_ch_uring_cmd", "io_uring_cmd"} <= functions
+
+
 JOBS = {
     "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
     "uring": "--rw=randrw --ioengine=io_uring --iodepth=8 --bs=4k",
