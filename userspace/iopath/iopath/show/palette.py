@@ -34,7 +34,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "crypto",
     ),
     "scheduling": ("scheduling",),
-    OTHER: ("biogen", "locks and RCU", "time", "data structures", OTHER),
+    OTHER: ("biogen", "tracing", "locks and RCU", "time", "data structures", OTHER),
 }
 # In the order of the groups: neighbours differ in lightness.
 _COLOURS = (

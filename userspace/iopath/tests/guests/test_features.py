@@ -37,6 +37,20 @@ def test_an_iommu(iopath: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.guest
+def test_a_tracer(iopath: Command, tmp_path: Path) -> None:
+    """Tracing has a layer: the ring buffer's functions are not the page cache's."""
+    out = tmp_path / "out.json"
+    words = ("--feature", "trace.block", "--boots", "1", "--quiet", "--json", out)
+    done = iopath.run("features", KERNEL, *words)
+    assert done.returncode == 0, done.stderr
+    costs = json.loads(out.read_text())["features"]
+    (cost,) = (cost for cost in costs if cost["feature"] == "trace.block")
+    layers = {part["name"]: part["layer"] for part in cost["functions"]}
+    assert layers["ring_buffer_lock_reserve"] == "tracing"
+    assert not {"page cache", "other"} & set(layers.values())
+
+
+@pytest.mark.guest
 def test_costs(iopath: Command, tmp_path: Path) -> None:
     """Nothing costs nothing; statistics cost something in their functions; two features together
     cost about their sum; an end by a timer's interrupt is counted without the time of waiting; a
