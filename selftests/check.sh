@@ -16,6 +16,11 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 
+# Many tests start iopath. Its modules are compiled once, whatever the environment says, and beside
+# the sources, which stay clean.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$PWD/build/pycache
+
 venv=$PWD/build/venv/bin
 pytest=("$venv/python" -m pytest -c userspace/iopath/pyproject.toml --rootdir . -p no:cacheprovider)
 want=${T-}
