@@ -193,6 +193,10 @@ def verdict(comparison: Comparison, name: str) -> str:
     return sentence
 
 
+def commits(number: int, every: int, what: str) -> str:
+    return f"{number} of {every} commits {'changes' if number == 1 else 'change'} {what}"
+
+
 def rungs(number: int) -> str:
     return "1 rung" if number == 1 else f"{number} rungs"
 

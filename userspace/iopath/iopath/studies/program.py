@@ -18,6 +18,7 @@ from iopath.measure.session import Session
 from iopath.results.layers import Layers, table
 from iopath.results.program import MODE, SCHEMA, Ran
 from iopath.show import program as show
+from iopath.show import texts
 from iopath.show.console import wrap
 from iopath.studies import series
 
@@ -148,8 +149,8 @@ def _rows(entries: Sequence[Entry], *, every: bool) -> Iterator[dict[str, str]]:
 
 def _summary(entries: Sequence[Entry]) -> str:
     compared = [entry.comparison for entry in entries if entry.comparison]
-    text = f"{sum(bool(one.changes) for one in compared)} of {len(compared)} commits change the"
-    text += " count"
+    changed = sum(bool(one.changes) for one in compared)
+    text = texts.commits(changed, len(compared), "the count")
     if failed := sum(bool(entry.error) for entry in entries):
         text += f"; {failed} could not be measured"
     return f"{text}."

@@ -236,7 +236,7 @@ def _summary(entries: Sequence[Entry]) -> str:
     """How many commits changed something."""
     compared = [entry for entry in entries if entry.comparison]
     changed = sum(any(_is_change(one) for _, one in entry.changes()) for entry in compared)
-    text = f"{changed} of {len(compared)} commits change the path"
+    text = texts.commits(changed, len(compared), "the path")
     if shared := sum(bool(entry.shared) for entry in compared):
         text += f"; {shared} {'changes' if shared == 1 else 'change'} what CPUs share"
     if failed := sum(bool(entry.error) for entry in entries):

@@ -44,7 +44,7 @@ def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> Non
     )  # fmt: skip
     assert done.returncode == 125, done.stderr
     assert done.stderr.splitlines()[-1].startswith("iopath: not measured: ")
-    assert done.stdout.startswith("1 of 2 commits change the path; 1 could not be measured.\n")
+    assert done.stdout.startswith("1 of 2 commits changes the path; 1 could not be measured.\n")
     commits = json.loads(out.read_text())["commits"]
     same, planted = (one["rungs"][0] for one in commits[1:3])
     assert (same["difference"], same["verdict"]) == (0.0, "same")
@@ -80,7 +80,7 @@ def test_a_program_on_planted_commits(session: Session, tmp_path: Path) -> None:
 
     done = command.run("series", f"git:{linux}@HEAD~3..", "--json", out, *words, timeout=3600)
     assert done.returncode == 125, done.stderr
-    assert done.stdout.startswith("1 of 2 commits change the count; 1 could not be measured.\n")
+    assert done.stdout.startswith("1 of 2 commits changes the count; 1 could not be measured.\n")
     _, same, planted, broken = json.loads(out.read_text())["commits"]
     assert same["changes"] == []
     check(planted["changes"])

@@ -366,7 +366,7 @@ def test_series_table() -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     series.show(entries(), console, every=False)
     said = console.export_text()
-    assert said.startswith("1 of 2 commits change the path; 1 could not be measured.\n")
+    assert said.startswith("1 of 2 commits changes the path; 1 could not be measured.\n")
     rows = [line.split() for line in said.splitlines()[3:]]
     assert [row[0] for row in rows] == ["three", "four"]
     assert "+5.00" in rows[1]
@@ -382,7 +382,7 @@ def test_series_of_unknown_noise() -> None:
     series.show(entries(boots=1), console, every=False)
     said = console.export_text()
     assert said.startswith(
-        "1 of 2 commits change the path; 1 could not be measured. ? may be noise"
+        "1 of 2 commits changes the path; 1 could not be measured. ? may be noise"
     )
     rows = [line.split() for line in said.splitlines()[3:]]
     assert [row[0] for row in rows] == ["three", "four"]

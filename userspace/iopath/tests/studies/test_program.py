@@ -108,7 +108,7 @@ def test_a_series() -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     program.show_table(entries, console, every=False)
     first, head, _, failed, whole, read = console.export_text().rstrip().splitlines()
-    assert first == "1 of 2 commits change the count; 1 could not be measured."
+    assert first == "1 of 2 commits changes the count; 1 could not be measured."
     assert head.split()[:4] == ["commit", "subject", "before", "after"]
     assert failed.endswith("not measured: it does not build (log: x)")
     assert whole.split()[1:] == ["105", "the", "whole", "1,090", "1,140", "+50", "+4.6", "%"]
