@@ -22,7 +22,8 @@ unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX=$PWD/build/pycache
 
 venv=$PWD/build/venv/bin
-pytest=("$venv/python" -m pytest -c userspace/iopath/pyproject.toml --rootdir . -p no:cacheprovider)
+pytest=("$venv/python" -m pytest -c userspace/iopath/pyproject.toml --rootdir . -p no:cacheprovider
+	--durations=10 --durations-min=5)
 want=${T-}
 pick=()
 [[ $want != */* ]] || pick=(-k "${want#*/}")
@@ -199,5 +200,7 @@ BEGIN { printf "%8s %8s %8s %8s  %s\n", "minutes", "of CPU", "passed", "failed",
 	cpu += $2
 }
 END { printf "%8.1f %8.1f %17s  %s\n", '"$SECONDS"' / 60, cpu / 60, "", "all of them" }'
+echo 'The slowest tests of pytest:'
+cat "$logs"/* | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 20
 echo "$passed passed, $failed failed$([[ $skipped -eq 0 ]] || echo ", $skipped skipped")"
 [[ $failed -eq 0 && $skipped -eq 0 ]]
