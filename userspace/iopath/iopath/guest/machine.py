@@ -11,7 +11,7 @@ from typing import Any
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch, this_machine
 from iopath.base.cache import digest_file, digest_of
-from iopath.base.devices import PORTS, Device
+from iopath.base.devices import PORTS, Device, is_fixed, options
 from iopath.base.errors import IopathError
 from iopath.guest import cpus
 
@@ -32,6 +32,7 @@ class Machine:
     emulator: str = ""  # the Debian suite whose QEMU it runs in; empty: the installed one
     ports: int = 0  # of PCI Express, that devices can be plugged into while it runs
     devices: tuple[str, ...] = ()  # of QEMU that it has besides, as -device takes them
+    disks: tuple[Device, ...] = ()  # of rungs, on controllers that it has
 
     @property
     def model(self) -> str:
@@ -48,8 +49,9 @@ class Machine:
         return replace(self, arch=arch)
 
     def that_takes(self, devices: Sequence[Device]) -> "Machine":
-        """The same with ports, if *devices* are plugged into it."""
-        return replace(self, ports=PORTS if devices else 0)
+        """The same with what the *devices* of a rung need: ports to plug them in, or themselves."""
+        fixed = tuple(device for device in devices if is_fixed(device))
+        return replace(self, ports=PORTS if devices else 0, disks=fixed)
 
     @property
     def exact(self) -> bool:
@@ -61,7 +63,7 @@ class Machine:
         left_out = {"time_limit", "arch", "emulator"}
         left_out |= {
             name
-            for name, usual in (("cpus", 1), ("ports", 0), ("devices", ()))
+            for name, usual in (("cpus", 1), ("ports", 0), ("devices", ()), ("disks", ()))
             if vars(self)[name] == usual
         }
         found = {name: value for name, value in vars(self).items() if name not in left_out}
@@ -81,7 +83,8 @@ class Machine:
 
     def besides(self) -> list[str]:
         """QEMU's options for its own devices: an IOMMU must be there before what it maps for."""
-        return [word for device in self.devices for word in ("-device", device)]
+        own = [word for device in self.devices for word in ("-device", device)]
+        return [*own, *options(self.disks)]
 
     def slots(self) -> list[str]:
         """QEMU's options for the ports, whose buses are port0, port1 and so on."""

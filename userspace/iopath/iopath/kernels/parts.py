@@ -9,7 +9,8 @@ from iopath.base.arch import Arch
 # The parts of a kernel's own modules that a guest may need: folders, or modules that lie beside
 # others. A list of those that are built in lies beside the modules.
 _MODULES = (
-    "block", "crypto", "drivers/block", "drivers/md", "drivers/nvme", "drivers/scsi/scsi_common",
+    "block", "crypto", "drivers/ata/ahci", "drivers/ata/libahci", "drivers/ata/libata",
+    "drivers/block", "drivers/md", "drivers/nvme", "drivers/scsi/scsi_common",
     "drivers/scsi/scsi_debug", "drivers/scsi/scsi_mod", "drivers/scsi/sd_mod",
     "drivers/scsi/virtio_scsi", "drivers/target/loopback", "drivers/target/target_core_iblock",
     "drivers/target/target_core_mod", "drivers/virtio", "fs/btrfs", "fs/configfs", "fs/exportfs",

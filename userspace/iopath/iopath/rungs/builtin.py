@@ -230,6 +230,9 @@ _DRIVERS = tuple(
           "sd_mod": "CONFIG_BLK_DEV_SD"},
          ((("driver", "virtio-scsi-pci"), ("num_queues", 1), ("id", "scsi")),
           (("driver", "scsi-hd"), ("bus", "scsi.0"), ("drive", "disk")))),
+        ("ahci", "a SATA disk of AHCI", "sda",
+         {"ahci": "CONFIG_SATA_AHCI", "sd_mod": "CONFIG_BLK_DEV_SD"},
+         ((("driver", "ide-hd"), ("bus", "ide.0"), ("drive", "disk")),)),
     )
     for name, about, options, batch in _SHAPES
     if name in ("pread", "aio.1", "uring", "uring.fixed")

@@ -16,7 +16,7 @@ _MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAUL
 _OTHERS = {
     "mq": "in mode mq",
     "nullb": "null_blk",
-    **dict.fromkeys(("nvme", "scsi", "virtio"), "of the emulator"),
+    **dict.fromkeys(("ahci", "nvme", "scsi", "virtio"), "of the emulator"),
     **dict.fromkeys(("brd", "scsi_debug", "zram"), "the kernel's own"),
     **dict.fromkeys(("nvme-loop", "nvme-tcp"), "NVMe's target on blknull"),
     "tcm_loop": "a SCSI target on blknull",

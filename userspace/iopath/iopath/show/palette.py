@@ -27,6 +27,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "driver",
         "NVMe",
         "virtio",
+        "ATA",
         "SCSI",
         "network",
         "DMA mapping",

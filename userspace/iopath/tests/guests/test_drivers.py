@@ -96,6 +96,24 @@ def test_a_block_device_of_user_space(iopath: Command, tmp_path: Path, kernel: s
         assert {"ublk_queue_rq", "ublk_ch_uring_cmd", "io_uring_cmd"} <= functions
 
 
+@pytest.mark.parametrize("kernel", cases(["6.1", "6.12", "7.2", "7.3"], quick=["6.1"]))
+def test_a_disk_of_the_machines_own_controller(
+    iopath: Command, tmp_path: Path, kernel: str
+) -> None:
+    """SATA takes no plugging: the saved state has the disk. The driver has a layer and a part."""
+    out = tmp_path / "out.json"
+    words = ("--rung", "ahci.pread", "--op", "read", "--quiet", "--json", out)
+    done = iopath.run("profile", f"debian:{kernel}", *words)
+    assert done.returncode == 0, done.stderr
+    (record,) = json.loads(out.read_text())["results"]
+    layers = record["profile"]["layers"]
+    assert layers.get("other", 0) < 0.03 * record["instructions_per_io"]
+    assert layers["ATA"] > 800
+    assert record["all_parts"]["interrupt ahci_single_level_irq_intr"] > 1500
+    functions = {row["name"] for row in record["profile"]["functions"]}
+    assert {"ata_qc_issue", "ahci_qc_issue", "scsi_queue_rq"} <= functions
+
+
 JOBS = {
     "libaio": "--rw=randwrite --ioengine=libaio --iodepth=16 --bsrange=4k-64k",
     "uring": "--rw=randrw --ioengine=io_uring --iodepth=8 --bs=4k",
