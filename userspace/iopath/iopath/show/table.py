@@ -23,14 +23,20 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """The narrowest it may be: whole cells, or whole words if it wraps."""
+        """The narrowest it may be: whole cells, or whole words if it wraps. A column that may begin
+        a part of its own is not narrower than a legible text."""
         words = self.title.splitlines()
         for cell in self.cells:
             words += cell.plain.split() if self.wraps else [cell.plain]
-        return max(map(cell_len, words), default=0)
+        least = max(map(cell_len, words), default=0)
+        if not self.wraps or self.joined:
+            return least
+        lines = [line for cell in self.cells for line in cell.plain.splitlines()]
+        return max(least, min(_LEGIBLE, max(map(cell_len, lines), default=0)))
 
 
 _GAP = 2  # columns between two columns of a table
+_LEGIBLE = 36  # columns of a text
 
 
 class Table:
