@@ -127,13 +127,19 @@ readme() {
 	cat -s build/README >README.md
 }
 
-[ $# -gt 0 ] || set -- ladder modules features drivers ancestors emulators peak claims shown questions track rt takes readme
+for part in modules ancestors emulators peak claims; do
+	eval "$part() { page $part; }"
+done
+
+parts="ladder modules features drivers ancestors emulators peak claims shown questions track rt takes readme"
+# The names of parts have no blanks.
+# shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $parts
 for part; do
-	case $part in
-	modules | ancestors | emulators | peak | claims) page "$part" ;;
-	ladder | features | drivers | shown | questions | track | rt | takes | readme) "$part" ;;
+	case " $parts " in
+	*" $part "*) "$part" ;;
 	*)
-		echo "update.sh: unknown part '$part': must be ladder, modules, features, drivers, ancestors, emulators, peak, claims, shown, questions, track, rt, takes or readme" >&2
+		echo "update.sh: unknown part '$part': must be one of $parts" >&2
 		exit 2
 		;;
 	esac
