@@ -81,10 +81,10 @@ def figure(
     the lower of the middle two, as in the plugin, so that the profile adds up to it. Its spread is
     their largest less their smallest. The figure of the rung is the mean of the boots. The profile
     and the model are of the boot with the median figure: if the number of boots is even, the lower
-    of the middle two. The guest's clock counts the instructions of a round, and each iteration of a
-    string instruction; iterations are subtracted. The clock also goes on while the guest waits for
-    an interrupt. So if I/Os end by one, the plugin counts the instructions, without those of the
-    idle loop.
+    of the middle two. The guest's clock counts instructions and iterations of string
+    instructions. The iterations are subtracted. The clock also runs while the guest waits for an
+    interrupt. If I/Os end by an interrupt, the plugin's count is used instead, without the
+    instructions of the idle loop.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):

@@ -194,7 +194,11 @@ def verdict(comparison: Comparison, name: str) -> str:
 
 
 def commits(number: int, every: int, what: str) -> str:
-    return f"{number} of {every} commits {'changes' if number == 1 else 'change'} {what}"
+    return f"{number} of {every} commits {changes(number)} {what}"
+
+
+def changes(number: int) -> str:
+    return "changes" if number == 1 else "change"
 
 
 def rungs(number: int) -> str:

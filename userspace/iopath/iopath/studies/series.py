@@ -238,7 +238,7 @@ def _summary(entries: Sequence[Entry]) -> str:
     changed = sum(any(_is_change(one) for _, one in entry.changes()) for entry in compared)
     text = texts.commits(changed, len(compared), "the path")
     if shared := sum(bool(entry.shared) for entry in compared):
-        text += f"; {shared} {'changes' if shared == 1 else 'change'} what CPUs share"
+        text += f"; {shared} {texts.changes(shared)} what CPUs share"
     if failed := sum(bool(entry.error) for entry in entries):
         text += f"; {failed} could not be measured"
     if any(entry.comparison.has_unknown for entry in compared if entry.comparison):
