@@ -35,7 +35,6 @@ _LEAST_PART = 0.05  # and of a part
 # Where the guest waits for a device, ticks come by the host's clock, and the idle loop runs.
 # Neither belongs to the I/O. The plugin knows how many instructions these are, but not their
 # functions, so one row subtracts them.
-_NOT_OURS = (parts.IDLE, "interrupt sysvec_apic_timer_interrupt")
 _NOT_OURS_ROW = Symbol("(idle loop and ticks)")
 
 _Counts = dict[Symbol, float]
@@ -61,9 +60,10 @@ class LongRuns:
         self._symbols = symbols
         self._layers = layers
         empty = self._region(LONG)
-        ticks = 0 if found.waits else self._ticks(empty)  # see _NOT_OURS
+        ticks = 0 if found.waits else self._ticks(empty)  # see _NOT_OURS_ROW
         _, beside = self._split(empty)
         self._tick = {symbol: count / ticks for symbol, count in beside.items()} if ticks else {}
+        self._tick_part = parts.interrupt(found.arch.tick)
         self._names = parts.Names(found.arch, symbols, found.flats.values())
         self._tick_parts = {
             name: count / ticks for name, count in (self._beside(LONG) if ticks else {}).items()
@@ -89,7 +89,9 @@ class LongRuns:
         mean = sum(path.values()) / ios
         found = self._parts(run)
         if self._found.waits:
-            later[_NOT_OURS_ROW] = -sum(found.pop(name, 0) for name in _NOT_OURS) * ios
+            later[_NOT_OURS_ROW] = (
+                -sum(found.pop(name, 0) for name in (parts.IDLE, self._tick_part)) * ios
+            )
         rows = [
             LongRunFunction(
                 name=symbol.name,
@@ -130,7 +132,20 @@ class LongRuns:
                 f"region {number}: parts beside the task add up to {sum(found.values()):.0f}"
                 f" instructions, functions to {sum(beside.values()):.0f}: pathcount is wrong"
             )
+        if self._found.waits and not self._found.arch.exceptions:
+            self._share_entry(region, found)
         return found
+
+    def _share_entry(self, region: Flat, found: dict[str, float]) -> None:
+        """Move the ticks' share of the vector that all interrupts enter by to the ticks' part. All
+        interrupts are taken to execute the same number of instructions there."""
+        handlers = self._names.handlers(region)
+        times = self._found.calls(region, handlers)
+        ticks = sum(times[at] for at, name in handlers.items() if name == self._tick_part)
+        for entry in self._names.entries(region) if ticks else ():
+            share = found[entry] * ticks / sum(times.values())
+            found[entry] -= share
+            found[self._tick_part] += share
 
     def _region(self, number: int) -> Flat:
         region = self._found.flats.get(number)

@@ -19,6 +19,8 @@ _SWITCHES = "switches"
 _PROGRAMS = "programs"
 IDLE = "idle"
 
+_INTERRUPT = "interrupt"
+
 # What these functions call by a pointer.
 _CALLED_BY = {
     "process_one_work": "kworker",
@@ -41,14 +43,23 @@ _CALLED_BY = {
     "rcu_process_callbacks": "RCU callback",
     "rcu_reclaim_tiny": "RCU callback",
     "srcu_invoke_callbacks": "SRCU callback",
-    "__handle_irq_event_percpu": "interrupt",
-    "handle_irq_event_percpu": "interrupt",
-    "handle_percpu_devid_irq": "interrupt",
-    "handle_percpu_irq": "interrupt",
+    "__handle_irq_event_percpu": _INTERRUPT,
+    "handle_irq_event_percpu": _INTERRUPT,
+    "handle_percpu_devid_irq": _INTERRUPT,
+    "handle_percpu_irq": _INTERRUPT,
 }
 _SWITCH = "__schedule"
 _SWITCHED_IN = (_SWITCH, "__switch_to", "__switch_to_asm", "cpu_switch_to")
 IDLE_LOOP = ("cpu_startup_entry", "do_idle", "cpu_idle_poll", "default_idle_call")
+
+
+def interrupt(function: str) -> str:
+    """The name of the part of an interrupt that *function* handles."""
+    return f"{_INTERRUPT} {function}"
+
+
+def _entry(function: str) -> str:
+    return interrupt(function.removeprefix("asm_"))
 
 
 class Names:
@@ -75,13 +86,28 @@ class Names:
         found.pop(TASK, None)
         return found
 
+    def entries(self, region: Flat) -> set[str]:
+        """The names of the parts in which interrupts are entered."""
+        found = [(part.address, self._function(part.address)) for part in region.parts
+                 if part.kind == "e"]  # fmt: skip
+        return {_entry(name) for at, name in found if not self._arch.is_exception(at, name)}
+
+    def handlers(self, region: Flat) -> dict[int, str]:
+        """The functions that handle interrupts, by address, with the name of their part."""
+        found = [part for part in region.parts if part.kind == "C"]
+        return {
+            part.address: interrupt(self._function(part.address))
+            for part in found
+            if _CALLED_BY.get(self._function(part.site)) == _INTERRUPT
+        }
+
     def _name(self, part: Part, above: str, region: Flat, *, of_thread: bool) -> str:
         name = self._function(part.address)
         if part.kind == "t":
             return self._thread(part, region.parts)
         if part.kind == "e":
             if not self._arch.is_exception(part.address, name):
-                return f"interrupt {name.removeprefix('asm_')}"
+                return _entry(name)
             # An exception of the task belongs to the task, wherever it happens.
             return above if of_thread else TASK
         if above == TASK:

@@ -9,7 +9,7 @@ figure of a rung. So all counts belong to the path, and they add up to the figur
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -310,6 +310,15 @@ class BootProfile:
             of_context = found[context]
             for symbol, counts, _ in self._resolve(block, executed):
                 of_context[symbol] += counts.instructions * times
+        return found
+
+    def calls(self, region: Flat, functions: Container[int]) -> dict[int, int]:
+        """How often each of *functions* was called in a flat region, by its address."""
+        found: dict[int, int] = defaultdict(int)
+        for block, executed, _, times in region.counts:
+            address = self._blocks[block].addresses[0]
+            if executed and address in functions:
+                found[address] += times
         return found
 
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:

@@ -60,6 +60,31 @@ def test_a_read_from_the_system_call_to_the_interrupt(resumable: Command, tmp_pa
     assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
 
 
+@pytest.mark.parametrize(
+    ("name", "handler"),
+    cases(
+        [
+            ("nvme", "nvme_irq"),
+            ("virtio", "vring_interrupt"),
+            ("scsi", "vring_interrupt"),
+        ],
+        quick=[("nvme", "nvme_irq")],
+    ),
+)
+def test_on_arm64(iopath: Command, tmp_path: Path, name: str, handler: str) -> None:
+    """All interrupts enter by one vector, of which the ticks have a share that is left out."""
+    words = ("debian:6.12-arm64", "--rung", f"{name}.pread", "--rung", "ahci.pread", "--op", "read")
+    (record,) = profiled(iopath, tmp_path / "out.json", *words)
+    assert record["rung"] == f"{name}.pread"
+    parts = record["all_parts"]
+    assert parts["task"] > 5000
+    assert parts[f"interrupt {handler}"] > 1500
+    assert 400 < parts["interrupt vectors"] < 1200
+    assert not {"idle", "interrupt arch_timer_handler_virt"} & parts.keys()
+    assert sum(parts.values()) == pytest.approx(record["with_deferred"], abs=0.01)
+    assert sum(parts.values()) == pytest.approx(record["instructions_per_io"], rel=0.05)
+
+
 PARTS = {
     "nvme-tcp.pread": ("kworker nvmet_tcp_io_work", "softirq net_rx_action"),
     "tcm_loop.pread": ("kworker target_complete_ok_work",),
