@@ -120,12 +120,13 @@ def regressions(
 
 def _untold(titles: Sequence[str], metrics: Sequence[str], reason: str) -> str:
     """What cannot be judged, rows and metrics of one reason together."""
-    return f"{_some(titles)} {_some(metrics)}: {reason}"
+    return f"{some(titles)} {some(metrics)}: {reason}"
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], between: str = ", ") -> str:
+    """The first of the *names*, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return f"{between.join(names[:_NAMED])}{more}"
 
 
 def _allowed(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from iopath.compare import noise
 from iopath.compare.changes import percent
-from iopath.compare.limits import SHARING, Limit
+from iopath.compare.limits import SHARING, Limit, some
 from iopath.results.result import Result, Row
 from iopath.results.shared import NEIGHBOURS, SharedLine, Sharing
 
@@ -191,6 +191,7 @@ def judged(
     base, *others = whole.names
     grown: list[str] = []
     unknown: list[str] = []
+    rows: dict[str, tuple[dict[str, None], dict[str, None]]] = {}  # and figures, by the reason
     for row in whole.rows():
         own = [limit for limit in limits if limit.metric == SHARING and _applies(limit, row)]
         own.sort(key=lambda limit: bool(limit.op))
@@ -205,7 +206,14 @@ def judged(
             more, untold = _exceeding(*filter(None, sides), len(whole.rows()), allowed or 0.0)
             if more:
                 grown.append(f"{row.title}: {name} shares more than {base}: {', '.join(more)}")
-            unknown += [f"{row.title}: {text}" for text in untold]
+            for reason, figures in untold.items():
+                titles, names = rows.setdefault(reason, ({}, {}))
+                titles[row.title] = None
+                names |= dict.fromkeys(figures)
+    unknown += [
+        f"{some([*titles])}: {some([*names], '; ')}: {reason}"
+        for reason, (titles, names) in rows.items()
+    ]
     return grown, unknown
 
 
@@ -234,21 +242,23 @@ def _incomparable(row: Row, base: str, name: str) -> str:
 
 def _exceeding(
     before: Sharing, after: Sharing, rows: int, allowed: float
-) -> tuple[list[str], list[str]]:
-    """The figures that grew by more than *allowed* per cent, and those that are undecided."""
+) -> tuple[list[str], dict[str, list[str]]]:
+    """The figures that grew by more than *allowed* per cent, and those that are undecided, by the
+    reason."""
     sides = [
         {(part.arrangement, part.of, part.metric): part.boots for part in side.figures or ()}
         for side in (before, after)
     ]
     boots = [len(next(iter(side.values()), ())) for side in sides]
     keys = {**sides[0], **sides[1]}
-    grown, unknown = [], []
+    grown: list[str] = []
+    unknown: dict[str, list[str]] = {}
     for key in keys:
         one, other = (
             side.get(key, [0.0] * count) for side, count in zip(sides, boots, strict=True)
         )
         if not one or not other:
-            unknown.append(f"{', '.join(key)}: a kernel has no boots")
+            unknown.setdefault("a kernel has no boots", []).append(", ".join(key))
             continue
         metric = key[-1]
         found = noise.judge(one, other, noise.Family(rows, len(keys)), _RESOLUTION[metric])
@@ -260,9 +270,8 @@ def _exceeding(
         elif found.verdict == noise.UNKNOWN:
             most = None if found.most is None else percent(size, size + found.most)
             if most is None or most > allowed:
-                unknown.append(
-                    f"{', '.join(key)}: {noise.reason(found, one, other, _RESOLUTION[metric])}"
-                )
+                reason = noise.reason(found, one, other, _RESOLUTION[metric])
+                unknown.setdefault(reason, []).append(", ".join(key))
     return grown, unknown
 
 
