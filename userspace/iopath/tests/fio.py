@@ -46,6 +46,34 @@ def check_verified(jobs: Iterable[str], records: Iterable[Record], console: str)
     assert not TROUBLE.search(console)
 
 
+# fio writes blocks that hold their offset and how often all were written, or reads them.
+CROSSING = "--direct=1 --bs=4k --size=4m --verify=pattern --do_verify=0 " + " ".join(
+    VERIFY.split()[-2:]
+)
+
+
+def crossing(one: str, other: str) -> list[str]:
+    """The steps of a guest in which each of two paths to a disk reads what the other wrote."""
+    return [
+        f"run {rw}.{turn} /bin/fio --name={rw}.{turn} --filename={path} --rw={rw} {CROSSING}"
+        f" --verify_pattern=0x{turn:02x}%o"
+        for turn, (writer, reader) in enumerate([(one, other), (other, one)], 1)
+        for rw, path in (("write", writer), ("read", reader))
+    ]
+
+
+def check_crossed(records: Iterable[Record], console: str) -> None:
+    """Check that the steps of crossing() read all blocks, and that the guest did not complain."""
+    said = {record.name: record.data.decode(errors="replace") for record in records}
+    for turn in (1, 2):
+        for rw, kilobytes in (("write", 0), ("read", 4 << 10)):
+            lines = said[f"{rw}.{turn}"].splitlines()
+            words = next(line for line in lines if line.startswith("3;")).split(";")
+            assert (words[2], words[4]) == (f"{rw}.{turn}", "0"), lines
+            assert int(words[5]) == kilobytes
+    assert not TROUBLE.search(console)
+
+
 def t_io_uring(session: Session, version: str) -> bytes:
     """The program t/io_uring from the source of fio *version*."""
 

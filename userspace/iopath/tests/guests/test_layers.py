@@ -4,6 +4,7 @@
 The layers are those that "iopath features" measures, made by the same steps.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +13,15 @@ import pytest
 from cases import cases
 from linux_source import LinuxSource
 
+from iopath.guest.channel import Record
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.states import States
 from iopath.measure.packages import equipped
 from iopath.measure.plan import load
 from iopath.measure.session import Session
-from iopath.rungs.builtin import RUNGS
-from iopath.rungs.rung import Rung
+from iopath.rungs.builtin import BIOGEN, RUNGS, select
+from iopath.rungs.rung import Module, Rung
 from iopath.rungs.runs import Settings
 
 pytestmark = pytest.mark.guest
@@ -60,21 +62,48 @@ def with_memory(rung: Rung) -> Rung:
     return replace(rung, modules=tuple(modules), begin=tuple(begin))
 
 
-@pytest.mark.parametrize(("kernel", "name"), cases(EACH, quick=QUICK))
-def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) -> None:
+def run(session: Session, kernel: str, rung: Rung, jobs: Sequence[str], log: Path) -> list[Record]:
+    """The records of a guest that makes what *rung* needs and runs *jobs* of fio."""
     tree = kernel == "debug"
     found = session.find(
         f"tree:{LinuxSource(session).tree(*DEBUG)}" if tree else f"debian:{kernel}"
     )
     built = found.prepare(session.cache, session.apt, lambda what, part: None)
-    (rung,) = equipped([with_memory(LAYERS[name])], session.cache, session.apt)
+    (rung,) = equipped([with_memory(rung)], session.cache, session.apt)
     files, plan = load(built, [rung], Settings([rung]))
     files |= {path: file.read_bytes() for path, file in rung.files}
-    plan += [*rung.start, *rung.begin]
-    target = "/mnt/fio" if rung.start else rung.target
-    plan += fio.verifying(JOBS, target)
-    log = tmp_path / "console.log"
+    plan += [*rung.start, *rung.begin, *jobs]
     machine = Machine(memory=2048)
     start = Start(built.vmlinuz, files=fio.program(session)[1])
-    records, _ = States(session.cache).run(Qemu.find(), machine, Image(start, plan, files), log)
+    return States(session.cache).run(Qemu.find(), machine, Image(start, plan, files), log)[0]
+
+
+@pytest.mark.parametrize(("kernel", "name"), cases(EACH, quick=QUICK))
+def test_fio_verifies(session: Session, kernel: str, name: str, tmp_path: Path) -> None:
+    rung, log = LAYERS[name], tmp_path / "console.log"
+    target = "/mnt/fio" if rung.start else rung.target
+    records = run(session, kernel, rung, fio.verifying(JOBS, target), log)
     fio.check_verified(JOBS, records, log.read_text(errors="replace"))
+
+
+HEADS = [
+    *((kernel, "dm-multipath.pread") for kernel in ("6.1", "6.12", "7.2")),
+    *((kernel, "nvme-loop.pread") for kernel in ("6.12", "7.2")),  # Debian's 6.1 lacks it
+]
+
+
+@pytest.mark.parametrize(("kernel", "name"), cases(HEADS, quick=()))
+def test_biogen_on_a_multipath_head(
+    session: Session, kernel: str, name: str, tmp_path: Path
+) -> None:
+    """It and the block device return the same bytes."""
+    (head,) = select([name])
+    rung = replace(head, modules=(*head.modules, Module("biogen")))
+    node = "/sys/kernel/config/biogen/node"
+    steps = [f"mkdir {node}", f"write {node}/device {head.target}", f"write {node}/write 1"]
+    if not any("/sys/kernel/config" in step for step in with_memory(head).begin):
+        steps.insert(0, "mount configfs /sys/kernel/config")
+    steps += [f"write {node}/power 1", *fio.crossing(BIOGEN, head.target)]
+    log = tmp_path / "console.log"
+    records = run(session, kernel, rung, steps, log)
+    fio.check_crossed(records, log.read_text(errors="replace"))
