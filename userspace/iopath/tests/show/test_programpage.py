@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The page of a program: figures of calls by kernels, and nothing from outside."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
 from browser import Browser
+from cases import cases
 from counted import a_boot, a_run
 from parsed import OVERLAPS, Parsed, browser, chromium, rows
 
@@ -71,9 +73,11 @@ def test_it_needs_nothing_from_outside_and_names_are_texts() -> None:
     assert "url(" not in text
 
 
-@pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kernels", [1, 2, 8])
+LAYOUTS = [*itertools.product((390, 1400), ("light", "dark"), (1, 2, 8))]
+QUICK = [(390, "light", 8), (1400, "dark", 8), (390, "dark", 1), (1400, "light", 2)]
+
+
+@pytest.mark.parametrize(("width", "scheme", "kernels"), cases(LAYOUTS, quick=QUICK))
 def test_layout(width: int, scheme: str, kernels: int, browser: Browser) -> None:
     """Nothing is wider than the window, lies over another, or is hard to read."""
     ran = [a_long_run(f"debian:6.{number}", 100 + number) for number in range(kernels)]

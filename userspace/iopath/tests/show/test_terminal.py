@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from command import Command
 from examples import a_result
 from pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
@@ -213,7 +214,7 @@ def test_the_digest_of_five_kernels_is_legible() -> None:
         assert heads == names
 
 
-@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("width", cases([80, 100, 200], quick=[80]))
 def test_long_tables_fit_the_terminal(width: int) -> None:
     """They are split into several, and each kernel's name is whole."""
     names = ["debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3"]
