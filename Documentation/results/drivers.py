@@ -16,10 +16,10 @@ from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
-KERNELS = ("debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
+KERNELS = ("debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3", "debian:6.12-arm64")
 SHOWN = "debian:7.2"  # by parts, layers and functions
 NULL = "dio.pread"
-READS = (NULL, "nvme.pread", "virtio.pread", "scsi.pread")
+READS = (NULL, "nvme.pread", "virtio.pread", "scsi.pread", "ahci.pread")
 WITHOUT = (
     "brd.pread", "zram.pread", "scsi_debug.pread", "tcm_loop.pread", "nvme-loop.pread",
     "nvme-tcp.pread", "nbd.pread", "ublk.pread", "dm-multipath.pread",
@@ -36,7 +36,8 @@ ABOUT = """\
 Made by `Documentation/results/drivers.py`: instructions per read of 4 KiB on devices that QEMU
 emulates, with one queue and no scheduler, from the system call to the doorbell and from the
 interrupt back to the program. The idle loop and the timer's ticks are left out. `dio.pread` is the
-null device, which has neither interrupt nor sleep.
+null device, which has neither interrupt nor sleep. A rung that a kernel or its machine has not is
+left out: ublk came with 6.4, and the machine of arm64 has no SATA controller.
 """
 
 Records = Mapping[str, ExactRecord]

@@ -66,7 +66,7 @@ rt() {
 drivers() {
 	page drivers
 	$iopath compare debian:6.1 debian:6.12 debian:7.2 debian:7.3 --boots 2 --op read \
-		--rung dio.pread --rung nvme.pread --rung virtio.pread --rung scsi.pread \
+		--rung dio.pread --rung nvme.pread --rung virtio.pread --rung scsi.pread --rung ahci.pread \
 		--svg Documentation/results/drivers.svg >/dev/null
 }
 
