@@ -2,6 +2,7 @@
 """Run the command iopath in processes that are forked from one that has loaded it. Loading it takes
 longer than most of the commands that tests run."""
 
+import atexit
 import functools
 import gc
 import importlib
@@ -57,7 +58,9 @@ def _server() -> socket.socket:
     """A connection to the process that has loaded iopath. It ends with this one."""
     own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with other:
-        subprocess.Popen([sys.executable, __file__], stdin=other)
+        process = subprocess.Popen([sys.executable, __file__], stdin=other)
+    atexit.register(process.wait)  # then its time counts as this one's
+    atexit.register(own.close)  # called first
     return own
 
 
