@@ -378,26 +378,21 @@ def test_compare_the_same(iopath: Command, trees: Trees, named: Callable, tmp_pa
 @pytest.mark.long
 def test_a_driver(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
     """Nine instructions in a driver's submission, and forty in its interrupt handler, are found
-    exactly, each in its part."""
+    exactly, each in its part. A request that comes from a plug passes nvme_queue_rqs, others pass
+    nvme_queue_rq; both call nvme_prep_rq."""
     file = "drivers/nvme/host/pci.c"
-    queue = "static blk_status_t nvme_queue_rq(struct blk_mq_hw_ctx *hctx,"
-    queued = (
-        "\tstruct nvme_queue *nvmeq = hctx->driver_data;\n\tstruct nvme_dev *dev = nvmeq->dev;\n"
-    )
+    prepare = "static blk_status_t nvme_prep_rq(struct nvme_dev *dev, struct request *req)\n{\n"
     handler = "static irqreturn_t nvme_irq(int irq, void *data)\n{\n"
-    tree = trees.plain("nvme.config")
-    text = (tree / file).read_text()
-    begin = text.index(queued, text.index(queue))
-    whole = text[text.index(queue) : text.index("\n\n", begin)]
-    nops = '\n\n\tasm volatile("{}");'
+    nops = '\tasm_inline volatile("{}");\n'  # the compiler takes it for one instruction
     more = trees.copy(
         "driver",
         fragments=["nvme.config"],
         replaced=[
-            (file, whole, whole + nops.format("nop\\n" * 9)),
-            (file, handler, handler + nops.format("nop\\n" * 40).lstrip("\n") + "\n"),
+            (file, prepare, prepare + nops.format("nop\\n" * 9)),
+            (file, handler, handler + nops.format("nop\\n" * 40)),
         ],
     )
+    tree = trees.plain("nvme.config")
     out = tmp_path / "out.json"
     words = ("--rung=nvme.pread", "--op=read", "--json", out)
     done = iopath.run("profile", named("before", tree), named("after", more), *words, timeout=3600)
@@ -406,12 +401,15 @@ def test_a_driver(iopath: Command, trees: Trees, named: Callable, tmp_path: Path
     functions = [
         {row.name: row.instructions for row in found.profile.functions} for found in (one, two)
     ]
-    grown = {
-        name: functions[1][name] - functions[0][name] for name in ("nvme_queue_rq", "nvme_irq")
-    }
-    assert grown == {"nvme_queue_rq": 9, "nvme_irq": 40}
-    parts = [found.all_parts["interrupt nvme_irq"] for found in (one, two)]
-    assert parts[1] - parts[0] == pytest.approx(40, abs=1)
+    grown = {name: functions[1][name] - functions[0][name] for name in ("nvme_prep_rq", "nvme_irq")}
+    assert grown == {"nvme_prep_rq": 9, "nvme_irq": 40}
+    # In the long run, the task executes the one, and interrupts the other.
+    means, later = (
+        [{row.name: getattr(row, name) for row in found.profile.long_run} for found in (one, two)]
+        for name in ("mean", "deferred")
+    )
+    assert means[1]["nvme_prep_rq"] - means[0]["nvme_prep_rq"] == pytest.approx(9, abs=0.2)
+    assert later[1]["nvme_irq"] - later[0]["nvme_irq"] == pytest.approx(40, abs=1)
     assert two.path - one.path == pytest.approx(49, rel=0.1)
 
 
