@@ -80,11 +80,11 @@ def figure(
     The figure of a boot is the median of the rounds without an interrupt: if their number is even,
     the lower of the middle two, as in the plugin, so that the profile adds up to it. Its spread is
     their largest less their smallest. The figure of the rung is the mean of the boots. The profile
-    and the model are of the boot with the median figure: if the number of boots is even, the lower
-    of the middle two. The guest's clock counts instructions and iterations of string
-    instructions. The iterations are subtracted. The clock also runs while the guest waits for an
-    interrupt. If I/Os end by an interrupt, the plugin's count is used instead, without the
-    instructions of the idle loop.
+    and the model are of the boot with the median figure. If the number of boots is even, this is
+    the boot with the lower of the two middle figures. The guest's clock counts instructions and
+    iterations of string instructions. The iterations are subtracted. The clock also runs while the
+    guest waits for an interrupt. If I/Os end by an interrupt, the plugin's count is used instead,
+    without the instructions of the idle loop.
     """
     figures, spreads, interrupted, whole = [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
