@@ -43,6 +43,7 @@ class Arch:
     # enter a table of vectors
     calls: tuple[str, ...]  # the same for interrupts of CPUs that call each other; if all
     # interrupts enter by one vector, prefixes of functions that only such interrupts execute
+    sata: bool  # whether its machine has a SATA controller
     tick: str  # the function of the timer's interrupt; empty: no device can be waited for
     clock: str  # the clock source that programs read without a system call
 
@@ -84,6 +85,7 @@ X86_64 = Arch(
     syscall_prefix="__x64_sys_",
     exceptions=("asm_exc_", "exc_"),
     calls=("asm_sysvec_call_function",),
+    sata=True,
     tick="sysvec_apic_timer_interrupt",
     clock="tsc",
     debian="amd64",
@@ -116,6 +118,7 @@ AARCH64 = Arch(
     syscall_prefix="__arm64_sys_",
     exceptions=(),
     calls=("generic_smp_call_function_",),
+    sata=False,
     tick="arch_timer_handler_virt",
     clock="arch_sys_counter",
     debian="arm64",
@@ -145,6 +148,7 @@ RISCV64 = Arch(
     syscall_prefix="__riscv_sys_",
     exceptions=("do_trap_", "do_page_fault"),  # all enter by handle_exception
     calls=("generic_smp_call_function_",),
+    sata=False,
     tick="",
     clock="riscv_clocksource",
     debian="riscv64",

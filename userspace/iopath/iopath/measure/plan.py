@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from iopath.base.arch import X86_64
 from iopath.base.devices import is_fixed
 from iopath.base.programs import guest_program
 from iopath.guest.image import QUIET, Image, Start
@@ -41,7 +40,7 @@ def unmet(rung: Rung, built: Built) -> str:
     config = built.config.read_text() if rung.needs else ""
     if rung.waits and not built.arch.tick:
         return f"rungs of devices are not measured on {built.arch.name}"
-    if any(map(is_fixed, rung.devices)) and built.arch != X86_64:
+    if any(map(is_fixed, rung.devices)) and not built.arch.sata:
         return f"QEMU's machine of {built.arch.name} has no SATA controller"
     for option in rung.needs:
         if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):

@@ -115,7 +115,7 @@ def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ..
         return replace(rung, modules=(module,)), (), nodes
     own = [f"/dev/blknull{cpus + number}" for number in range(cpus)]
     biogen = Module("biogen", (("device", own[0]), ("write", "1")))
-    return replace(rung, modules=(module, biogen)), _more_biogen(own[1:]), nodes
+    return replace(rung, modules=(module, biogen)), more_biogen(own[1:]), nodes
 
 
 def _each(cpus: int, *values: str) -> str:
@@ -123,7 +123,7 @@ def _each(cpus: int, *values: str) -> str:
     return ",".join(value for value in values for _ in range(cpus))
 
 
-def _more_biogen(devices: Sequence[str]) -> tuple[str, ...]:
+def more_biogen(devices: Sequence[str]) -> tuple[str, ...]:
     """The steps that make a node of biogen for each of *devices*."""
     if not devices:
         return ()
@@ -324,7 +324,7 @@ _ON_NVME = (
         replace(
             _NVME, name=f"nvme.raw.{name}", about=f"{about}, direct to bio on NVMe",
             options=options, batch=batch, target=BIOGEN, modules=(*_NVME.modules, Module("biogen")),
-            begin=(*_NVME.begin, *_more_biogen([_NVME.target or ""])), alone=True,
+            begin=(*_NVME.begin, *more_biogen([_NVME.target or ""])), alone=True,
         )
         for name, about, options, batch in _SHAPES
         if name in ("pread", "uring", "uring.fixed")

@@ -20,7 +20,7 @@ from iopath.guest.states import States
 from iopath.measure.packages import equipped
 from iopath.measure.plan import load
 from iopath.measure.session import Session
-from iopath.rungs.builtin import BIOGEN, RUNGS, select
+from iopath.rungs.builtin import BIOGEN, RUNGS, more_biogen, select
 from iopath.rungs.rung import Module, Rung
 from iopath.rungs.runs import Settings
 
@@ -99,11 +99,8 @@ def test_biogen_on_a_multipath_head(
     """It and the block device return the same bytes."""
     (head,) = select([name])
     rung = replace(head, modules=(*head.modules, Module("biogen")))
-    node = "/sys/kernel/config/biogen/node"
-    steps = [f"mkdir {node}", f"write {node}/device {head.target}", f"write {node}/write 1"]
-    if not any("/sys/kernel/config" in step for step in with_memory(head).begin):
-        steps.insert(0, "mount configfs /sys/kernel/config")
-    steps += [f"write {node}/power 1", *fio.crossing(BIOGEN, head.target)]
+    steps = [step for step in more_biogen([head.target]) if step not in head.begin]
+    steps += fio.crossing(BIOGEN, head.target)
     log = tmp_path / "console.log"
     records = run(session, kernel, rung, steps, log)
     fio.check_crossed(records, log.read_text(errors="replace"))
