@@ -40,12 +40,14 @@ static uint64_t loop_ios(const struct options *o, const struct device *devices)
 
 /*
  * By default enough to run all code once. If the page cache stays filled,
- * enough to fill it, unless the device may be larger than memory.
+ * enough to fill it, unless the device may be larger than memory. Commands do
+ * not use the page cache.
  */
 static uint64_t default_warmup(const struct options *o,
 			       const struct device *devices)
 {
-	const bool fill = !o->direct && !o->invalidate;
+	const bool fill = !o->direct && !o->invalidate &&
+			  !(o->engine->flags & ENGINE_COMMANDS);
 	uint64_t n = 1000, blocks;
 	unsigned int i;
 

@@ -141,15 +141,24 @@ build() {
 echo "TAP version 13"
 build plain
 build sanitized SANITIZE=address,undefined
-gcc -std=gnu11 -g -O1 -D_GNU_SOURCE \
-	-fsanitize=address,undefined -fno-sanitize-recover=all \
-	-pthread -o "$dir/fuzz" "$here/tests/fuzz_options.c" \
-	"$dir"/sanitized/ioloop-objects/!(main).o \
-	"$dir"/sanitized/ioloop-objects/engines/*.o \
-	>"$dir/out" 2>"$dir/err"
-verdict $? "the fuzzer builds"
-"$dir/fuzz" 200000 1 >"$dir/out" 2>"$dir/err"
+
+# compile PROGRAM NAME: a program of this folder that calls ioloop's functions
+compile() {
+	gcc -std=gnu11 -g -O1 -D_GNU_SOURCE \
+		-fsanitize=address,undefined -fno-sanitize-recover=all \
+		-pthread -o "$dir/$1" "$here/tests/$1.c" \
+		"$dir"/sanitized/ioloop-objects/!(main).o \
+		"$dir"/sanitized/ioloop-objects/engines/*.o \
+		>"$dir/out" 2>"$dir/err"
+	verdict $? "$2"
+}
+
+compile fuzz_options "the fuzzer builds"
+"$dir/fuzz_options" 200000 1 >"$dir/out" 2>"$dir/err"
 verdict $? "options: 200000 random command lines"
+compile plan "the test of plans builds"
+"$dir/plan" >"$dir/out" 2>"$dir/err"
+verdict $? "only what stays in the page cache is filled by the warm-up"
 
 file=$dir/file
 dd if=/dev/urandom of="$file" bs=64k count=64 status=none
