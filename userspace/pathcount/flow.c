@@ -76,6 +76,9 @@ struct region *flow_regions[NR_REGIONS];
 /* Interrupts in each round of a region that belong to the I/O, or ANY_INTERRUPTS. */
 unsigned int flow_expected[NR_REGIONS];
 
+/* Regions whose rounds wait until a device answers. */
+bool flow_waits[NR_REGIONS];
+
 bool flow_active;
 
 /* Whether the rounds that count lines are modelled. */
@@ -860,7 +863,8 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 		flow_regions[number] = region;
 	}
 	now.region = region;
-	now.round = (struct round){ .expected = flow_expected[number] };
+	now.round = (struct round){ .expected = flow_expected[number],
+				    .waits = flow_waits[number] };
 	now.insn_counter = insn_counter;
 	now.touched = NULL;
 	now.lines = region->nr_rounds < lines_rounds;
@@ -886,14 +890,30 @@ void flow_begin(unsigned int number, const uint64_t *insn_counter,
 	flow_active = true;
 }
 
+/*
+ * The instructions of a round by which it is compared with others. While it
+ * waits, the idle loop executes what depends on how long: those of other tasks
+ * are left out, but not the interrupts that they were in.
+ */
+static uint64_t round_own(const struct round *round)
+{
+	unsigned int i;
+
+	for (i = 0; round->waits && i < round->nr_shares; i++)
+		if (round->shares[i].context == CONTEXT_OTHER)
+			return round->instructions - round->shares[i].user -
+			       round->shares[i].kernel;
+	return round->instructions;
+}
+
 /* Did an earlier round of the region have the same count? */
-static bool is_new_total(const struct region *region, uint64_t instructions)
+static bool is_new_total(const struct region *region, const struct round *round)
 {
 	unsigned int i;
 
 	for (i = 0; i < region->nr_rounds; i++)
 		if (region->rounds[i].nr_samples &&
-		    region->rounds[i].instructions == instructions)
+		    round_own(&region->rounds[i]) == round_own(round))
 			return false;
 	return true;
 }
@@ -915,8 +935,7 @@ void flow_end(void)
 {
 	struct region *region = now.region;
 	struct round *round = &now.round;
-	bool quiet = round_is_quiet(round);
-	bool keep = quiet && is_new_total(region, round->instructions);
+	bool quiet = round_is_quiet(round), keep;
 	struct record *rec;
 	unsigned int i;
 
@@ -930,6 +949,7 @@ void flow_end(void)
 		round->shares[round->nr_shares++] =
 			(struct share){ i, context->user, context->kernel };
 	}
+	keep = quiet && is_new_total(region, round);
 	for (rec = now.touched; rec; rec = rec->next_touched) {
 		struct tally *sum = quiet ? &rec->quiet : &rec->disturbed;
 
@@ -965,8 +985,8 @@ static int compare_totals(const void *a, const void *b)
 {
 	const struct round *const *x = a, *const *y = b;
 
-	if ((*x)->instructions != (*y)->instructions)
-		return (*x)->instructions < (*y)->instructions ? -1 : 1;
+	if (round_own(*x) != round_own(*y))
+		return round_own(*x) < round_own(*y) ? -1 : 1;
 	return *x < *y ? -1 : 1;
 }
 
@@ -974,7 +994,7 @@ static int compare_totals(const void *a, const void *b)
  * flow_median_round() - the median of a region's quiet rounds
  * @region: the region
  *
- * By instructions. If their number is even, it is the lower of the middle two;
+ * By round_own(). If their number is even, it is the lower of the middle two;
  * of equal rounds it is the first, which has samples.
  *
  * Return: its index, -1 if no round was quiet.
@@ -991,8 +1011,7 @@ int flow_median_round(const struct region *region)
 	if (nr) {
 		qsort(quiet, nr, sizeof(*quiet), compare_totals);
 		i = (nr - 1) / 2;
-		while (i && quiet[i - 1]->instructions ==
-			    quiet[i]->instructions)
+		while (i && round_own(quiet[i - 1]) == round_own(quiet[i]))
 			i--;
 		median = quiet[i];
 	}

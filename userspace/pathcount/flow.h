@@ -171,6 +171,7 @@ struct sample {
  * @entries:	interrupts and exceptions that began
  * @faults:	exceptions among them
  * @expected:	interrupts that belong to the I/O, or ANY_INTERRUPTS
+ * @waits:	the CPU is idle until a device answers
  * @switches:	times that another task was switched in
  * @unmatched:	returns without a call in the call tree
  * @has_lines:	@lines, @pages and @taken are counted
@@ -182,7 +183,7 @@ struct sample {
  * @shares:	contexts with instructions in this round
  * @nr_samples:	how many @samples
  * @samples:	all that was counted, if the round is the region's first quiet
- *		one of so many instructions; else there are none
+ *		one of so many round_own() instructions; else there are none
  */
 struct round {
 	uint64_t instructions;
@@ -190,6 +191,7 @@ struct round {
 	unsigned int entries;
 	unsigned int faults;
 	unsigned int expected;
+	bool waits;
 	unsigned int switches;
 	unsigned int unmatched;
 	bool has_lines;
@@ -224,11 +226,16 @@ struct region {
 /* All interrupts belong to the I/O, whatever their number. */
 #define ANY_INTERRUPTS	(~0u)
 
-/* Every interrupt of a quiet round is an exception, or belongs to the I/O. */
+/*
+ * Every interrupt of a quiet round is an exception, or belongs to the I/O. If
+ * the round waits for it, the task slept: on a busy host, the device may answer
+ * before that.
+ */
 static inline bool round_is_quiet(const struct round *round)
 {
 	return round->expected == ANY_INTERRUPTS ||
-	       round->entries == round->faults + round->expected;
+	       (round->entries == round->faults + round->expected &&
+		(!round->waits || round->switches));
 }
 
 static inline bool is_kernel(uint64_t addr)
@@ -340,6 +347,7 @@ void *flow_grow(void *array, unsigned int nr, size_t size);
 
 extern struct region *flow_regions[NR_REGIONS];
 extern unsigned int flow_expected[NR_REGIONS];
+extern bool flow_waits[NR_REGIONS];
 extern bool flow_active;
 extern bool flow_model;
 

@@ -633,8 +633,16 @@ static bool parse_option(const char *arg, const char **out)
 			}
 		}
 	}
+	if (!strncmp(arg, "waits=", 6) && arg[6] >= '0' && arg[6] <= '9') {
+		unsigned long region = strtoul(arg + 6, &end, 10);
+
+		if (!*end && region < NR_REGIONS) {
+			flow_waits[region] = true;
+			return true;
+		}
+	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d), interrupts=REGION:N or REGION:any, calls=PATH and limit=INSTRUCTIONS\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d), interrupts=REGION:N or REGION:any, waits=REGION, calls=PATH and limit=INSTRUCTIONS\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[2]
@@ -259,18 +259,26 @@ def check_sums(output: Output) -> list[str]:
     return faults
 
 
-def check_median(output: Output) -> list[str]:
+def others(item: dict[str, Any]) -> int:
+    """The instructions of other tasks in a round."""
+    return sum(user + kernel for context, user, kernel in item["contexts"] if context == 1)
+
+
+def check_median(output: Output, waits: Container[int] = ()) -> list[str]:
+    """In regions that wait, the rounds are compared without the instructions of other tasks."""
     faults = []
     for region, rounds in output.rounds.items():
-        quiet = sorted(i["instructions"] for i in rounds if i["quiet"])
+        own = [item["instructions"] - (others(item) if region in waits else 0) for item in rounds]
+        quiet = sorted(count for count, item in zip(own, rounds, strict=True) if item["quiet"])
         number = output.median[region]
         if not quiet:
             faults += differs(f"region {region}", number, None)
             continue
-        median = quiet[(len(quiet) - 1) // 2]
-        faults += differs(f"region {region}: median", rounds[number]["instructions"], median)
+        faults += differs(f"region {region}: median", own[number], quiet[(len(quiet) - 1) // 2])
         faults += differs(
-            f"region {region}: nodes of the median round", output.total(region, ("median",)), median
+            f"region {region}: nodes of the median round",
+            output.total(region, ("median",)),
+            rounds[number]["instructions"],
         )
     return faults
 
@@ -389,6 +397,17 @@ def check_switches(output: Output) -> list[str]:
         if not any(share[0] == 1 and share[1] and share[2] for share in item["contexts"]):
             faults.append(f"{what}: nothing counted in the other task")
     return faults
+
+
+def check_slept(output: Output) -> list[str]:
+    """Of the regions that wait, the loop never switches, and the other always does."""
+    return differs(
+        "quiet rounds of the loop", [item["quiet"] for item in output.rounds[1]].count(True), 0
+    ) + differs(
+        "rounds that switch and are not quiet, without an interrupt",
+        [i["quiet"] for i in output.rounds[11] if i["entries"] == i["faults"]].count(False),
+        0,
+    )
 
 
 def check_retpoline(output: Output, symbols: dict[str, int]) -> list[str]:
@@ -764,7 +783,7 @@ def run(
         args,
         work,
         "faults",
-        f"{plugin},out={work}/faults.json,lines=3,model=1,interrupts=5:any",
+        f"{plugin},out={work}/faults.json,lines=3,model=1,interrupts=5:any,waits=1,waits=11",
         "faults=1 mitigations=auto noapictimer",
     )
     output = Output(work / "faults.json")
@@ -775,6 +794,8 @@ def run(
     tap.check(check_user(output, EXPECTED), "and do not disturb the counts")
     tap.check(check_unmatched(output), "every return has its call, with mitigations")
     tap.check(check_sums(output), "nodes, contexts and rounds add up, with mitigations")
+    tap.check(check_median(output, (1, 11)), "rounds that wait are compared without other tasks")
+    tap.check(check_slept(output), "a round that did not wait is not quiet")
     tap.check(check_lines(output), "cache lines, reads and writes")
     tap.check(check_pages(output), "pages of code and data")
     tap.check(check_taken(output), "branches that are taken are told from others")
@@ -805,6 +826,10 @@ def run(
     tap.check(
         refused(args, plugin, out + ",interrupts=5:all", "interrupts=5:all"),
         "interrupts that are no number: refused",
+    )
+    tap.check(
+        refused(args, plugin, out + ",waits=65536", "waits=65536"),
+        "a region that waits and that there is not: refused",
     )
     tap.check(
         refused(args, plugin, out + ",flat=65536", "flat=65536"),

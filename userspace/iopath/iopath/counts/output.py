@@ -11,6 +11,8 @@ from typing import Any
 from iopath.base.arch import Arch, named
 from iopath.base.errors import IopathError
 
+_OTHER_TASKS = 1  # the context of what is neither the task nor entered from it
+
 FORMAT = 3
 
 
@@ -31,8 +33,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Round:
-    """A round of a region. It is *quiet* if no interrupt came; *user* are the instructions in user
-    mode. A repeated string instruction is one of the *instructions*; its other *iterations* are
+    """A round of a region. It is *quiet* if no interrupt came, or as many as belong to its I/Os;
+    *user* are the instructions in user mode, *others* those of other tasks, outside of interrupts.
+    A repeated string instruction is one of the *instructions*; its other *iterations* are
     not, but the guest's clock counts them. Cache lines, pages and taken branches are counted in
     some rounds only, and so is the *model*: the misses by the state of the CPU before.
     """
@@ -40,6 +43,7 @@ class Round:
     instructions: int
     iterations: int
     user: int
+    others: int
     quiet: bool
     faults: int
     switches: int
@@ -217,11 +221,13 @@ def _read(records: Iterable[dict[str, Any]]) -> Output:
 
 
 def _round(record: dict[str, Any]) -> Round:
-    user = sum(user for _, user, _ in record.get("contexts", ()))
+    shares = record.get("contexts", ())
+    user = sum(user for _, user, _ in shares)
+    others = sum(user + kernel for context, user, kernel in shares if context == _OTHER_TASKS)
     return Round(
-        record["instructions"], record["iterations"], user, record["quiet"], record["faults"],
-        record["switches"], record["unmatched"], record.get("lines"), record.get("pages"),
-        record.get("taken"), record.get("model"),
+        record["instructions"], record["iterations"], user, others, record["quiet"],
+        record["faults"], record["switches"], record["unmatched"], record.get("lines"),
+        record.get("pages"), record.get("taken"), record.get("model"),
     )  # fmt: skip
 
 

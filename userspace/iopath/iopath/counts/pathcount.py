@@ -96,12 +96,14 @@ class Counts:
 @dataclass(frozen=True)
 class CountedRound:
     """A round: its instructions, the iterations of string instructions, which are not counted as
-    such, whether no interrupt came, and how often another task was switched to."""
+    such, whether no interrupt came, and how often another task was switched to; and, where the
+    guest waits for a device, how many of the instructions are the idle loop's."""
 
     instructions: int
     iterations: int
     quiet: bool
     switches: int
+    idle: int = 0
 
 
 _Costly = dict[str, float]  # counts by name, of those that are not 0
@@ -296,12 +298,23 @@ class BootProfile:
         }
 
     def rounds(self, number: int) -> list[CountedRound]:
-        """What was counted of each round of a region."""
+        """What was counted of each round of a region.
+
+        Where the guest waits, other tasks execute the idle loop and the switch from it. Only the
+        median round tells them apart: each round has the switch of that one."""
         region = self.regions.get(number)
+        if region is None:
+            return []
+        switch = 0
+        if self.waits and region.median is not None:
+            switch = region.rounds[region.median].others - self.idle(number)
         return [
-            CountedRound(part.instructions, part.iterations, part.quiet, part.switches)
-            for part in (region.rounds if region else ())
-        ]
+            CountedRound(
+                part.instructions, part.iterations, part.quiet, part.switches,
+                max(0, part.others - switch) if self.waits else 0,
+            )
+            for part in region.rounds
+        ]  # fmt: skip
 
     def flat_counts(self, region: Flat) -> dict[int, dict[Symbol, float]]:
         """The instructions of a flat region by context and function."""

@@ -25,6 +25,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,7 @@ def save(
 
     *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
     cannot save it."""
+    machine = replace(machine, starts_only=True)
     with _Guest(qemu, machine, start, log, progress) as guest:
         guest.wait_started()
         guest.save(folder / STATE)

@@ -78,6 +78,10 @@ class Counted:
         figures.check_calibration(report.read(texts["calibrate"]))
         return texts
 
+    def compute(self) -> None:
+        """Have all that is computed from the guest's output. The other methods do what is left."""
+        _ = self._read
+
     def run_counts(self) -> dict[str, RunCounts]:
         """What the plugin counted of the runs, by region."""
         text = (self._read / "counts.json").read_text()
@@ -128,7 +132,6 @@ class Counted:
                 found.events(run.lines_region, run.rung.batch),
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
-                found.idle(run.region),
             )
             for run in self.runs
         }

@@ -13,7 +13,7 @@ from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
 from iopath.results.result import REST
 from iopath.rungs.report import Report
-from iopath.rungs.runs import Run
+from iopath.rungs.runs import CALM, Run
 
 _OVERHEAD = 64  # instructions between two readings of the counter outside the loop
 
@@ -21,14 +21,12 @@ _OVERHEAD = 64  # instructions between two readings of the counter outside the l
 @dataclass(frozen=True)
 class RunCounts:
     """What the plugin counted of a run in one boot: its long run, the metrics of a short round, and
-    each round; what a modelled CPU would have missed in a short round; and the instructions of a
-    round that are the idle loop's."""
+    each round; and what a modelled CPU would have missed in a short round."""
 
     long: LongRun
     events: dict[str, float] = field(default_factory=dict)
     rounds: list[CountedRound] = field(default_factory=list)
     model: Model | None = None
-    idle: int = 0
 
 
 def check_calibration(report: Report) -> None:
@@ -90,8 +88,7 @@ def figure(
     for report, counted in zip(reports, counts, strict=True):
         if run.rung.interrupts or run.rung.waits:
             rounds = [
-                ((part.instructions - counted.idle) / run.ios, part.quiet)
-                for part in counted.rounds
+                ((part.instructions - part.idle) / run.ios, part.quiet) for part in counted.rounds
             ]
         else:
             rounds = [
@@ -99,7 +96,7 @@ def figure(
                 for part, count in zip(report.rounds, counted.rounds, strict=True)
             ]
         calm = [figure for figure, quiet in rounds if quiet]
-        if len(calm) < len(rounds) / 4:
+        if len(calm) < len(rounds) * CALM:
             raise IopathError(
                 f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
                 " interrupt; try a smaller block size"

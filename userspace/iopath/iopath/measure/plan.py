@@ -53,7 +53,8 @@ def unmet(rung: Rung, built: Built) -> str:
 
 def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
     """The runs by guest. Runs share a guest if their rungs have one program, load no module with
-    different parameters, and need not be measured alone."""
+    different parameters, and need not be measured alone. Where a guest waits for a device, they
+    also begin with the same steps."""
     found: list[tuple[Path | None, dict[str, list[str]], list[Run]]] = []
     for run in runs:
         wanted = {module.name: module.words(settings.overrides) for module in run.rung.modules}
@@ -62,6 +63,7 @@ def groups(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
             if (
                 together
                 and members[0].rung.devices == run.rung.devices
+                and (not run.rung.waits or members[0].rung.begin == run.rung.begin)
                 and program == run.rung.program
                 and all(loaded.get(name, words) == words for name, words in wanted.items())
             ):
@@ -130,6 +132,8 @@ def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
         if not (run.rung.interrupts or run.rung.waits):
             continue
         options += [f"interrupts={region}:{count}" for region, count in run.interrupts.items()]
+        if run.rung.waits:
+            options += [f"waits={region}" for region in run.interrupts]
     return ",".join(options)
 
 

@@ -152,10 +152,12 @@ class Work:
             self._image(make_image, at, members),
             plugin_options(members, settings),
         )
-        return Counted(
+        counted = Counted(
             self._entry(self._title(members, number), job), members, job.image.files, self._cache,
             self._layers, settings.profile and not number, self._ready.debug,
         )  # fmt: skip
+        counted.compute()  # while other guests run
+        return counted
 
     def _image(self, make: Callable[..., Image], at: int, members: Sequence[Run]) -> Image:
         """What guest *at* is given, which is the same in each boot."""

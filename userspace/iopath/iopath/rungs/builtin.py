@@ -324,7 +324,7 @@ _ON_NVME = (
         replace(
             _NVME, name=f"nvme.raw.{name}", about=f"{about}, direct to bio on NVMe",
             options=options, batch=batch, target=BIOGEN, modules=(*_NVME.modules, Module("biogen")),
-            begin=(*_NVME.begin, *more_biogen([_NVME.target or ""])), alone=True,
+            begin=(*_NVME.begin, *more_biogen([_NVME.target or ""])),
         )
         for name, about, options, batch in _SHAPES
         if name in ("pread", "uring", "uring.fixed")

@@ -24,7 +24,8 @@ DRAIN = 0x4000  # added to these two: the sleep afterwards
 # The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
 # guest is idle meanwhile, so the sleep takes next to no time.
 DRAIN_MS = 12_000
-WAITING_DRAIN_MS = 200  # the same where an idle guest's clock is the host's
+WAITING_DRAIN_MS = 100  # the same where an idle guest's clock is the host's
+CALM = 0.25  # so many of a run's rounds, at least, must have no interrupt that is not its own
 ANY = "any"  # a number of interrupts that does not matter
 NOISE_PASSES = 12  # samples of each rung that tell the noise, where time is measured
 TIMED, TIMED_ROUNDS = 20, 20  # where time is measured: times the I/Os of a round; rounds

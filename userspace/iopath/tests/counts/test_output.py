@@ -40,7 +40,8 @@ def test_read() -> None:
     lines, pages = {"code_user": 2}, {"code_user": 1}
     counted = {"round": 1, "quiet": True, "lines": lines, "pages": pages, "taken": 7}
     model = {"warm": {"l1i": 3}, "cold": {"l1i": 4}}
-    rounds = (ROUND, ROUND | counted, ROUND | counted | {"model": model})
+    others = {"contexts": [[0, 4, 2], [1, 1, 2]]}
+    rounds = (ROUND, ROUND | counted, ROUND | counted | others | {"model": model})
     unknown = {"type": "a later one"}
     found = read(
         text(START, REGION, *rounds, BLOCK, ROOT, CALL, FLAT | PARTS, unknown, OF_CPU, ACCESS, END)
@@ -50,9 +51,9 @@ def test_read() -> None:
     assert found.regions.keys() == {5}
     assert found.regions[5].median == 1
     assert found.regions[5].rounds == [
-        Round(9, 1, 6, False, 2, 3, 4, None, None, None, None),
-        Round(9, 1, 6, True, 2, 3, 4, lines, pages, 7, None),
-        Round(9, 1, 6, True, 2, 3, 4, lines, pages, 7, model),
+        Round(9, 1, 6, 0, False, 2, 3, 4, None, None, None, None),
+        Round(9, 1, 6, 0, True, 2, 3, 4, lines, pages, 7, None),
+        Round(9, 1, 5, 3, True, 2, 3, 4, lines, pages, 7, model),
     ]
     assert found.regions[5].nodes == {
         1: Node(0x10, None, None, [], [], []),

@@ -13,6 +13,7 @@ from iopath.results.layers import Layers
 TEXT = 0xFFFFFFFF81000000
 NAMES = ("pread", "__schedule", "do_idle", "default_idle", "asm_common_interrupt", "nvme_irq",
          "schedule_idle", "worker_thread")  # fmt: skip
+OTHERS = 50  # instructions of other tasks: of the tree's, but for pread and what nvme_irq is in
 AT = {name: TEXT + 64 * number for number, name in enumerate(NAMES)}
 
 # The call tree of a round in which the task waits: a function, its caller, whether it was called.
@@ -30,13 +31,19 @@ TREE = (
 
 
 def profile(*, waits: bool) -> BootProfile:
-    """Each function executes 10 instructions."""
+    """Each function executes 10 instructions in the first round. In the second, the idle loop
+    executes 7 more."""
     executed = 10 * len(TREE)
+    round_ = {"type": "round", "region": 1, "iterations": 0, "quiet": True, "entries": 1,
+              "faults": 0, "switches": 2, "unmatched": 0}  # fmt: skip
     lines = [
         {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
-        {"type": "region", "region": 1, "rounds": 1, "median_round": 0},
-        {"type": "round", "region": 1, "round": 0, "instructions": executed, "iterations": 0,
-         "quiet": True, "entries": 1, "faults": 0, "switches": 2, "unmatched": 0, "contexts": []},
+        {"type": "region", "region": 1, "rounds": 2, "median_round": 0},
+        *(
+            round_ | {"round": number, "instructions": executed + more,
+                      "contexts": [[0, 0, 20], [1, 0, OTHERS + more], [2, 0, 20]]}
+            for number, more in enumerate((0, 7))
+        ),
         *(
             {"type": "block", "block": number, "addr": f"{address:#x}", "lens": [4] * 10,
              "kinds": "." * 10}
@@ -69,3 +76,11 @@ def test_the_idle_loop_is_left_out(waits: bool, idle: int, left_out: set[str]) -
     assert region["instructions"] == region["kernel"] == 10 * len(TREE) - idle
     assert sum(count for _, count in region["stacks"]) == region["instructions"]
     assert region["reads"] == 2 * (len(TREE) - len(left_out))
+
+
+def test_rounds_are_compared_without_the_idle_loop() -> None:
+    """How long it is differs. The switch from it is in each round."""
+    rounds = profile(waits=True).rounds(1)
+    assert [part.idle for part in rounds] == [20, 27]
+    assert {part.instructions - part.idle for part in rounds} == {10 * len(TREE) - 20}
+    assert {part.idle for part in profile(waits=False).rounds(1)} == {0}

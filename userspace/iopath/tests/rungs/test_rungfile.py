@@ -129,15 +129,19 @@ def test_guests() -> None:
 
 def test_rungs_of_other_devices_have_other_guests() -> None:
     """They have the same plan, whatever else is measured."""
-    chosen = builtin.select(["syscall", "nvme.pread", "nvme.uring", "virtio.pread"])
+    chosen = builtin.select(
+        ["syscall", "nvme.pread", "nvme.uring", "virtio.pread", "nvme.raw.pread", "nvme.raw.uring"]
+    )
     runs, _ = make_runs(Settings(chosen, ops=["read"]))
     found = plan.guests(runs, Settings(chosen))
     assert [[run.rung.name for run in members] for members in found] == [
         ["syscall"], ["nvme.pread", "nvme.uring"], ["virtio.pread"],
+        ["nvme.raw.pread", "nvme.raw.uring"],
     ]  # fmt: skip
     options = [plan.plugin_options(members, Settings(chosen)) for members in found]
     assert "interrupts" not in options[0]
-    assert "interrupts=1:1,interrupts=16385:any,interrupts=2:any,interrupts=16386:any" in options[1]
+    assert "interrupts=1:1,interrupts=16385:any,waits=1,waits=16385" in options[1]
+    assert "interrupts=2:any,interrupts=16386:any,waits=2,waits=16386" in options[1]
 
 
 def test_guests_side_by_side() -> None:
