@@ -28,7 +28,7 @@
  *	dm NAME SECTORS TYPE PARAMS...	make a device of device mapper
  *	loop DEVICE FILE		put a loop device on a file
  *	nbd DEVICE			serve a network block device
- *	ublk NUMBER			serve a block device of ublk
+ *	ublk NUMBER [zero-copy]		serve a block device of ublk
  *	up INTERFACE			bring a network interface up
  *	partition DEVICE NUMBER START SECTORS	add a partition
  *	bpf TRACEPOINT			attach a program that does nothing
@@ -568,8 +568,9 @@ static int carry_out_step(char **args, int n)
 		failed = make_loop(args[1], args[2]);
 	else if (n == 2 && !strcmp(args[0], "nbd"))
 		failed = serve_nbd(args[1]);
-	else if (n == 2 && !strcmp(args[0], "ublk"))
-		failed = serve_ublk(strtoul(args[1], NULL, 10));
+	else if ((n == 2 || (n == 3 && !strcmp(args[2], "zero-copy"))) &&
+		 !strcmp(args[0], "ublk"))
+		failed = serve_ublk(strtoul(args[1], NULL, 10), n == 3);
 	else if (n == 2 && !strcmp(args[0], "up"))
 		failed = bring_up(args[1]);
 	else if (n == 5 && !strcmp(args[0], "partition"))

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/ublk_cmd.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,9 @@
 #define START_DEV	_IOWR('u', UBLK_CMD_START_DEV, struct ublksrv_ctrl_cmd)
 #define FETCH		_IOWR('u', UBLK_IO_FETCH_REQ, struct ublksrv_io_cmd)
 #define COMMIT		_IOWR('u', UBLK_IO_COMMIT_AND_FETCH_REQ, struct ublksrv_io_cmd)
+
+/* Since 6.16; not in the headers that this is built with. */
+#define AUTO_BUF_REG	(1ull << 11)	/* UBLK_F_AUTO_BUF_REG */
 
 /* A ring whose commands are all IORING_OP_URING_CMD, in SQEs of 128 bytes. */
 struct ring {
@@ -113,6 +117,18 @@ static struct io_uring_cqe *completion(struct ring *ring)
 	return &ring->cqes[head & ring->cq_mask];
 }
 
+/* Make a table of @nr registered buffers, which are empty. */
+static int register_buffers(struct ring *ring, unsigned int nr)
+{
+	struct io_uring_rsrc_register table = {
+		.nr = nr,
+		.flags = IORING_RSRC_REGISTER_SPARSE,
+	};
+
+	return syscall(SYS_io_uring_register, ring->fd,
+		       IORING_REGISTER_BUFFERS2, &table, sizeof(table));
+}
+
 static void move_on(struct ring *ring)
 {
 	__atomic_store_n(ring->cq_head, *ring->cq_head + 1, __ATOMIC_RELEASE);
@@ -129,16 +145,36 @@ static int control(struct ring *ring, int fd, unsigned int op,
 		return -1;
 	res = completion(ring)->res;
 	move_on(ring);
-	errno = -res;
-	return res < 0 ? -1 : 0;
+	if (res < 0) {
+		errno = -res;
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * Add the command @op for a request. Without @buffers, the kernel registers
+ * the request's own pages as the buffer of the request's number, until it ends.
+ */
+static void add_io(struct ring *ring, int fd, unsigned int op,
+		   struct ublksrv_io_cmd *command, const char *buffers)
+{
+	const unsigned int at = *ring->sq_tail & ring->sq_mask;
+
+	if (buffers)
+		command->addr = (uintptr_t)(buffers +
+					    (size_t)command->tag * MOST);
+	add(ring, fd, op, command, sizeof(*command), command->tag);
+	if (!buffers)
+		ring->sqes[2 * at].addr = command->tag;
 }
 
 /*
  * Tell @ready that requests are awaited, and answer them until the device is
- * stopped: zeroes are read, what is written is dropped. Return the call that
- * failed before.
+ * stopped: zeroes are read, what is written is dropped. With @zero_copy the
+ * data is left as it is. Return the call that failed before.
  */
-static const char *answer(const char *device, int ready)
+static const char *answer(const char *device, int ready, bool zero_copy)
 {
 	struct ublksrv_io_cmd command = { 0 };
 	const struct ublksrv_io_desc *requests, *request;
@@ -146,8 +182,8 @@ static const char *answer(const char *device, int ready)
 	struct io_uring_cqe *cqe;
 	struct ring ring;
 	const char *failed;
+	char *buffers = NULL;
 	size_t bytes;
-	char *buffers;
 	int fd, op;
 
 	fd = open(device, O_RDWR | O_CLOEXEC);
@@ -158,17 +194,19 @@ static const char *answer(const char *device, int ready)
 			UBLKSRV_CMD_BUF_OFFSET);
 	if (requests == MAP_FAILED)
 		return "mmap of requests";
-	buffers = mmap(NULL, (size_t)DEPTH * MOST, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (!zero_copy)
+		buffers = mmap(NULL, (size_t)DEPTH * MOST,
+			       PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (buffers == MAP_FAILED)
 		return "mmap of buffers";
 	failed = open_ring(&ring, DEPTH);
 	if (failed)
 		return failed;
-	for (command.tag = 0; command.tag < DEPTH; command.tag++) {
-		command.addr = (uintptr_t)(buffers + (size_t)command.tag * MOST);
-		add(&ring, fd, FETCH, &command, sizeof(command), command.tag);
-	}
+	if (zero_copy && register_buffers(&ring, DEPTH))
+		return "IORING_REGISTER_BUFFERS2";
+	for (command.tag = 0; command.tag < DEPTH; command.tag++)
+		add_io(&ring, fd, FETCH, &command, buffers);
 	if (enter(&ring, 0) < 0)
 		return "io_uring_enter";
 	cqe = completion(&ring);
@@ -186,26 +224,29 @@ static const char *answer(const char *device, int ready)
 			request = &requests[command.tag];
 			op = ublksrv_get_op(request);
 			bytes = (size_t)request->nr_sectors << SECTOR_SHIFT;
-			command.addr = (uintptr_t)(buffers + (size_t)command.tag * MOST);
 			if (op == UBLK_IO_OP_READ && written[command.tag])
 				memset(buffers + (size_t)command.tag * MOST, 0, MOST);
-			written[command.tag] = op == UBLK_IO_OP_WRITE;
+			written[command.tag] = buffers && op == UBLK_IO_OP_WRITE;
 			command.result = op == UBLK_IO_OP_READ ||
 					 op == UBLK_IO_OP_WRITE ? bytes : 0;
-			add(&ring, fd, COMMIT, &command, sizeof(command), command.tag);
+			add_io(&ring, fd, COMMIT, &command, buffers);
 		}
 	}
 	return NULL;
 }
 
-/* Have a process of its own serve the block device /dev/ublkb@number. */
-const char *serve_ublk(unsigned int number)
+/*
+ * Have a process of its own serve the block device /dev/ublkb@number. With
+ * @zero_copy, the kernel gives it the pages of each request, and copies nothing.
+ */
+const char *serve_ublk(unsigned int number, bool zero_copy)
 {
 	struct ublksrv_ctrl_dev_info info = {
 		.nr_hw_queues = 1,
 		.queue_depth = DEPTH,
 		.max_io_buf_bytes = MOST,
 		.dev_id = number,
+		.flags = zero_copy ? AUTO_BUF_REG : 0,
 	};
 	struct ublk_params params = {
 		.len = sizeof(params),
@@ -253,7 +294,7 @@ const char *serve_ublk(unsigned int number)
 		return "fork";
 	case 0:
 		close(ends[0]);
-		answered.failed = answer(device, ends[1]);
+		answered.failed = answer(device, ends[1], zero_copy);
 		answered.error = errno;
 		if (answered.failed &&
 		    write(ends[1], &answered, sizeof(answered)) < 0)

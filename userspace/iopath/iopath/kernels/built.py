@@ -32,6 +32,12 @@ class Built:
     warnings: list[str]
     arch: Arch = X86_64
 
+    @property
+    def series(self) -> tuple[int, ...]:
+        """The series that its release belongs to, e.g. (6, 1); empty if it does not say."""
+        match = re.match(r"(\d+)\.(\d+)", self.release)
+        return (int(match[1]), int(match[2])) if match else ()
+
 
 def built(
     release: str, version: str, origin: str, image: Path, entry: Path, config: Path | None = None,

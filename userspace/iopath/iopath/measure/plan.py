@@ -42,6 +42,8 @@ def unmet(rung: Rung, built: Built) -> str:
         return f"rungs of devices are not measured on {built.arch.name}"
     if any(map(is_fixed, rung.devices)) and not built.arch.sata:
         return f"QEMU's machine of {built.arch.name} has no SATA controller"
+    if rung.since and built.series < rung.since:
+        return f"kernels from {'.'.join(map(str, rung.since))} on have it"
     for option in rung.needs:
         if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
             return f"the kernel has no {option}"

@@ -267,7 +267,7 @@ _NO_DEVICE = tuple(
         f"{name}.pread", about, ("--ioengine=sync", "--direct=1"), target=f"/dev/{disk}",
         modules=modules, begin=(*begin, f"write-if /sys/block/{disk}/queue/scheduler none"),
         # The scheduler's timer comes each millisecond where tasks take turns.
-        round_ios=ios, alone=True,
+        round_ios=ios, alone=True, since=(6, 16) if name == "ublk.zc" else (),
     )
     for name, ios, about, disk, modules, begin in (
         ("brd", None, "a RAM disk", "ram0",
@@ -302,6 +302,8 @@ _NO_DEVICE = tuple(
          (Module("nbd", (("nbds_max", "1"), ("max_part", "0"))),), ("nbd /dev/nbd0",)),
         ("ublk", 2, "a block device of ublk, of a server that answers with zeroes", "ublkb0",
          (Module("ublk_drv"),), ("ublk 0", "wait /dev/ublkb0")),
+        ("ublk.zc", 2, "the same without copying: the server leaves the data as it is", "ublkb0",
+         (Module("ublk_drv"),), ("ublk 0 zero-copy", "wait /dev/ublkb0")),
     )
 )  # fmt: skip
 

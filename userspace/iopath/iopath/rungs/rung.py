@@ -50,6 +50,7 @@ class Rung:
     can: tuple[str, ...] = OPS  # operations on the target
     modules: tuple[Module, ...] = ()  # to load, in this order
     needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
+    since: tuple[int, ...] = ()  # the first series of kernels that has what it needs
     tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
     files: tuple[tuple[str, Path], ...] = ()  # their files in the guest, by path there
     begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
@@ -76,8 +77,9 @@ class Rung:
         parts = {name: str(part) for name, part in vars(self).items() if name != "about"}
         parts["program"] = digest_file(self.program) if self.program else ""
         parts["files"] = ", ".join(f"{path} {digest_file(file)}" for path, file in self.files)
-        if not self.devices:
-            del parts["devices"]
+        for name in ("devices", "since"):
+            if not vars(self)[name]:
+                del parts[name]
         return digest_of(parts)
 
     @property

@@ -8,7 +8,6 @@ feature that did not take effect is an error.
 
 import fnmatch
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -200,9 +199,7 @@ class Features:
 
 def _lack(feature: Feature, applied: Rung, built: Built) -> str:
     """Why a kernel cannot have a feature, *applied* to a rung; empty if it can."""
-    match = re.match(r"(\d+)\.(\d+)", built.release)
-    version = (int(match[1]), int(match[2])) if match else ()
-    if not feature.fits(version):
+    if not feature.fits(built.series):
         first, last = (".".join(map(str, end)) for end in (feature.since, feature.until))
         return f"kernels from {first} on have it" if first else f"kernels up to {last} have it"
     return unmet(applied, built)

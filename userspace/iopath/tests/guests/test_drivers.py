@@ -113,15 +113,21 @@ def test_a_read_that_other_tasks_do(resumable: Command, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kernel", cases(["6.12", "7.2", "7.3"], quick=["7.2"]))
 def test_a_block_device_of_user_space(iopath: Command, tmp_path: Path, kernel: str) -> None:
-    """The server is a part. Reads and writes pass the driver and the server's ring."""
-    words = (f"debian:{kernel}", "--rung", "ublk.pread")
+    """The server is a part. Reads and writes pass the driver and the server's ring. Without
+    copying, the kernel gives the server the pages; older ones cannot."""
+    words = (f"debian:{kernel}", "--rung", "ublk.*")
     records = profiled(iopath, tmp_path / "out.json", *words)
-    assert [record["op"] for record in records] == ["read", "write"]
+    rungs = ["ublk.pread", *([] if kernel == "6.12" else ["ublk.zc.pread"])]
+    found = [(record["rung"], record["op"]) for record in records]
+    assert found == [(rung, op) for rung in rungs for op in ("read", "write")]
     for record in records:
         assert record["profile"]["layers"]["driver"] > 400
         assert record["all_parts"]["programs"] > 3000
         functions = {row["name"] for row in record["profile"]["functions"]}
         assert {"ublk_queue_rq", "ublk_ch_uring_cmd", "io_uring_cmd"} <= functions
+        shared = record["rung"] == "ublk.zc.pread"
+        assert ({"io_buffer_register_bvec"} <= functions) == shared
+        assert (record["profile"]["costly"]["string_bytes"] < 4096) == shared
 
 
 @pytest.mark.parametrize("kernel", cases(["6.1", "6.12", "7.2", "7.3"], quick=["6.1"]))
