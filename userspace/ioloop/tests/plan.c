@@ -24,16 +24,18 @@ static const struct {
 int main(int argc, char **argv)
 {
 	const struct device device = { .end = 1ull << 30 };
+	char *args[7] = { argv[0] };
 	struct options o;
 	char msg[512];
 	unsigned int i;
 	int bad = 0;
 
+	args[3] = "--filename=/dev/null";
+	args[4] = "--bs=4k";
+	args[5] = "--number_ios=32";
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *args[] = { argv[0], cases[i].engine, cases[i].how,
-				 "--filename=/dev/null", "--bs=4k",
-				 "--number_ios=32", NULL };
-
+		args[1] = cases[i].engine;
+		args[2] = cases[i].how;
 		if (options_parse(&o, 6, args, msg, sizeof(msg)) !=
 		    OPTIONS_RUN) {
 			printf("%s: %s\n", cases[i].engine, msg);
