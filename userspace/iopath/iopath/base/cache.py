@@ -129,8 +129,9 @@ class Cache:
         """Where the entry for *inputs* is, or would be."""
         return self.root / kind / entry_name(inputs)
 
-    def _find(self, kind: str, inputs: Mapping[str, Any], *, warn: bool) -> Path | None:
-        """The whole and undamaged entry for *inputs*, if there is one."""
+    def find(self, kind: str, inputs: Mapping[str, Any], *, warn: bool = False) -> Path | None:
+        """The whole and undamaged entry for *inputs*, if there is one; a warning says that it is
+        damaged, if wanted."""
         path = self.path(kind, inputs)
         if path in self._verified:
             return path
@@ -154,13 +155,13 @@ class Cache:
     ) -> Path:  # fmt: skip
         """The entry for *inputs*; *make* fills an empty folder with it if it is missing. *waits* is
         called if another program or thread is making it."""
-        found = self._find(kind, inputs, warn=False)
+        found = self.find(kind, inputs, warn=False)
         if found:
             return found
         path = self.path(kind, inputs)
         name = f"{kind}-{path.name}"
         with self.lock(name, waits):
-            found = self._find(kind, inputs, warn=True)
+            found = self.find(kind, inputs, warn=True)
             if found:
                 return found
             while not self.use(name):

@@ -28,6 +28,7 @@ KINDS = {
     "image": "kernels of packages",
     "kernel": "kernels built from commits",
     "logs": "consoles of guests",
+    "measured": "figures of kernels, from results",
     "modules": "blknull and biogen, built for a kernel",
     "programs": "programs that guests run",
     "repository": "copies of remote git repositories",

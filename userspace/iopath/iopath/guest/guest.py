@@ -396,8 +396,3 @@ def _last_complaint(log: Path) -> str:
     """ioloop's last message on the console."""
     found = re.findall(r"^ioloop: (.*)$", log.read_text(errors="replace"), re.MULTILINE)
     return f": {found[-1].strip()}" if found else ""
-
-
-def cpu_count() -> int:
-    """How many guests may run side by side: one per CPU that we may use."""
-    return len(os.sched_getaffinity(0))

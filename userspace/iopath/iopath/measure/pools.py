@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iopath.base import process
-from iopath.measure import jobs
-from iopath.measure.jobs import Job, Recorded
+
+if TYPE_CHECKING:
+    from iopath.measure.jobs import Job, Recorded
 
 _POLL = 0.25  # seconds between two looks at the progress of jobs
 
@@ -48,8 +49,10 @@ class Pools:
         """Have a thread handle a job; *then* is called with the future when it is done."""
         self._waiting[self._running.submit(function, *args)] = then
 
-    def run(self, job: Job, advance: Callable[[float], None]) -> Recorded:
+    def run(self, job: "Job", advance: Callable[[float], None]) -> "Recorded":
         """Run a job, in one of the threads of job(). *advance* is told how much of it is done."""
+        from iopath.measure import jobs  # it takes long to import, and often nothing runs
+
         job.progress.touch()
         future = self._executor.submit(jobs.run, job) if self._executor else None
         self._sent[job.progress] = job, future, advance

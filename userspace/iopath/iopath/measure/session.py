@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measure rungs on kernels: prepare each kernel, run its jobs, and assemble the result."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
@@ -14,7 +15,7 @@ from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.base.sources import source_digest
 from iopath.counts import paging
-from iopath.guest import guest, kvm
+from iopath.guest import kvm
 from iopath.guest.machine import Qemu
 from iopath.host import survey, timing
 from iopath.kernels import emulators, prepare, programs
@@ -25,9 +26,10 @@ from iopath.kernels.kernel import Kernel
 from iopath.kernels.sources import debian, git
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure import packages, timed
+from iopath.measure.measurement import Measured, Measurement, Prepared
 from iopath.measure.plan import guests, unmet
 from iopath.measure.pools import Pools, pools
-from iopath.measure.work import Measured, Measurement, Prepared, Work
+from iopath.measure.work import Work
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
 from iopath.results.result import Result
@@ -44,7 +46,7 @@ class Session(Finder):
         self.reporter = reporter
         # Runs jobs and prepares kernels. Without one, threads run jobs, and build() builds.
         self.executor: Executor | None = None
-        self.places = guest.cpu_count()  # how many jobs run at a time
+        self.places = len(os.sched_getaffinity(0))  # how many jobs run at a time
         self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
 

@@ -1,116 +1,60 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is measured on one kernel: run its jobs, and assemble its records."""
+"""What is measured on one kernel: what is known of it, or what its guests give."""
 
-import json
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
 
-from iopath.base.arch import Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
-from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
-from iopath.counts import sharing
-from iopath.guest.image import Image
-from iopath.guest.machine import Machine, Qemu
-from iopath.kernels.built import Built
-from iopath.measure import assemble, description, several
-from iopath.measure.assemble import Counted
-from iopath.measure.jobs import Job
-from iopath.measure.plan import guests, make_image, plugin_options
+from iopath.guest.machine import Qemu
+from iopath.measure import known
+from iopath.measure.measurement import Measured, Measurement, Prepared
 from iopath.measure.pools import Pools
-from iopath.results import layers
-from iopath.rungs import together
-from iopath.rungs.runs import Run, Settings, make_runs
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """What is measured on the kernel *name*. Progress calls its guests *title*, or by their kernel,
-    boot and rungs. *lacks* says what a kernel lacks for the measurement; empty if nothing."""
-
-    name: str
-    settings: Settings
-    title: str = ""
-    lacks: Callable[[Built], str] = lambda built: ""
-
-    @property
-    def guests(self) -> int:
-        """The guests of a kernel that lacks nothing."""
-        settings = self.settings
-        runs, _ = make_runs(settings)
-        parts = len(guests(runs, settings)) + len(guests(together.able(runs, settings), settings))
-        return settings.boots * parts
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was measured on a kernel: its description and its records; and in which emulator."""
-
-    arch: Arch
-    qemu: Qemu
-    description: dict[str, Any]
-    records: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A kernel that is ready to be measured: the runs that it can carry out, by guest, and the
-    kernel's debug information if it is wanted."""
-
-    built: Built
-    possible: Sequence[Run]
-    parts: Sequence[Sequence[Run]]
-    debug: Path | None
 
 
 class Work:
     """The work on a measurement. *then* is called with what was measured, or with the error. The
-    methods are called by the thread that waits for the pools, except those that are jobs."""
+    methods are called by the thread that waits for the pools."""
 
     def __init__(
         self, wanted: Measurement, qemu: Qemu, cache: Cache, reporter: Reporter,
         warn: Callable[[str], None], pools: Pools, then: Callable[[Measured | IopathError], None],
     ) -> None:  # fmt: skip
         self.wanted = wanted
-        self._name = wanted.name
-        self._settings = wanted.settings
         self._qemu = qemu
         self._cache = cache
         self._reporter = reporter
         self._warn = warn
         self._pools = pools
         self._then = then
-        self._layers = layers.table(wanted.settings.layers)
-        self._left = 0  # jobs
-        self._failed: dict[tuple[int, ...], IopathError] = {}
-        self._boots: dict[tuple[int, int], Counted] = {}  # by guest and boot
-        self._images: dict[tuple[object, int], Image] = {}  # by what makes them, and guest
-        self._making = threading.Lock()  # protects _images
-        self._sharing: Sequence[Sequence[Run]] = ()  # runs on several CPUs, by guest
-        self._shared: dict[tuple[int, int], dict[str, Any]] = {}
+        self._notes: list[str] = []
 
     def prepared(self, future: Future) -> None:
-        """The kernel was prepared, or could not be: run its jobs."""
+        """The kernel was prepared, or could not be: find what is known of it, or run guests."""
         try:
-            self._ready: Prepared = future.result()
+            ready: Prepared = future.result()
         except IopathError as error:
             self.failed(error)
             return
-        ready, settings = self._ready, self._settings
-        self._sharing = guests(together.able(ready.possible, settings), settings)
-        parts = len(ready.parts) + len(self._sharing)
-        self._skip(self.wanted.guests - settings.boots * parts)
-        for at in range(len(ready.parts)):
-            for number in range(settings.boots):
-                self._job(self._counted, at, number)
-        if settings.cpus > 1:
-            self._share()
+        self._inputs = known.inputs(
+            self.wanted.name, self.wanted.settings, ready.built, ready.possible, ready.debug,
+            self._qemu,
+        )  # fmt: skip
+        if found := known.read(self._cache, self._inputs):
+            self._skip(self.wanted.guests)
+            for note in found.notes:
+                self._warn(note)
+            self._then(Measured(ready.built.arch, self._qemu, found.description, found.records))
+            return
+        # What runs guests takes long to import.
+        from iopath.measure.guests import Guests
+
+        running = Guests(
+            self.wanted, ready, self._qemu, self._cache, self._reporter, self._warn, self._note,
+            self._pools, self._done,
+        )  # fmt: skip
+        self._skip(self.wanted.guests - running.run())
 
     def failed(self, error: IopathError) -> None:
         """The kernel cannot be measured."""
@@ -121,123 +65,14 @@ class Work:
         for _ in range(guests):
             self._reporter.finished()
 
-    def _job(self, function: Any, *args: Any) -> None:  # noqa: ANN401
-        self._left += 1
-        self._pools.job(function, *args, then=partial(self._done, args[:2], function))
+    def _note(self, text: str) -> None:
+        """Warn of what is true of the result whenever it is shown."""
+        self._notes.append(text)
+        self._warn(text)
 
-    def _done(self, key: tuple[int, int], function: Any, future: Future) -> None:  # noqa: ANN401
-        """A job is done: after the last one, assemble the results of all."""
-        alone = function == self._counted
-        try:
-            (self._boots if alone else self._shared)[key] = future.result()
-        except IopathError as error:
-            self._failed[not alone, *key] = error
-        self._left -= 1
-        if self._left:
-            return
-        measured: Measured | IopathError
-        try:
-            measured = self._assemble()
-        except IopathError as error:
-            measured = error
-        self._boots.clear()  # they have the guests' files
-        self._images.clear()
+    def _done(self, measured: Measured | IopathError) -> None:
+        """The guests have ended."""
+        if isinstance(measured, Measured):
+            found = known.Known(measured.description, measured.records, self._notes)
+            known.keep(self._cache, self._inputs, found)
         self._then(measured)
-
-    def _counted(self, at: int, number: int) -> Counted:
-        """What guest *at* of boot *number* counted. Most profiles are of the first boot."""
-        settings, members = self._settings, self._ready.parts[at]
-        job = self._make(
-            settings.machines()[number],
-            self._image(make_image, at, members),
-            plugin_options(members, settings),
-        )
-        counted = Counted(
-            self._entry(self._title(members, number), job), members, job.image.files, self._cache,
-            self._layers, settings.profile and not number, self._ready.debug,
-        )  # fmt: skip
-        counted.compute()  # while other guests run
-        return counted
-
-    def _image(self, make: Callable[..., Image], at: int, members: Sequence[Run]) -> Image:
-        """What guest *at* is given, which is the same in each boot."""
-        with self._making:
-            if (make, at) not in self._images:
-                self._images[make, at] = make(self._ready.built, members, self._settings)
-            return self._images[make, at]
-
-    def _title(self, members: Sequence[Run], number: int) -> str:
-        """What progress calls a guest of boot *number*."""
-        boot = f"boot {number + 1}"
-        if title := self.wanted.title:
-            return f"{title}, {boot}" if self._settings.boots > 1 else title
-        rungs = dict.fromkeys(run.rung.name for run in (members[0], members[-1]))
-        return f"{self._name}, {boot}, {' to '.join(rungs)}"
-
-    def _make(self, machine: Machine, image: Image, options: str, **more: Any) -> Job:  # noqa: ANN401
-        built = self._ready.built
-        return Job(
-            qemu=self._qemu,
-            machine=machine.on(built.arch).that_takes(image.devices),
-            image=image,
-            plugin=guest_program("pathcount.so"),
-            options=options,
-            release=built.release,
-            cache=self._cache.root,
-            progress=self._pools.progress(),
-            **more,
-        )
-
-    def _entry(self, name: str, job: Job) -> Path:
-        return assemble.entry(job, name, self._pools, self._cache, self._reporter, self._warn)
-
-    # Several CPUs.
-
-    def _share(self) -> None:
-        """Run what can run on several CPUs at the same time."""
-        settings, possible = self._settings, self._ready.possible
-        able = together.able(possible, settings)
-        if single := dict.fromkeys(run.rung.name for run in possible if run not in able):
-            self._warn(
-                f"{self._name}: measured on one CPU only: {', '.join(single)}:"
-                " the program cannot use several"
-            )
-        for at in range(len(self._sharing)):
-            for number in range(settings.boots):
-                self._job(self._counted_together, at, number)
-
-    def _counted_together(self, at: int, number: int) -> dict[str, Any]:
-        """What several CPUs share in guest *at* of boot *number*."""
-        settings, members = self._settings, self._sharing[at]
-        job = self._make(
-            replace(settings.machines()[number], cpus=settings.cpus),
-            self._image(several.make_image, at, members),
-            "",
-            shared=tuple(together.runs(members, settings)),
-        )
-        entry = self._entry(f"{self._title(members, number)}, {settings.cpus} CPUs", job)
-        texts = json.loads((entry / "records.json").read_text())
-        return json.loads(texts[sharing.RECORD])
-
-    # The end.
-
-    def _assemble(self) -> Measured:
-        """The kernel's description and records."""
-        if self._failed:
-            raise self._failed[min(self._failed)]
-        settings, ready, name = self._settings, self._ready, self._name
-        records: dict[Run, dict[str, Any]] = {}
-        for at, members in enumerate(ready.parts):
-            boots = [self._boots[at, number] for number in range(settings.boots)]
-            made = assemble.results(name, ready.built.release, boots, profile=settings.profile)
-            records |= dict(zip(members, made, strict=True))
-        for at, members in enumerate(self._sharing):
-            found = [self._shared[key] for key in sorted(self._shared) if key[0] == at]
-            for run in members:
-                records[run] |= {"cpus": settings.cpus, "sharing": sharing.merged(found, run)}
-                for text in sharing.failures(found, run):
-                    self._warn(f"{name}: left out: {text}")
-        texts = self._boots[0, 0].records()
-        described = description.describe(name, ready.built, texts, settings)
-        found = [records[run] for run in ready.possible]
-        return Measured(ready.built.arch, self._qemu, described, found)

@@ -19,9 +19,9 @@ from iopath.compare import compare, shared_writes
 from iopath.compare.changes import ExactChange
 from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.built import Built
+from iopath.measure.measurement import Measurement
 from iopath.measure.plan import unmet
 from iopath.measure.session import Session
-from iopath.measure.work import Measurement
 from iopath.results.layers import Layers
 from iopath.results.result import ExactRecord, ExactResult, Result
 from iopath.results.symbol import plain

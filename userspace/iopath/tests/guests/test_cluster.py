@@ -105,7 +105,7 @@ def test_a_worker_dies(resumable: Command, builders: Processes, tmp_path: Path, 
     assert local.wait(3600) == 0, local.stderr.read()
     assert len(results(resumable)) == boots
     built = kernels(resumable.cache)
-    for kind in ("result", "image", "modules"):
+    for kind in ("measured", "result", "image", "modules"):
         shutil.rmtree(resumable.cache / kind)
     resumable.env |= {"IOPATH_MIRROR": NOWHERE, "IOPATH_SECURITY_MIRROR": NOWHERE}
     remote = measure(resumable, boots, there, "--scheduler", builders.address())
@@ -194,7 +194,8 @@ def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
     words = ["features", KERNEL, "--feature", "rotational", "--feature", "iostats", "--boots", "1"]
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     assert ready.run(*words, "--json", here).returncode == 0
-    shutil.rmtree(ready.cache / "result")
+    for kind in ("measured", "result"):
+        shutil.rmtree(ready.cache / kind)
     done = ready.run(*words, "--json", there, "--scheduler", processes.address())
     assert done.returncode == 0, done.stderr
     costs = [json.loads(out.read_text())["features"] for out in (here, there)]

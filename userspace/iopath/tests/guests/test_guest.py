@@ -284,15 +284,20 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"), [("result", "records.json"), ("measured", "measured.json.gz")]
+)
 def test_damaged_result_is_made_again(
-    known: Command, answered: tuple[Path, str], tmp_path: Path
+    known: Command, answered: tuple[Path, str], tmp_path: Path, kind: str, name: str
 ) -> None:
-    entry = next((known.cache / "result").iterdir())
-    flip(entry / "records.json")
+    entry = next((known.cache / kind).iterdir())
+    flip(entry / name)
+    if kind == "result":
+        shutil.rmtree(known.cache / "measured")
     done = known.run("measure", KERNEL, *QUICK, "--quiet", "--json", tmp_path / "json")
     assert done.returncode == 0
     assert done.stderr == (
-        f"iopath: cache entry {entry} is damaged (records.json has changed): making it again\n"
+        f"iopath: cache entry {entry} is damaged ({name} has changed): making it again\n"
     )
     assert (tmp_path / "json").read_bytes() == (answered[0] / "json").read_bytes()
 

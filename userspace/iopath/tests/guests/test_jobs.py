@@ -45,8 +45,8 @@ def pool() -> ProcessPoolExecutor:
 def test_processes_as_threads(resumable: Command, tmp_path: Path) -> None:
     session = session_of(resumable)
     in_threads = session.measure([KERNEL], SETTINGS)
-    for path in (resumable.cache / "result").iterdir():
-        path.rename(tmp_path / path.name)
+    for kind in ("measured", "result"):
+        (resumable.cache / kind).rename(tmp_path / kind)
     session.cache.release()
     with pool() as session.executor:
         in_processes = session.measure([KERNEL], SETTINGS)

@@ -246,7 +246,8 @@ def test_bad_state(resumable: Command, tmp_path: Path) -> None:
     the same."""
     first, again = tmp_path / "first.json", tmp_path / "again.json"
     assert resumable.run("measure", KERNEL, *SHORT, "--json", first).returncode == 0
-    shutil.rmtree(resumable.cache / "result")
+    for kind in ("measured", "result"):
+        shutil.rmtree(resumable.cache / kind)
     cache = Cache(resumable.cache)
     for entry, inputs in [*cache.entries("state")]:
         shutil.rmtree(entry)

@@ -24,8 +24,8 @@ from iopath.kernels.built import Built, Step
 from iopath.kernels.kernel import Kernel
 from iopath.measure import jobs
 from iopath.measure.jobs import Job
+from iopath.measure.measurement import Measurement
 from iopath.measure.session import Session
-from iopath.measure.work import Measurement
 from iopath.results.result import Result
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings

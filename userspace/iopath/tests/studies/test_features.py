@@ -16,7 +16,7 @@ from shared_lines import a_boot, a_line, merged
 
 from iopath.base.errors import IopathError, Lacking, Unreachable
 from iopath.guest.machine import Machine
-from iopath.measure.work import Measurement
+from iopath.measure.measurement import Measurement
 from iopath.results.layers import Layers
 from iopath.results.result import Result, parse
 from iopath.rungs import feature

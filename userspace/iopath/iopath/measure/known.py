@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What was measured on a kernel before: a question that was answered is not assembled again."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from iopath.base.arch import Arch
+from iopath.base.cache import Cache, digest_file
+from iopath.base.programs import code_digest, guest_program
+from iopath.guest.machine import Qemu
+from iopath.kernels.built import Built
+from iopath.rungs.runs import Run, Settings
+
+KIND = "measured"  # of the entries in the cache
+_FILE = "measured.json.gz"
+
+
+@dataclass(frozen=True)
+class Known:
+    """The description of a kernel, the records of what was measured, and the warnings that belong
+    to them."""
+
+    description: dict[str, Any]
+    records: list[dict[str, Any]]
+    notes: list[str]
+
+
+def inputs(
+    name: str,
+    settings: Settings,
+    built: Built,
+    runs: Sequence[Run],
+    debug: Path | None,
+    qemu: Qemu,
+) -> dict[str, Any]:
+    """Everything that the records of *runs* on the kernel *name* depend on. The kernel's own
+    modules are in the folder of vmlinuz, whose name is a digest of what they were made from."""
+    status = debug.stat() if debug else None
+    return {
+        "name": name,
+        "kernel": [built.release, built.version, built.origin, str(built.vmlinuz), built.digests],
+        "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
+        "programs": _programs(built.arch),
+        "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
+        "runs": [[run.rung.digest, run.op, run.block_size] for run in runs],
+        "settings": {
+            name: vars(settings)[name]
+            for name in ("fill", "coherent", "profile", "inline", "model", "cpus")
+        },
+        "layers": digest_file(settings.layers) if settings.layers else "",
+        "debug": [str(debug), status.st_size, status.st_mtime_ns] if status else [],
+        "code": code_digest(),
+    }
+
+
+def _programs(arch: Arch) -> list[str]:
+    found = [guest_program(name, arch) for name in ("init", "ioloop")]
+    return [digest_file(path) for path in (*found, guest_program("pathcount.so"))]
+
+
+def read(cache: Cache, inputs: dict[str, Any]) -> Known | None:
+    """What is known for *inputs*, if anything."""
+    entry = cache.find(KIND, inputs)
+    return Known(**json.loads(gzip.decompress((entry / _FILE).read_bytes()))) if entry else None
+
+
+def keep(cache: Cache, inputs: dict[str, Any], known: Known) -> None:
+    """Keep what was measured."""
+
+    def make(folder: Path) -> None:
+        (folder / _FILE).write_bytes(gzip.compress(json.dumps(asdict(known)).encode(), 1, mtime=0))
+
+    cache.entry(KIND, inputs, make)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is known of a kernel, and what it depends on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iopath.base.cache import Cache
+from iopath.guest.machine import Machine, Qemu
+from iopath.kernels.built import Built
+from iopath.measure import known
+from iopath.measure.known import Known
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import Settings, make_runs
+
+BUILT = Built(
+    "6.1.0", "6.1.1", "a package", Path("/image/1/vmlinuz"), Path("/image/1/config"), {}, None,
+    {"vmlinuz": "1", "biogen.ko": "2"}, [],
+)  # fmt: skip
+SETTINGS = Settings(select(["syscall", "dio.pread"]), ops=["read"])
+QEMU = Qemu(("qemu",), "7.2", "3")
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs of guests are this file."""
+    monkeypatch.setattr(known, "guest_program", lambda name, arch=None: Path(__file__))
+
+
+def inputs(
+    name: str = "a kernel",
+    settings: Settings = SETTINGS,
+    built: Built = BUILT,
+    debug: Path | None = None,
+    qemu: Qemu = QEMU,
+) -> dict[str, object]:
+    return known.inputs(name, settings, built, make_runs(settings)[0], debug, qemu)
+
+
+def test_everything_that_a_result_depends_on_is_in_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers = tmp_path / "layers.toml"
+    layers.write_text("")
+    usual = inputs()
+    assert usual == inputs()
+    others = [
+        inputs(name="another"),
+        inputs(built=replace(BUILT, digests={"vmlinuz": "1", "biogen.ko": "3"})),
+        inputs(built=replace(BUILT, vmlinuz=Path("/image/2/vmlinuz"))),
+        inputs(built=replace(BUILT, release="6.1.1")),
+        inputs(qemu=replace(QEMU, digest="4")),
+        inputs(qemu=replace(QEMU, sandbox=("-sandbox", "on"))),
+        inputs(debug=layers),
+        *(
+            inputs(settings=replace(SETTINGS, **{name: value}))
+            for name, value in {
+                "rungs": select(["syscall"]), "ops": ["write"], "block_sizes": (8192,), "boots": 2,
+                "machine": Machine(cmdline="quiet"), "fill": False, "coherent": False, "cpus": 2,
+                "profile": True, "inline": True, "layers": layers, "model": True,
+            }.items()
+        ),
+    ]  # fmt: skip
+    other_programs = tmp_path / "init"
+    other_programs.write_text("another")
+    monkeypatch.setattr(known, "guest_program", lambda name, arch=None: other_programs)
+    others.append(inputs())
+    monkeypatch.setattr(known, "code_digest", lambda: "other code")
+    others.append(inputs())
+    keys = [str(one) for one in (usual, *others)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_what_is_kept_is_read(tmp_path: Path) -> None:
+    cache, key = Cache(tmp_path), inputs()
+    assert known.read(cache, key) is None
+    made = Known({"name": "a kernel"}, [{"rung": "syscall", "boots": [1.5]}], ["left out"])
+    known.keep(cache, key, made)
+    assert known.read(Cache(tmp_path), key) == made
+    assert known.read(cache, inputs(name="another")) is None
