@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is to be measured on a kernel, and what was."""
+"""A kernel with what is measured on it, and the result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
