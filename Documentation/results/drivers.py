@@ -22,7 +22,7 @@ NULL = "dio.pread"
 READS = (NULL, "nvme.pread", "virtio.pread", "scsi.pread", "ahci.pread")
 WITHOUT = (
     "brd.pread", "zram.pread", "scsi_debug.pread", "tcm_loop.pread", "nvme-loop.pread",
-    "nvme-tcp.pread", "nbd.pread", "ublk.pread", "dm-multipath.pread",
+    "nvme-tcp.pread", "nbd.pread", "ublk.pread", "ublk.zc.pread", "dm-multipath.pread",
 )  # fmt: skip
 BLOCK, BIO, COMMAND = "nvme.uring.fixed", "nvme.raw.uring.fixed", "nvme.cmd.fixed"
 WAYS = (
@@ -37,7 +37,8 @@ Made by `Documentation/results/drivers.py`: instructions per read of 4 KiB on de
 emulates, with one queue and no scheduler, from the system call to the doorbell and from the
 interrupt back to the program. The idle loop and the timer's ticks are left out. `dio.pread` is the
 null device, which has neither interrupt nor sleep. A rung that a kernel or its machine has not is
-left out: ublk came with 6.4, and the machine of arm64 has no SATA controller.
+left out: ublk came with 6.4, without copying with 6.16, and the machine of arm64 has no SATA
+controller.
 """
 
 Records = Mapping[str, ExactRecord]
