@@ -42,7 +42,13 @@ def inputs(
     status = debug.stat() if debug else None
     return {
         "name": name,
-        "kernel": [built.release, built.version, built.origin, str(built.vmlinuz), built.digests],
+        "kernel": [
+            built.release,
+            built.version,
+            built.origin,
+            built.vmlinuz.parent.name,
+            built.digests,
+        ],
         "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
         "programs": _programs(built.arch),
         "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
