@@ -9,7 +9,6 @@ so that a damaged entry is noticed and made again.
 import contextlib
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -49,12 +48,16 @@ def cache_root() -> Path:
 
 
 def digest_file(path: Path) -> str:
+    import hashlib  # it loads OpenSSL; commands that only print do without
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_of(inputs: Mapping[str, Any]) -> str:
     """One digest of everything in *inputs* (JSON values)."""
+    import hashlib
+
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
