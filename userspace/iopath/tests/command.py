@@ -59,11 +59,12 @@ def copy_cache(source: Path, target: Path) -> None:
 
 
 def copy_states(
-    session: Session, root: Path, seeds: Sequence[int], cmdline: str = FAST_START
-) -> None:
-    """Have guests of KERNEL with a command line and these seeds resume in the cache *root*. The
+    session: Session, root: Path, seeds: Sequence[int], cmdline: str = FAST_START,
+    kernel: str = KERNEL,
+) -> None:  # fmt: skip
+    """Have guests of a kernel with a command line and these seeds resume in the cache *root*. The
     user's cache keeps their states."""
-    built = session.find(KERNEL).prepare(session.cache, session.apt, lambda what, part: None)
+    built = session.find(kernel).prepare(session.cache, session.apt, lambda what, part: None)
     states = States(session.cache)
     for seed in seeds:
         machine = Machine(cmdline=cmdline, seed=seed)

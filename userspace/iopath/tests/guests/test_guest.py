@@ -114,9 +114,12 @@ def test_same_seed_same_figures(
     session: Session,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """A guest that boots now agrees to the last digit with the known result of the same inputs."""
+    """A guest that runs now agrees to the last digit with the known result of the same inputs. In
+    make check it is resumed."""
     folder = tmp_path_factory.mktemp("fresh")
     build_into(session, kernel, folder / "cache")
+    if words:
+        copy_states(session, folder / "cache", [1], FAST_START, kernel)
     fresh = Command(folder / "cache", folder)
     again = measure(fresh, kernel, *words)
     fresh.left_nothing()
@@ -381,6 +384,7 @@ def count(outputs: Sequence[str], what: str) -> int:
     )
 
 
+@pytest.mark.long
 def test_build_is_interrupted_and_then_done_once_by_two(
     downloaded: Command, tmp_path: Path
 ) -> None:

@@ -284,6 +284,7 @@ def test_killed_while_loading(resumable: Command) -> None:
     assert resumable.programs() == []
 
 
+@pytest.mark.long
 def test_no_space_for_a_state(ready: Command, tmp_path: Path) -> None:
     """If the disk has no room for a state, nothing is left of it. With room, the next run works."""
     kept = tmp_path / "kept"
