@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is measured on one kernel: what is known of it, or what its guests give."""
 
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -74,5 +75,7 @@ class Work:
         """The guests have ended."""
         if isinstance(measured, Measured):
             found = known.Known(measured.description, measured.records, self._notes)
-            known.keep(self._cache, self._inputs, found)
+            # A cache that cannot be written is no reason to lose the result.
+            with contextlib.suppress(IopathError):
+                known.keep(self._cache, self._inputs, found)
         self._then(measured)

@@ -18,14 +18,15 @@ from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Lacking
 from iopath.base.progress import Reporter
-from iopath.guest.machine import Machine
+from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Step
 from iopath.kernels.kernel import Kernel
-from iopath.measure import jobs
+from iopath.measure import jobs, known
 from iopath.measure.jobs import Job
-from iopath.measure.measurement import Measurement
+from iopath.measure.measurement import Measured, Measurement
 from iopath.measure.session import Session
+from iopath.measure.work import Work
 from iopath.results.result import Result
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
@@ -174,3 +175,23 @@ def test_the_first_error_of_some_kernels(tmp_path: Path) -> None:
     assert session.said.getvalue().splitlines() == [
         "iopath: one: a=1 is refused", "iopath: two: a=1 is refused",
     ]  # fmt: skip
+
+
+def test_a_cache_that_cannot_be_written_loses_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work hands on what was measured."""
+
+    def full(*args: object) -> None:
+        raise IopathError("no space")
+
+    monkeypatch.setattr(known, "keep", full)
+    found: list[Measured | IopathError] = []
+    work = Work(
+        Measurement("a kernel", Settings([])), Qemu((), "", ""), Cache(tmp_path),
+        Reporter(Console(file=io.StringIO())), pytest.fail, None, found.append,
+    )  # fmt: skip
+    work._inputs = {}
+    measured = Measured(X86_64, Qemu((), "", ""), {}, [])
+    work._done(measured)
+    assert found == [measured]
