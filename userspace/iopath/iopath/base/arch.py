@@ -6,7 +6,7 @@ marker in kernel/include/iopath/marker.h and the plugin's decoders in userspace/
 file each.
 """
 
-import os
+import platform
 from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
@@ -171,7 +171,7 @@ def named(name: str) -> Arch:
 
 def this_machine() -> Arch:
     """The architecture of this machine."""
-    name = os.uname().machine
+    name = platform.machine()
     known = [arch.name for arch in ARCHES if arch != RISCV64]  # its kernels run in guests only
     if name not in known:
         raise IopathError(f"this machine is {name}: must be {' or '.join(known)}")
