@@ -21,7 +21,6 @@ from page import main, table
 
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
-from iopath.guest import guest
 from iopath.guest.image import QUIET, Image, Start
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.states import States
@@ -351,7 +350,7 @@ def lawson_kernels(outcomes: Sequence[Outcome]) -> str:
 
 
 def document(session: Session, kernels: Sequence[str]) -> str:
-    with ThreadPoolExecutor(guest.cpu_count()) as pool:
+    with ThreadPoolExecutor(session.places) as pool:
         jobs = [
             pool.submit(carry_out, session, name, all_of_them=name == kernels[-1])
             for name in kernels
