@@ -44,7 +44,6 @@ class Arch:
     calls: tuple[str, ...]  # the same for interrupts of CPUs that call each other; if all
     # interrupts enter by one vector, prefixes of functions that only such interrupts execute
     sata: bool  # whether its machine has a SATA controller
-    polls: bool  # whether devices can be polled: the emulator answers while the CPU is busy
     tick: str  # the function of the timer's interrupt; empty: no device can be waited for
     clock: str  # the clock source that programs read without a system call
 
@@ -87,7 +86,6 @@ X86_64 = Arch(
     exceptions=("asm_exc_", "exc_"),
     calls=("asm_sysvec_call_function",),
     sata=True,
-    polls=True,
     tick="sysvec_apic_timer_interrupt",
     clock="tsc",
     debian="amd64",
@@ -121,7 +119,6 @@ AARCH64 = Arch(
     exceptions=(),
     calls=("generic_smp_call_function_",),
     sata=False,
-    polls=False,
     tick="arch_timer_handler_virt",
     clock="arch_sys_counter",
     debian="arm64",
@@ -152,7 +149,6 @@ RISCV64 = Arch(
     exceptions=("do_trap_", "do_page_fault"),  # all enter by handle_exception
     calls=("generic_smp_call_function_",),
     sata=False,
-    polls=False,
     tick="",
     clock="riscv_clocksource",
     debian="riscv64",

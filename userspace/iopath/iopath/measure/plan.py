@@ -40,8 +40,6 @@ def unmet(rung: Rung, built: Built) -> str:
     config = built.config.read_text() if rung.needs else ""
     if rung.waits and not built.arch.tick:
         return f"rungs of devices are not measured on {built.arch.name}"
-    if rung.polls and not built.arch.polls:
-        return f"polled queues are not measured on {built.arch.name}"
     if any(map(is_fixed, rung.devices)) and not built.arch.sata:
         return f"QEMU's machine of {built.arch.name} has no SATA controller"
     if rung.since and built.series < rung.since:

@@ -9,7 +9,6 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from iopath.base.devices import INSTANT
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.rungs.rung import CACHED, CACHED_SIZE, Module, Overrides, Rung
 
@@ -311,8 +310,6 @@ _NO_DEVICE = tuple(
 # The same disk of NVMe past its block device, and by biogen's character device on it.
 _NVME = next(rung for rung in _DRIVERS if rung.name == "nvme.uring")
 _COMMANDS = ("--ioengine=io_uring_cmd", "--iodepth=32")
-# With a second queue, which is polled.
-_POLLED = ((("driver", "nvme"), ("serial", "iopath"), ("max_ioqpairs", 2), ("drive", INSTANT)),)
 _ON_NVME = (
     *(
         replace(
@@ -333,18 +330,6 @@ _ON_NVME = (
         )
         for name, about, options, batch in _SHAPES
         if name in ("pread", "uring", "uring.fixed")
-    ),
-    *(
-        replace(
-            _NVME, name=f"nvme.{name}", about=f"{about}, polled", options=(*options, "--hipri"),
-            target=target, modules=(Module("nvme", (("poll_queues", "1"),)),),
-            devices=_POLLED,
-        )
-        for name, about, options, target in (
-            ("uring.polled", "io_uring, 32 at a time, NVMe", _URING, _NVME.target),
-            ("cmd.polled", "commands by io_uring, 32 at a time, NVMe, past the block device",
-             (*_COMMANDS, "--direct=1"), "/dev/ng0n1"),
-        )
     ),
 )  # fmt: skip
 

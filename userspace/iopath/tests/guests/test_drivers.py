@@ -63,20 +63,6 @@ def test_a_read_from_the_system_call_to_the_interrupt(resumable: Command, tmp_pa
     assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
 
 
-def test_a_polled_queue(resumable: Command, tmp_path: Path) -> None:
-    """No interrupt ends an I/O, and the task does not sleep."""
-    words = (KERNEL, "--rung", "nvme.*.polled", "--op", "read", "--cmdline", FAST_START)
-    records = profiled(resumable, tmp_path / "out.json", *words)
-    assert [record["rung"] for record in records] == ["nvme.uring.polled", "nvme.cmd.polled"]
-    for record in records:
-        parts = record["all_parts"]
-        assert parts["task"] == pytest.approx(record["with_deferred"], rel=0.01)
-        assert "interrupt nvme_irq" not in parts
-        functions = {row["name"]: row for row in record["profile"]["functions"]}
-        assert {"nvme_poll", "io_do_iopoll"} <= functions.keys()
-        assert "schedule" not in functions
-
-
 @pytest.mark.parametrize(
     ("name", "handler"),
     cases(
@@ -90,8 +76,7 @@ def test_a_polled_queue(resumable: Command, tmp_path: Path) -> None:
 )
 def test_on_arm64(iopath: Command, tmp_path: Path, name: str, handler: str) -> None:
     """All interrupts enter by one vector, of which the ticks have a share that is left out."""
-    others = ("--rung", "ahci.pread", "--rung", "nvme.uring.polled")  # which are left out
-    words = ("debian:6.12-arm64", "--rung", f"{name}.pread", *others, "--op", "read")
+    words = ("debian:6.12-arm64", "--rung", f"{name}.pread", "--rung", "ahci.pread", "--op", "read")
     (record,) = profiled(iopath, tmp_path / "out.json", *words)
     assert record["rung"] == f"{name}.pread"
     parts = record["all_parts"]
