@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from iopath.base import process, typed
+from iopath.base import typed
 from iopath.base.cache import Cache, digest_file
 from iopath.base.programs import code_digest
 from iopath.base.progress import Reporter
@@ -17,7 +17,7 @@ from iopath.counts import inline, longrun, output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
-from iopath.measure import figures
+from iopath.measure import figures, known
 from iopath.measure.figures import RunCounts
 from iopath.measure.jobs import Job, Recorded
 from iopath.measure.plan import modules_of
@@ -98,12 +98,6 @@ class Counted:
 
         A guest that runs again may be interrupted in other rounds, so its files are in the key.
         """
-        debug = ""
-        if self.full and self.debug:
-            status = self.debug.stat()
-            tools = [process.need(tool, "binutils") for tool in ("nm", "addr2line")]
-            debug = [str(self.debug), status.st_size, status.st_mtime_ns]
-            debug += [digest_file(Path(tool)) for tool in tools]
         inputs = {
             "boot": {
                 name: digest_file(self.entry / name) for name in (_KALLSYMS, _COUNTS, _RECORDS)
@@ -113,7 +107,7 @@ class Counted:
             "ios": {str(run.region): (run.ios, run.long_ios, run.rung.batch) for run in self.runs},
             "waits": self.runs[0].rung.waits,
             "full": self.full,
-            "debug": debug,
+            "debug": known.debug_inputs(self.debug if self.full else None),
         }
         return self.cache.entry("counted", inputs, self._make)
 

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from iopath.base import process
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.programs import code_digest, guest_program
 from iopath.guest.machine import Qemu
 from iopath.kernels.built import Built
+from iopath.results import layers
 from iopath.rungs.runs import Run, Settings
 
 KIND = "measured"  # of the entries in the cache
@@ -39,7 +41,6 @@ def inputs(
 ) -> dict[str, Any]:
     """Everything that the records of *runs* on the kernel *name* depend on. The kernel's own
     modules are in the folder of vmlinuz, whose name is a digest of what they were made from."""
-    status = debug.stat() if debug else None
     return {
         "name": name,
         "kernel": [
@@ -57,10 +58,22 @@ def inputs(
             name: vars(settings)[name]
             for name in ("fill", "coherent", "profile", "inline", "model", "cpus")
         },
-        "layers": digest_file(settings.layers) if settings.layers else "",
-        "debug": [str(debug), status.st_size, status.st_mtime_ns] if status else [],
+        "layers": layers.digest(settings.layers),
+        "debug": debug_inputs(debug),
         "code": code_digest(),
     }
+
+
+def debug_inputs(debug: Path | None) -> list[str | int]:
+    """What source lines depend on: the file with the debug information, and what reads it."""
+    if not debug:
+        return []
+    status = debug.stat()
+    tools = [process.need(tool, "binutils") for tool in ("nm", "addr2line")]
+    return [
+        str(debug), status.st_size, status.st_mtime_ns,
+        *(digest_file(Path(tool)) for tool in tools),
+    ]  # fmt: skip
 
 
 def _programs(arch: Arch) -> list[str]:

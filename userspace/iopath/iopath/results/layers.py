@@ -15,6 +15,7 @@ from iopath.results.symbol import Symbol, plain
 
 OTHER = "other"  # the layer of what no pattern matches
 
+_BUILT_IN = Path(__file__).parent / "layers.toml"
 _WILDCARD = re.compile(r"[*?[]")
 
 
@@ -22,16 +23,14 @@ class Layers:
     """A table of layers. A function belongs to the first layer with a pattern that matches."""
 
     def __init__(self, path: Path | None = None) -> None:
-        path = path or Path(__file__).parent / "layers.toml"
+        path = path or _BUILT_IN
+        text = _read(path)
+        self.digest = _digest(text)
         try:
-            text = path.read_text()
-            self.digest = hashlib.sha256(text.encode()).hexdigest()
             table = tomllib.loads(text)
             layers = [(layer["name"], layer["functions"]) for layer in table["layer"]]
             self._aliases = [(new["name"], *new["formerly"]) for new in table.get("alias", [])]
             self._sort(layers)
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
             raise UsageError(f"{path} is not a table of layers: {error}") from error
         self.names = [*dict.fromkeys(self._layers)]
@@ -91,6 +90,22 @@ class Layers:
 def table(path: Path | None) -> Layers:
     """The table in a file, or the built-in one. A file is read once."""
     return Layers(path)
+
+
+def digest(path: Path | None) -> str:
+    """The digest of the table in a file, or of the built-in one, which is not parsed."""
+    return _digest(_read(path or _BUILT_IN))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _system_call(function: str) -> str:

@@ -11,6 +11,7 @@ from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.built import Built
 from iopath.measure import known
 from iopath.measure.known import Known
+from iopath.results import layers as layers_
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings, make_runs
 
@@ -42,7 +43,7 @@ def test_everything_that_a_result_depends_on_is_in_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layers = tmp_path / "layers.toml"
-    layers.write_text("")
+    layers.write_text("[[layer]]\nname = 'a'\nfunctions = ['a']\n")
     usual = inputs()
     assert usual == inputs()
     others = [
@@ -67,6 +68,8 @@ def test_everything_that_a_result_depends_on_is_in_its_key(
     monkeypatch.setattr(known, "guest_program", lambda name, arch=None: other_programs)
     others.append(inputs())
     monkeypatch.setattr(known, "code_digest", lambda: "other code")
+    others.append(inputs())
+    monkeypatch.setattr(layers_, "_BUILT_IN", layers)
     others.append(inputs())
     keys = [str(one) for one in (usual, *others)]
     assert len(set(keys)) == len(keys)
