@@ -7,6 +7,7 @@ which runs guests, everything is built with the compiler and the C library of on
 """
 
 import functools
+import hashlib
 from pathlib import Path
 
 from iopath import __version__
@@ -28,8 +29,6 @@ _RECIPE = 1
 def code_digest() -> str:
     """One digest of the code of this package. It is in the key of each entry of the cache that is
     made from what guests gave: the code that made an entry may be any part of the package."""
-    import hashlib  # as in cache
-
     state = hashlib.sha256()
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):

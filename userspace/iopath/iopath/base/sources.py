@@ -2,6 +2,7 @@
 """Where the project's sources are, and which of them the modules are built from."""
 
 import functools
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -30,8 +31,6 @@ def source_digest() -> str:
 
 @functools.cache
 def _digest(root: Path) -> str:
-    import hashlib  # as in cache
-
     state = hashlib.sha256()
     for path in module_sources():
         state.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())

@@ -31,8 +31,8 @@ from iopath.rungs.runs import Run
 class Guests:
     """The guests of a measurement, whose kernel is *ready*. *then* is called with what was
     measured, or with the error. *note* gets the warnings that belong to the result, and *warn*
-    those of this time. The methods are called by the thread that waits for the pools, except those
-    that are jobs."""
+    those of this time. _counted() and _counted_together() run in the threads of the pool of jobs.
+    The thread that waits for the pools calls the other methods."""
 
     def __init__(
         self, wanted: Measurement, ready: Prepared, qemu: Qemu, cache: Cache, reporter: Reporter,

@@ -13,7 +13,7 @@ from iopath.results.layers import Layers
 TEXT = 0xFFFFFFFF81000000
 NAMES = ("pread", "__schedule", "do_idle", "default_idle", "asm_common_interrupt", "nvme_irq",
          "schedule_idle", "worker_thread")  # fmt: skip
-OTHERS = 50  # instructions of other tasks: of the tree's, but for pread and what nvme_irq is in
+OTHERS = 50  # instructions of other tasks: five functions, outside of the interrupt
 AT = {name: TEXT + 64 * number for number, name in enumerate(NAMES)}
 
 # The call tree of a round in which the task waits: a function, its caller, whether it was called.

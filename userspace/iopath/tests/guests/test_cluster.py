@@ -105,7 +105,8 @@ def test_a_worker_dies(resumable: Command, builders: Processes, tmp_path: Path, 
     assert local.wait(3600) == 0, local.stderr.read()
     assert len(results(resumable)) == boots
     built = kernels(resumable.cache)
-    for kind in ("measured", "result", "image", "modules"):
+    resumable.forget()
+    for kind in ("image", "modules"):
         shutil.rmtree(resumable.cache / kind)
     resumable.env |= {"IOPATH_MIRROR": NOWHERE, "IOPATH_SECURITY_MIRROR": NOWHERE}
     remote = measure(resumable, boots, there, "--scheduler", builders.address())
@@ -194,8 +195,7 @@ def test_features(ready: Command, processes: Processes, tmp_path: Path) -> None:
     words = ["features", KERNEL, "--feature", "rotational", "--feature", "iostats", "--boots", "1"]
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     assert ready.run(*words, "--json", here).returncode == 0
-    for kind in ("measured", "result"):
-        shutil.rmtree(ready.cache / kind)
+    ready.forget()
     done = ready.run(*words, "--json", there, "--scheduler", processes.address())
     assert done.returncode == 0, done.stderr
     costs = [json.loads(out.read_text())["features"] for out in (here, there)]

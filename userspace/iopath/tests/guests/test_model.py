@@ -29,8 +29,8 @@ def iopath(
 
 def records(iopath: Command, *words: str | Path, command: str = "profile") -> dict[str, Any]:
     """The records by rung, of guests that run again."""
-    for name in ("measured", "result", "counted"):
-        shutil.rmtree(iopath.cache / name, ignore_errors=True)
+    iopath.forget()
+    shutil.rmtree(iopath.cache / "counted", ignore_errors=True)
     out = iopath.temporary / "out.json"
     done = iopath.run(command, KERNEL, *words, "--quiet", "--json", out)
     assert done.returncode == 0, done.stderr

@@ -246,8 +246,7 @@ def test_bad_state(resumable: Command, tmp_path: Path) -> None:
     the same."""
     first, again = tmp_path / "first.json", tmp_path / "again.json"
     assert resumable.run("measure", KERNEL, *SHORT, "--json", first).returncode == 0
-    for kind in ("measured", "result"):
-        shutil.rmtree(resumable.cache / kind)
+    resumable.forget()
     cache = Cache(resumable.cache)
     for entry, inputs in [*cache.entries("state")]:
         shutil.rmtree(entry)

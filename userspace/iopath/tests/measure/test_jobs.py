@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a job's records depend on, and what is not kept."""
+"""The key of a job's records, and the records that are refused."""
 
 import json
 from collections.abc import Sequence
