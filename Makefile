@@ -90,7 +90,7 @@ check-all: setup-check userspace
 
 # What fails on demand, races and fuzzing; RUNS= and SEED= for longer and other fuzzing.
 check-faults: setup-check userspace
-	@KERNEL=debug T='selftests/fault_nth or races or fuzz' selftests/check.sh
+	@AGAIN=1 KERNEL=debug T='selftests/fault_nth or races or fuzz' selftests/check.sh
 
 # Modules on this machine.
 

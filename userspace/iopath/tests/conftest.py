@@ -17,6 +17,7 @@ from iopath.measure.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))  # what the tests share
 
+import kept
 from command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
 
 RECORDED = Path(__file__).parent / "packages"
@@ -26,6 +27,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell that runs the tests in the background may ignore SIGINT. The programs that they start
     # must not.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if kept.found:
+        terminalreporter.write_line(
+            f"guests that passed before, given the same: {len(kept.found)}, not run again"
+        )
 
 
 @pytest.fixture(scope="session")

@@ -59,8 +59,10 @@ def git(folder: Path, *words: str) -> str:
     # Packing a repository of a kernel's source takes a minute and more.
     options = ("user.name=iopath", "user.email=iopath@localhost", "gc.auto=0")
     given = (word for option in options for word in ("-c", option))
+    # The index of a cached repository stays as it is: git status would write it again.
+    command = ["git", "--no-optional-locks", *given, *words]
     return subprocess.run(
-        ["git", *given, *words], cwd=folder, check=True, capture_output=True, text=True
+        command, cwd=folder, check=True, capture_output=True, text=True
     ).stdout.strip()
 
 

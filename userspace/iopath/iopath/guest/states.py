@@ -29,7 +29,7 @@ class States:
     """The saved states in *cache*. *warn* is told when a guest has to boot instead."""
 
     def __init__(self, cache: Cache, warn: Callable[[str], None] = lambda text: None) -> None:
-        self._cache = cache
+        self.cache = cache
         self._warn = warn
 
     def prepare(
@@ -49,7 +49,7 @@ class States:
             guest.save(qemu, machine, start, folder, log, progress)
 
         try:
-            entry = self._cache.entry("state", inputs(qemu, machine, start), make)
+            entry = self.cache.entry("state", inputs(qemu, machine, start), make)
         except StateError as error:
             self._warn(f"cannot save the guest's state, so each guest boots: {error}")
             return None

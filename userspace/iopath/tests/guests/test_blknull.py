@@ -4,11 +4,13 @@ devices that hold data: fio's verification, file systems, and removal under load
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import fio
+import kept
 import pytest
 from cases import cases
 from guest_files import modules, package
@@ -151,7 +153,8 @@ def device_parameters() -> str:
     return " ".join([*words, "size_mb=320 memory_backed=1 discard=1 write_cache=1"])
 
 
-def carry_out(
+@contextmanager
+def carried_out(
     states: States,
     kernel: Kernel,
     commands: list[str],
@@ -161,10 +164,10 @@ def carry_out(
     programs: dict[str, bytes] | None = None,
     errors: bool = False,
     parameters: str = "",
-) -> dict[str, str]:
-    """Boot with DEVICES and with biogen's module. Returns the output of the commands. Fails if a
-    command or the kernel does. *programs* are files that exist from the start; *errors*: I/O may
-    fail."""
+) -> Iterator[dict[str, str]]:
+    """The output of *commands* in a guest with DEVICES and with biogen's module. Fails if a command
+    or the kernel does. *programs* are files that exist from the start; *errors*: I/O may fail. The
+    guest is not booted again if the block passed before (kept.py)."""
     files = dict(files)
     load = []
     for path in with_dependencies("blknull", kernel.built):
@@ -177,11 +180,15 @@ def carry_out(
     image = Image(start, [*load, *commands, "rmmod blknull"], files)
     cmdline = f"{TwoCpus.cmdline} panic_on_warn=1"
     machine = TwoCpus(memory=2048, cmdline=cmdline, time_limit=1200)
-    records, _ = states.run(Qemu.find(), machine, image, log)
-    console = log.read_text(errors="replace")
-    words = ["BUG", "WARNING", "Oops", "Call Trace", *([] if errors else ["I/O error"])]
-    assert re.findall(rf".*\b(?:{'|'.join(words)})\b.*", console) == []
-    return {record.name: record.data.decode(errors="replace") for record in records}
+
+    def run() -> kept.Said:
+        records, _ = states.run(Qemu.find(), machine, image, log)
+        return kept.Said(records, log.read_text(errors="replace"))
+
+    with kept.guest(states.cache, Qemu.find(), machine, image, run) as said:
+        words = ["BUG", "WARNING", "Oops", "Call Trace", *([] if errors else ["I/O error"])]
+        assert re.findall(rf".*\b(?:{'|'.join(words)})\b.*", said.console) == []
+        yield {record.name: record.data.decode(errors="replace") for record in said.records}
 
 
 _VERIFY = (
@@ -228,8 +235,9 @@ def test_fio_verifies(states: States, session: Session, kernel: Kernel, tmp_path
     commands = []
     for number, name in enumerate(DEVICES):
         commands += verify(f"/dev/blknull{number}", JOBS if name in ("bio", "mq") else TWO_JOBS)
-    outputs = carry_out(states, kernel, commands, {}, tmp_path / "console.log", programs=programs)
-    check_verified(outputs, commands)
+    log = tmp_path / "console.log"
+    with carried_out(states, kernel, commands, {}, log, programs=programs) as outputs:
+        check_verified(outputs, commands)
 
 
 @pytest.mark.parametrize("kernel", cases(KERNELS, quick=()), indirect=True, scope="module")
@@ -248,8 +256,9 @@ def test_fio_verifies_biogen(
             for job, command in zip(jobs, verify("/dev/biogen0", jobs), strict=True)
         ]
         commands.append("rmmod biogen")
-    outputs = carry_out(states, kernel, commands, {}, tmp_path / "console.log", programs=programs)
-    check_verified(outputs, commands)
+    log = tmp_path / "console.log"
+    with carried_out(states, kernel, commands, {}, log, programs=programs) as outputs:
+        check_verified(outputs, commands)
 
 
 # Removal.
@@ -323,10 +332,10 @@ def test_removed_under_load(
     _, programs = fio.program(session)
     commands = ["run said /bin/busybox sh /bin/script"]
     log = tmp_path / "console.log"
-    outputs = carry_out(
+    with carried_out(
         states, kernel, commands, busybox(script), log, programs=programs, errors=True
-    )
-    assert re.findall(r"^good: (.*)$", outputs["said"], re.MULTILINE) == list(MODES)
+    ) as outputs:
+        assert re.findall(r"^good: (.*)$", outputs["said"], re.MULTILINE) == list(MODES)
 
 
 # File systems.
@@ -422,13 +431,14 @@ def test_file_system(
     commands = [f"insmod /modules/{module}.ko" for module in own]
     commands.append("run said /bin/busybox sh /bin/script")
     log = tmp_path / "console.log"
-    said = carry_out(states, kernel, commands, files, log, programs=programs)["said"]
-    assert re.findall(r"(\S+) is good", said) == ["/dev/blknull0", "/dev/blknull1"]
-    jobs = [line.split(";") for line in said.splitlines() if line.startswith("3;fio-")]
-    read = [(job[2], job[4]) for job in jobs if int(job[5]) >= 4 << 10]
-    assert sorted(read) == sorted(
-        (job, "0") for job in ("mmap", "buffered", "direct", "uring") for _ in range(4)
-    )
+    with carried_out(states, kernel, commands, files, log, programs=programs) as outputs:
+        said = outputs["said"]
+        assert re.findall(r"(\S+) is good", said) == ["/dev/blknull0", "/dev/blknull1"]
+        jobs = [line.split(";") for line in said.splitlines() if line.startswith("3;fio-")]
+        read = [(job[2], job[4]) for job in jobs if int(job[5]) >= 4 << 10]
+        assert sorted(read) == sorted(
+            (job, "0") for job in ("mmap", "buffered", "direct", "uring") for _ in range(4)
+        )
 
 
 # Files on a real-time device: XFS keeps everything else elsewhere, so this device may forget them.
@@ -462,5 +472,5 @@ def test_bounced_reads(states: States, session: Session, kernel: Kernel, tmp_pat
     commands.append("run xfs /bin/busybox sh /bin/script")
     parameters = "nr_devices=3 mode=bio,bio,mq size_mb=512 memory_backed=1,0"
     log = tmp_path / "console.log"
-    said = carry_out(states, kernel, commands, files, log, parameters=parameters)["xfs"]
-    assert re.findall(r"(\S+) is good", said) == ["blknull1", "blknull2"]
+    with carried_out(states, kernel, commands, files, log, parameters=parameters) as outputs:
+        assert re.findall(r"(\S+) is good", outputs["xfs"]) == ["blknull1", "blknull2"]

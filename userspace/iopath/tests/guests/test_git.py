@@ -36,7 +36,13 @@ def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> Non
     unchanged."""
     linux = kernel_repository(session, arch)
     command = Command(session.cache.root, tmp_path)
-    before = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
+
+    def state() -> tuple[str, str, bytes]:
+        folder = linux / ".git"
+        status = git(linux, "status", "--porcelain")
+        return status, (folder / "HEAD").read_text(), (folder / "index").read_bytes()
+
+    before = state()
     out = tmp_path / "series.json"
     done = command.run(
         "series", f"git:{linux}@HEAD~3..", "--rung", "dio.pread", "--op", "read", "--json", out,
@@ -52,8 +58,7 @@ def test_series_of_a_kernel(session: Session, arch: Arch, tmp_path: Path) -> Non
     assert planted["functions"][0]["name"] == "submit_bio_noacct"
     assert planted["functions"][0]["difference"] == 5.0
     assert "does not build: " in commits[3]["error"]
-    after = git(linux, "status", "--porcelain"), (linux / ".git/HEAD").read_text()
-    assert after == before
+    assert state() == before
 
 
 @guest

@@ -35,12 +35,13 @@ from selftests import (
 )
 from two_cpus import TwoCpus
 
-from iopath.base.cache import Cache
+from iopath.base.cache import Cache, digest_file
 from iopath.base.sources import source_root
 from iopath.guest.guest import GuestError, Record
 from iopath.guest.image import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.kbuild import make_words
+from iopath.measure.session import Session
 
 __all__ = ["coverage", "kernel", "programs", "source"]
 
@@ -146,13 +147,22 @@ PLANTED = [
 ]  # fmt: skip
 
 
-def planted_module(kernel: Kernel, folder: Path) -> Kernel:
-    """The kernel with the module that has the faults, built in *folder*."""
-    shutil.copytree(SELFTESTS / "planted", folder)
-    words = [*make_words(kernel.arch), f"M={folder}"]
-    command = ["make", "-s", "-C", kernel.tree, *words, "modules"]
-    subprocess.run(command, check=True, capture_output=True)
-    return replace(kernel, modules=kernel.modules | {"planted": folder / "planted.ko"})
+def planted_module(session: Session, kernel: Kernel) -> Kernel:
+    """The kernel with the module that has the faults."""
+    source = SELFTESTS / "planted"
+    inputs = {
+        "tree": str(kernel.tree),
+        "files": {path.name: digest_file(path) for path in sorted(source.iterdir())},
+    }
+
+    def make(folder: Path) -> None:
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        words = [*make_words(kernel.arch), f"M={folder}"]
+        command = ["make", "-s", "-C", kernel.tree, *words, "modules"]
+        subprocess.run(command, check=True, capture_output=True)
+
+    built = session.cache.entry("planted", inputs, make) / "planted.ko"
+    return replace(kernel, modules=kernel.modules | {"planted": built})
 
 
 @pytest.mark.guest
@@ -165,26 +175,37 @@ def planted_module(kernel: Kernel, folder: Path) -> Kernel:
 )
 def test_planted(
     states: States,
+    session: Session,
     kernel: Kernel,
     programs: dict[str, bytes],
     wanted: dict[str, str],
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "console.log"
+
+    def missed(faults: list[str]) -> list[str]:
+        text = "\n".join(faults)
+        return [fault for fault, said in wanted.items() if said not in text]
+
+    def passed(faults: list[str]) -> bool:
+        return not missed(faults)
+
     if wanted.keys() <= PLANTED_PROGRAM.keys():
         (fault,) = wanted
         limit = 30 if fault == "hang" else TwoCpus.time_limit
-        faults = run(states, kernel, f"misbehave {fault}", programs, log, time_limit=limit)
+        program = f"misbehave {fault}"
+        faults = run(states, kernel, program, programs, log, time_limit=limit, passed=passed)
     else:
-        kernel = planted_module(kernel, tmp_path / "planted")
         first = [
             word
             for fault in wanted
             for word in (f"insmod /modules/planted.ko fault={fault}", "rmmod planted")
         ]
-        faults = run(states, kernel, "misbehave not", programs, log, first=first, goes_on=True)
-    missed = [fault for fault, said in wanted.items() if not any(said in line for line in faults)]
-    assert missed == [], faults
+        kernel = planted_module(session, kernel)
+        faults = run(
+            states, kernel, "misbehave not", programs, log, first=first, goes_on=True, passed=passed
+        )
+    assert missed(faults) == [], faults
 
 
 def test_in_a_kernel_tree(source: LinuxSource, tmp_path: Path) -> None:

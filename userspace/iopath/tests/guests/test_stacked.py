@@ -9,6 +9,7 @@ at once.
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from selftests import (
     KERNELS,
     SELFTESTS,
     Kernel,
-    boot,
     complaints,
+    judged,
     kernel,
     may_skip,
     programs,
@@ -31,6 +32,7 @@ from two_cpus import START, TwoCpus
 
 from iopath.base.cache import digest_file
 from iopath.base.sources import source_root
+from iopath.guest.guest import Record
 from iopath.guest.image import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.modules import uncompressed
@@ -137,8 +139,20 @@ def run_on(
         plan.append(f"run {stack} /bin/sh /bin/stack.sh {stack} {' '.join(filter(None, words))}")
     machine = TwoCpus(cmdline=f"{TwoCpus.cmdline} panic_on_warn=1", memory=1024)
     image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
-    records, console, faults = boot(states, kernel, machine, image, log)
-    faults += complaints(kernel, console)
+    _, console, faults = judged(
+        states, kernel, machine, image, log, partial(verdict, kernel, stacks)
+    )
+    if faults:
+        faults += [line for line in console.splitlines() if line.startswith("# ")][-20:]
+        faults += console.splitlines()[-20:]
+    return faults
+
+
+def verdict(
+    kernel: Kernel, stacks: Sequence[str], records: Sequence[Record], console: str
+) -> list[str]:
+    """Everything that is wrong with biogen_io on *stacks*."""
+    faults = complaints(kernel, console)
     said = {record.name: record.data.decode(errors="replace") for record in records}
     for stack in stacks:
         tap = read_tap(said.get(stack, ""))
@@ -151,9 +165,6 @@ def run_on(
             if not may_skip(kernel, why)
         ]
         faults += [] if tap.passed else [f"{stack}: nothing passed"]
-    if faults:
-        faults += [line for line in console.splitlines() if line.startswith("# ")][-20:]
-        faults += console.splitlines()[-20:]
     return faults
 
 

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Guests of the tests that passed are not run again while nothing that they were given changes.
+
+What such a guest said is kept in the cache, under the digest of the emulator, the machine, the
+kernel, the modules, the programs and the plan. It is read and judged as if it had just been said.
+Where guests of two CPUs run in parallel, no two runs are the same: AGAIN=1 runs each guest again.
+A guest that failed is not kept.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iopath.base.cache import Cache
+from iopath.guest import states
+from iopath.guest.guest import Record
+from iopath.guest.image import Image
+from iopath.guest.machine import Machine, Qemu
+
+KIND = "passed"  # of the entries in the cache
+_DATA, _REST = "data", "said.json"
+
+found: list[str] = []  # the entries that were used, for the summary
+
+
+@dataclass(frozen=True)
+class Said:
+    """The records of a guest, its console, and what kept it from its end."""
+
+    records: list[Record]
+    console: str
+    faults: list[str] = field(default_factory=list)
+
+
+def inputs(qemu: Qemu, machine: Machine, image: Image) -> dict[str, Any]:
+    """Everything that what a guest says depends on, but chance."""
+    return {
+        **states.inputs(qemu, machine, image.start),
+        "payload": hashlib.sha256(image.payload()).hexdigest(),
+        "devices": [repr(device) for device in image.devices],
+    }
+
+
+def find(cache: Cache, inputs: dict[str, Any]) -> Said | None:
+    """What a guest with these inputs said when it passed, if that is known and AGAIN is not set."""
+    entry = None if os.environ.get("AGAIN") else cache.find(KIND, inputs)
+    if not entry:
+        return None
+    found.append(entry.name)
+    rest = json.loads((entry / _REST).read_text())
+    data = (entry / _DATA).read_bytes()
+    records, at = [], 0
+    for name, status, size in rest["records"]:
+        records.append(Record(name, status, data[at : at + size]))
+        at += size
+    return Said(records, rest["console"], rest["faults"])
+
+
+def keep(cache: Cache, inputs: dict[str, Any], said: Said) -> None:
+    """Keep what a guest said that passed."""
+
+    def make(folder: Path) -> None:
+        (folder / _DATA).write_bytes(b"".join(record.data for record in said.records))
+        rest = {
+            "records": [[record.name, record.status, len(record.data)] for record in said.records],
+            "console": said.console,
+            "faults": said.faults,
+        }
+        (folder / _REST).write_text(json.dumps(rest))
+
+    cache.entry(KIND, inputs, make)
+
+
+@contextmanager
+def guest(
+    cache: Cache, qemu: Qemu, machine: Machine, image: Image, run: Callable[[], Said]
+) -> Iterator[Said]:
+    """What a guest says, from *run* if it is not known. It is kept if the block does not fail."""
+    known = inputs(qemu, machine, image)
+    said = find(cache, known)
+    if said:
+        yield said
+    else:
+        said = run()
+        yield said
+        keep(cache, known, said)
