@@ -9,7 +9,7 @@
 #	KERNEL="6.1"	only with the kernels of these series; of the selftests also debug,
 #			debug-7.2 and kcsan
 #	ALL=1		everything, on all kernels
-#	AGAIN=1		also selftests whose guests passed before, given the same
+#	AGAIN=1		also guests that were run before, given the same
 #
 # With none of KERNEL=, ALL= and T=, tests that are marked as long are left out.
 # A part is a name and a command. The command prints TAP, or what pytest
@@ -167,7 +167,7 @@ report() {
 		f=1
 	fi
 	echo "== $name: $p passed, $f failed, $s skipped, in $took s"
-	grep '^guests that passed before' "$logs/$name" | sed 's/^/   /'
+	grep '^guests not run again' "$logs/$name" | sed 's/^/   /'
 	[[ $f -eq 0 && $s -eq 0 ]] || cat "$logs/$name"
 	coverage=build/coverage/${name#selftests-}.txt
 	[[ $name != selftests-* || ! -f $coverage ]] || echo "   $coverage: $(tail -n 1 "$coverage" | xargs)"

@@ -31,9 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if kept.found:
-        terminalreporter.write_line(
-            f"guests that passed before, given the same: {len(kept.found)}, not run again"
-        )
+        terminalreporter.write_line(f"guests not run again: {len(kept.found)}")
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +110,12 @@ def session() -> Session:
 def states(session: Session) -> States:
     """The saved states in the user's own cache."""
     return States(session.cache, session.reporter.warn)
+
+
+@pytest.fixture(scope="session")
+def once(session: Session) -> kept.Once:
+    """The same, for guests that are not run again."""
+    return kept.Once(session.cache, session.reporter.warn)
 
 
 @pytest.fixture(scope="session")

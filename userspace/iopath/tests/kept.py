@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Guests of the tests that passed are not run again while nothing that they were given changes.
+"""Guests of the tests are not run again while nothing that they were given changes.
 
-What such a guest said is kept in the cache, under the digest of the emulator, the machine, the
-kernel, the modules, the programs and the plan. It is read and judged as if it had just been said.
-Where guests of two CPUs run in parallel, no two runs are the same: AGAIN=1 runs each guest again.
-A guest that failed is not kept.
+What a guest said is kept in the cache, under the digest of the emulator, the machine, the kernel,
+the modules, the programs and the plan. It is read and judged as if it had just been said. AGAIN=1
+runs each guest again. A guest of two CPUs, of which no two runs are the same, is kept only if it
+passed. One that counts instructions says the same each time: see Once.
 """
 
 import hashlib
@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iopath.base.cache import Cache
+from iopath.base.cache import Cache, digest_file
 from iopath.guest import states
 from iopath.guest.guest import Record
 from iopath.guest.image import Image
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.states import States
 
 KIND = "passed"  # of the entries in the cache
 _DATA, _REST = "data", "said.json"
@@ -30,24 +31,28 @@ found: list[str] = []  # the entries that were used, for the summary
 
 @dataclass(frozen=True)
 class Said:
-    """The records of a guest, its console, and what kept it from its end."""
+    """The records of a guest, its console, what kept it from its end, and the plugin's output."""
 
     records: list[Record]
     console: str
     faults: list[str] = field(default_factory=list)
+    counts: bytes = b""
 
 
-def inputs(qemu: Qemu, machine: Machine, image: Image) -> dict[str, Any]:
+def inputs(
+    qemu: Qemu, machine: Machine, image: Image, plugin: Path | None = None
+) -> dict[str, Any]:
     """Everything that what a guest says depends on, but chance."""
     return {
         **states.inputs(qemu, machine, image.start),
         "payload": hashlib.sha256(image.payload()).hexdigest(),
         "devices": [repr(device) for device in image.devices],
+        "plugin": digest_file(plugin) if plugin else "",
     }
 
 
 def find(cache: Cache, inputs: dict[str, Any]) -> Said | None:
-    """What a guest with these inputs said when it passed, if that is known and AGAIN is not set."""
+    """What a guest with these inputs said, if that is known and AGAIN is not set."""
     entry = None if os.environ.get("AGAIN") else cache.find(KIND, inputs)
     if not entry:
         return None
@@ -58,14 +63,15 @@ def find(cache: Cache, inputs: dict[str, Any]) -> Said | None:
     for name, status, size in rest["records"]:
         records.append(Record(name, status, data[at : at + size]))
         at += size
-    return Said(records, rest["console"], rest["faults"])
+    return Said(records, rest["console"], rest["faults"], data[at:])
 
 
 def keep(cache: Cache, inputs: dict[str, Any], said: Said) -> None:
-    """Keep what a guest said that passed."""
+    """Keep what a guest said."""
 
     def make(folder: Path) -> None:
-        (folder / _DATA).write_bytes(b"".join(record.data for record in said.records))
+        data = b"".join(record.data for record in said.records)
+        (folder / _DATA).write_bytes(data + said.counts)
         rest = {
             "records": [[record.name, record.status, len(record.data)] for record in said.records],
             "console": said.console,
@@ -89,3 +95,29 @@ def guest(
         said = run()
         yield said
         keep(cache, known, said)
+
+
+class Once:
+    """The saved states in *cache*, for guests that count instructions: they are run once."""
+
+    def __init__(self, cache: Cache, warn: Callable[[str], None] = lambda text: None) -> None:
+        self._cache = cache
+        self._states = States(cache, warn)
+
+    def run(
+        self,
+        qemu: Qemu,
+        machine: Machine,
+        image: Image,
+        log: Path,
+        plugin: Path | None = None,
+    ) -> tuple[list[Record], bytes]:
+        """What States.run() returns."""
+        known = inputs(qemu, machine, image, plugin)
+        said = find(self._cache, known)
+        if not said:
+            records, counts = self._states.run(qemu, machine, image, log, plugin=plugin)
+            said = Said(records, log.read_text(errors="replace"), [], counts)
+            keep(self._cache, known, said)
+        log.write_text(said.console)
+        return said.records, said.counts

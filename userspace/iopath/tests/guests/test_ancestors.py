@@ -6,6 +6,7 @@ import importlib
 import re
 from types import ModuleType
 
+import kept
 import pytest
 from command import KERNEL
 
@@ -23,6 +24,7 @@ def ancestors() -> ModuleType:
     # More of it takes minutes.
     module.INSTANCES = (1, 100)
     module.SIZE_MB, module.BLOCKS = 4, 4 << 7
+    module.States = kept.Once
     return module
 
 

@@ -38,7 +38,7 @@ from iopath.rungs.runs import FLAT, Settings, make_runs
 __all__ = ["history", "processes"]
 
 guest = pytest.mark.guest
-FEW, MANY = 3, 20  # boots, each of which is a job
+FEW, MANY = 2, 20  # boots, each of which is a job
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import fio
 import pytest
 from cases import cases
-from command import FAST_START, KERNEL, Command
+from command import KERNEL, Command
 from selftests import TROUBLE
 
 from iopath.guest.channel import Record
@@ -38,10 +38,10 @@ def profiled(iopath: Command, out: Path, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_read_from_the_system_call_to_the_interrupt(resumable: Command, tmp_path: Path) -> None:
+def test_a_read_from_the_system_call_to_the_interrupt(iopath: Command, tmp_path: Path) -> None:
     """Functions of the driver are exact. What others execute adds up, without the idle loop."""
     words = (KERNEL, "--rung", "nvme.pread", "--rung", "nvme.cmd", "--op", "read")
-    records = profiled(resumable, tmp_path / "out.json", *words, "--cmdline", FAST_START)
+    records = profiled(iopath, tmp_path / "out.json", *words)
     found = {record["rung"]: record for record in records}
     read, command = found["nvme.pread"], found["nvme.cmd"]
     functions = {row["name"]: row["instructions"] for row in read["profile"]["functions"]}
@@ -96,11 +96,11 @@ PARTS = {
 }
 
 
-def test_a_read_that_other_tasks_do(resumable: Command, tmp_path: Path) -> None:
+def test_a_read_that_other_tasks_do(iopath: Command, tmp_path: Path) -> None:
     """Drivers that need no device: what threads, soft interrupts and a server execute are parts."""
     rungs = [word for name in PARTS for word in ("--rung", name)]
-    words = (KERNEL, *rungs, "--op", "read", "--cmdline", FAST_START)
-    records = profiled(resumable, tmp_path / "out.json", *words)
+    words = (KERNEL, *rungs, "--op", "read")
+    records = profiled(iopath, tmp_path / "out.json", *words)
     found = {record["rung"]: record for record in records}
     assert found.keys() == PARTS.keys()
     for name, parts in PARTS.items():

@@ -97,7 +97,7 @@ KERNELS = cases(("debian:6.1", "debian:7.2"), quick=["debian:7.2"])
 
 
 # In make check it starts quickly.
-FAST_FEW = ("--cmdline", FAST_START, *(f"--rung={name}" for name in FEW))
+FAST_FEW = ("--cmdline", FAST_START, "--op=read", *(f"--rung={name}" for name in FEW))
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,20 @@ def test_hang(ready: Command, tmp_path: Path) -> None:
     assert said.startswith("the guest did not end within 15 s")
 
 
-def test_error_of_the_loop(ready: Command, tmp_path: Path) -> None:
+def test_error_of_the_loop(resumable: Command, tmp_path: Path) -> None:
     """The guest's kernel allows fewer asynchronous requests than the loop asks for."""
-    words = f"{FAST_START} sysctl.fs.aio-max-nr=1"
-    rung = ("--rung", "dio.aio.100", "--op", "read")
-    said = fails_in_guest(ready, tmp_path, "--cmdline", words, *rung)
+    rungs = tmp_path / "rungs.toml"
+    rungs.write_text("""
+[[rung]]
+name = "few"
+target = "/dev/blknull0"
+ops = ["read"]
+options = ["--ioengine=libaio", "--iodepth=100", "--direct=1"]
+modules = {blknull = {}}
+setup = ["write /proc/sys/fs/aio-max-nr 1"]
+""")
+    words = ("--cmdline", FAST_START, "--rungs", str(rungs), "--op", "read")
+    said = fails_in_guest(resumable, tmp_path, *words)
     assert said.startswith("the guest failed: run.1: /bin/ioloop ended with status 1: ")
     assert "Resource temporarily unavailable" in said
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 import fio
+import kept
 import pytest
 from command import FAST_START, KERNEL
 
@@ -20,7 +21,6 @@ from iopath.counts.output import Output, read
 from iopath.counts.symbols import Symbols
 from iopath.guest.image import KALLSYMS, QUIET, Image, Start
 from iopath.guest.machine import Machine, Qemu
-from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies
 from iopath.measure.session import Session
@@ -145,7 +145,7 @@ def built(session: Session) -> Built:
 
 
 def boot(
-    states: States,
+    once: kept.Once,
     built: Built,
     modules: Sequence[Path],
     commands: Sequence[str],
@@ -163,14 +163,14 @@ def boot(
         plan.append(f"insmod /modules/{name}.ko{PARAMETERS.get(name, '')}")
     image = Image(Start(built.vmlinuz, files=files), [*plan, QUIET, *commands], ours)
     machine = Machine(cmdline=FAST_START, time_limit=1800)
-    records, counts = states.run(Qemu.find(), machine, image, log, plugin=plugin)
+    records, counts = once.run(Qemu.find(), machine, image, log, plugin=plugin)
     texts = {record.name: record.data.decode(errors="replace") for record in records}
     return texts, counts
 
 
 @pytest.fixture(scope="module")
 def regions(
-    states: States, session: Session, built: Built, tmp_path_factory: pytest.TempPathFactory
+    once: kept.Once, session: Session, built: Built, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple, Region]:
     """ioloop, fio and t/io_uring in one guest."""
     folder = tmp_path_factory.mktemp("ioloop")
@@ -185,7 +185,7 @@ def regions(
     plan.add_ioloop("io_uring", "randread", *FIXED)
     plan.add_t_io_uring()
     said, counts = boot(
-        states,
+        once,
         built,
         with_dependencies("blknull", built),
         [*plan.commands, f"file {KALLSYMS}"],
@@ -256,7 +256,7 @@ FLAGS = ("--fixedbufs", "--registerfiles", "--single_issuer", "--defer_taskrun")
     ],
 )
 def test_generator_and_flags(
-    states: States, session: Session, kernel: str, known: list[str], tmp_path: Path
+    once: kept.Once, session: Session, kernel: str, known: list[str], tmp_path: Path
 ) -> None:
     """The generator reports all latencies, and io_uring the flags that the kernel accepts."""
     built = session.find(kernel).prepare(session.cache, session.apt, lambda what, part: None)
@@ -268,7 +268,7 @@ def test_generator_and_flags(
         f"--direct=1 --optional {words} " + " ".join(FLAGS),
     ]
     said, _ = boot(
-        states, built, list(dict.fromkeys(modules)), commands, {}, tmp_path / "console.log"
+        once, built, list(dict.fromkeys(modules)), commands, {}, tmp_path / "console.log"
     )
     (job,) = json.loads(said["generator"])["jobs"]
     assert (job["ios"], job["bytes"]) == (900, 900 * 4096)
@@ -288,7 +288,7 @@ FILE_ENGINES = ("sync", "vsync", "libaio", "io_uring", "mmap", "buffered", "spli
 
 @pytest.fixture(scope="module")
 def vanished(
-    states: States, built: Built, tmp_path_factory: pytest.TempPathFactory
+    once: kept.Once, built: Built, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
     """The message of each engine when its disk vanishes."""
     folder = tmp_path_factory.mktemp("vanished")
@@ -303,7 +303,7 @@ def vanished(
         words += again if cached else " --direct=1 --time_based --runtime=100s"
         commands.append(f"run {engine} /bin/vanish /bin/ioloop {words}")
     programs = {"bin/vanish": _compile("vanish", folder)}
-    return boot(states, built, modules, commands, programs, folder / "console.log")[0]
+    return boot(once, built, modules, commands, programs, folder / "console.log")[0]
 
 
 @pytest.mark.parametrize("engine", FILE_ENGINES)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import fio
+import kept
 import pytest
 from cases import cases
 from linux_source import LinuxSource
@@ -16,7 +17,6 @@ from linux_source import LinuxSource
 from iopath.guest.channel import Record
 from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
-from iopath.guest.states import States
 from iopath.measure.packages import equipped
 from iopath.measure.plan import load
 from iopath.measure.session import Session
@@ -75,7 +75,7 @@ def run(session: Session, kernel: str, rung: Rung, jobs: Sequence[str], log: Pat
     plan += [*rung.start, *rung.begin, *jobs]
     machine = Machine(memory=2048)
     start = Start(built.vmlinuz, files=fio.program(session)[1])
-    return States(session.cache).run(Qemu.find(), machine, Image(start, plan, files), log)[0]
+    return kept.Once(session.cache).run(Qemu.find(), machine, Image(start, plan, files), log)[0]
 
 
 @pytest.mark.parametrize(("kernel", "name"), cases(EACH, quick=QUICK))

@@ -2,9 +2,8 @@
 """The model of caches and branch predictors, in guests."""
 
 import json
-import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,20 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def iopath(
-    prepared: Path, session: Session, make_command: Callable[[Path], Command], tmp_path: Path
-) -> Command:
-    """iopath with KERNEL, its modules and states of three seeds, and no result."""
-    copy_cache(prepared, tmp_path / "cache")
-    copy_states(session, tmp_path / "cache", (1, 2, 3), Machine().cmdline)
-    return make_command(tmp_path / "cache")
+def fresh(
+    prepared: Path, session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Command]:
+    """iopath with KERNEL, its modules and a state, and no result."""
+    folder = tmp_path_factory.mktemp("fresh")
+    copy_cache(prepared, folder / "cache")
+    copy_states(session, folder / "cache", [1], Machine().cmdline)
+    command = Command(folder / "cache", folder)
+    yield command
+    command.stop()
 
 
 def records(iopath: Command, *words: str | Path, command: str = "profile") -> dict[str, Any]:
-    """The records by rung, of guests that run again."""
-    iopath.forget()
-    shutil.rmtree(iopath.cache / "counted", ignore_errors=True)
+    """The records by rung."""
     out = iopath.temporary / "out.json"
     done = iopath.run(command, KERNEL, *words, "--quiet", "--json", out)
     assert done.returncode == 0, done.stderr
@@ -41,12 +41,13 @@ def records(iopath: Command, *words: str | Path, command: str = "profile") -> di
 
 
 @pytest.mark.guest
-def test_a_pread(iopath: Command) -> None:
+def test_a_pread(iopath: Command, fresh: Command) -> None:
     """The figures are the same each time, and nearly the same with another seed. Counts are the
     same without the model."""
     words = ("--rung", "dio.pread", "--op", "read")
     first, again, off = (
-        records(iopath, *words, *more)["dio.pread"] for more in (["--model"], ["--model"], [])
+        records(command, *words, *more)["dio.pread"]
+        for command, more in ((iopath, ["--model"]), (fresh, ["--model"]), (iopath, []))
     )
     model = first["model"]
     assert again["model"] == model
@@ -78,7 +79,7 @@ def test_a_pread(iopath: Command) -> None:
 
 
 @pytest.mark.guest
-def test_a_known_working_set(iopath: Command, tmp_path: Path) -> None:
+def test_a_known_working_set(fresh: Command, tmp_path: Path) -> None:
     """A repeated walk over memory of twice the size of L1D misses each line each time."""
     build = ["gcc", "-O2", "-static", "-Wall", "-Werror", "-o", tmp_path / "walk", HERE / "walk.c"]
     subprocess.run(build, check=True)
@@ -91,7 +92,7 @@ def test_a_known_working_set(iopath: Command, tmp_path: Path) -> None:
             for kib in sizes
         )
     )
-    found = records(iopath, "--rungs", rungs, "--model", command="measure")
+    found = records(fresh, "--rungs", rungs, "--model", command="measure")
     # The program's pointers are in a line and a page more. What does not fit is missed whole.
     for kib, fits_l1, fits_l2, fits_tlb in (
         (16, True, True, True),

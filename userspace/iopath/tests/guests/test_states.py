@@ -97,7 +97,7 @@ def different(
 
 
 # In make check the guest starts quickly.
-FAST_FEW = Settings(select(FEW), machine=Machine(cmdline=FAST_START))
+FAST_FEW = Settings(select(FEW), ["read"], machine=Machine(cmdline=FAST_START))
 
 
 @pytest.mark.parametrize(
@@ -224,6 +224,7 @@ def yielding(main: bool) -> Callable[[int], None]:
     return arrange
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("built", [KERNEL], indirect=True, scope="module")
 def test_stops_in_one_state(built: Built, tmp_path: Path) -> None:
     """Everything that a guest records is the same, interrupted rounds included, whether QEMU's main
@@ -310,6 +311,7 @@ exit $status"""
     assert any(line.startswith("syscall ") for line in lines[1:])
 
 
+@pytest.mark.long
 def test_killed(ready: Command) -> None:
     """If iopath is killed while a guest boots, or is saved, an incomplete state is not used."""
     for pattern in ("*.part", "*.part/*"):

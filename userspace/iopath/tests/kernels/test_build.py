@@ -144,6 +144,19 @@ def test_a_tree_is_known_by_its_compiler(
     assert _modules_inputs(tree)["compiler"] != before["compiler"]
 
 
+def test_the_folder_of_a_tool_does_not_matter(tree: Tree, tmp_path: Path) -> None:
+    """objtool has debug information, which names the folder where it was built."""
+    digests = []
+    for folder, status in (("one", 0), ("two", 0), ("two", 1)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        source = tmp_path / folder / "tool.c"
+        source.write_text(f"int main(void) {{ return {status}; }}\n")
+        tool = tree.path / "tools/objtool/objtool"
+        subprocess.run(["gcc", "-g", "-o", tool, source], check=True)
+        digests.append(_modules_inputs(tree)["tools"])
+    assert digests[0] == digests[1] != digests[2]
+
+
 def test_a_tree_that_is_rebuilt_meanwhile_is_noticed(
     tree: Tree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

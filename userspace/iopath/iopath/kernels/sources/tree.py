@@ -3,6 +3,8 @@
 
 import hashlib
 import shutil
+import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,9 +124,20 @@ def _modules_inputs(tree: Tree) -> dict[str, object]:
     return {
         **{path.name: digest_file(path) for path in files},
         "compiler": [str(compiler), digest_file(compiler)],
-        "tools": [digest_file(path) for path in tools if path.is_file()],
+        "tools": [_digest_of_code(path) for path in tools if path.is_file()],
         "source": _source_digest(tree),
     }
+
+
+def _digest_of_code(program: Path) -> str:
+    """A digest of a program without its debug information, which names the folder where it was
+    built."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder, program.name)
+        command = [process.need("objcopy", "binutils"), "--strip-all",
+                   "--remove-section=.note.gnu.build-id", program, code]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, check=False)
+        return digest_file(code if done.returncode == 0 else program)
 
 
 def _source_digest(tree: Tree) -> str:
