@@ -193,25 +193,38 @@ static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
  * @nr: how many
  * @unsent: how many are not taken yet
  *
+ * A kernel that polls may return with a part of the events. It does not poll
+ * for the rest while it has events that are not consumed. So they count as
+ * consumed meanwhile. Their entries stay: there are more than @nr.
+ *
  * Return: 0 or a negated errno.
  */
 __attribute_noinline__
 long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent)
 {
-	const uint32_t until = *r->cq_head + nr;
+	const uint32_t head = *r->cq_head, until = head + nr;
 	unsigned int flags = IORING_ENTER_GETEVENTS;
-	long ret;
+	uint32_t tail;
+	long ret = 0;
 
 	if (r->poll_thread) {
 		flags |= ring_wake_thread(r, until);
 		unsent = 0;
 	}
-	while (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) != until) {
-		ret = sys6(SYS_io_uring_enter, r->fd, unsent, nr, flags, 0, 0);
+	for (;;) {
+		tail = __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE);
+		if (tail == until) {
+			ret = 0;
+			break;
+		}
+		__atomic_store_n(r->cq_head, tail, __ATOMIC_RELEASE);
+		ret = sys6(SYS_io_uring_enter, r->fd, unsent, until - tail,
+			   flags, 0, 0);
 		if (likely(ret >= 0 && ret <= unsent))
 			unsent -= (uint32_t)ret;
 		else if (ret < 0 && !ring_retry(r, ret))
-			return ret;
+			break;
 	}
-	return 0;
+	__atomic_store_n(r->cq_head, head, __ATOMIC_RELEASE);
+	return ret;
 }
