@@ -80,6 +80,7 @@ parts() {
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
 	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model}.py "${pick[@]}"
+	part pathcount pathcount_on debian:6.1
 	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	selftests
 	part program "${pytest[@]}" -m "guest$short" $tests/test_program.py "${pick[@]}"
@@ -91,7 +92,6 @@ parts() {
 	part blknull "${pytest[@]}" -m "guest$short" $tests/test_blknull.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
-	part pathcount pathcount_on debian:6.1
 	[[ -z ${ALL-} && $want != riscv64 ]] || part riscv64 "${pytest[@]}" $tests/test_riscv64.py "${pick[@]}"
 }
 
@@ -175,7 +175,8 @@ report() {
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
-# Two parts run at a time; each is reported when it ends.
+# A part more than there are CPUs runs at a time, because some wait. Each is reported when it ends.
+slots=$(($(nproc) + 1))
 declare -A running=()
 wait_part() {
 	local ended
@@ -186,7 +187,7 @@ wait_part() {
 }
 
 for name in "${names[@]}"; do
-	[[ ${#running[@]} -lt 2 ]] || wait_part
+	[[ ${#running[@]} -lt $slots ]] || wait_part
 	run_part "$name" &
 	running[$!]=$name
 done
