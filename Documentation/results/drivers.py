@@ -28,6 +28,7 @@ BLOCK, BIO, COMMAND = "nvme.uring.fixed", "nvme.raw.uring.fixed", "nvme.cmd.fixe
 WAYS = (
     "nvme.uring", "nvme.raw.uring", "nvme.cmd", BLOCK, BIO, COMMAND,
 )  # fmt: skip
+POLLED = ("nvme.uring.polled", "nvme.cmd.polled")
 PUBLISHED = (24, 30)  # per cent more I/Os per second by commands than by the block device
 
 ABOUT = """\
@@ -115,14 +116,16 @@ the device.
 
 
 def document(session: Session, names: Sequence[str]) -> str:
-    settings = Settings(select([*READS, *WITHOUT, *WAYS]), ops=("read",), boots=2, profile=True)
+    settings = Settings(
+        select([*READS, *WITHOUT, *WAYS, *POLLED]), ops=("read",), boots=2, profile=True
+    )
     found = {
         name: {record.rung: record for record in measure(session, name, settings)} for name in names
     }
     shown = found.get(SHOWN, found[names[0]])
     release = shown[NULL].kernel.release
     return "\n".join([
-        ABOUT, figures(found, [*READS, *WAYS]), "",
+        ABOUT, figures(found, [*READS, *WAYS, *POLLED]), "",
         "## Drivers that need no device", "",
         "The target or the server is in the same kernel, so threads and soft interrupts do a part\n"
         "of the work (`Documentation/measuring.rst`).", "",

@@ -78,6 +78,23 @@ def _break(tree: Path) -> None:
     commit(tree, "block/bdev.c", "a syntax error")
 
 
+def release_repository(session: Session, series: str) -> Path:
+    """A repository with the source of a series for x86-64, in one commit."""
+    source = LinuxSource(session, series)
+    excluded = [pattern for pattern in left_out() if "/net/" not in pattern]
+
+    def make(folder: Path) -> None:
+        tree = folder / "linux"
+        tree.mkdir()
+        source.unpack(tree, *(f"--exclude={pattern}" for pattern in excluded))
+        git(tree, "init", "--quiet")
+        git(tree, "add", "--all", "--force")
+        git(tree, "commit", "--quiet", "--message", f"the source of {series}")
+
+    inputs = {"of": source.wanted, "left_out": excluded, "recipe": 1}
+    return session.cache.entry("history", inputs, make) / "linux"
+
+
 def kernel_repository(session: Session, arch: Arch) -> Path:
     """A repository with a kernel: the source, a commit that changes a comment, one that adds
     PLANTED instructions, and one that does not build; and the branch SERIES of the comment. It is

@@ -37,6 +37,10 @@ class Recipe:
         left_out = ("arch", "asked")
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
+    def sets(self, option: str) -> bool:
+        """Whether it says *option* ("CONFIG_FOO=y")."""
+        return option in f"{self.base or ''}\n{self.fragment}".splitlines()
+
     @classmethod
     def default(cls) -> "Recipe":
         return recipe(SUITE, None, ())

@@ -9,6 +9,7 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from iopath.base.devices import INSTANT
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.rungs.rung import CACHED, CACHED_SIZE, Module, Overrides, Rung
 
@@ -307,9 +308,37 @@ _NO_DEVICE = tuple(
     )
 )  # fmt: skip
 
+# Drivers that Debian's kernels lack: they are measured where a kernel of a tree or a repository has
+# them.
+_RNULL = f"{_CONFIGFS}/rnull/rnullb0"
+_RARE = (
+    Rung(
+        "rnull.pread", "pread and pwrite, the null device that is written in Rust",
+        ("--ioengine=sync", "--direct=1"), target="/dev/rnullb0",
+        modules=(Module("rnull_mod", optional=True),), needs=("CONFIG_BLK_DEV_RUST_NULL",),
+        since=(6, 18), alone=True,
+        begin=(f"mount configfs {_CONFIGFS}", f"mkdir {_RNULL}", f"write {_RNULL}/power 1",
+               "wait /dev/rnullb0", "write-if /sys/block/rnullb0/queue/scheduler none"),
+    ),
+    Rung(
+        "vdpa.pread", "pread and pwrite, a virtio disk that a simulator of vDPA answers for",
+        ("--ioengine=sync", "--direct=1"), target="/dev/vda", round_ios=10, alone=True,
+        modules=tuple(
+            Module(name, optional=True) for name in ("vdpa_sim_blk", "virtio_vdpa", "virtio_blk")
+        ),
+        needs=("CONFIG_VDPA_SIM_BLOCK", "CONFIG_VIRTIO_VDPA", "CONFIG_VIRTIO_BLK"),
+        tools=(("iproute2", "vdpa"),),
+        begin=("run vdpa /bin/vdpa dev add name disk mgmtdev vdpasim_blk",
+               "wait /sys/block/vda/queue/scheduler", "wait /dev/vda",
+               "write /sys/block/vda/queue/scheduler none"),
+    ),
+)  # fmt: skip
+
 # The same disk of NVMe past its block device, and by biogen's character device on it.
 _NVME = next(rung for rung in _DRIVERS if rung.name == "nvme.uring")
 _COMMANDS = ("--ioengine=io_uring_cmd", "--iodepth=32")
+# With a second queue, which is polled.
+_POLLED = ((("driver", "nvme"), ("serial", "iopath"), ("max_ioqpairs", 2), ("drive", INSTANT)),)
 _ON_NVME = (
     *(
         replace(
@@ -330,6 +359,18 @@ _ON_NVME = (
         )
         for name, about, options, batch in _SHAPES
         if name in ("pread", "uring", "uring.fixed")
+    ),
+    *(
+        replace(
+            _NVME, name=f"nvme.{name}", about=f"{about}, polled", options=(*options, "--hipri"),
+            target=target, modules=(Module("nvme", (("poll_queues", "1"),)),),
+            devices=_POLLED,
+        )
+        for name, about, options, target in (
+            ("uring.polled", "io_uring, 32 at a time, NVMe", _URING, _NVME.target),
+            ("cmd.polled", "commands by io_uring, 32 at a time, NVMe, past the block device",
+             (*_COMMANDS, "--direct=1"), "/dev/ng0n1"),
+        )
     ),
 )  # fmt: skip
 
@@ -541,6 +582,7 @@ RUNGS = (
     *_DRIVERS,
     *_ON_NVME,
     *_NO_DEVICE,
+    *_RARE,
     *(rung for rung in _REQUESTS if rung.name not in _ON_THE_LADDER),
     *_PEAK,
     *_BARE,

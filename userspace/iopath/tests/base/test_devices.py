@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The commands that plug devices into a guest."""
 
-from iopath.base.devices import LATENCY, commands, options
+from iopath.base.devices import INSTANT, LATENCY, commands, options
 from iopath.guest.machine import Machine
 
 
@@ -22,6 +22,11 @@ def test_each_device_has_a_port_and_each_drive_a_disk() -> None:
         "read-zeroes": True,
     }  # fmt: skip
     assert found[4][1] == {"driver": "nvme", "serial": "1", "drive": "two", "bus": "port1"}
+
+
+def test_a_disk_that_answers_at_once() -> None:
+    (_, blockdev), _ = commands([(("driver", "nvme"), ("drive", INSTANT))])
+    assert blockdev["latency-ns"] == 0
 
 
 def test_a_disk_on_a_bus_that_takes_no_plugging_is_there_from_the_start() -> None:

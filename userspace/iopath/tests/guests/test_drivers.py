@@ -11,6 +11,7 @@ import fio
 import pytest
 from cases import cases
 from command import KERNEL, Command
+from repositories import release_repository
 from selftests import TROUBLE
 
 from iopath.guest.channel import Record
@@ -61,6 +62,22 @@ def test_a_read_from_the_system_call_to_the_interrupt(iopath: Command, tmp_path:
     names = {row["name"] for row in command["profile"]["functions"]}
     assert "nvme_ns_chr_uring_cmd" in names
     assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, "debian:6.12-arm64"])
+def test_a_polled_queue(iopath: Command, tmp_path: Path, kernel: str) -> None:
+    """No interrupt ends an I/O, and the task does not sleep. The kernel may return with a part of a
+    batch; on arm64 it does."""
+    words = (kernel, "--rung", "nvme.*.polled", "--op", "read")
+    records = profiled(iopath, tmp_path / "out.json", *words)
+    assert [record["rung"] for record in records] == ["nvme.uring.polled", "nvme.cmd.polled"]
+    for record in records:
+        parts = record["all_parts"]
+        assert parts["task"] == pytest.approx(record["with_deferred"], rel=0.01)
+        assert not [part for part in parts if part.startswith("interrupt nvme")]
+        functions = {row["name"]: row for row in record["profile"]["functions"]}
+        assert {"nvme_poll", "io_do_iopoll"} <= functions.keys()
+        assert "schedule" not in functions
 
 
 @pytest.mark.parametrize(
@@ -141,6 +158,31 @@ def test_a_disk_of_the_machines_own_controller(
     assert record["all_parts"]["interrupt ahci_single_level_irq_intr"] > 1500
     functions = {row["name"] for row in record["profile"]["functions"]}
     assert {"ata_qc_issue", "ahci_qc_issue", "scsi_queue_rq"} <= functions
+
+
+# The options of a kernel that has drivers which Debian's kernels lack.
+RARE = (
+    "RUST=y", "BLK_DEV_RUST_NULL=y", "BLK_DEV_NULL_BLK=m", "RUNTIME_TESTING_MENU=y",
+    "VIRTIO_MENU=y", "VHOST_MENU=y", "NET=y", "VDPA=y", "VDPA_SIM=y", "VDPA_SIM_BLOCK=y",
+    "VIRTIO_VDPA=y", "VIRTIO_BLK=y",
+)  # fmt: skip
+
+
+@pytest.mark.long
+def test_drivers_that_debian_does_not_build(
+    session: Session, iopath: Command, tmp_path: Path
+) -> None:
+    """A null device that is written in Rust, beside the one in C; and vDPA's simulator."""
+    kernel = f"git:{release_repository(session, '7.2')}@HEAD[{','.join(RARE)}]"
+    names = ("rnull.pread", "nullb.pread", "vdpa.pread")
+    rungs = [word for name in names for word in ("--rung", name)]
+    records = profiled(iopath, tmp_path / "out.json", kernel, *rungs, "--op", "read")
+    found = {record["rung"]: record for record in records}
+    rust, c, vdpa = (found[name] for name in names)
+    assert 40 < rust["profile"]["layers"]["driver"] < 200
+    assert rust["instructions_per_io"] == pytest.approx(c["instructions_per_io"], rel=0.05)
+    assert any("5rnull" in row["name"] for row in rust["profile"]["functions"])
+    assert vdpa["all_parts"]["thread vdpasim_work_fn"] > 4000
 
 
 JOBS = {

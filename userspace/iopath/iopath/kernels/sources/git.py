@@ -37,6 +37,9 @@ _TOOLS = (
     "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
 )  # fmt: skip
 
+# Packages that build the parts of a kernel that are written in Rust.
+_RUST = ("rustc", "rust-src", "bindgen", "rustfmt")
+
 _CCACHE_SIZE = "5G"
 
 _OBJECTS = "objects"  # the file of a workspace with the number of objects that it has built
@@ -235,6 +238,8 @@ def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
     step("preparing the compiler", 0.0)
     arch = kernel.arch
     tools = (*_TOOLS, *(() if arch == X86_64 else (f"gcc-{arch.triplet}",)))
+    if _has_rust(kernel.recipe):
+        tools = (*tools, *_RUST)
     return root("compiler", tools, {"for": tools}, kernel.recipe.suite, cache, apt, step)
 
 
@@ -246,18 +251,25 @@ def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
         "base": kernel.recipe.base,
         "fragment": kernel.recipe.fragment,
         "packages": digest_file(at / "packages"),
-        "variables": _variables(kernel.arch),
+        "variables": _variables(kernel.recipe),
         "modules": parts.module_parts(kernel.arch),
         "recipe": _RECIPE,
     }
     return ("kernel", inputs), kbuild.modules_entry({"kernel": entry_name(inputs)})
 
 
-def _variables(arch: Arch) -> tuple[str, ...]:
+def _has_rust(recipe: Recipe) -> bool:
+    return recipe.sets("CONFIG_RUST=y")
+
+
+def _variables(recipe: Recipe) -> tuple[str, ...]:
     """The variables of make. The same inputs make the same kernel to the last bit."""
+    arch = recipe.arch
     prefix = "" if arch == X86_64 else f"{arch.triplet}-"
+    # rustc takes HOSTCC for the name of its linker.
+    host = "gcc" if _has_rust(recipe) else "ccache gcc"
     return (
-        f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", "HOSTCC=ccache gcc", "LOCALVERSION=",
+        f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", f"HOSTCC={host}", "LOCALVERSION=",
         "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath",
         "KBUILD_BUILD_USER=iopath", "KBUILD_BUILD_VERSION=1",
         *([f"CROSS_COMPILE={prefix}"] if prefix else []),
@@ -331,7 +343,7 @@ class _Workspace:
     def make(self, *words: str) -> list[str | Path]:
         """The beginning of a command that runs make in the root file system; *words* are options of
         bwrap."""
-        variables = _variables(self._kernel.arch)
+        variables = _variables(self._kernel.recipe)
         return [*self._inside(*words), "make", "-s", "-C", "/src", "O=/build", *variables]
 
     def _inside(self, *words: str) -> list[str | Path]:
