@@ -193,9 +193,9 @@ static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
  * @nr: how many
  * @unsent: how many are not taken yet
  *
- * A kernel that polls may return with a part of the events. It does not poll
- * for the rest while it has events that are not consumed. So they count as
- * consumed meanwhile. Their entries stay: there are more than @nr.
+ * A kernel that polls may return with a part of the events. It polls for the
+ * rest only if these are consumed, so the head moves behind them meanwhile. The
+ * queue has more than @nr entries, so the kernel does not write over them.
  *
  * Return: 0 or a negated errno.
  */

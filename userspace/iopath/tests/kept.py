@@ -84,10 +84,11 @@ def keep(cache: Cache, inputs: dict[str, Any], said: Said) -> None:
 
 @contextmanager
 def guest(
-    cache: Cache, qemu: Qemu, machine: Machine, image: Image, run: Callable[[], Said]
-) -> Iterator[Said]:
+    cache: Cache, qemu: Qemu, machine: Machine, image: Image, run: Callable[[], Said],
+    plugin: Path | None = None,
+) -> Iterator[Said]:  # fmt: skip
     """What a guest says, from *run* if it is not known. It is kept if the block does not fail."""
-    known = inputs(qemu, machine, image)
+    known = inputs(qemu, machine, image, plugin)
     said = find(cache, known)
     if said:
         yield said
@@ -113,11 +114,11 @@ class Once:
         plugin: Path | None = None,
     ) -> tuple[list[Record], bytes]:
         """What States.run() returns."""
-        known = inputs(qemu, machine, image, plugin)
-        said = find(self._cache, known)
-        if not said:
+
+        def run() -> Said:
             records, counts = self._states.run(qemu, machine, image, log, plugin=plugin)
-            said = Said(records, log.read_text(errors="replace"), [], counts)
-            keep(self._cache, known, said)
-        log.write_text(said.console)
+            return Said(records, log.read_text(errors="replace"), [], counts)
+
+        with guest(self._cache, qemu, machine, image, run, plugin) as said:
+            log.write_text(said.console)
         return said.records, said.counts

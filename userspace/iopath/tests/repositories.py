@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Repositories with the source of a kernel."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -78,18 +79,22 @@ def _break(tree: Path) -> None:
     commit(tree, "block/bdev.c", "a syntax error")
 
 
+def _commit_source(source: LinuxSource, tree: Path, excluded: Sequence[str], subject: str) -> None:
+    """Make the repository *tree* of a kernel's source without the *excluded* files."""
+    tree.mkdir()
+    source.unpack(tree, *(f"--exclude={pattern}" for pattern in excluded))
+    git(tree, "init", "--quiet")
+    git(tree, "add", "--all", "--force")
+    git(tree, "commit", "--quiet", "--message", subject)
+
+
 def release_repository(session: Session, series: str) -> Path:
     """A repository with the source of a series for x86-64, in one commit."""
     source = LinuxSource(session, series)
     excluded = [pattern for pattern in left_out() if "/net/" not in pattern]
 
     def make(folder: Path) -> None:
-        tree = folder / "linux"
-        tree.mkdir()
-        source.unpack(tree, *(f"--exclude={pattern}" for pattern in excluded))
-        git(tree, "init", "--quiet")
-        git(tree, "add", "--all", "--force")
-        git(tree, "commit", "--quiet", "--message", f"the source of {series}")
+        _commit_source(source, folder / "linux", excluded, f"the source of {series}")
 
     inputs = {"of": source.wanted, "left_out": excluded, "recipe": 1}
     return session.cache.entry("history", inputs, make) / "linux"
@@ -103,11 +108,7 @@ def kernel_repository(session: Session, arch: Arch) -> Path:
 
     def make(folder: Path) -> None:
         tree = folder / "linux"
-        tree.mkdir()
-        LinuxSource(session).unpack(tree, *(f"--exclude={pattern}" for pattern in excluded))
-        git(tree, "init", "--quiet")
-        git(tree, "add", "--all", "--force")
-        git(tree, "commit", "--quiet", "--message", "the source")
+        _commit_source(LinuxSource(session), tree, excluded, "the source")
         with (tree / "block/bio.c").open("a") as file:
             file.write("/* a comment */\n")
         comment = commit(tree, "block/bio.c", "a comment")
