@@ -48,9 +48,10 @@ part() {
 }
 
 pathcount_on() {
-	local vmlinuz
+	local vmlinuz keep=(--keep)
+	[[ -z ${AGAIN-} ]] || keep=()
 	vmlinuz=$("$venv/python" selftests/vmlinuz.py "$1") || return
-	"$venv/python" userspace/pathcount/tests/test_pathcount.py --kernel "$vmlinuz"
+	"$venv/python" userspace/pathcount/tests/test_pathcount.py --kernel "$vmlinuz" "${keep[@]}"
 }
 
 # The selftests of each kernel are a part, except if T= names tests that not every kernel has.
@@ -167,7 +168,7 @@ report() {
 		f=1
 	fi
 	echo "== $name: $p passed, $f failed, $s skipped, in $took s"
-	grep '^guests not run again' "$logs/$name" | sed 's/^/   /'
+	grep -o 'guests not run again: .*' "$logs/$name" | sed 's/^/   /'
 	[[ $f -eq 0 && $s -eq 0 ]] || cat "$logs/$name"
 	coverage=build/coverage/${name#selftests-}.txt
 	[[ $name != selftests-* || ! -f $coverage ]] || echo "   $coverage: $(tail -n 1 "$coverage" | xargs)"
