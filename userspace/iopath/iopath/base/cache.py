@@ -23,7 +23,7 @@ from iopath.base import process
 from iopath.base.errors import Unreachable
 
 # Up to this total an entry's contents are read again at each use; beyond it, only sizes and times.
-_HASH_LIMIT = 128 << 20
+_HASH_LIMIT = 8 << 20
 
 MANIFEST = "manifest.json"  # its time is that of the last use of the entry
 SIZE = "size"  # the bytes that the entry takes on the disk

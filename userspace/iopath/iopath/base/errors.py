@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Errors that a user sees: one line, and an exit status."""
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -42,5 +41,7 @@ class Stopped(Exception):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown *word*: the known one that is most like it, if any."""
+    import difflib  # slow to load
+
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
     return f": did you mean '{near[0]}'?" if near else ""

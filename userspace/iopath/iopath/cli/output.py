@@ -17,7 +17,7 @@ from iopath.compare.changes import Comparison
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import VIEWS, Result
-from iopath.show import markdown, terminal
+from iopath.show import terminal
 
 ABOUT = {
     "json": "the whole result, for compare and other programs",
@@ -93,6 +93,8 @@ class Files:
 
             files.write_text(self.html, page.render(measured, comparison, layers))
         if self.markdown:
+            from iopath.show import markdown  # slow to load
+
             files.write_text(self.markdown, markdown.markdown(measured, comparison))
         if not (self.svg or self.png or self.history):
             return

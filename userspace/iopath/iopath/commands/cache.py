@@ -31,6 +31,7 @@ KINDS = {
     "measured": "figures of kernels, from results",
     "modules": "blknull and biogen, built for a kernel",
     "programs": "programs that guests run",
+    "qemu": "what the installed QEMU says of itself",
     "repository": "copies of remote git repositories",
     "result": "output of guests",
     "root": "root file systems with compilers",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The machine of a guest: its hardware, and the emulator that it runs in."""
 
+import json
 import re
 import subprocess
 from collections.abc import Sequence
@@ -10,9 +11,9 @@ from typing import Any
 
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch, this_machine
-from iopath.base.cache import digest_file, digest_of
+from iopath.base.cache import Cache, digest_file, digest_of
 from iopath.base.devices import PORTS, Device, is_fixed, options
-from iopath.base.errors import IopathError
+from iopath.base.errors import IopathError, Unreachable
 from iopath.guest import cpus
 
 
@@ -136,29 +137,24 @@ class Qemu:
     sandbox: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls, arch: Arch = X86_64) -> "Qemu":
-        """The installed emulator of an architecture."""
+    def find(cls, arch: Arch = X86_64, cache: Cache | None = None) -> "Qemu":
+        """The installed emulator of an architecture. What it says of itself is kept in the *cache*:
+        to start it takes as long as a tenth of a command that answers from there."""
         check_host()
         path = Path(process.need(arch.qemu, arch.qemu_package))
-        return cls.started_by((str(path),), path, arch)
+        said = _remember((str(path),), path, cache) if cache else _ask((str(path),), path)
+        return cls._of((str(path),), path, arch, said)
 
     @classmethod
     def started_by(cls, words: tuple[str, ...], path: Path, arch: Arch) -> "Qemu":
         """The emulator of an architecture whose program is *path* and which *words* start."""
-        text = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
-        match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
-        if not match:
-            complaint = (text.stderr or text.stdout).strip().splitlines()
-            raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
-        if tuple(map(int, match.group(1).split(".")[:2])) < _OLDEST:
-            raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
-        sandbox = _SANDBOX
-        found = _data_folders(*words, *sandbox)
-        if found.returncode:
-            sandbox = ()
-            found = _data_folders(*words)
-        folders = [Path(line) for line in found.stdout.splitlines()]
-        return cls(words, match.group(1), _digest(path, folders, arch), sandbox)
+        return cls._of(words, path, arch, _ask(words, path))
+
+    @classmethod
+    def _of(cls, words: tuple[str, ...], path: Path, arch: Arch, said: dict[str, Any]) -> "Qemu":
+        folders = [Path(folder) for folder in said["folders"]]
+        digest = _digest(path, folders, arch)
+        return cls(words, said["version"], digest, tuple(said["sandbox"]))
 
 
 # It has the machines that guests run on.
@@ -170,6 +166,48 @@ _SANDBOX = (
     "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 )
 
+
+def _ask(words: tuple[str, ...], path: Path) -> dict[str, Any]:
+    """What the emulator says: its version, the options of its sandbox, and the folders of its
+    firmware."""
+    text = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
+    if not match:
+        complaint = (text.stderr or text.stdout).strip().splitlines()
+        raise IopathError(f"{path} does not run: {complaint[0] if complaint else 'no output'}")
+    if tuple(map(int, match.group(1).split(".")[:2])) < _OLDEST:
+        raise IopathError(f"{path} is version {match.group(1)}: 7.2 or newer is needed")
+    sandbox = _SANDBOX
+    found = _data_folders(*words, *sandbox)
+    if found.returncode:
+        sandbox = ()
+        found = _data_folders(*words)
+    return {
+        "version": match.group(1),
+        "sandbox": sandbox,
+        "folders": found.stdout.splitlines(),
+    }
+
+
+def _remember(words: tuple[str, ...], path: Path, cache: Cache) -> dict[str, Any]:
+    """What the emulator says, or said while its program was the same file."""
+    program = path.resolve()
+    status = program.stat()
+    inputs = {"words": words, "program": [str(program), status.st_size, status.st_mtime_ns]}
+
+    def make(folder: Path) -> None:
+        (folder / _SAID).write_text(json.dumps(_ask(words, path)))
+
+    entry = cache.find("qemu", inputs)
+    if not entry:
+        try:
+            entry = cache.entry("qemu", inputs, make)
+        except Unreachable:
+            return _ask(words, path)  # the cache cannot be written
+    return json.loads((entry / _SAID).read_text())
+
+
+_SAID = "said.json"
 _ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
 
 

@@ -262,7 +262,7 @@ def _count(job: Job, inputs: dict[str, Any], image: bytes, cache: Cache, address
 def _emulator(machine: Machine, cache: Cache) -> Qemu:
     """This machine's own, or that of the suite that the sender asked for."""
     if not machine.emulator:
-        return Qemu.find(machine.arch)
+        return Qemu.find(machine.arch, cache)
     apt = Apt(cache, lambda text: None)
     return emulators.emulator(machine.emulator, machine.arch, cache, apt, lambda what, part: None)
 

@@ -15,9 +15,7 @@ from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.base.sources import source_digest
 from iopath.counts import paging
-from iopath.guest import kvm
 from iopath.guest.machine import Qemu
-from iopath.host import survey, timing
 from iopath.kernels import emulators, prepare, programs
 from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
@@ -25,7 +23,7 @@ from iopath.kernels.gitrepo import Repository
 from iopath.kernels.kernel import Kernel
 from iopath.kernels.sources import debian, git
 from iopath.kernels.sources.debian import DebianKernel
-from iopath.measure import packages, timed
+from iopath.measure import packages
 from iopath.measure.measurement import Measured, Measurement, Prepared
 from iopath.measure.plan import guests, unmet
 from iopath.measure.pools import Pools, pools
@@ -162,7 +160,7 @@ class Session(Finder):
     def emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
         if not suite:
-            return Qemu.find(arch)
+            return Qemu.find(arch, self.cache)
         with self.reporter.running(1), self.reporter.task(f"QEMU of {suite}") as step:
             return emulators.emulator(suite, arch, self.cache, self.apt, step)
 
@@ -198,6 +196,10 @@ class Session(Finder):
 
     def _measure_time(self, kernels: Mapping[str, Kernel], settings: Settings) -> Result:
         """Measure time in guests that run on the processor itself, one after the other."""
+        from iopath.guest import kvm  # nothing else needs these
+        from iopath.host import survey, timing
+        from iopath.measure import timed
+
         if foreign := next((one.arch for one in kernels.values() if one.arch != X86_64), None):
             raise UsageError(f"--accel kvm: this machine cannot run a kernel of {foreign.name}")
         qemu = self.emulator(settings.machine.emulator, X86_64)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from iopath.base.arch import X86_64
+from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
 from iopath.guest.machine import Qemu
 
@@ -17,3 +18,34 @@ def test_one_that_is_too_old_is_refused(tmp_path: Path) -> None:
     program.chmod(0o755)
     with pytest.raises(IopathError, match=r"is version 7\.1\.0: 7\.2 or newer is needed"):
         Qemu.started_by((str(program),), program, X86_64)
+
+
+def test_what_it_says_is_kept_while_it_is_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / X86_64.qemu
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+
+    def write(version: str) -> None:
+        program.write_text(
+            f'#!/bin/sh\necho >>{tmp_path}/started\n[ "$1" = -L ] || echo version {version}\n'
+        )
+        program.chmod(0o755)
+
+    def find() -> tuple[str, int]:
+        (tmp_path / "started").write_text("")
+        found = Qemu.find(X86_64, Cache(tmp_path / "cache"))
+        return found.version, len((tmp_path / "started").read_text())
+
+    write("8.0.0")
+    version, started = find()
+    assert (version, started > 0) == ("8.0.0", True)
+    assert find() == ("8.0.0", 0)
+    write("10.0.0")
+    version, started = find()
+    assert (version, started > 0) == ("10.0.0", True)
+    # A cache that cannot be written is no reason to fail.
+    (tmp_path / "cache" / "qemu").rename(tmp_path / "cache" / "other")
+    (tmp_path / "cache" / "qemu").touch()
+    assert find()[0] == "10.0.0"
