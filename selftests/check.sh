@@ -70,19 +70,19 @@ selftests() {
 		part selftests-mutants "${pytest[@]}" userspace/iopath/tests/guests/test_mutants.py
 }
 
-# Kernels are prepared beside parts that need none; then the longest parts come first.
+# The longest parts come first. Where nothing is cached, those are the ones that build kernels.
 parts() {
 	local tests=userspace/iopath/tests/guests
 
 	[[ -n ${T-}${KERNEL-} ]] ||
 		part prepare "$venv/python" selftests/prepare.py debian:{6.1,7.2,7.3,5.10,6.12,6.12-arm64}
 	part iopath "${pytest[@]}" -m "not guest$short" userspace/iopath/tests "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
 	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model}.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
-	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	selftests
 	part program "${pytest[@]}" -m "guest$short" $tests/test_program.py "${pick[@]}"
 	part sharing "${pytest[@]}" -m "guest$short" $tests/test_sharing.py "${pick[@]}"

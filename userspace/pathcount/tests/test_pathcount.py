@@ -668,6 +668,7 @@ def find_or_boot(
     boot: Callable[[], None],
 ) -> None:
     """Copy the files that a guest *said* from the cache to *work*, or have it say them now."""
+    from iopath.base.arch import X86_64
     from iopath.base.cache import Cache, cache_root, digest_file
     from iopath.guest.machine import Qemu
 
@@ -683,7 +684,7 @@ def find_or_boot(
     program = Path(shutil.which(args.qemu) or bail_out(f"{args.qemu}: no such program"))
     inputs = {
         "command": [str(word).replace(str(work), "") for word in command],
-        "qemu": Qemu.started_by((str(program),), program).digest,
+        "qemu": Qemu.started_by((str(program),), program, X86_64).digest,
         "files": [digest_file(Path(file)) for file in (work / "init", args.kernel, args.plugin)],
     }
     entry = Cache(cache_root()).entry("passed", inputs, make)
