@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from iopath.base import typed
 from iopath.counts import sharing
 from iopath.rungs import builtin, together
 from iopath.rungs.runs import Run, Settings, make_runs
@@ -34,10 +35,11 @@ def a_boot(lines: list[dict[str, Any]], **part: list[float]) -> dict[str, Any]:
 
 
 def merged(boots: list[dict[str, Any]], rung: str) -> dict[str, Any]:
+    """What the record of a rung has of these boots of one arrangement, as JSON."""
     run = a_run(rung)
     (region,) = (
         str(shared.region)
         for shared in together.runs([run], Settings(rungs=[run.rung], cpus=2))
         if shared.arrangement == together.FILES
     )
-    return sharing.merged([{region: boot} for boot in boots], run)
+    return typed.unstructure(sharing.merged([sharing.read({region: boot}) for boot in boots], run))

@@ -15,7 +15,6 @@ from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.host import devices, perf, survey, timing
 from iopath.measure.plan import guests
-from iopath.results import result
 from iopath.results.layers import Layers, table
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings, make_runs
@@ -116,4 +115,4 @@ def _on_host(
         if len(runs) > 1:
             file = data.with_name(f"{data.name}.{run.rung.name}.{run.op}")
         records.append(perf.record(run, cpu, file, layers))
-    return result.make(timing.result_of(cpu, records))
+    return timing.result_of(cpu, records)

@@ -10,11 +10,11 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from iopath.base import process
 from iopath.base.errors import IopathError
 from iopath.counts.symbols import KERNEL, Symbols
+from iopath.results.profiles import Source
 
 # The build directory of a distribution or a tree, which precedes the path in the kernel's source.
 _PREFIX = re.compile(r"^(?:.*/linux-[^/]+/)?(?:debian/build/[^/]+/|\./)?")
@@ -67,11 +67,11 @@ class Lines:
         return found
 
 
-def break_down(counts: Mapping[int, float], lines: Lines, symbols: Symbols) -> list[dict[str, Any]]:
+def break_down(counts: Mapping[int, float], lines: Lines, symbols: Symbols) -> list[Source]:
     """Instructions by source line: those of each function, with the function that is inlined there.
 
     *counts* are instructions per I/O by address. Rows are ordered by the function's total, then by
-    their own count; "inlined" is empty for the function's own lines.
+    their own count; *inlined* is empty for the function's own lines.
     """
     where = lines.find(counts)
     rows: dict[tuple[str, str, str], float] = defaultdict(float)
@@ -86,6 +86,6 @@ def break_down(counts: Mapping[int, float], lines: Lines, symbols: Symbols) -> l
         totals[function] += count
     ordered = sorted(rows.items(), key=lambda row: (-totals[row[0][0]], row[0][0], -row[1], row[0]))
     return [
-        {"function": function, "inlined": inlined, "line": place, "instructions": round(count, 4)}
+        Source(function=function, inlined=inlined, line=place, instructions=round(count, 4))
         for (function, inlined, place), count in ordered
     ]

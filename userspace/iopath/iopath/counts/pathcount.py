@@ -11,7 +11,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from iopath.base.errors import IopathError
 from iopath.counts import parts
@@ -19,7 +18,7 @@ from iopath.counts.output import Block, Flat, Node, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.model import Misses, Model
-from iopath.results.profiles import COSTLY, STRING_BYTES
+from iopath.results.profiles import COSTLY, STRING_BYTES, ExactFunction, ExactProfile
 from iopath.results.symbol import Symbol, plain
 
 # What each kind of instruction, as the plugin writes it, counts as.
@@ -195,8 +194,8 @@ class BootProfile:
             self._segments[key] = self._blocks[block].segments(executed)
         return self._segments[key]
 
-    def region(self, number: int, ios_per_round: int) -> dict[str, Any]:
-        """The profile of a region, per I/O, as result.schema.json describes it."""
+    def region(self, number: int, ios_per_round: int) -> ExactProfile:
+        """The profile of a region, per I/O. Cache lines are counted in another region."""
         region = self.regions.get(number)
         if region is None or not region.rounds:
             raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
@@ -236,11 +235,15 @@ class BootProfile:
             layer = self._layers.of(symbol)
             layers[layer] += counts.instructions
             rows.append(
-                {"name": symbol.name, "module": symbol.module, "layer": layer}
-                | counts.scaled(scale)
-                | ({"costly": _scaled(costly[symbol], scale)} if symbol in costly else {})
+                ExactFunction(
+                    name=symbol.name,
+                    module=symbol.module,
+                    layer=layer,
+                    **counts.scaled(scale),
+                    costly=_scaled(costly[symbol], scale) if symbol in costly else None,
+                )
             )
-        rows.sort(key=lambda row: (-row["instructions"], row["name"]))
+        rows.sort(key=lambda row: (-row.instructions, row.name))
         counted = region.rounds[region.median]
         executed = counted.instructions - self.idle(number)
         if whole.instructions != executed:
@@ -249,28 +252,29 @@ class BootProfile:
                 f" round to {executed}: pathcount and iopath differ"
             )
         user = sum(c.instructions for s, c in functions.items() if s.module == "user")
-        return {
-            "unmatched_returns": counted.unmatched,
-            "faults": round(counted.faults * scale, 4),
-            "switches": round(counted.switches * scale, 4),
-            "user": round(user * scale, 4),
-            "kernel": round((whole.instructions - user) * scale, 4),
+        return ExactProfile(
+            unmatched_returns=counted.unmatched,
+            faults=round(counted.faults * scale, 4),
+            switches=round(counted.switches * scale, 4),
+            user=round(user * scale, 4),
+            kernel=round((whole.instructions - user) * scale, 4),
             **whole.scaled(scale),
-            "costly": _scaled(
+            costly=_scaled(
                 {name: sum(counts.get(name, 0) for counts in costly.values()) for name in COSTLY},
                 scale,
             ),
-            "layers": {
+            layers={
                 name: round(layers[name] * scale, 4)
                 for name in self._layers.names
                 if name in layers
             },
-            "functions": rows,
-            "stacks": [
-                [";".join(stack), round(count * scale, 4)]
+            functions=rows,
+            stacks=[
+                (";".join(stack), round(count * scale, 4))
                 for stack, count in sorted(stacks.items())
             ],
-        }
+            lines={},
+        )
 
     def events(self, number: int, ios_per_round: int) -> dict[str, float]:
         """The metrics that are counted per I/O in the median round of a region."""

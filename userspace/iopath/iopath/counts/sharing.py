@@ -10,9 +10,11 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from iopath.base import typed
 from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
 from iopath.counts import output
@@ -20,7 +22,14 @@ from iopath.counts.memory import Memory, Place
 from iopath.counts.output import Access
 from iopath.counts.sharing_counts import Region, regions
 from iopath.counts.symbols import Symbols
-from iopath.results.shared import NEIGHBOURS, most
+from iopath.results.shared import (
+    NEIGHBOURS,
+    Arrangement,
+    LineAccess,
+    SharedFigure,
+    SharedLine,
+    Sharing,
+)
 from iopath.rungs.runs import Run
 from iopath.rungs.together import Shared, regions_of
 
@@ -47,47 +56,64 @@ def kind_of(accesses: Sequence[Access]) -> str | None:
     return "true" if any(written[one] & touched[other] for one, other in pairs) else "false"
 
 
+@dataclass(kw_only=True)
+class InBoot:
+    """An arrangement in one boot, and the lines that it shares; or why it *failed*."""
+
+    arrangement: Arrangement | None = None
+    lines: list[SharedLine] = field(default_factory=list)
+    failed: str | None = None
+
+
+Boot = Mapping[str, InBoot]  # by region
+
+
 def found(
     shared: Sequence[Shared], counts: Sequence[str], kallsyms: str, ram: Path, arch: Arch
-) -> dict[str, dict[str, Any]]:
-    """The figures and the shared lines of the runs of a guest, by region, from what the plugin
-    counted and the guest's memory."""
+) -> dict[str, Any]:
+    """What the runs of a guest share, by region, from what the plugin counted and the guest's
+    memory: JSON that read() reads."""
     symbols = Symbols(kallsyms)
     counted = regions(output.read(counts), symbols)
     ram_ = Memory(ram, kallsyms, arch)
-    return {str(run.region): _found(run, counted.get(run.region), symbols, ram_) for run in shared}
+    return typed.unstructure(
+        {str(run.region): _found(run, counted.get(run.region), symbols, ram_) for run in shared}
+    )
 
 
-def merged(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> dict[str, Any]:
+def read(data: object) -> Boot:
+    """What found() returned."""
+    return typed.structure(data, dict[str, InBoot])
+
+
+def merged(boots: Sequence[Boot], run: Run) -> Sharing:
     """What a record has of a run: its arrangements, and the lines that are shared in each, in all
     boots or, since the layout of memory put them together, in some."""
     regions = [region for region in regions_of(run) if region in boots[0]]
-    regions = [region for region in regions if not any("failed" in boot[region] for boot in boots)]
+    regions = [region for region in regions if all(boot[region].arrangement for boot in boots)]
     named = [
-        {_name(line): line for region in regions for line in boot[region]["lines"]}
-        for boot in boots
+        {_name(line): line for region in regions for line in boot[region].lines} for boot in boots
     ]
     every = {name: line for found in named[::-1] for name, line in found.items()}
     in_all = [name for name in named[0] if all(name in found for found in named)]
-    for name in in_all:
-        every[name]["spread"] = _spread([found[name] for found in named])
-    return {
-        "arrangements": [boots[0][region]["arrangement"] for region in regions],
-        "lines": [every.pop(name) for name in in_all],
-        "in_some_boots": list(every.values()),
-        "figures": [
-            {"arrangement": arrangement, "of": of, "metric": metric, "boots": values}
+    return Sharing(
+        arrangements=[part for region in regions if (part := boots[0][region].arrangement)],
+        lines=[
+            replace(every.pop(name), spread=_spread([found[name] for found in named]))
+            for name in in_all
+        ],
+        in_some_boots=list(every.values()),
+        figures=[
+            SharedFigure(arrangement=arrangement, of=of, metric=metric, boots=values)
             for (arrangement, of, metric), values in _figures(boots, regions).items()
         ],
-    }
+    )
 
 
 _Name = tuple[str, str, str]  # arrangement, structure or CPU, metric
 
 
-def _figures(
-    boots: Sequence[Mapping[str, dict[str, Any]]], regions: Sequence[str]
-) -> dict[_Name, list[float]]:
+def _figures(boots: Sequence[Boot], regions: Sequence[str]) -> dict[_Name, list[float]]:
     """The figures that are judged, in each boot; 0 where a boot lacks one."""
     each = [
         dict(figure for region in regions for figure in _of_boot(boot[region])) for boot in boots
@@ -96,71 +122,72 @@ def _figures(
     return {name: [round(found.get(name, 0.0), 4) for found in each] for name in names}
 
 
-def _of_boot(region: Mapping[str, Any]) -> Iterator[tuple[_Name, float]]:
+def _of_boot(region: InBoot) -> Iterator[tuple[_Name, float]]:
     """The figures of an arrangement in a boot."""
-    part = region["arrangement"]
-    name = part["name"]
-    for cpu, instructions in enumerate(part.get("instructions_per_io", ())):
+    part = region.arrangement
+    assert part
+    name = part.name
+    for cpu, instructions in enumerate(part.instructions_per_io):
         yield (name, f"CPU {cpu}", "instructions"), instructions
-        yield (name, f"CPU {cpu}", "instructions in calls"), part["called_per_io"][cpu]
-        left_out = part["rounds_left_out"][cpu]
-        rounds = left_out + part["rounds"][cpu]
+        yield (name, f"CPU {cpu}", "instructions in calls"), (part.called_per_io or ())[cpu]
+        left_out = part.rounds_left_out[cpu]
+        rounds = left_out + part.rounds[cpu]
         yield (name, f"CPU {cpu}", "rounds left out"), left_out / rounds
     times: dict[tuple[str, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     lines: dict[str, int] = defaultdict(int)
-    for line in region["lines"]:
-        for of in {structure(row) for row in line["writes"]}:
-            lines[of] += line["lines"]
-        for kind in ("reads", "writes"):
-            for row in line[kind]:
-                metrics = ["accesses"]
-                if kind == "writes":
-                    metrics.append("writes")
-                    metrics += ["locked writes"] if row["locked"] else []
-                    metrics += ["writes of true sharing"] if line["kind"] == "true" else []
-                for metric in metrics:
-                    times[structure(row), metric][row["cpu"]] += row["per_io"]
+    for line in region.lines:
+        for of in sorted({structure(row) for row in line.writes}):
+            lines[of] += line.lines
+        for row in line.reads:
+            times[structure(row), "accesses"][row.cpu] += row.per_io
+        for row in line.writes:
+            metrics = ["accesses", "writes"]
+            metrics += ["locked writes"] if row.locked else []
+            metrics += ["writes of true sharing"] if line.kind == "true" else []
+            for metric in metrics:
+                times[structure(row), metric][row.cpu] += row.per_io
     for (of, metric), by_cpu in times.items():
         yield (name, of, metric), max(by_cpu.values())
     for of, count in lines.items():
-        yield (name, of, "lines"), count
+        yield (name, of, "lines"), float(count)
 
 
-def structure(row: Mapping[str, Any]) -> str:
+def structure(row: LineAccess) -> str:
     """What an access touches, without its field and CPU: "filp: struct file" of "filp: struct
     file.f_ref". Pages that nothing names are told apart by the function."""
-    name = re.split(r" of CPU |[.+\[{]", row["at"].replace(" [", "\0"))[0].replace("\0", " [")
-    return f"page: {row['function']}" if name == "page" else name
+    name = re.split(r" of CPU |[.+\[{]", row.at.replace(" [", "\0"))[0].replace("\0", " [")
+    return f"page: {row.function}" if name == "page" else name
 
 
-def _spread(lines: Sequence[dict[str, Any]]) -> float:
+def _spread(lines: Sequence[SharedLine]) -> float:
     """How much the reads or writes per I/O of a line differ between boots."""
     counts = [
-        [most((row["cpu"], row["per_io"]) for row in line[name]) for line in lines]
-        for name in ("reads", "writes")
+        [line.per_io(line.reads) for line in lines],
+        [line.per_io(line.writes) for line in lines],
     ]
     return round(max(max(found) - min(found) for found in counts), 4)
 
 
-def failures(boots: Sequence[Mapping[str, dict[str, Any]]], run: Run) -> list[str]:
+def failures(boots: Sequence[Boot], run: Run) -> list[str]:
     """Why arrangements of a run have no figures."""
-    found = [boot.get(region, {}).get("failed") for region in regions_of(run) for boot in boots]
+    found = [boot[region].failed for region in regions_of(run) for boot in boots if region in boot]
     return list(dict.fromkeys(filter(None, found)))
 
 
-def _name(line: dict[str, Any]) -> tuple[str, ...]:
-    return line["arrangement"], line["kind"], line["where"]
+def _name(line: SharedLine) -> tuple[str, ...]:
+    return line.arrangement, line.kind, line.where
 
 
-def _found(shared: Shared, region: Region | None, symbols: Symbols, ram: Memory) -> dict[str, Any]:
+def _found(shared: Shared, region: Region | None, symbols: Symbols, ram: Memory) -> InBoot:
     cpus = range(shared.cpus)
     if region is None:
         raise IopathError(f"no marker of {shared.name} was seen: ioloop and pathcount differ")
     if waited := [str(cpu) for cpu in cpus if not region.lengths.get(cpu)]:
         what = f"{shared.run.title}, {shared.arrangement}"
-        return {"failed": f"{what}: CPU {', '.join(waited)} waited for another one in each round"}
+        why = f"CPU {', '.join(waited)} waited for another one in each round"
+        return InBoot(failed=f"{what}: {why}")
     ios = shared.run.ios
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    lines: dict[tuple[str, str], SharedLine] = {}
     owners = _stacks(region, ram)
     for accesses in region.accesses.values():
         kind = kind_of(accesses)
@@ -169,35 +196,31 @@ def _found(shared: Shared, region: Region | None, symbols: Symbols, ram: Memory)
             if owner == _NOBODY:
                 continue
             if owner is None:
-                line = _line(kind, accesses, region, ios, symbols, ram)
+                line = _line(shared.arrangement, kind, accesses, region, ios, symbols, ram)
             else:
-                kind = "true"
-                line = _stack_line(owner, accesses, region, ios, symbols)
-            other = lines.setdefault((line["where"], kind), line)
+                line = _stack_line(shared.arrangement, owner, accesses, region, ios, symbols)
+            other = lines.setdefault((line.where, line.kind), line)
             if other is not line:
                 _merge(other, line)
-    return {
-        "arrangement": {
-            "name": shared.arrangement,
-            "instructions_per_io": [
+    return InBoot(
+        arrangement=Arrangement(
+            name=shared.arrangement,
+            instructions_per_io=[
                 round(statistics.median(region.lengths[cpu]) / ios, 4) for cpu in cpus
             ],
-            "called_per_io": [
+            called_per_io=[
                 round(region.called[cpu] / (len(region.lengths[cpu]) * ios), 4) for cpu in cpus
             ],
-            "rounds": [len(region.lengths[cpu]) for cpu in cpus],
-            "rounds_left_out": [region.left_out[cpu] for cpu in cpus],
-            "command": shared.command(),
-        },
-        "lines": sorted(
-            ({"arrangement": shared.arrangement, **line} for line in lines.values()),
-            key=lambda line: (-_times(line), line["where"]),
+            rounds=[len(region.lengths[cpu]) for cpu in cpus],
+            rounds_left_out=[region.left_out[cpu] for cpu in cpus],
+            command=shared.command(),
         ),
-    }
+        lines=sorted(lines.values(), key=lambda line: (-_times(line), line.where)),
+    )
 
 
-def _times(line: dict[str, Any]) -> float:
-    return sum(access["per_io"] for name in ("reads", "writes") for access in line[name])
+def _times(line: SharedLine) -> float:
+    return sum(access.per_io for access in (*line.reads, *line.writes))
 
 
 def _stacks(region: Region, ram: Memory) -> dict[int, int]:
@@ -222,22 +245,21 @@ def _stacks(region: Region, ram: Memory) -> dict[int, int]:
 
 
 def _line(
-    kind: str, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols,
-    ram: Memory,
-) -> dict[str, Any]:  # fmt: skip
+    arrangement: str, kind: str, accesses: Sequence[Access], region: Region, ios: int,
+    symbols: Symbols, ram: Memory,
+) -> SharedLine:  # fmt: skip
     """A shared line as results have it."""
     places = {access: ram.place(access.at, access.physical) for access in accesses}
     written = {access: place for access, place in places.items() if access.store}
     where, place = _where(written.values()), next(iter(written.values())).kind
     if kind == "false" and are_neighbours(places):
         where, place = f"neighbouring objects: {where}", NEIGHBOURS
-    return {
-        "where": where,
-        "place": place,
-        "kind": kind,
-        "lines": 1,
-        **_rows({access: place.text for access, place in places.items()}, region, ios, symbols),
-    }
+    texts = {access: place.text for access, place in places.items()}
+    reads, writes = _rows(texts, region, ios, symbols)
+    return SharedLine(
+        arrangement=arrangement, where=where, place=place, kind=kind, lines=1, reads=reads,
+        writes=writes,
+    )  # fmt: skip
 
 
 def are_neighbours(places: Mapping[Access, Place]) -> bool:
@@ -265,23 +287,26 @@ def _where(places: Iterable[Place]) -> str:
 
 
 def _stack_line(
-    owner: int, accesses: Sequence[Access], region: Region, ios: int, symbols: Symbols
-) -> dict[str, Any]:
+    arrangement: str, owner: int, accesses: Sequence[Access], region: Region, ios: int,
+    symbols: Symbols,
+) -> SharedLine:  # fmt: skip
     """The same for a stack: what other CPUs do there. Variables lie elsewhere in the stack in each
     system call, so all its lines are merged."""
     where = f"stack of CPU {owner}"
     others = {access: where for access in accesses if access.cpu != owner}
-    return {
-        "where": where, "place": "stack", "kind": "true", "lines": 1,
-        **_rows(others, region, ios, symbols),
-    }  # fmt: skip
+    reads, writes = _rows(others, region, ios, symbols)
+    return SharedLine(
+        arrangement=arrangement, where=where, place="stack", kind="true", lines=1, reads=reads,
+        writes=writes,
+    )  # fmt: skip
 
 
 def _rows(
     places: Mapping[Access, str], region: Region, ios: int, symbols: Symbols
-) -> dict[str, list[dict[str, Any]]]:
+) -> tuple[list[LineAccess], list[LineAccess]]:
     """The reads and writes of a line, by function and CPU."""
-    found: dict[str, list[dict[str, Any]]] = {"reads": [], "writes": []}
+    reads: list[LineAccess] = []
+    writes: list[LineAccess] = []
     rows: dict[tuple, float] = defaultdict(float)
     masks: dict[tuple, int] = defaultdict(int)
     for access, at in places.items():
@@ -289,19 +314,17 @@ def _rows(
         if access.locked and not access.store:
             continue
         symbol = symbols.find(access.pc)
-        name = "writes" if access.store else "reads"
-        key = (name, symbol.name, symbol.module, access.cpu, at, access.locked)
+        key = (access.store, symbol.name, symbol.module, access.cpu, at, access.locked)
         rows[key] += access.times / (len(region.lengths[access.cpu]) * ios)
         masks[key] |= access.bytes
     for key, per_io in sorted(rows.items()):
-        name, function, module, cpu, at, locked = key
-        found[name].append(
-            {
-                "function": function, "module": module, "cpu": cpu, "at": at, "locked": locked,
-                "per_io": round(per_io, 4), "bytes": runs_of(masks[key]),
-            }
+        store, function, module, cpu, at, locked = key
+        row = LineAccess(
+            function=function, module=module, cpu=cpu, at=at, locked=locked,
+            per_io=round(per_io, 4), bytes=runs_of(masks[key]),
         )  # fmt: skip
-    return found
+        (writes if store else reads).append(row)
+    return reads, writes
 
 
 def runs_of(mask: int) -> list[tuple[int, int]]:
@@ -314,19 +337,18 @@ def runs_of(mask: int) -> list[tuple[int, int]]:
     return found
 
 
-def _merge(line: dict[str, Any], other: dict[str, Any]) -> None:
+def _merge(line: SharedLine, other: SharedLine) -> None:
     """Add another line of the same name to *line*, whose bytes stand for both."""
-    if line["place"] != "stack":
-        line["lines"] += other["lines"]
-    for name in ("reads", "writes"):
-        rows = {_key(access): access for access in line[name]}
-        for access in other[name]:
-            if _key(access) in rows:
-                row = rows[_key(access)]
-                row["per_io"] = round(row["per_io"] + access["per_io"], 4)
+    if line.place != "stack":
+        line.lines += other.lines
+    for own, more in ((line.reads, other.reads), (line.writes, other.writes)):
+        rows = {_key(access): access for access in own}
+        for access in more:
+            if row := rows.get(_key(access)):
+                row.per_io = round(row.per_io + access.per_io, 4)
             else:
-                line[name].append(access)
+                own.append(access)
 
 
-def _key(access: dict[str, Any]) -> tuple:
-    return tuple(value for name, value in access.items() if name not in ("per_io", "bytes"))
+def _key(access: LineAccess) -> tuple:
+    return access.function, access.module, access.cpu, access.at, access.locked

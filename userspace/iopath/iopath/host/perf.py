@@ -3,18 +3,20 @@
 that only the rounds are sampled."""
 
 import os
+import platform
 import re
 import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from iopath.base import process
 from iopath.base.errors import IopathError
-from iopath.host import loop
+from iopath.host import loop, survey
 from iopath.results.layers import Layers
+from iopath.results.profiles import SampledFunction, SampledProfile
+from iopath.results.result import HardwareRecord, KernelName
 from iopath.results.symbol import Symbol
 from iopath.rungs import report
 from iopath.rungs.runs import Run
@@ -27,8 +29,8 @@ _HEAD = re.compile(r"^(\S.*?)\s+(\d+)\s*$")
 _FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?)(?:\+0x[0-9a-f]+)? \((.*)\)$")
 
 
-def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
-    """The record of *run* with its profile, as hardware.schema.json says. perf writes to *data*."""
+def record(run: Run, cpu: int, data: Path, layers: Layers) -> HardwareRecord:
+    """The record of *run* with its profile. perf writes to *data*."""
     perf = process.need("perf", "linux-perf")
     title = f"{run.rung.name} {run.op}"
     event = _event(perf)
@@ -61,13 +63,14 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> dict[str, Any]:
     stacks = list(_stacks(script.stdout.splitlines()))
     if not stacks:
         raise IopathError(f"perf took no sample of {title} on CPU {cpu} (record: {data})")
-    return {
-        "rung": run.rung.name,
-        "op": run.op,
-        "block_size": run.block_size,
-        "command": words,
-        "profile": {"event": event, "data": str(data), **_profile(stacks, ns, layers)},
-    }
+    return HardwareRecord(
+        kernel=KernelName(name=survey.NAME, release=platform.release()),
+        rung=run.rung.name,
+        op=run.op,
+        block_size=run.block_size,
+        command=words,
+        profile=_profile(event, data, stacks, ns, layers),
+    )
 
 
 def _event(perf: str) -> str:
@@ -119,7 +122,9 @@ def _module(dso: str) -> str:
     return "user"
 
 
-def _profile(stacks: list[tuple[int, list[Symbol]]], ns: float, layers: Layers) -> dict[str, Any]:
+def _profile(
+    event: str, data: Path, stacks: list[tuple[int, list[Symbol]]], ns: float, layers: Layers
+) -> SampledProfile:
     """The shares of *ns*, the time of an I/O, by function, layer and stack."""
     whole = sum(weight for weight, _ in stacks)
     scale = ns / whole
@@ -133,14 +138,18 @@ def _profile(stacks: list[tuple[int, list[Symbol]]], ns: float, layers: Layers) 
         by_layer[layers.of(frames[0])] += weight * scale
         folded[";".join(symbol.text for symbol in reversed(frames))] += weight * scale
     ordered = sorted(functions.items(), key=lambda item: (-item[1], item[0].name))
-    return {
-        "ns": round(ns, 4),
-        "samples": len(stacks),
-        "layers": {n: round(by_layer[n], 4) for n in layers.names if n in by_layer},
-        "functions": [
-            {"name": symbol.name, "module": symbol.module, "layer": layers.of(symbol),
-             "ns": round(part, 4), "samples": samples[symbol]}
+    return SampledProfile(
+        event=event,
+        data=str(data),
+        ns=round(ns, 4),
+        samples=len(stacks),
+        layers={n: round(by_layer[n], 4) for n in layers.names if n in by_layer},
+        functions=[
+            SampledFunction(
+                name=symbol.name, module=symbol.module, layer=layers.of(symbol),
+                ns=round(part, 4), samples=samples[symbol],
+            )
             for symbol, part in ordered
         ],
-        "stacks": [[stack, round(part, 4)] for stack, part in sorted(folded.items())],
-    }  # fmt: skip
+        stacks=[(stack, round(part, 4)) for stack, part in sorted(folded.items())],
+    )  # fmt: skip

@@ -4,9 +4,9 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from iopath.results.result import COUNTERS
+from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
 from iopath.rungs.report import Report
 from iopath.rungs.runs import Run
 
@@ -54,57 +54,66 @@ def _between_halves(samples: Sequence[Mapping[str, float]]) -> dict[str, float]:
     }
 
 
-def record(
-    run: Run,
-    first: Sequence[Mapping[str, float]],
-    samples: Sequence[Mapping[str, float]],
-    absent: Mapping[str, str],
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sampled:
+    """What was sampled of a run on a kernel, and how: rounds, I/Os of a round, and the command."""
+
+    kernel: KernelName
+    run: Run
+    absent: Mapping[str, str]
+    rounds: int
+    ios_per_round: int
+    command: list[str]
+
+
+_Samples = Sequence[Mapping[str, float]]
+
+
+def record(of: Sampled, first: _Samples, samples: _Samples) -> HardwareRecord:
     """The figures of a run from its *samples*, and their noise from the *first* ones."""
-    return _record(run, [first], [samples], absent, {})
+    return _record(of, [first], [samples], {})
 
 
 def record_boots(
-    run: Run,
-    first: Sequence[Sequence[Mapping[str, float]]],
-    samples: Sequence[Sequence[Mapping[str, float]]],
-    absent: Mapping[str, str],
-) -> dict[str, Any]:
+    of: Sampled, first: Sequence[_Samples], samples: Sequence[_Samples]
+) -> HardwareRecord:
     """The figures of a guest that was booted several times, with the median of each boot."""
     boots = {
         name: [round(statistics.median(one[name] for one in part), 4) for part in samples]
         for name in samples[0][0]
     }
-    return _record(run, first, samples, absent, boots)
+    return _record(of, first, samples, boots)
 
 
 def _record(
-    run: Run,
-    first: Sequence[Sequence[Mapping[str, float]]],
-    parts: Sequence[Sequence[Mapping[str, float]]],
-    absent: Mapping[str, str],
+    of: Sampled,
+    first: Sequence[_Samples],
+    parts: Sequence[_Samples],
     boots: Mapping[str, list[float]],
-) -> dict[str, Any]:
+) -> HardwareRecord:
     noises = [_between_halves(part) for part in first]
     samples = [sample for part in parts for sample in part]
-    figures: dict[str, dict[str, Any]] = {}
+    figures: dict[str, Figure] = {}
     for name in samples[0]:
         values = [sample[name] for sample in samples]
         low, high = interval(values)
-        figures[name] = {
-            "median": round(statistics.median(values), 4),
-            "low": round(low, 4),
-            "high": round(high, 4),
-            "noise": round(max(noise[name] for noise in noises), 4),
-        }
-        if boots:
-            figures[name]["boots"] = boots[name]
-    return {
-        "rung": run.rung.name,
-        "op": run.op,
-        "block_size": run.block_size,
-        "figures": figures,
-        "absent": dict(absent),
-        "samples": len(samples),
-        "batch": run.rung.batch,
-    }
+        figures[name] = Figure(
+            median=round(statistics.median(values), 4),
+            low=round(low, 4),
+            high=round(high, 4),
+            noise=round(max(noise[name] for noise in noises), 4),
+            boots=boots.get(name),
+        )
+    return HardwareRecord(
+        kernel=of.kernel,
+        rung=of.run.rung.name,
+        op=of.run.op,
+        block_size=of.run.block_size,
+        command=of.command,
+        figures=figures,
+        absent=dict(of.absent),
+        samples=len(samples),
+        rounds=of.rounds,
+        ios_per_round=of.ios_per_round,
+        batch=of.run.rung.batch,
+    )

@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import this_machine
 from iopath.base.errors import UsageError
 from iopath.results import kernelinfo
+from iopath.results.result import HostMachine, Kernel
 
 NAME = "host"
 
@@ -45,7 +45,7 @@ def _cpu_list(text: str) -> list[int]:
     return cpus
 
 
-def survey(cpu: int) -> dict[str, Any]:
+def survey(cpu: int) -> HostMachine:
     """The properties of this machine that affect time, with warnings of what makes it vary."""
     base = Path(f"/sys/devices/system/cpu/cpu{cpu}")
     info = of_cpu(_read("/proc/cpuinfo"), cpu)
@@ -74,20 +74,20 @@ def survey(cpu: int) -> dict[str, Any]:
     clocksource = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if clocksource != (fast := this_machine().clock):
         warnings.append(f"the clock is {clocksource or 'unknown'}, not {fast}: reading it is slow")
-    return {
-        "cpu": cpu,
-        "cpu_model": kernelinfo.cpu_model(info),
-        "microcode": microcode.group(1) if microcode else "",
-        "cpus": len(os.sched_getaffinity(0)),
-        "governor": governor,
-        "boost": boost,
-        "smt_siblings": siblings,
-        "isolated": _read("/sys/devices/system/cpu/isolated"),
-        "guest": guest,
-        "load": load,
-        "mitigations": {path.name: _read(path) for path in vulnerabilities},
-        "warnings": warnings,
-    }
+    return HostMachine(
+        cpu=cpu,
+        cpu_model=kernelinfo.cpu_model(info),
+        microcode=microcode.group(1) if microcode else "",
+        cpus=len(os.sched_getaffinity(0)),
+        governor=governor,
+        boost=boost,
+        smt_siblings=siblings,
+        isolated=_read("/sys/devices/system/cpu/isolated"),
+        guest=guest,
+        load=load,
+        mitigations={path.name: _read(path) for path in vulnerabilities},
+        warnings=warnings,
+    )
 
 
 def of_cpu(cpuinfo: str, cpu: int) -> str:
@@ -121,7 +121,7 @@ def _config(release: str) -> Path | None:
     return None
 
 
-def describe() -> dict[str, Any]:
+def describe() -> Kernel:
     """The running kernel and its modules, as results describe a kernel."""
     release = platform.release()
     banner = _read("/proc/version")
@@ -137,14 +137,14 @@ def describe() -> dict[str, Any]:
         for name in ("blknull", "biogen")
         if Path(f"/sys/module/{name}").is_dir()
     }
-    return {
-        "name": NAME,
-        "release": release,
-        "arch": this_machine().name,
-        "banner": banner,
-        "compiler": kernelinfo.compiler(banner),
-        "cmdline": _read("/proc/cmdline"),
-        "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "config": kernelinfo.options(config.read_text()) if config else {},
-        "modules": modules,
-    }
+    return Kernel(
+        name=NAME,
+        release=release,
+        arch=this_machine().name,
+        banner=banner,
+        compiler=kernelinfo.compiler(banner),
+        cmdline=_read("/proc/cmdline"),
+        clocksource=_read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        config=kernelinfo.options(config.read_text()) if config else {},
+        modules=modules,
+    )

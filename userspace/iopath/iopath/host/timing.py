@@ -8,15 +8,14 @@ machine during the measurement affects all of them alike.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from iopath import __version__
 from iopath.base.cache import digest_file
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.host import devices, loop, samples, survey
-from iopath.results import result
-from iopath.results.result import Result
+from iopath.host.samples import Sampled
+from iopath.results.result import SCHEMA, HardwareRecord, HardwareResult, KernelName
 from iopath.rungs.runs import NOISE_PASSES, Run
 
 PASSES = 20
@@ -57,13 +56,13 @@ def measure(
     warn: Callable[[str], None],
     *,
     strict: bool,
-) -> Result:
+) -> HardwareResult:
     """Measure *runs* on the running machine.
 
     A run that fails on this kernel or machine is left out with a warning, unless *strict*."""
     devices.check(runs)
     whole = result_of(cpu, [])
-    for text in whole["machine"]["warnings"]:
+    for text in whole.machine.warnings:
         warn(text)
     series: list[_Series] = []
     for number, run in enumerate(runs):
@@ -79,37 +78,32 @@ def measure(
     _take(series, NOISE_PASSES, "measuring the noise", step)
     noise = [one.samples for one in series]
     _take(series, passes, "measuring", step)
-    whole["results"] = [
-        {
-            "kernel": {"name": survey.NAME, "release": whole["kernels"][0]["release"]},
-            **samples.record(one.run, first, one.samples, one.absent),
-            "rounds": loop.ROUNDS,
-            "ios_per_round": one.ios,
-            "command": one.words,
-        }
+    kernel = KernelName(name=survey.NAME, release=whole.kernels[0].release)
+    whole.results = [
+        samples.record(
+            Sampled(kernel, one.run, one.absent, loop.ROUNDS, one.ios, one.words),
+            first, one.samples,
+        )
         for one, first in zip(series, noise, strict=True)
-    ]
-    return result.make(whole)
+    ]  # fmt: skip
+    return whole
 
 
-def result_of(cpu: int, records: list[dict[str, Any]]) -> dict[str, Any]:
+def result_of(cpu: int, records: list[HardwareRecord]) -> HardwareResult:
     """The result of this machine with *records*."""
     machine, kernel = survey.survey(cpu), survey.describe()
-    checking = [name for name in _CHECKING if kernel["config"].get(name) == "y"]
+    checking = [name for name in _CHECKING if kernel.config.get(name) == "y"]
     if checking:
-        machine["warnings"].append(f"the kernel checks itself: {', '.join(checking)}")
-    return {
-        "schema": result.SCHEMA,
-        "program": f"iopath {__version__}",
-        "mode": "hardware",
-        "machine": machine,
-        "programs": {"ioloop": digest_file(guest_program("ioloop"))},
-        "kernels": [kernel],
-        "results": [
-            {"kernel": {"name": survey.NAME, "release": kernel["release"]}, **record}
-            for record in records
-        ],
-    }
+        machine.warnings.append(f"the kernel checks itself: {', '.join(checking)}")
+    return HardwareResult(
+        schema=SCHEMA,
+        program=f"iopath {__version__}",
+        mode="hardware",
+        machine=machine,
+        programs={"ioloop": digest_file(guest_program("ioloop"))},
+        kernels=[kernel],
+        results=records,
+    )
 
 
 def _take(series: Sequence[_Series], passes: int, what: str, step: Step) -> None:

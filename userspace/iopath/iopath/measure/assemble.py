@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from iopath.base import typed
 from iopath.base.cache import Cache, digest_file
@@ -23,6 +22,8 @@ from iopath.measure.jobs import Job, Recorded
 from iopath.measure.plan import modules_of
 from iopath.measure.pools import Pools
 from iopath.results.layers import Layers
+from iopath.results.profiles import ExactProfile
+from iopath.results.result import ExactRecord
 from iopath.rungs import report
 from iopath.rungs.runs import Run
 
@@ -87,9 +88,10 @@ class Counted:
         text = (self._read / "counts.json").read_text()
         return typed.structure(json.loads(text), dict[str, RunCounts])
 
-    def profiles(self) -> dict[str, dict[str, Any]]:
+    def profiles(self) -> dict[str, ExactProfile]:
         """The profiles by region."""
-        return json.loads((self._read / "profiles.json").read_text())
+        text = (self._read / "profiles.json").read_text()
+        return typed.structure(json.loads(text), dict[str, ExactProfile])
 
     @cached_property
     def _read(self) -> Path:
@@ -132,24 +134,22 @@ class Counted:
         (folder / "counts.json").write_text(json.dumps(typed.unstructure(counts)))
         if self.full:
             profiles = self._profiles(found, functions)
-            (folder / "profiles.json").write_text(json.dumps(profiles))
+            (folder / "profiles.json").write_text(json.dumps(typed.unstructure(profiles)))
 
-    def _profiles(self, found: BootProfile, functions: Symbols) -> dict[str, dict[str, Any]]:
-        regions = {
-            str(run.region): found.region(run.region, run.ios)
-            | {
-                "lines": found.lines(run.lines_region, run.rung.batch),
-                "lines_noise": {
-                    "code_kernel": found.code_lines_noise(run.lines_region, run.rung.batch)
-                },
-            }
-            for run in self.runs
-        }
+    def _profiles(self, found: BootProfile, functions: Symbols) -> dict[str, ExactProfile]:
+        regions: dict[str, ExactProfile] = {}
+        for run in self.runs:
+            noise = found.code_lines_noise(run.lines_region, run.rung.batch)
+            regions[str(run.region)] = replace(
+                found.region(run.region, run.ios),
+                lines=found.lines(run.lines_region, run.rung.batch),
+                lines_noise={"code_kernel": noise},
+            )
         if self.debug:
             lines = inline.Lines(self.debug, functions)
             for run in self.runs:
                 counts = found.addresses(run.region, run.ios)
-                regions[str(run.region)]["source"] = inline.break_down(counts, lines, functions)
+                regions[str(run.region)].source = inline.break_down(counts, lines, functions)
         return regions
 
 
@@ -172,7 +172,7 @@ def results(
     boots: Sequence[Counted],
     *,
     profile: bool,
-) -> list[dict[str, Any]]:
+) -> list[ExactRecord]:
     """The records of the runs that were carried out in *boots* of a kernel; with profiles if
     *profile* says so."""
     texts = [boot.records() for boot in boots]
@@ -188,10 +188,10 @@ def results(
     if not profile:
         return found
     # The profile is of the boot with the median figure: for most rungs, of the first.
-    numbers = {record["profile_boot"] for record in found}
+    numbers = {record.profile_boot: None for record in found}
     profiles = {number: replace(boots[number], full=True).profiles() for number in numbers}
     for run, record in zip(runs, found, strict=True):
-        number = record["profile_boot"]
-        own = record["profile"] = profiles[number][str(run.region)]
-        own["long_run"] = typed.unstructure(counts[number][str(run.region)].long.functions)
+        number = record.profile_boot
+        record.profile = profiles[number][str(run.region)]
+        record.profile.long_run = counts[number][str(run.region)].long.functions
     return found

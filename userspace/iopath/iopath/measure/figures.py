@@ -4,14 +4,12 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from iopath.base import typed
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
-from iopath.results.result import REST
+from iopath.results.result import REST, ExactRecord, KernelName
 from iopath.rungs.report import Report
 from iopath.rungs.runs import CALM, Run
 
@@ -72,7 +70,7 @@ def figure(
     run: Run,
     reports: Sequence[Report],
     counts: Sequence[RunCounts],
-) -> dict[str, Any]:
+) -> ExactRecord:
     """The record of one rung, from ioloop's report and the figures of the long run of each boot.
 
     The figure of a boot is the median of the rounds without an interrupt: if their number is even,
@@ -108,34 +106,33 @@ def figure(
     middle = statistics.median_low(figures)
     means = [counted.long.mean for counted in counts]
     deferred = [counted.long.with_deferred for counted in counts]
-    model = counts[figures.index(middle)].model
-    return {
-        "kernel": {"name": name, "release": release},
-        "rung": run.rung.name,
-        "op": run.op,
-        "block_size": run.block_size,
-        "instructions_per_io": _mean(figures),
-        "spread": round(max(spreads), 4),
-        "boots": [round(figure, 4) for figure in figures],
-        "boot_spread": round(max(figures) - min(figures), 4),
-        "profile_boot": figures.index(middle),
-        "mean": _mean(means),
-        "mean_boots": means,
-        "with_deferred": _mean(deferred),
-        "with_deferred_boots": deferred,
-        "all_parts": _mean_parts([one.long.parts for one in counts], _mean(deferred)),
-        "long_run_ios": run.long_ios,
-        "drain_ms": run.drain_ms,
-        "counts": {name: [part.events[name] for part in counts] for name in counts[0].events},
-        "mean_with_interrupts": round(statistics.fmean(whole), 4),
-        "rounds": len(whole),
-        "rounds_with_interrupts": interrupted,
-        "ios_per_round": run.ios,
-        "batch": run.rung.batch,
-        "command": run.rung.command(run.op, run.block_size, run.region),
-        "scenario": run.rung.digest,
-        **({"model": typed.unstructure(model)} if model else {}),
-    }
+    return ExactRecord(
+        kernel=KernelName(name=name, release=release),
+        rung=run.rung.name,
+        op=run.op,
+        block_size=run.block_size,
+        instructions_per_io=_mean(figures),
+        spread=round(max(spreads), 4),
+        boots=[round(figure, 4) for figure in figures],
+        boot_spread=round(max(figures) - min(figures), 4),
+        profile_boot=figures.index(middle),
+        mean=_mean(means),
+        mean_boots=means,
+        with_deferred=_mean(deferred),
+        with_deferred_boots=deferred,
+        all_parts=_mean_parts([one.long.parts for one in counts], _mean(deferred)),
+        long_run_ios=run.long_ios,
+        drain_ms=run.drain_ms,
+        counts={name: [part.events[name] for part in counts] for name in counts[0].events},
+        mean_with_interrupts=round(statistics.fmean(whole), 4),
+        rounds=len(whole),
+        rounds_with_interrupts=interrupted,
+        ios_per_round=run.ios,
+        batch=run.rung.batch,
+        command=run.rung.command(run.op, run.block_size, run.region),
+        scenario=run.rung.digest,
+        model=counts[figures.index(middle)].model,
+    )
 
 
 def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:

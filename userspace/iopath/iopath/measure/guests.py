@@ -24,6 +24,7 @@ from iopath.measure.measurement import Measured, Measurement, Prepared
 from iopath.measure.plan import guests, make_image, plugin_options
 from iopath.measure.pools import Pools
 from iopath.results import layers
+from iopath.results.result import ExactRecord
 from iopath.rungs import together
 from iopath.rungs.runs import Run
 
@@ -57,7 +58,7 @@ class Guests:
         self._images: dict[tuple[object, int], Image] = {}  # by what makes them, and guest
         self._making = threading.Lock()  # protects _images
         self._sharing = guests(together.able(ready.possible, self._settings), self._settings)
-        self._shared: dict[tuple[int, int], dict[str, Any]] = {}
+        self._shared: dict[tuple[int, int], sharing.Boot] = {}
 
     def run(self) -> int:
         """Have the pools run all jobs; returns how many there are."""
@@ -153,7 +154,7 @@ class Guests:
             for number in range(settings.boots):
                 self._job(self._counted_together, at, number)
 
-    def _counted_together(self, at: int, number: int) -> dict[str, Any]:
+    def _counted_together(self, at: int, number: int) -> sharing.Boot:
         """What several CPUs share in guest *at* of boot *number*."""
         settings, members = self._settings, self._sharing[at]
         job = self._make(
@@ -164,7 +165,7 @@ class Guests:
         )
         entry = self._entry(f"{self._title(members, number)}, {settings.cpus} CPUs", job)
         texts = json.loads((entry / "records.json").read_text())
-        return json.loads(texts[sharing.RECORD])
+        return sharing.read(json.loads(texts[sharing.RECORD]))
 
     # The end.
 
@@ -173,7 +174,7 @@ class Guests:
         if self._failed:
             raise self._failed[min(self._failed)]
         settings, ready, name = self._settings, self._ready, self._name
-        records: dict[Run, dict[str, Any]] = {}
+        records: dict[Run, ExactRecord] = {}
         for at, members in enumerate(ready.parts):
             boots = [self._boots[at, number] for number in range(settings.boots)]
             made = assemble.results(name, ready.built.release, boots, profile=settings.profile)
@@ -181,7 +182,8 @@ class Guests:
         for at, members in enumerate(self._sharing):
             found = [self._shared[key] for key in sorted(self._shared) if key[0] == at]
             for run in members:
-                records[run] |= {"cpus": settings.cpus, "sharing": sharing.merged(found, run)}
+                records[run].cpus = settings.cpus
+                records[run].sharing = sharing.merged(found, run)
                 for text in sharing.failures(found, run):
                     self._note(f"{name}: left out: {text}")
         texts = self._boots[0, 0].records()

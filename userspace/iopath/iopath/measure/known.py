@@ -4,17 +4,18 @@
 import gzip
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iopath.base import process
+from iopath.base import process, typed
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.programs import code_digest, guest_program
 from iopath.guest.machine import Qemu
 from iopath.kernels.built import Built
 from iopath.results import layers
+from iopath.results.result import ExactKernel, ExactRecord
 from iopath.rungs.runs import Run, Settings
 
 KIND = "measured"  # of the entries in the cache
@@ -26,8 +27,8 @@ class Known:
     """The description of a kernel, the records of what was measured, and the warnings that belong
     to them."""
 
-    description: dict[str, Any]
-    records: list[dict[str, Any]]
+    description: ExactKernel
+    records: list[ExactRecord]
     notes: list[str]
 
 
@@ -84,13 +85,16 @@ def _programs(arch: Arch) -> list[str]:
 def read(cache: Cache, inputs: dict[str, Any]) -> Known | None:
     """What is known for *inputs*, if anything."""
     entry = cache.find(KIND, inputs)
-    return Known(**json.loads(gzip.decompress((entry / _FILE).read_bytes()))) if entry else None
+    if not entry:
+        return None
+    return typed.structure(json.loads(gzip.decompress((entry / _FILE).read_bytes())), Known)
 
 
 def keep(cache: Cache, inputs: dict[str, Any], known: Known) -> None:
     """Keep what was measured."""
 
     def make(folder: Path) -> None:
-        (folder / _FILE).write_bytes(gzip.compress(json.dumps(asdict(known)).encode(), 1, mtime=0))
+        data = json.dumps(typed.unstructure(known)).encode()
+        (folder / _FILE).write_bytes(gzip.compress(data, 1, mtime=0))
 
     cache.entry(KIND, inputs, make)

@@ -4,12 +4,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import Arch
 from iopath.guest.machine import Qemu
 from iopath.kernels.built import Built
 from iopath.measure.plan import guests
+from iopath.results.result import ExactKernel, ExactRecord
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
 
@@ -39,8 +39,8 @@ class Measured:
 
     arch: Arch
     qemu: Qemu
-    description: dict[str, Any]
-    records: list[dict[str, Any]]
+    description: ExactKernel
+    records: list[ExactRecord]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from iopath.measure.pools import Pools, pools
 from iopath.measure.work import Work
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
-from iopath.results.result import Result
+from iopath.results.result import ExactResult, GuestMachine, Result
 from iopath.rungs.runs import Run, Settings, make_runs
 
 TOGETHER = 4  # kernels that one machine prepares at a time
@@ -208,7 +208,7 @@ class Session(Finder):
         if settings.machine.accel == "kvm":
             kvm.need()
         whole = timing.result_of(survey.choose_cpu(None), [])
-        whole["kernels"] = []
+        whole.kernels.clear()
         with self.reporter.running(len(kernels)):
             for name, kernel in kernels.items():
                 built = self._build(name, kernel)
@@ -218,9 +218,9 @@ class Session(Finder):
                     described, records = timed.measure(
                         name, built, possible, settings, qemu, log, advance
                     )
-                whole["kernels"].append(described)
-                whole["results"] += records
-        return result.make(whole)
+                whole.kernels.append(described)
+                whole.results += records
+        return whole
 
     def possible(
         self, name: str, built: Built, runs: Sequence[Run], warn: Callable[[str], None]
@@ -239,10 +239,11 @@ class Session(Finder):
         return left
 
 
-def _emulators(qemus: Sequence[Qemu]) -> dict[str, str]:
+def _emulators(qemus: Sequence[Qemu]) -> result.Qemu:
     """The version of the emulators, which all come from one package's source, and their digests."""
     versions = dict.fromkeys(qemu.version for qemu in qemus)
-    return {"version": ", ".join(versions), "digest": _digests(qemu.digest for qemu in qemus)}
+    digest = _digests(qemu.digest for qemu in qemus)
+    return result.Qemu(version=", ".join(versions), digest=digest)
 
 
 def _digests(parts: Iterable[str]) -> str:
@@ -275,27 +276,25 @@ def _successes(
 def _whole(settings: Settings, measured: Sequence[Measured], warn: Callable[[str], None]) -> Result:
     """The result of what was *measured*. Raises IopathError where it contradicts itself."""
     qemus = {one.arch: one.qemu for one in measured}
-    whole = result.make(
-        {
-            "schema": result.SCHEMA,
-            "program": f"iopath {__version__}",
-            "mode": "exact",
-            "qemu": _emulators(list(qemus.values())),
-            "machine": {
-                "cpu": ", ".join(settings.machine.on(arch).model for arch in qemus),
-                "memory_mib": settings.machine.memory,
-                "cmdline": settings.machine.cmdline,
-                "seed": settings.machine.seed,
-            },
-            "programs": {
-                name: _digests(digest_file(guest_program(name, arch)) for arch in qemus)
-                for name in ("init", "ioloop")
-            }
-            | {"pathcount": digest_file(guest_program("pathcount.so"))},
-            "source": source_digest(),
-            "kernels": [one.description for one in measured],
-            "results": [record for one in measured for record in one.records],
+    whole = ExactResult(
+        schema=result.SCHEMA,
+        program=f"iopath {__version__}",
+        mode="exact",
+        qemu=_emulators(list(qemus.values())),
+        machine=GuestMachine(
+            cpu=", ".join(settings.machine.on(arch).model for arch in qemus),
+            memory_mib=settings.machine.memory,
+            cmdline=settings.machine.cmdline,
+            seed=settings.machine.seed,
+        ),
+        programs={
+            name: _digests(digest_file(guest_program(name, arch)) for arch in qemus)
+            for name in ("init", "ioloop")
         }
+        | {"pathcount": digest_file(guest_program("pathcount.so"))},
+        source=source_digest(),
+        kernels=[one.description for one in measured],
+        results=[record for one in measured for record in one.records],
     )
     for record in whole.results:
         if text := contradiction(record):

@@ -3,14 +3,15 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from iopath.guest import guest
 from iopath.guest.machine import Qemu
 from iopath.host import samples
+from iopath.host.samples import Sampled
 from iopath.kernels.built import Built
 from iopath.measure import description
 from iopath.measure.plan import groups, make_image
+from iopath.results.result import HardwareRecord, Kernel, KernelName
 from iopath.rungs import report
 from iopath.rungs.runs import NOISE_PASSES, TIMED, TIMED_ROUNDS, Run, Settings
 
@@ -23,7 +24,7 @@ def measure(
     qemu: Qemu,
     log: Path,
     progress: Callable[[float], None],
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+) -> tuple[Kernel, list[HardwareRecord]]:
     """Measure a kernel, one guest after the other: its description, and a record for each run."""
     boots: list[dict[str, str]] = []
     images = [make_image(built, members, settings) for members in groups(runs, settings)]
@@ -48,13 +49,9 @@ def measure(
         taken = [[one for one, _ in boot] for boot in found]
         first = [boot[:NOISE_PASSES] for boot in taken]
         own = [boot[NOISE_PASSES:] for boot in taken]
-        records.append(
-            {
-                "kernel": {"name": name, "release": built.release},
-                **samples.record_boots(run, first, own, found[0][0][1]),
-                "rounds": TIMED_ROUNDS,
-                "ios_per_round": TIMED * run.ios,
-                "command": run.rung.command(run.op, run.block_size, run.region),
-            }
-        )
+        of = Sampled(
+            KernelName(name=name, release=built.release), run, found[0][0][1], TIMED_ROUNDS,
+            TIMED * run.ios, run.rung.command(run.op, run.block_size, run.region),
+        )  # fmt: skip
+        records.append(samples.record_boots(of, first, own))
     return description.describe(name, built, boots[0], settings), records

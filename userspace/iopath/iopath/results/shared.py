@@ -14,8 +14,8 @@ def most(accesses: Iterable[tuple[int, float]]) -> float:
     """The sum of the accesses of the CPU that has most."""
     counts: dict[int, float] = {}
     for cpu, times in accesses:
-        counts[cpu] = counts.get(cpu, 0) + times
-    return max(counts.values(), default=0)
+        counts[cpu] = counts.get(cpu, 0.0) + times
+    return max(counts.values(), default=0.0)
 
 
 @dataclass(kw_only=True)

@@ -375,13 +375,13 @@ def test_costly_instructions_are_counted_by_function() -> None:
         {"type": "end", "errors": []},
     ]  # fmt: skip
     profile = BootProfile(read(map(json.dumps, output)), symbols, Layers()).region(1, 2)
-    found = {part["name"]: part["costly"] for part in profile["functions"]}
+    found = {part.name: part.costly for part in profile.functions}
     assert found == {
         "one": {"timestamps": 5.0, "fences": 2.5},
         "other": {"serialising": 2.5, "msrs": 1.5, "ports": 1.5, "string_bytes": 12.0},
     }
-    assert profile["costly"] == {**found["one"], **found["other"]}
-    assert list(profile["costly"]) == list(COSTLY)
+    assert profile.costly == {**found["one"], **found["other"]}
+    assert list(profile.costly) == list(COSTLY)
 
 
 def test_an_alias_joins_a_function_with_its_older_name() -> None:

@@ -50,12 +50,12 @@ def test_inlined_lines_are_told_apart(tmp_path: Path, symbols: Symbols) -> None:
     # outer is nop, nop, ret; one byte each.
     start = TEXT + MOVED
     rows = break_down({start: 2.0, start + 1: 5.0, start + 2: 2.0}, lines, symbols)
-    assert {(row["inlined"], row["line"].split("/")[-1]): row["instructions"] for row in rows} == {
+    assert {(row.inlined, row.line.split("/")[-1]): row.instructions for row in rows} == {
         ("inlined", "two.c:3"): 5.0,
         ("", "two.c:8"): 2.0,
         ("", "two.c:10"): 2.0,
     }
-    assert {row["function"] for row in rows} == {"outer"}
+    assert {row.function for row in rows} == {"outer"}
 
 
 def test_without_debug_information(tmp_path: Path, symbols: Symbols) -> None:

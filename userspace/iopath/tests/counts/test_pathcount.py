@@ -72,10 +72,10 @@ def test_the_idle_loop_is_left_out(waits: bool, idle: int, left_out: set[str]) -
     found = profile(waits=waits)
     region = found.region(1, 1)
     assert found.idle(1) == idle
-    assert {row["name"] for row in region["functions"]} == set(NAMES) - left_out
-    assert region["instructions"] == region["kernel"] == 10 * len(TREE) - idle
-    assert sum(count for _, count in region["stacks"]) == region["instructions"]
-    assert region["reads"] == 2 * (len(TREE) - len(left_out))
+    assert {row.name for row in region.functions} == set(NAMES) - left_out
+    assert region.instructions == region.kernel == 10 * len(TREE) - idle
+    assert sum(count for _, count in region.stacks) == region.instructions
+    assert region.reads == 2 * (len(TREE) - len(left_out))
 
 
 def test_rounds_are_compared_without_the_idle_loop() -> None:

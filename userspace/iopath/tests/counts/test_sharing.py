@@ -2,6 +2,7 @@
 """Rungs on several CPUs: the plan, which lines count as shared, and guests with two CPUs."""
 
 import io
+import json
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from examples import a_record, a_result
 from rich.console import Console
 
+from iopath.base import typed
 from iopath.base.errors import IopathError
 from iopath.compare import sharing as sharing_changes
 from iopath.counts import sharing
@@ -18,6 +20,7 @@ from iopath.counts.btf import Btf
 from iopath.counts.memory import Place
 from iopath.guest.machine import Machine
 from iopath.results import result
+from iopath.results.shared import Sharing
 from iopath.rungs import builtin, together
 from iopath.rungs.runs import Settings, make_runs
 from iopath.show import sharing as sharing_tables
@@ -356,28 +359,36 @@ def test_owners_of_stacks() -> None:
 
 def test_lines_that_one_boot_has() -> None:
     """The layout of memory put objects together there: such lines are listed apart."""
-    part = {"arrangement": {"name": "files"}, "lines": [a_line("a"), a_line("b")]}
-    other = {"arrangement": {"name": "files"}, "lines": [a_line("b"), a_line("c")]}
     run = runs("dio.pread")[1].run
     region = str(runs("dio.pread")[1].region)
-    boots = [{region: part}, {region: other}]
-    found = sharing.merged(boots, run)
-    assert [line["where"] for line in found["lines"]] == ["b"]
-    assert sorted(line["where"] for line in found["in_some_boots"]) == ["a", "c"]
-    boots = [{region: part | {"lines": [a_line("b", count)]}} for count in (2.5, 2.0, 2.25)]
-    assert [line["spread"] for line in sharing.merged(boots, run)["lines"]] == [0.5]
-    assert sharing.failures(boots, run) == []
+
+    def boots(*lines: list[Any]) -> list[sharing.Boot]:
+        part = {"arrangement": an_arrangement("files")}
+        return [sharing.read({region: part | {"lines": found}}) for found in lines]
+
+    found = sharing.merged(boots([a_line("a"), a_line("b")], [a_line("b"), a_line("c")]), run)
+    assert [line.where for line in found.lines] == ["b"]
+    assert sorted(line.where for line in found.in_some_boots) == ["a", "c"]
+    # In JSON they are what they are when they were read from JSON.
+    again = typed.structure(typed.unstructure(found), Sharing)
+    assert json.dumps(typed.unstructure(found)) == json.dumps(typed.unstructure(again))
+    counted = boots(*([a_line("b", count)] for count in (2.5, 2.0, 2.25)))
+    assert [line.spread for line in sharing.merged(counted, run).lines] == [0.5]
+    assert sharing.failures(counted, run) == []
 
 
 def test_arrangements_without_figures() -> None:
     """If a CPU waited for others in each round of a boot, its arrangement is left out."""
     run = runs("dio.pread")[1].run
     files, threads = (str(shared.region) for shared in runs("dio.pread")[1:])
-    parts = [{"arrangement": {"name": name}, "lines": [a_line(name)]} for name in ("files", "x")]
-    one = dict(zip((files, threads), parts, strict=True))
-    other = one | {threads: {"failed": "CPU 1 waited"}}
+    parts = [
+        {"arrangement": an_arrangement(name), "lines": [a_line(name)]} for name in ("files", "x")
+    ]
+    one = sharing.read(dict(zip((files, threads), parts, strict=True)))
+    other = {**one, threads: sharing.InBoot(failed="CPU 1 waited")}
     for boots in ([one, other], [other, one], [other, other]):
         found = sharing.merged(boots, run)
-        assert found["arrangements"] == [{"name": "files"}]
-        assert (found["lines"], found["in_some_boots"]) == (parts[0]["lines"], [])
+        assert [part.name for part in found.arrangements] == ["files"]
+        assert [line.where for line in found.lines] == ["files"]
+        assert found.in_some_boots == []
         assert sharing.failures(boots, run) == ["CPU 1 waited"]

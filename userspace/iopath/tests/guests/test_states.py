@@ -76,7 +76,7 @@ def figures_of(texts: dict[str, str], runs: Sequence[Run]) -> dict[str, float]:
     for run in runs:
         said = report.read(texts[f"run.{run.region}"])
         record = figure("", "", run, [said], [not_counted(len(said.rounds))])
-        found[run.title] = record["instructions_per_io"]
+        found[run.title] = record.instructions_per_io
     return found
 
 
@@ -134,7 +134,7 @@ def test_resumed_as_booted(
     booted, resumed = profiles
     differ = {title for title in booted if booted[title] != resumed[title]}
     assert {title for title in differ if not sleeps(built, title)} == set()
-    assert all(profile["kernel"] > 0 for title, profile in booted.items() if title != "null")
+    assert all(profile.kernel > 0 for title, profile in booted.items() if title != "null")
 
 
 @pytest.mark.parametrize("built", ["debian:5.10", "debian:7.2"], indirect=True, scope="module")
@@ -256,7 +256,7 @@ def test_bad_state(resumable: Command, tmp_path: Path) -> None:
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
     assert "cannot load the guest's state" in done.stderr
     counts = [
-        [record["instructions_per_io"] for record in json.loads(path.read_text())["results"]]
+        [record.instructions_per_io for record in json.loads(path.read_text())["results"]]
         for path in (first, again)
     ]
     assert counts[0] == counts[1] != []

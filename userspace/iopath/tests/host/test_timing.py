@@ -20,7 +20,8 @@ from iopath.guest.machine import Qemu
 from iopath.host import ftrace, perf, samples, scaling, survey, timing
 from iopath.results import kernelinfo, result
 from iopath.results.layers import Layers
-from iopath.results.result import COUNTERS, Figure
+from iopath.results.profiles import SampledProfile
+from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
 from iopath.rungs import builtin
 from iopath.rungs.runs import Run
 from iopath.show import page
@@ -86,10 +87,11 @@ def test_the_noise_is_of_samples_of_its_own() -> None:
     steady = [{"ns": 50.0}] * 12
     noisy = [{"ns": 50.0}, {"ns": 53.0}] * 6
     low, high = ([{"ns": ns}] * 6 for ns in (100.0, 102.0))
-    found = samples.record_boots(run, [steady, noisy], [low, high], {})
-    assert found["figures"]["ns"]["boots"] == [100.0, 102.0]
-    assert found["figures"]["ns"]["noise"] == 3.0
-    assert (found["figures"]["ns"]["median"], found["samples"]) == (101.0, 12)
+    of = samples.Sampled(KernelName(name="k", release="1"), run, {}, 3, 100, [])
+    found = samples.record_boots(of, [steady, noisy], [low, high])
+    ns = found.figures["ns"]
+    assert (ns.boots, ns.noise, ns.median) == ([100.0, 102.0], 3.0, 101.0)
+    assert found.samples == 12
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +187,9 @@ def test_devices_that_are_not_there(listed: Command) -> None:
 
 def test_survey_reads_this_machine() -> None:
     machine = survey.survey(0)
-    assert machine["cpu_model"]
-    assert machine["cpus"] >= 1
-    assert survey.describe()["arch"] == platform.machine()
+    assert machine.cpu_model
+    assert machine.cpus >= 1
+    assert survey.describe().arch == platform.machine()
 
 
 # /proc/cpuinfo of a machine with CPUs of two models, as arm64 kernels print it.
@@ -221,8 +223,8 @@ def test_the_model_is_that_of_the_cpu_measured_on(cpu: int, part: str) -> None:
 def test_machine_of_arm64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert this_machine().syscall_prefix == "__arm64_sys_"
-    assert survey.describe()["arch"] == "aarch64"
-    warnings = survey.survey(0)["warnings"]
+    assert survey.describe().arch == "aarch64"
+    warnings = survey.survey(0).warnings
     assert any("not arch_sys_counter: reading it is slow" in text for text in warnings)
     for arch in ARCHES:
         with pytest.raises(IopathError, match="aarch64: guests need x86_64; host can be measured"):
@@ -262,24 +264,28 @@ biogen/1 1000000
 """
 
 
+def a_profile() -> SampledProfile:
+    stacks = list(perf._stacks(SCRIPT.splitlines()))
+    return perf._profile("cpu-clock", Path("perf.data"), stacks, 1000.0, Layers())
+
+
 def test_perf_shares_out_the_time() -> None:
-    found = perf._profile(list(perf._stacks(SCRIPT.splitlines())), 1000.0, Layers())
-    assert {row["name"]: row["ns"] for row in found["functions"]} == {
+    found = a_profile()
+    assert {row.name: row.ns for row in found.functions} == {
         "biogen_io_submit": 500.0, "do_syscall_64": 250.0, "blknull_submit_bio": 250.0,
     }  # fmt: skip
-    assert found["layers"] == {"driver": 250.0, "biogen": 500.0, "system call entry": 250.0}
-    assert ["do_syscall_64;blknull_submit_bio [blknull]", 250.0] in found["stacks"]
-    assert sum(part for _, part in found["stacks"]) == 1000.0
+    assert found.layers == {"driver": 250.0, "biogen": 500.0, "system call entry": 250.0}
+    assert ("do_syscall_64;blknull_submit_bio [blknull]", 250.0) in found.stacks
+    assert sum(part for _, part in found.stacks) == 1000.0
 
 
 def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
     """A machine's profile is drawn as a guest's is, in time."""
-    found = perf._profile(list(perf._stacks(SCRIPT.splitlines())), 1000.0, Layers())
-    record = {
-        "rung": "gen.sync", "op": "read", "block_size": 4096, "command": [],
-        "profile": {"event": "cpu-clock", "data": "perf.data", **found},
-    }  # fmt: skip
-    profiled = timing.result_of(0, [record])
+    record = HardwareRecord(
+        kernel=KernelName(name=survey.NAME, release=platform.release()), rung="gen.sync",
+        op="read", block_size=4096, command=[], profile=a_profile(),
+    )  # fmt: skip
+    profiled = json.loads(json.dumps(result.dump(timing.result_of(0, [record]))))
     text = page.render(result.parse(profiled), None)
     parsed = Parsed(text)
     assert "Time per I/O" in parsed.text
@@ -287,7 +293,7 @@ def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
     assert parsed.data["counts"] == ["ns", "samples"]
     (drawn,) = parsed.data["rungs"][0]["profiles"]
     assert (drawn["total"], drawn["kernel"]) == (1000, 1000)
-    assert rebuild(parsed.data, drawn["stacks"]) == sorted(found["stacks"])
+    assert rebuild(parsed.data, drawn["stacks"]) == sorted(map(list, record.profile.stacks))
     functions = {parsed.data["names"][row[0]]: row[1:] for row in drawn["functions"]}
     assert functions["do_syscall_64"] == [250, 1]
     with Browser(tmp_path) as browser:

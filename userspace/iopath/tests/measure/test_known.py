@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from examples import a_record, a_result
 
 from iopath.base.cache import Cache
 from iopath.guest.machine import Machine, Qemu
@@ -12,6 +13,7 @@ from iopath.kernels.built import Built
 from iopath.measure import known
 from iopath.measure.known import Known
 from iopath.results import layers as layers_
+from iopath.results import result
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings, make_runs
 
@@ -78,7 +80,8 @@ def test_everything_that_a_result_depends_on_is_in_its_key(
 def test_what_is_kept_is_read(tmp_path: Path) -> None:
     cache, key = Cache(tmp_path), inputs()
     assert known.read(cache, key) is None
-    made = Known({"name": "a kernel"}, [{"rung": "syscall", "boots": [1.5]}], ["left out"])
+    whole = result.make(a_result([a_record("a kernel", "syscall", "none", 0)]))
+    made = Known(whole.kernels[0], whole.results, ["left out"])
     known.keep(cache, key, made)
     assert known.read(Cache(tmp_path), key) == made
     assert known.read(cache, inputs(name="another")) is None

@@ -18,7 +18,7 @@ from iopath.counts.pathcount import CountedRound
 from iopath.guest.machine import Machine
 from iopath.measure.figures import RunCounts, check_calibration, check_rounds
 from iopath.measure.figures import figure as make_figure
-from iopath.results.result import SCHEMA, dump, load, parse, size_text
+from iopath.results.result import SCHEMA, ExactRecord, dump, load, parse, size_text
 from iopath.rungs.builtin import RUNGS, select
 from iopath.rungs.report import Job, Report, Round
 from iopath.rungs.runs import Run, Settings
@@ -53,7 +53,7 @@ def run_counts(
     return RunCounts(LongRun(mean, mean + later, []), {}, rounds)
 
 
-def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> dict[str, Any]:
+def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> ExactRecord:
     report = record(*rounds)
     counts = run_counts(report, iterations=iterations)
     return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [report], [counts])
@@ -61,26 +61,26 @@ def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> dict[str, An
 
 def test_median_of_calm_rounds() -> None:
     found = figure((1000, 0), (1004, 0), (1010, 0), (9000, 1), (100, 2))
-    assert found["instructions_per_io"] == 10.04
-    assert found["spread"] == 0.1
-    assert (found["rounds"], found["rounds_with_interrupts"]) == (5, 2)
-    assert found["mean_with_interrupts"] == pytest.approx(12114 / 500)
+    assert found.instructions_per_io == 10.04
+    assert found.spread == 0.1
+    assert (found.rounds, found.rounds_with_interrupts) == (5, 2)
+    assert found.mean_with_interrupts == pytest.approx(12114 / 500)
 
 
 def test_a_round_of_unknown_interrupts_is_not_calm() -> None:
     found = figure((1000, 0), (9000, None), (9000, None))
-    assert found["instructions_per_io"] == 10
-    assert found["rounds_with_interrupts"] == 2
+    assert found.instructions_per_io == 10
+    assert found.rounds_with_interrupts == 2
 
 
 def test_median_of_an_even_number_is_the_lower_of_the_middle_two() -> None:
     """It is the figure of a round, the one that the plugin has the profile of."""
-    assert figure((1000, 0), (1001, 0), (1003, 0), (1004, 0))["instructions_per_io"] == 10.01
+    assert figure((1000, 0), (1001, 0), (1003, 0), (1004, 0)).instructions_per_io == 10.01
 
 
 def test_rounds_of_all_jobs_count() -> None:
     both = Report(record((1000, 0)).jobs + record((3000, 0)).jobs)
-    assert make_figure("a", "b", RUN, [both], [run_counts(both)])["instructions_per_io"] == 10
+    assert make_figure("a", "b", RUN, [both], [run_counts(both)]).instructions_per_io == 10
 
 
 def test_mean_of_boots() -> None:
@@ -88,29 +88,29 @@ def test_mean_of_boots() -> None:
     longs = [(12.5, 1.0), (11.5, 3.0), (13.5, 0.0)]
     counts = [run_counts(boot, *long) for boot, long in zip(boots, longs, strict=True)]
     found = make_figure("a", "b", RUN, boots, counts)
-    assert found["instructions_per_io"] == 12
-    assert found["boots"] == [10, 15, 11]
-    assert found["profile_boot"] == 2
-    assert (found["mean"], found["with_deferred"]) == (12.5, 13.8333)
-    assert found["mean_boots"] == [12.5, 11.5, 13.5]
-    assert found["with_deferred_boots"] == [13.5, 14.5, 13.5]
-    assert found["long_run_ios"] == 12000
-    assert (found["boot_spread"], found["spread"]) == (5, 0.02)
-    assert (found["rounds"], found["rounds_with_interrupts"]) == (5, 1)
+    assert found.instructions_per_io == 12
+    assert found.boots == [10, 15, 11]
+    assert found.profile_boot == 2
+    assert (found.mean, found.with_deferred) == (12.5, 13.8333)
+    assert found.mean_boots == [12.5, 11.5, 13.5]
+    assert found.with_deferred_boots == [13.5, 14.5, 13.5]
+    assert found.long_run_ios == 12000
+    assert (found.boot_spread, found.spread) == (5, 0.02)
+    assert (found.rounds, found.rounds_with_interrupts) == (5, 1)
 
 
 def test_the_figure_is_the_mean_of_the_boots() -> None:
     """The profile is of one boot: if their number is even, of the lower of the middle two."""
     boots = [record((count, 0)) for count in (1300, 1000, 1100, 1200)]
     found = make_figure("a", "b", RUN, boots, [run_counts(boot) for boot in boots])
-    assert (found["instructions_per_io"], found["profile_boot"]) == (11.5, 2)
+    assert (found.instructions_per_io, found.profile_boot) == (11.5, 2)
 
 
 def test_iterations_of_string_instructions_are_no_instructions() -> None:
     """The clock counts them."""
     found = figure((1000, 0), (1004, 0), iterations=400)
-    assert found["instructions_per_io"] == 6
-    assert found["mean_with_interrupts"] == pytest.approx(6.02)
+    assert found.instructions_per_io == 6
+    assert found.mean_with_interrupts == pytest.approx(6.02)
     check_rounds(RUN, CALM, counted(CALM, iterations=400))
     short = [replace(part, iterations=399) for part in counted(CALM, iterations=400)]
     short[1] = replace(short[1], iterations=400)
@@ -210,10 +210,10 @@ def result() -> dict[str, Any]:
         for op, count in zip(("read", "write"), counts, strict=True):
             run = Run(1, PREAD, op, 4096)
             report = record((count, 0))
-            results.append(
-                make_figure(owner["name"], owner["release"], run, [report], [run_counts(report)])
-            )
-            results[-1] |= {"mean": count / 100, "with_deferred": count / 100}
+            counted = [run_counts(report)]
+            found = make_figure(owner["name"], owner["release"], run, [report], counted)
+            found.mean = found.with_deferred = count / 100
+            results.append(dump(found))
     return {
         "schema": SCHEMA,
         "program": "iopath 0.2.0",
