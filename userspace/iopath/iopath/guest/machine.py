@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +151,9 @@ class Qemu:
         return cls._of(words, path, arch, _ask(words, path))
 
     @classmethod
-    def _of(cls, words: tuple[str, ...], path: Path, arch: Arch, said: dict[str, Any]) -> "Qemu":
-        folders = [Path(folder) for folder in said["folders"]]
-        digest = _digest(path, folders, arch)
-        return cls(words, said["version"], digest, tuple(said["sandbox"]))
+    def _of(cls, words: tuple[str, ...], path: Path, arch: Arch, said: "_Said") -> "Qemu":
+        digest = _digest(path, [Path(folder) for folder in said.folders], arch)
+        return cls(words, said.version, digest, tuple(said.sandbox))
 
 
 # It has the machines that guests run on.
@@ -166,10 +165,22 @@ _SANDBOX = (
     "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 )
 
+_ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
+_SAID = "said.json"
 
-def _ask(words: tuple[str, ...], path: Path) -> dict[str, Any]:
-    """What the emulator says: its version, the options of its sandbox, and the folders of its
+
+@dataclass(frozen=True)
+class _Said:
+    """What an emulator says: its version, the options of its sandbox, and the folders of its
     firmware."""
+
+    version: str
+    sandbox: Sequence[str]
+    folders: list[str]
+
+
+def _ask(words: tuple[str, ...], path: Path) -> _Said:
+    """Start the emulator, so that it says that."""
     text = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
     match = re.search(r"version (\d+(?:\.\d+)+)", text.stdout)
     if not match:
@@ -182,33 +193,23 @@ def _ask(words: tuple[str, ...], path: Path) -> dict[str, Any]:
     if found.returncode:
         sandbox = ()
         found = _data_folders(*words)
-    return {
-        "version": match.group(1),
-        "sandbox": sandbox,
-        "folders": found.stdout.splitlines(),
-    }
+    return _Said(match.group(1), sandbox, found.stdout.splitlines())
 
 
-def _remember(words: tuple[str, ...], path: Path, cache: Cache) -> dict[str, Any]:
+def _remember(words: tuple[str, ...], path: Path, cache: Cache) -> _Said:
     """What the emulator says, or said while its program was the same file."""
     program = path.resolve()
     status = program.stat()
     inputs = {"words": words, "program": [str(program), status.st_size, status.st_mtime_ns]}
 
     def make(folder: Path) -> None:
-        (folder / _SAID).write_text(json.dumps(_ask(words, path)))
+        (folder / _SAID).write_text(json.dumps(asdict(_ask(words, path))))
 
-    entry = cache.find("qemu", inputs)
-    if not entry:
-        try:
-            entry = cache.entry("qemu", inputs, make)
-        except Unreachable:
-            return _ask(words, path)  # the cache cannot be written
-    return json.loads((entry / _SAID).read_text())
-
-
-_SAID = "said.json"
-_ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
+    try:
+        entry = cache.entry("qemu", inputs, make)
+    except Unreachable:
+        return _ask(words, path)  # the cache cannot be written
+    return _Said(**json.loads((entry / _SAID).read_text()))
 
 
 def _data_folders(*words: str) -> subprocess.CompletedProcess[str]:
