@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """The two pools of all measurements of a call: one prepares kernels, one runs jobs.
 
-Callbacks run in the thread that waits, one after the other.
+Callbacks run in the thread that waits, one after the other. An interrupt is raised there, too:
+raised anywhere, it could leave a lock of a future taken, for which a pool would wait for ever.
 """
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+import queue
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from iopath.base import process
@@ -35,6 +41,8 @@ class Pools:
         self._folder = folder
         self._numbers = count(1)
         self._waiting: dict[Future, Then] = {}
+        self._done: queue.SimpleQueue[Future | None] = queue.SimpleQueue()  # None: an interrupt
+        self._interrupted: Callable[[], None] | None = None
         self._sent: dict[Path, tuple[Job, Future | None, Callable[[float], None]]] = {}
 
     def progress(self) -> Path:
@@ -43,11 +51,18 @@ class Pools:
 
     def prepare(self, function: Callable[..., Any], *args: object, then: Then) -> None:
         """Have a thread prepare a kernel; *then* is called with the future when it is done."""
-        self._waiting[self._preparing.submit(function, *args)] = then
+        self._submit(self._preparing, function, args, then)
 
     def job(self, function: Callable[..., Any], *args: object, then: Then) -> None:
         """Have a thread handle a job; *then* is called with the future when it is done."""
-        self._waiting[self._running.submit(function, *args)] = then
+        self._submit(self._running, function, args, then)
+
+    def _submit(
+        self, pool: Executor, function: Callable[..., Any], args: Sequence[object], then: Then
+    ) -> None:
+        future = pool.submit(function, *args)
+        self._waiting[future] = then
+        future.add_done_callback(self._done.put)
 
     def run(self, job: "Job", advance: Callable[[float], None]) -> "Recorded":
         """Run a job, in one of the threads of job(). *advance* is told how much of it is done."""
@@ -65,10 +80,25 @@ class Pools:
     def finish(self) -> None:
         """Wait until all work is done, including work that is added meanwhile."""
         while self._waiting:
-            done, _ = wait(self._waiting, _POLL, FIRST_COMPLETED)
-            for future in done:
+            try:
+                future = self._done.get(timeout=_POLL)
+            except queue.Empty:
+                future = None
+            self.check_interrupted()
+            if future:
                 self._waiting.pop(future)(future)
             self._report()
+
+    def interrupt(self, handler: Callable[[], None]) -> None:
+        """Have the thread that waits call the *handler* of a signal."""
+        self._interrupted = handler
+        self._done.put(None)
+
+    def check_interrupted(self) -> None:
+        """Call the handler of a signal that came."""
+        handler, self._interrupted = self._interrupted, None
+        if handler:
+            handler()
 
     def _report(self) -> None:
         """Say how much of each job is done."""
@@ -97,7 +127,33 @@ def pools(kernels: int, jobs_: int, executor: Executor | None) -> Iterator[Pools
     ):
         found = Pools(preparing, running, executor, Path(folder))
         try:
-            yield found
+            with _interrupts(found):
+                yield found
         except BaseException:
             found.stop()
             raise
+
+
+@contextmanager
+def _interrupts(found: Pools) -> Iterator[None]:
+    """Have signals that interrupt the program handled where the main thread waits for the pools."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if callable(handler := signal.getsignal(number))
+    }
+
+    def later(number: int, frame: FrameType | None) -> None:
+        found.interrupt(partial(usual[signal.Signals(number)], number, frame))
+
+    for number in usual:
+        signal.signal(number, later)
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+    found.check_interrupted()
