@@ -256,7 +256,7 @@ def test_bad_state(resumable: Command, tmp_path: Path) -> None:
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
     assert "cannot load the guest's state" in done.stderr
     counts = [
-        [record.instructions_per_io for record in json.loads(path.read_text())["results"]]
+        [record["instructions_per_io"] for record in json.loads(path.read_text())["results"]]
         for path in (first, again)
     ]
     assert counts[0] == counts[1] != []
