@@ -116,12 +116,15 @@ def test_an_interrupt_ends_jobs_in_processes(ready: Command, tmp_path: Path) -> 
         env=ready.env, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     ends = time.monotonic() + 600
-    while running.poll() is None and time.monotonic() < ends:
-        if sum("qemu-system" in line for line in ready.programs()) >= 2:
-            break
-        time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=600)
+    try:
+        while running.poll() is None and time.monotonic() < ends:
+            if sum("qemu-system" in line for line in ready.programs()) >= 2:
+                break
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=600)
+    finally:
+        running.kill()
     assert (running.returncode, out) == (0, "interrupted\n")
     assert ready.programs() == []
     assert list((ready.cache / "state").iterdir()) == []
