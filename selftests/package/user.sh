@@ -89,7 +89,7 @@ while read -r line; do
 	cat $log >>said
 done </mnt/commands
 check "that there is no PMU was said" grep -q "no PMU that counts this" said
-check "a comparison had a verdict" grep -qE "syscall .* (same|longer|shorter)" said
+check "a comparison had a verdict" grep -qE ": 3 rungs: [0-9]+ (longer|shorter|the same)" said
 check "perf sampled" grep -qE "samples of $sampled in perf.data" said
 check "perf saw the path" grep -qE "blkdev_|iov_iter_|gup_" said
 check "the path of one I/O was shown" grep -qE "\| +blknull_" said
