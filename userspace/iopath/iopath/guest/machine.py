@@ -138,20 +138,20 @@ class Qemu:
 
     @classmethod
     def find(cls, arch: Arch = X86_64, cache: Cache | None = None) -> "Qemu":
-        """The installed emulator of an architecture. What it says of itself is kept in the *cache*:
-        to start it takes as long as a tenth of a command that answers from there."""
+        """The installed emulator of an architecture; see started_by() for the *cache*."""
         check_host()
         path = Path(process.need(arch.qemu, arch.qemu_package))
-        said = _remember((str(path),), path, cache) if cache else _ask((str(path),), path)
-        return cls._of((str(path),), path, arch, said)
+        return cls.started_by((str(path),), path, arch, cache)
 
     @classmethod
-    def started_by(cls, words: tuple[str, ...], path: Path, arch: Arch) -> "Qemu":
-        """The emulator of an architecture whose program is *path* and which *words* start."""
-        return cls._of(words, path, arch, _ask(words, path))
+    def started_by(
+        cls, words: tuple[str, ...], path: Path, arch: Arch, cache: Cache | None = None
+    ) -> "Qemu":
+        """The emulator of an architecture whose program is *path* and which *words* start.
 
-    @classmethod
-    def _of(cls, words: tuple[str, ...], path: Path, arch: Arch, said: "_Said") -> "Qemu":
+        The *cache* keeps what it says of itself. A command that finds its answer in the cache takes
+        a tenth longer if it starts the emulator."""
+        said = _remember(words, path, cache) if cache else _ask(words, path)
         digest = _digest(path, [Path(folder) for folder in said.folders], arch)
         return cls(words, said.version, digest, tuple(said.sandbox))
 

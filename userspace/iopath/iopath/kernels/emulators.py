@@ -31,7 +31,7 @@ def emulator(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Qemu
     program = root / "usr/bin" / arch.qemu
     if not program.exists():
         raise IopathError(f"{suite} has no {arch.qemu} in {arch.qemu_package}")
-    return Qemu.started_by(_words(root, program), program, arch)
+    return Qemu.started_by(_words(root, program), program, arch, cache)
 
 
 def _root(suite: str, arch: Arch, cache: Cache, apt: Apt, step: Step) -> Path:

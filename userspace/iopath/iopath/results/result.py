@@ -354,8 +354,8 @@ def parse(data: object, what: str = "the result") -> Result:
 
 
 def make(data: dict[str, Any]) -> Result:
-    """The result in *data*, which dump() made. It is not validated against its schema, because
-    that takes as long as measuring a rung."""
+    """The result in *data*, which dump() made. It is not validated against its schema: validation
+    is slow, and dump() writes valid results."""
     return typed.structure(data, _KINDS[data["mode"]][0])
 
 
