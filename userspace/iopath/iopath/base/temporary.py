@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PREFIX = "iopath-guest-"
+_PREFIX = "iopath-tmp-"
 _NEW = 60  # seconds after which a new folder must have been locked
 
 

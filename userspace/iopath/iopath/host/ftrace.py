@@ -3,11 +3,10 @@
 
 import contextlib
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from iopath.base import process
+from iopath.base import process, temporary
 from iopath.base.arch import this_machine
 from iopath.base.errors import IopathError, UsageError
 from iopath.host import loop
@@ -37,11 +36,11 @@ def trace(run: Run, cpu: int) -> list[str]:
         )
     call = f"{this_machine().syscall_prefix}{_CALLS[engine][run.op == 'write']}"
     words = loop.command(run, cpu, ios=_IOS * run.rung.batch, rounds=1)
-    with _tracing(call) as start, tempfile.TemporaryDirectory(prefix="iopath-") as name:
-        log = Path(name, "log")
+    with _tracing(call) as start, temporary.folder() as folder:
+        log = folder / "log"
         # The shell becomes ioloop, which keeps its process ID.
         shell = ["sh", "-c", 'echo $$ >"$1" && echo 1 >"$2" && shift 2 && exec "$@"', "sh"]
-        status = process.run([*shell, *start, *words, f"--output={name}/report"], output=log)
+        status = process.run([*shell, *start, *words, f"--output={folder}/report"], output=log)
         if status:
             raise IopathError(f"{run.rung.name} {run.op}: {process.last_line(log)}")
         _write("tracing_on", "0")

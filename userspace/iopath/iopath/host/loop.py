@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run ioloop on the running machine."""
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from iopath.base import process
+from iopath.base import process, temporary
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.rungs import report
@@ -34,8 +32,8 @@ def timed(run: Run, cpu: int, seconds: int) -> list[str]:
 
 def run(words: Sequence[str], title: str) -> Report:
     """What ioloop reports of a run."""
-    with tempfile.TemporaryDirectory(prefix="iopath-") as folder:
-        log, output = Path(folder, "log"), Path(folder, "report")
+    with temporary.folder() as folder:
+        log, output = folder / "log", folder / "report"
         status = process.run([*words, f"--output={output}"], output=log)
         if status:
             complaint = process.last_line(log, f"it ended with status {status}")

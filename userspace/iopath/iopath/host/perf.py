@@ -6,12 +6,11 @@ import os
 import platform
 import re
 import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from iopath.base import process
+from iopath.base import process, temporary
 from iopath.base.errors import IopathError
 from iopath.host import loop, survey
 from iopath.results.layers import Layers
@@ -34,8 +33,7 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> HardwareRecord:
     perf = process.need("perf", "linux-perf")
     title = f"{run.rung.name} {run.op}"
     event = _event(perf)
-    with tempfile.TemporaryDirectory(prefix="iopath-") as name:
-        folder = Path(name)
+    with temporary.folder() as folder:
         for fifo in ("ctl", "ack"):
             os.mkfifo(folder / fifo)
         words = [

@@ -14,7 +14,6 @@ import contextlib
 import importlib.util
 import logging
 import statistics
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from iopath.base import process, prune
+from iopath.base import process, prune, temporary
 from iopath.base.arch import this_machine
 from iopath.base.cache import Cache, cache_root, digest_of
 from iopath.base.errors import IopathError, Unreachable, UsageError
@@ -246,14 +245,16 @@ def _count(job: Job, inputs: dict[str, Any], image: bytes, cache: Cache, address
         if not programs.are_built(arch):
             programs.build(arch, cache, Apt(cache, lambda text: None), lambda what, part: None)
     kept = cache.entry("sent", {"vmlinuz": inputs["vmlinuz"]}, keep)
-    with tempfile.NamedTemporaryFile(prefix="iopath-job-") as progress:
+    with temporary.folder() as folder:
+        progress = folder / "progress"
+        progress.touch()
         local = replace(
             job,
             qemu=_emulator(job.machine, cache),
             image=replace(job.image, start=replace(job.image.start, vmlinuz=kept / "vmlinuz")),
             plugin=guest_program("pathcount.so"),
             cache=cache.root,
-            progress=Path(progress.name),
+            progress=progress,
         )
         _check_equal(local.inputs(), inputs, address)
         return jobs.run(local)

@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from iopath.base import process
+from iopath.base import process, temporary
 
 if TYPE_CHECKING:
     from iopath.measure.jobs import Job, Recorded
@@ -121,11 +120,11 @@ def pools(kernels: int, jobs_: int, executor: Executor | None) -> Iterator[Pools
     """The pools for this number of *kernels* and *jobs_* at a time. An exception in the block stops
     them; so errors of kernels and jobs are kept until it ends."""
     with (
-        TemporaryDirectory(prefix="iopath-jobs-") as folder,
+        temporary.folder() as folder,
         ThreadPoolExecutor(kernels) as preparing,
         ThreadPoolExecutor(jobs_) as running,
     ):
-        found = Pools(preparing, running, executor, Path(folder))
+        found = Pools(preparing, running, executor, folder)
         try:
             with _interrupts(found):
                 yield found

@@ -2,6 +2,7 @@
 """A temporary folder of a program that was killed is removed by the next one."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import iopath
 from iopath.base import temporary
 
 # Makes a folder with a file, prints its name, and waits.
@@ -36,8 +38,16 @@ def test_of_a_killed_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert {*tmp_path.iterdir()} == {kept, own}  # the program uses it
         program.kill()
         program.wait()
-    other = tmp_path / "iopath-guest-new"
+    other = tmp_path / "iopath-tmp-new"
     other.mkdir()
     with temporary.folder() as own:
         assert {*tmp_path.iterdir()} == {other, own}  # it may be about to be used
     assert [*tmp_path.iterdir()] == [other]
+
+
+def test_no_other_folders() -> None:
+    """Folders that the package makes in another way would stay behind."""
+    package = Path(iopath.__file__).parent
+    others = re.compile(r"TemporaryDirectory|NamedTemporaryFile|mkdtemp|mkstemp")
+    found = [path.name for path in package.rglob("*.py") if others.search(path.read_text())]
+    assert found == ["temporary.py"]

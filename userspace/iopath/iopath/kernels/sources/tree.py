@@ -4,11 +4,10 @@
 import hashlib
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from iopath.base import process
+from iopath.base import process, temporary
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.errors import IopathError, UsageError
@@ -132,8 +131,8 @@ def _modules_inputs(tree: Tree) -> dict[str, object]:
 def _digest_of_code(program: Path) -> str:
     """A digest of a program without its debug information, which names the folder where it was
     built."""
-    with tempfile.TemporaryDirectory() as folder:
-        code = Path(folder, program.name)
+    with temporary.folder() as folder:
+        code = folder / program.name
         command = [process.need("objcopy", "binutils"), "--strip-all",
                    "--remove-section=.note.gnu.build-id", program, code]  # fmt: skip
         done = subprocess.run(command, capture_output=True, check=False)
