@@ -34,7 +34,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
     with work.reporter.running(1), work.reporter.task(survey.NAME) as step:
         records = scaling.measure(sorted(os.sched_getaffinity(0)), args.op, args.bs, step)
     if args.json:
-        files.write_text(args.json, json.dumps(records, indent=1) + "\n")
+        files.write_text(
+            args.json, json.dumps([vars(record) for record in records], indent=1) + "\n"
+        )
     if args.svg:
         from iopath.show import charts
 

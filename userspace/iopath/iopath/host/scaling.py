@@ -5,13 +5,13 @@ from programs or from the generator in the kernel."""
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from iopath.base.errors import UsageError
 from iopath.base.programs import guest_program
 from iopath.host import loop
+from iopath.results.scaling import ScalingRecord
 from iopath.rungs.report import Report
 
 _ROUNDS = 5
@@ -26,7 +26,7 @@ _VARIANTS = (
 
 def measure(
     cpus: Sequence[int], op: str, block_size: int, step: Callable[[str, float], None]
-) -> list[dict[str, Any]]:
+) -> list[ScalingRecord]:
     """A record for each way of doing I/O, each way of sharing devices and each number of CPUs:
     I/Os per second of all CPUs together, and the time of one I/O per CPU."""
     records = []
@@ -45,15 +45,15 @@ def measure(
         rates = [_rate(loop.run(words, title)) for _ in range(_ROUNDS)]
         rate = statistics.median(rates)
         records.append(
-            {
-                "how": name,
-                "devices": sharing,
-                "cpus": count,
-                "ios_per_second": round(rate, 1),
-                "spread": round(max(rates) - min(rates), 1),
-                "ns_per_io": round(1e9 * count / rate, 2),
-                "command": words,
-            }
+            ScalingRecord(
+                how=name,
+                devices=sharing,
+                cpus=count,
+                ios_per_second=round(rate, 1),
+                spread=round(max(rates) - min(rates), 1),
+                ns_per_io=round(1e9 * count / rate, 2),
+                command=words,
+            )
         )
     return records
 
@@ -82,24 +82,23 @@ def _rate(report: Report) -> float:
     return sum(job.ios / job.ns * 1e9 for job in report.jobs)
 
 
-def chart(records: Sequence[dict[str, Any]]) -> Figure:
+def chart(records: Sequence[ScalingRecord]) -> Figure:
     """I/Os per second, and the time of one I/O, over the number of CPUs."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     rates, costs = figure.subplots(1, 2)
-    for how, devices in dict.fromkeys((r["how"], r["devices"]) for r in records):
-        line = [r for r in records if r["how"] == how and (
-            r["devices"] == devices or r["cpus"] == 1)]  # fmt: skip
-        count = [r["cpus"] for r in line]
+    for how, devices in dict.fromkeys((r.how, r.devices) for r in records):
+        line = [r for r in records if r.how == how and (r.devices == devices or r.cpus == 1)]
+        count = [r.cpus for r in line]
         style = {"marker": "o", "linestyle": "-" if devices == "shared" else "--"}
         label = f"{how}, {'one device' if devices == 'shared' else 'a device each'}"
-        rates.plot(count, [r["ios_per_second"] / 1e6 for r in line], label=label, **style)
-        costs.plot(count, [r["ns_per_io"] for r in line], **style)
+        rates.plot(count, [r.ios_per_second / 1e6 for r in line], label=label, **style)
+        costs.plot(count, [r.ns_per_io for r in line], **style)
     rates.set_ylabel("million I/Os per second")
     costs.set_ylabel("ns per I/O and CPU")
     for axes in (rates, costs):
         axes.set_xlabel("CPUs")
         axes.set_ylim(bottom=0)
-        axes.set_xticks(sorted({r["cpus"] for r in records}))
+        axes.set_xticks(sorted({r.cpus for r in records}))
         axes.grid(alpha=0.3)
     rates.legend(frameon=False, fontsize="small")
     return figure

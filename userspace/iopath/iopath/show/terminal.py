@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,6 +17,7 @@ from iopath.compare.changes import (
     TimeComparison,
 )
 from iopath.results.result import ExactResult, HardwareResult, Key, Result
+from iopath.results.scaling import ScalingRecord
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
 from iopath.show.facts import facts
@@ -241,17 +241,17 @@ def _show_long_run(rung: str, names: str, change: ExactChange, top: int, console
 # The running machine.
 
 
-def show_scaling(records: Sequence[dict[str, Any]], console: Console) -> None:
+def show_scaling(records: Sequence[ScalingRecord], console: Console) -> None:
     """Print I/Os per second and the cost of one over the number of CPUs."""
     table = Table("how", "devices")
     for name in ("CPUs", "I/Os per second", "spread", "ns per I/O and CPU", "of 1 CPU's rate"):
         table.number_column(name)
-    alone = {r["how"]: r["ios_per_second"] for r in records if r["cpus"] == 1}
+    alone = {r.how: r.ios_per_second for r in records if r.cpus == 1}
     for record in records:
-        rate = record["ios_per_second"]
+        rate = record.ios_per_second
         table.row(
-            record["how"], record["devices"], str(record["cpus"]), f"{rate:,.0f}",
-            f"{100 * record['spread'] / rate:.1f} %", texts.count(record["ns_per_io"]),
-            f"{rate / alone[record['how']]:.2f}",
+            record.how, record.devices, str(record.cpus), f"{rate:,.0f}",
+            f"{100 * record.spread / rate:.1f} %", texts.count(record.ns_per_io),
+            f"{rate / alone[record.how]:.2f}",
         )  # fmt: skip
     put(console, table)

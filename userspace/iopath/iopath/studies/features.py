@@ -33,6 +33,15 @@ from iopath.rungs.runs import Settings
 SCHEMA = 1  # of the file of --json
 
 
+@dataclass(frozen=True)
+class MovedFunction:
+    """A function whose instructions per I/O differ by *difference*."""
+
+    name: str
+    layer: str
+    difference: float
+
+
 @dataclass(kw_only=True)
 class Cost:
     """What a feature costs on a rung of a kernel, per I/O. Without a figure, *missing* says why the
@@ -55,7 +64,7 @@ class Cost:
     verdict: str = ""
     locked: float = 0.0
     indirect: float = 0.0
-    functions: list[dict[str, Any]] = field(default_factory=list)
+    functions: list[MovedFunction] = field(default_factory=list)
     shared: list[SharedWrites] | None = None  # on several CPUs
     missing: str = ""
     error: str = ""
@@ -183,7 +192,7 @@ class Features:
             metric = change.metric(name)
             setattr(cost, name, metric.difference if metric else 0.0)
         cost.functions = [
-            {"name": one.name, "layer": one.layer, "difference": one.difference}
+            MovedFunction(one.name, one.layer, one.difference)
             for one in change.functions
             if abs(one.difference) >= 0.01
         ]
@@ -224,6 +233,14 @@ def _unseen(feature: Feature, record: ExactRecord) -> str:
     return ""
 
 
+def _written(cost: Cost) -> dict[str, Any]:
+    return {
+        **vars(cost),
+        "functions": [vars(one) for one in cost.functions],
+        "shared": None if cost.shared is None else [one.record for one in cost.shared],
+    }
+
+
 def dump(base: Base, costs: Sequence[Cost]) -> dict[str, Any]:
     """The file of --json."""
     return {
@@ -233,8 +250,8 @@ def dump(base: Base, costs: Sequence[Cost]) -> dict[str, Any]:
         "base": {"cmdline": base.cmdline, "setup": list(base.setup)},
         "features": [
             {
-                name: [one.record for one in value] if name == "shared" else value
-                for name, value in vars(cost).items()
+                name: value
+                for name, value in _written(cost).items()
                 if value not in ("", None) and value is not False
             }
             for cost in costs

@@ -36,8 +36,8 @@ def functions(cost: Cost) -> list[str]:
     share of the differences of all functions."""
     layers: dict[str, list[tuple[float, str]]] = {}
     for part in cost.functions:
-        layers.setdefault(part["layer"], []).append((part["difference"], part["name"]))
-    moved = sum(abs(part["difference"]) for part in cost.functions)
+        layers.setdefault(part.layer, []).append((part.difference, part.name))
+    moved = sum(abs(part.difference) for part in cost.functions)
     if not moved:
         return []
     said, shown = [], 0.0

@@ -22,6 +22,7 @@ from iopath.results import kernelinfo, result
 from iopath.results.layers import Layers
 from iopath.results.profiles import SampledProfile
 from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
+from iopath.results.scaling import ScalingRecord
 from iopath.rungs import builtin
 from iopath.rungs.runs import Run
 from iopath.show import page
@@ -347,8 +348,10 @@ def test_no_whole_call() -> None:
 
 def test_scaling_chart() -> None:
     records = [
-        {"how": "pread", "devices": devices, "cpus": cpus, "ios_per_second": 1e6 * cpus,
-         "ns_per_io": 1000.0}
+        ScalingRecord(
+            how="pread", devices=devices, cpus=cpus, ios_per_second=1e6 * cpus, spread=0.0,
+            ns_per_io=1000.0, command=[],
+        )
         for devices, cpus in (("shared", 1), ("shared", 2), ("one each", 2))
     ]  # fmt: skip
     rates, costs = scaling.chart(records).axes

@@ -23,7 +23,7 @@ from iopath.rungs import feature
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.runs import Settings
 from iopath.studies import featurechart, features, featuretable
-from iopath.studies.features import Cost, Features
+from iopath.studies.features import Cost, Features, MovedFunction
 
 BASE = Base("quiet", ("dio.pread",), ("read",), 100)
 BOOTS = 7
@@ -174,7 +174,7 @@ def test_functions_by_layer() -> None:
         ("a", "VFS", 10.0), ("b", "VFS", -6.0), ("c", "VFS", 2.0), ("d", "time", 4.0),
         ("e", "security", 3.0), ("f", "driver", 1.0),
     ]  # fmt: skip
-    some = [{"name": name, "layer": layer, "difference": by} for name, layer, by in parts]
+    some = [MovedFunction(*part) for part in parts]
     text = featuretable.functions(a_cost("x", 14.0, functions=some))
     assert text == [
         "VFS +6.00: a +10.00, b -6.00",
