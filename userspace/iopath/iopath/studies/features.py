@@ -16,7 +16,7 @@ from typing import Any
 from iopath import __version__
 from iopath.base.errors import IopathError, Lacking, Unreachable
 from iopath.compare import compare, shared_writes
-from iopath.compare.changes import ExactChange
+from iopath.compare.changes import ExactChange, FunctionChange
 from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.built import Built
 from iopath.measure.measurement import Measurement
@@ -31,15 +31,6 @@ from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 
 SCHEMA = 1  # of the file of --json
-
-
-@dataclass(frozen=True)
-class MovedFunction:
-    """A function whose instructions per I/O differ by *difference*."""
-
-    name: str
-    layer: str
-    difference: float
 
 
 @dataclass(kw_only=True)
@@ -64,7 +55,7 @@ class Cost:
     verdict: str = ""
     locked: float = 0.0
     indirect: float = 0.0
-    functions: list[MovedFunction] = field(default_factory=list)
+    functions: list[FunctionChange] = field(default_factory=list)
     shared: list[SharedWrites] | None = None  # on several CPUs
     missing: str = ""
     error: str = ""
@@ -191,11 +182,7 @@ class Features:
         for name in ("mean", "all", "locked", "indirect"):
             metric = change.metric(name)
             setattr(cost, name, metric.difference if metric else 0.0)
-        cost.functions = [
-            MovedFunction(one.name, one.layer, one.difference)
-            for one in change.functions
-            if abs(one.difference) >= 0.01
-        ]
+        cost.functions = [one for one in change.functions if abs(one.difference) >= 0.01]
 
     def _compare(
         self, base: ExactResult, other: ExactResult
@@ -236,7 +223,10 @@ def _unseen(feature: Feature, record: ExactRecord) -> str:
 def _written(cost: Cost) -> dict[str, Any]:
     return {
         **vars(cost),
-        "functions": [vars(one) for one in cost.functions],
+        "functions": [
+            {"name": one.name, "layer": one.layer, "difference": one.difference}
+            for one in cost.functions
+        ],
         "shared": None if cost.shared is None else [one.record for one in cost.shared],
     }
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from shared_lines import a_boot, a_line, merged
 
 from iopath.base.errors import IopathError, Lacking, Unreachable
+from iopath.compare.changes import FunctionChange
 from iopath.guest.machine import Machine
 from iopath.measure.measurement import Measurement
 from iopath.results.layers import Layers
@@ -23,7 +24,7 @@ from iopath.rungs import feature
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.runs import Settings
 from iopath.studies import featurechart, features, featuretable
-from iopath.studies.features import Cost, Features, MovedFunction
+from iopath.studies.features import Cost, Features
 
 BASE = Base("quiet", ("dio.pread",), ("read",), 100)
 BOOTS = 7
@@ -174,7 +175,12 @@ def test_functions_by_layer() -> None:
         ("a", "VFS", 10.0), ("b", "VFS", -6.0), ("c", "VFS", 2.0), ("d", "time", 4.0),
         ("e", "security", 3.0), ("f", "driver", 1.0),
     ]  # fmt: skip
-    some = [MovedFunction(*part) for part in parts]
+    some = [
+        FunctionChange(
+            name=name, layer=layer, before=10.0, after=10.0 + by, difference=by, counts={}, note=""
+        )
+        for name, layer, by in parts
+    ]  # fmt: skip
     text = featuretable.functions(a_cost("x", 14.0, functions=some))
     assert text == [
         "VFS +6.00: a +10.00, b -6.00",
