@@ -36,7 +36,7 @@ from iopath.kernels import prepare
 from iopath.measure import cluster
 from iopath.measure.cluster import Cluster
 from iopath.measure.jobs import Job, Recorded
-from iopath.measure.pools import Pools, pools
+from iopath.measure.pools import Pools, pools, results
 from iopath.measure.session import TOGETHER, Session
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
@@ -209,30 +209,28 @@ def replay(kernels: Sequence[Costs], number: int) -> float:
         for start in range(0, len(kernels), together):
             some = kernels[start : start + together]
             with pools(len(some), everyone.places, everyone) as both:
-                for at, one in enumerate(some, start):
-                    _submit(both, everyone, folder, f"{number}.{at}", one, scale)
-                both.finish()
+                futures = [
+                    both.measure(_measure, both, everyone, folder, f"{number}.{at}", one, scale)
+                    for at, one in enumerate(some, start)
+                ]
+                for future in both.each(futures):
+                    future.result()
         return (time.monotonic() - began) / scale
 
 
-def _submit(
+def _measure(
     both: Pools, everyone: Cluster, folder: Path, name: str, costs: Costs, scale: float
 ) -> None:
     """Have a kernel prepared, and then its guests run."""
-
-    def build() -> None:
-        everyone.submit(prepare.run, Sleep(name, costs.prepare * scale)).result()
-
-    def ready(future: Future) -> None:
-        future.result()
-        for at, seconds in enumerate(costs.guests):
-            guest = SleepingGuest(
-                Qemu((), "", ""), Machine(), Image(Start(folder / "vmlinuz"), [], {}), folder,
-                "", "", folder, both.progress(), number=f"{name}.{at}", seconds=seconds * scale,
-            )  # fmt: skip
-            both.job(both.run, guest, lambda _: None, then=Future.result)
-
-    both.prepare(build, then=ready)
+    everyone.submit(prepare.run, Sleep(name, costs.prepare * scale)).result()
+    jobs = []
+    for at, seconds in enumerate(costs.guests):
+        guest = SleepingGuest(
+            Qemu((), "", ""), Machine(), Image(Start(folder / "vmlinuz"), [], {}), folder,
+            "", "", folder, both.progress(), number=f"{name}.{at}", seconds=seconds * scale,
+        )  # fmt: skip
+        jobs.append(both.job(both.run, guest, lambda _: None))
+    results(jobs)
 
 
 def duration(seconds: float) -> str:

@@ -124,10 +124,10 @@ class Reporter:
                 self._doing.pop(name, None)
         self.finished(name)
 
-    def finished(self, name: str = "") -> None:
-        """A guest is finished; *name* is said where there is no bar."""
+    def finished(self, name: str = "", guests: int = 1) -> None:
+        """So many guests are finished; *name* is said where there is no bar."""
         with self._lock:
-            self._done += 1
+            self._done += guests
             if name and not self._bar:
                 self._say(f"{name}: counted, {self._guests()}")
             self._update()

@@ -21,7 +21,6 @@ KINDS = {
     "apt": "package lists",
     "bisect": "work trees of bisections",
     "ccache": "objects of kernels built from commits",
-    "counted": "counts by function, from results",
     "debug": "debug information of kernels",
     "emulator": "QEMU of other Debian suites",
     "failed": "errors of commits that do not build",

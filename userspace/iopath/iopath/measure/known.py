@@ -3,7 +3,6 @@
 
 import gzip
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.programs import code_digest, guest_program
 from iopath.guest.machine import Qemu
-from iopath.kernels.built import Built
+from iopath.measure.measurement import Measurement, Prepared
 from iopath.results import layers
 from iopath.results.result import ExactKernel, ExactRecord
-from iopath.rungs.runs import Run, Settings
 
 KIND = "measured"  # of the entries in the cache
 _FILE = "measured.json.gz"
@@ -32,18 +30,12 @@ class Known:
     notes: list[str]
 
 
-def inputs(
-    name: str,
-    settings: Settings,
-    built: Built,
-    runs: Sequence[Run],
-    debug: Path | None,
-    qemu: Qemu,
-) -> dict[str, Any]:
-    """Everything that the records of *runs* on the kernel *name* depend on. The kernel's own
-    modules are in the folder of vmlinuz, whose name is a digest of what they were made from."""
+def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, Any]:
+    """Everything that the records of a measurement depend on. The kernel's own modules are in the
+    folder of vmlinuz, whose name is a digest of what they were made from."""
+    settings, built = wanted.settings, ready.built
     return {
-        "name": name,
+        "name": wanted.name,
         "kernel": [
             built.release,
             built.version,
@@ -54,13 +46,13 @@ def inputs(
         "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
         "programs": _programs(built.arch),
         "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
-        "runs": [[run.rung.digest, run.op, run.block_size] for run in runs],
+        "runs": [[run.rung.digest, run.op, run.block_size] for run in ready.possible],
         "settings": {
             name: vars(settings)[name]
             for name in ("fill", "coherent", "profile", "inline", "model", "cpus")
         },
         "layers": layers.digest(settings.layers),
-        "debug": debug_inputs(debug),
+        "debug": debug_inputs(ready.debug),
         "code": code_digest(),
     }
 

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A kernel with what is measured on it, and the result."""
+"""What is measured on a kernel, what that takes, and the result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 from iopath.base.arch import Arch
+from iopath.base.cache import Cache
+from iopath.base.progress import Reporter
 from iopath.guest.machine import Qemu
 from iopath.kernels.built import Built
 from iopath.measure.plan import guests
+from iopath.measure.pools import Pools
 from iopath.results.result import ExactKernel, ExactRecord
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
@@ -27,10 +31,8 @@ class Measurement:
     @property
     def guests(self) -> int:
         """The guests of a kernel that lacks nothing."""
-        settings = self.settings
-        runs, _ = make_runs(settings)
-        parts = len(guests(runs, settings)) + len(guests(together.able(runs, settings), settings))
-        return settings.boots * parts
+        runs, _ = make_runs(self.settings)
+        return self.settings.boots * len(_alone(runs, self.settings) + _shared(runs, self.settings))
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,46 @@ class Measured:
     records: list[ExactRecord]
 
 
+Parts = Sequence[Sequence[Run]]  # runs by guest
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel that is ready to be measured: the runs that it can carry out, by guest, and the
-    kernel's debug information if it is wanted."""
+    """A kernel that is ready to be measured: the runs that it can carry out; the same by guest,
+    *alone* on one CPU, and *shared* by several; and its debug information if it is wanted."""
 
     built: Built
     possible: Sequence[Run]
-    parts: Sequence[Sequence[Run]]
+    alone: Parts
+    shared: Parts
+    guests: int
     debug: Path | None
+
+    @classmethod
+    def of(
+        cls, settings: Settings, built: Built, possible: Sequence[Run], debug: Path | None
+    ) -> Self:
+        alone, shared = _alone(possible, settings), _shared(possible, settings)
+        each = len(alone) + len(shared)
+        return cls(built, possible, alone, shared, settings.boots * each, debug)
+
+
+def _alone(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
+    return guests(runs, settings)
+
+
+def _shared(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
+    return guests(together.able(runs, settings), settings)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What guests run on: an emulator, and the pools of all measurements. *cache* keeps what they
+    give. *warn* gets warnings of this time. once(key, make) keeps what is made, until the end."""
+
+    qemu: Qemu
+    pools: Pools
+    cache: Cache
+    reporter: Reporter
+    warn: Callable[[str], None]
+    once: Callable[[object, Callable[[], Any]], Any]

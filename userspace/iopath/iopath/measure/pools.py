@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The two pools of all measurements of a call: one prepares kernels, one runs jobs.
+"""The two pools of all measurements of a call: in one, each thread measures on a kernel from its
+preparation to its result; in the other, threads run the jobs that measurements wait for.
 
-Callbacks run in the thread that waits, one after the other. An interrupt is raised there, too:
-raised anywhere, it could leave a lock of a future taken, for which a pool would wait for ever.
+An interrupt is raised in the thread that waits for all. Raised anywhere, it could leave a lock of a
+future taken, for which a pool would wait for ever.
 """
 
 import queue
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from iopath.base import process, temporary
 
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
 
 _POLL = 0.25  # seconds between two looks at the progress of jobs
 
-Then = Callable[[Future], None]
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Pools:
-    """Prepares kernels in threads, and runs jobs in others or, if there is an *executor*, in that.
-    The progress of jobs is in *folder*."""
+    """Measures in threads, and runs jobs in others or, if there is an *executor*, in that. The
+    progress of jobs is in *folder*."""
 
     def __init__(
-        self, preparing: Executor, running: Executor, executor: Executor | None, folder: Path
+        self, measuring: Executor, running: Executor, executor: Executor | None, folder: Path
     ) -> None:
-        self._preparing = preparing
+        self._measuring = measuring
         self._running = running
         self._executor = executor
         self._folder = folder
         self._numbers = count(1)
-        self._waiting: dict[Future, Then] = {}
         self._done: queue.SimpleQueue[Future | None] = queue.SimpleQueue()  # None: an interrupt
         self._interrupted: Callable[[], None] | None = None
         self._sent: dict[Path, tuple[Job, Future | None, Callable[[float], None]]] = {}
@@ -48,20 +49,13 @@ class Pools:
         """The progress file of a new job."""
         return self._folder / str(next(self._numbers))
 
-    def prepare(self, function: Callable[..., Any], *args: object, then: Then) -> None:
-        """Have a thread prepare a kernel; *then* is called with the future when it is done."""
-        self._submit(self._preparing, function, args, then)
+    def measure(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a thread measure. It may wait for jobs."""
+        return self._measuring.submit(function, *args, **kwargs)
 
-    def job(self, function: Callable[..., Any], *args: object, then: Then) -> None:
-        """Have a thread handle a job; *then* is called with the future when it is done."""
-        self._submit(self._running, function, args, then)
-
-    def _submit(
-        self, pool: Executor, function: Callable[..., Any], args: Sequence[object], then: Then
-    ) -> None:
-        future = pool.submit(function, *args)
-        self._waiting[future] = then
-        future.add_done_callback(self._done.put)
+    def job(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a thread handle a job."""
+        return self._running.submit(function, *args, **kwargs)
 
     def run(self, job: "Job", advance: Callable[[float], None]) -> "Recorded":
         """Run a job, in one of the threads of job(). *advance* is told how much of it is done."""
@@ -76,16 +70,21 @@ class Pools:
         finally:
             del self._sent[job.progress]
 
-    def finish(self) -> None:
-        """Wait until all work is done, including work that is added meanwhile."""
-        while self._waiting:
+    def each(self, wanted: Iterable[Future[T]]) -> Iterator[Future[T]]:
+        """The futures *wanted*, each when it is done. Meanwhile progress is said, and an interrupt
+        is raised here."""
+        waiting = set(wanted)
+        for future in waiting:
+            future.add_done_callback(self._done.put)
+        while waiting:
             try:
-                future = self._done.get(timeout=_POLL)
+                done = self._done.get(timeout=_POLL)
             except queue.Empty:
-                future = None
+                done = None
             self.check_interrupted()
-            if future:
-                self._waiting.pop(future)(future)
+            if done:
+                waiting.remove(done)
+                yield done
             self._report()
 
     def interrupt(self, handler: Callable[[], None]) -> None:
@@ -107,24 +106,32 @@ class Pools:
     def stop(self) -> None:
         """End all jobs, and start no further one."""
         process.stop_all()
-        for future in self._waiting:
-            future.cancel()
+        for pool in (self._measuring, self._running):
+            pool.shutdown(wait=False, cancel_futures=True)
         for job, sent, _ in [*self._sent.values()]:
             if sent:
                 sent.cancel()
             job.progress.unlink(missing_ok=True)
 
 
+def results(wanted: Sequence[Future[T]]) -> list[T]:
+    """The results of all futures *wanted*. The first error is raised when all are done, so that
+    what the others computed is kept. Raises CancelledError if one was cancelled."""
+    for future in wanted:
+        future.exception()
+    return [future.result() for future in wanted]
+
+
 @contextmanager
-def pools(kernels: int, jobs_: int, executor: Executor | None) -> Iterator[Pools]:
-    """The pools for this number of *kernels* and *jobs_* at a time. An exception in the block stops
-    them; so errors of kernels and jobs are kept until it ends."""
+def pools(kernels: int, places: int, executor: Executor | None) -> Iterator[Pools]:
+    """The pools that prepare this number of *kernels* and run jobs in so many *places* at a time,
+    for each of which two measurements can wait. An exception in the block stops them."""
     with (
         temporary.folder() as folder,
-        ThreadPoolExecutor(kernels) as preparing,
-        ThreadPoolExecutor(jobs_) as running,
+        ThreadPoolExecutor(kernels + 2 * places) as measuring,
+        ThreadPoolExecutor(places) as running,
     ):
-        found = Pools(preparing, running, executor, folder)
+        found = Pools(measuring, running, executor, folder)
         try:
             with _interrupts(found):
                 yield found

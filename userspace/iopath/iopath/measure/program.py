@@ -6,9 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from iopath.base.arch import X86_64, Arch
@@ -24,8 +22,9 @@ from iopath.kernels.built import Built
 from iopath.kernels.kernel import Kernel
 from iopath.measure import assemble, packages
 from iopath.measure.jobs import Job
+from iopath.measure.measurement import Bench
 from iopath.measure.plan import modules_of, prepared, unmet
-from iopath.measure.pools import Pools, pools
+from iopath.measure.pools import pools, results
 from iopath.measure.session import Session
 from iopath.results.program import MODE, SCHEMA, Boot, Ran, Result
 from iopath.rungs.builtin import MOUNTED_AT
@@ -93,23 +92,27 @@ def run(
         session.programs(one)
     qemu = session.emulator(machine.emulator, arch)
     machines = Settings([program.rung], machine=machine, boots=boots).machines()
-    found: dict[tuple[str, int], _Guest | IopathError] = {}
+    reporter = session.reporter
+    found: dict[str, list[_Guest] | IopathError] = {}
     with (
-        session.reporter.running(len(names) * boots),
+        reporter.running(len(names) * boots),
         pools(len(names), session.places, session.executor) as both,
     ):
-        for name, kernel in kernels.items():
-            then = partial(_ready, session, name, program, machines, qemu, both, found)
-            both.prepare(_build, session, name, kernel, program, then=then)
-        both.finish()
+        bench = Bench(qemu, both, session.cache, reporter, reporter.warn, session.once)
+        futures = {
+            both.measure(_measure, session, name, kernel, program, machines, bench): name
+            for name, kernel in kernels.items()
+        }
+        for future in both.each(futures):
+            try:
+                found[futures[future]] = future.result()
+            except IopathError as error:
+                found[futures[future]] = error
     ran, printed = [], {}
     for name in names:
-        guests = []
-        for one in machines:
-            guest = found[name, one.seed]
-            if isinstance(guest, IopathError):
-                raise type(guest)(f"{name}: {guest}")
-            guests.append(guest)
+        guests = found[name]
+        if isinstance(guests, IopathError):
+            raise type(guests)(f"{name}: {guests}")
         _check(name, program, guests[0])
         printed[name] = guests[0].texts[_STDOUT].encode(errors="surrogateescape")
         counted = [_counted(guest) for guest in guests]
@@ -126,35 +129,20 @@ def result(
     )  # fmt: skip
 
 
-def _build(session: Session, name: str, kernel: Kernel, program: Program) -> tuple[Built, Rung]:
+def _measure(
+    session: Session, name: str, kernel: Kernel, program: Program, machines: Sequence[Machine],
+    bench: Bench,
+) -> list[_Guest]:  # fmt: skip
+    """Run the program on a kernel: one guest for each machine."""
     with session.reporter.task(name) as step:
         built = session.build(kernel, step)
     if lack := unmet(program.rung, built):
         raise IopathError(lack)
     [rung] = packages.equipped([program.rung], session.cache, session.apt.of(program.arch))
-    return built, rung
-
-
-def _ready(
-    session: Session, name: str, program: Program, machines: Sequence[Machine], qemu: Qemu,
-    both: Pools, found: dict[tuple[str, int], _Guest | IopathError], future: Future,
-) -> None:  # fmt: skip
-    """A kernel is prepared, or that failed: run the program on it."""
-    for machine in machines:
-        try:
-            built, rung = future.result()
-        except IopathError as error:
-            found[name, machine.seed] = error
-            continue
-
-        def keep(one: Future, seed: int = machine.seed) -> None:
-            try:
-                found[name, seed] = one.result()
-            except IopathError as error:
-                found[name, seed] = error
-
-        whole = replace(program, rung=rung)
-        both.job(_run, session, name, built, whole, machine, qemu, both, then=keep)
+    whole = replace(program, rung=rung)
+    return results(
+        [bench.pools.job(_run, name, built, whole, machine, bench) for machine in machines]
+    )
 
 
 def _image(built: Built, program: Program) -> Image:
@@ -185,21 +173,17 @@ def _image(built: Built, program: Program) -> Image:
     return Image(start, plan, files, image.devices)
 
 
-def _run(
-    session: Session, name: str, built: Built, program: Program, machine: Machine, qemu: Qemu,
-    both: Pools,
-) -> _Guest:  # fmt: skip
+def _run(name: str, built: Built, program: Program, machine: Machine, bench: Bench) -> _Guest:
     """Run the program in one guest."""
     image = _image(built, program)
     job = Job(
-        qemu, machine.on(built.arch).that_takes(image.devices), image,
+        bench.qemu, machine.on(built.arch).that_takes(image.devices), image,
         guest_program("pathcount.so"),
-        f"limit={program.limit}", built.release, session.cache.root, both.progress(),
+        f"limit={program.limit}", built.release, bench.cache.root, bench.pools.progress(),
         by_calls=True,
     )  # fmt: skip
-    title, reporter = f"{name}, {Path(program.path).name}", session.reporter
     try:
-        entry = assemble.entry(job, title, both, session.cache, reporter, reporter.warn)
+        entry = assemble.entry(job, f"{name}, {Path(program.path).name}", bench)
     except GuestError as error:
         raise _explained(error, program) from None
     return _Guest(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measure rungs on kernels: prepare each kernel, run its jobs, and assemble the result."""
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,7 @@ from iopath import __version__
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache, digest_file, digest_of
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
+from iopath.base.once import Once
 from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.base.sources import source_digest
@@ -23,11 +25,10 @@ from iopath.kernels.gitrepo import Repository
 from iopath.kernels.kernel import Kernel
 from iopath.kernels.sources import debian, git
 from iopath.kernels.sources.debian import DebianKernel
-from iopath.measure import packages
-from iopath.measure.measurement import Measured, Measurement, Prepared
-from iopath.measure.plan import guests, unmet
-from iopath.measure.pools import Pools, pools
-from iopath.measure.work import Work
+from iopath.measure import known, packages
+from iopath.measure.measurement import Bench, Measured, Measurement, Prepared
+from iopath.measure.plan import unmet
+from iopath.measure.pools import pools
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
 from iopath.results.result import ExactResult, GuestMachine, Result
@@ -77,85 +78,83 @@ class Session(Finder):
         _check(settings, kernels.values(), warn)
         if not settings.machine.exact:
             return self._measure_time(kernels, settings)
-        found: dict[str, Measured | IopathError] = {}
-
-        def keep(one: Measurement, measured: Measured | IopathError) -> None:
-            found[one.name] = measured
-
-        self._run([Measurement(name, settings) for name in names], kernels, keep, warn)
+        wanted = [Measurement(name, settings) for name in names]
+        found = {one.name: measured for one, measured in self._run(wanted, kernels, warn)}
         return _whole(settings, _successes(names, found, warn), warn)
 
     def measure_each(
-        self,
-        wanted: Sequence[Measurement],
-        then: Callable[[Measurement, Result | IopathError], None],
-    ) -> None:
-        """Carry out all measurements *wanted*, in emulation, in one pair of pools. When one is
-        complete, *then* is called with its result or its error. There are no warnings.
+        self, wanted: Sequence[Measurement]
+    ) -> Iterator[tuple[Measurement, Result | IopathError]]:
+        """Carry out all measurements *wanted*, in emulation, in one pair of pools: each with its
+        result or its error when it is complete. There are no warnings.
         """
         kernels = {one.name: self.find(one.name) for one in wanted}
         for one in wanted:
             _check(one.settings, [kernels[one.name]], _silent)
-
-        def complete(one: Measurement, measured: Measured | IopathError) -> None:
-            if isinstance(measured, IopathError):
-                then(one, measured)
-                return
+        for one, measured in self._run(wanted, kernels, _silent):
             try:
-                result = _whole(one.settings, [measured], _silent)
+                whole = (
+                    measured
+                    if isinstance(measured, IopathError)
+                    else _whole(one.settings, [measured], _silent)
+                )
             except IopathError as error:
-                then(one, error)
-            else:
-                then(one, result)
-
-        self._run(wanted, kernels, complete, _silent)
+                whole = error
+            yield one, whole
 
     def _run(
         self,
         wanted: Sequence[Measurement],
         kernels: Mapping[str, Kernel],
-        then: Callable[[Measurement, Measured | IopathError], None],
         warn: Callable[[str], None],
-    ) -> None:
-        """Prepare each kernel once, and run the jobs of all measurements *wanted*."""
+    ) -> Iterator[tuple[Measurement, Measured | IopathError]]:
+        """Each measurement with what was measured or its error, when it is done. Each kernel is
+        prepared once."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self.emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
             self.programs(arch)
+        builds = {name: Once(partial(self._build, name, one)) for name, one in kernels.items()}
         with (
             self.reporter.running(sum(one.guests for one in wanted)),
-            pools(len(kernels) or 1, self.places, self.executor) as both,
+            pools(len(kernels), self.places, self.executor) as both,
         ):
-            for name, kernel in kernels.items():
-                works = [
-                    Work(
-                        one, qemus[suites[one]], self.cache, self.reporter, warn, both,
-                        partial(then, one),
-                    )
-                    for one in wanted
-                    if one.name == name
-                ]  # fmt: skip
-                built = partial(self._built, kernel, works, warn, both)
-                both.prepare(self._build, name, kernel, then=built)
-            both.finish()
+            futures = {}
+            for one in wanted:
+                qemu = qemus[suites[one]]
+                bench = Bench(qemu, both, self.cache, self.reporter, warn, self.once)
+                kernel, build = kernels[one.name], builds[one.name]
+                futures[both.measure(self._measure, one, kernel, build, bench)] = one
+            for future in both.each(futures):
+                try:
+                    found: Measured | IopathError = future.result()
+                except IopathError as error:
+                    found = error
+                yield futures.pop(future), found
 
-    def _built(
-        self,
-        kernel: Kernel,
-        works: Sequence[Work],
-        warn: Callable[[str], None],
-        both: Pools,
-        future: Future,
-    ) -> None:
-        """A kernel was built, or could not be: prepare what is measured on it."""
+    def _measure(
+        self, wanted: Measurement, kernel: Kernel, build: Callable[[], Built], bench: Bench
+    ) -> Measured:
+        """Measure on a kernel: prepare it; take what is known, or count it."""
+        left = wanted.guests
         try:
-            built = future.result()
-        except IopathError as error:
-            for work in works:
-                work.failed(error)
-            return
-        for work in works:
-            both.prepare(self._prepare, work.wanted, kernel, built, warn, then=work.prepared)
+            ready = self._prepare(wanted, kernel, build(), bench.warn)
+            inputs = known.inputs(wanted, ready, bench.qemu)
+            found = known.read(self.cache, inputs)
+            if not found:
+                # What runs guests takes long to import.
+                from iopath.measure.counting import count
+
+                left -= ready.guests
+                found = count(wanted, ready, bench)
+                # A cache that cannot be written is no reason to lose the result.
+                with contextlib.suppress(IopathError):
+                    known.keep(self.cache, inputs, found)
+        finally:
+            self.reporter.finished(guests=left)
+        for note in found.notes:
+            bench.warn(note)
+        return Measured(ready.built.arch, bench.qemu, found.description, found.records)
 
     def emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
@@ -192,7 +191,7 @@ class Session(Finder):
         if settings.profile and settings.inline:
             with self.reporter.task(wanted.name) as step:
                 debug = kernel.debug_info(built, self.cache, self.apt, step)
-        return Prepared(built, possible, guests(possible, settings), debug)
+        return Prepared.of(settings, built, possible, debug)
 
     def _measure_time(self, kernels: Mapping[str, Kernel], settings: Settings) -> Result:
         """Measure time in guests that run on the processor itself, one after the other."""

@@ -100,15 +100,12 @@ class Features:
             )  # fmt: skip
             rows[own] = _Row(feature, bases[key], cost)
         found: dict[Measurement, Result | IopathError] = {}
-
-        def complete(one: Measurement, result: Result | IopathError) -> None:
-            """Once a row and its base are measured, compute its cost, and drop the row's result."""
+        for one, result in self._session.measure_each([*bases.values(), *rows]):
             found[one] = result
+            # Once a row and its base are measured, its cost is known, and its result is dropped.
             for own, row in rows.items():
                 if own in found and row.base in found:
                     self._fill(row, found[row.base], found.pop(own))
-
-        self._session.measure_each([*bases.values(), *rows], complete)
         for base in bases.values():
             error = found[base]
             if isinstance(error, IopathError) and not isinstance(error, Lacking):

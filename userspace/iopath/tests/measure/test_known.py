@@ -12,6 +12,7 @@ from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.built import Built
 from iopath.measure import known
 from iopath.measure.known import Known
+from iopath.measure.measurement import Measurement, Prepared
 from iopath.results import layers as layers_
 from iopath.results import result
 from iopath.rungs.builtin import select
@@ -38,7 +39,8 @@ def inputs(
     debug: Path | None = None,
     qemu: Qemu = QEMU,
 ) -> dict[str, object]:
-    return known.inputs(name, settings, built, make_runs(settings)[0], debug, qemu)
+    ready = Prepared.of(settings, built, make_runs(settings)[0], debug)
+    return known.inputs(Measurement(name, settings), ready, qemu)
 
 
 def test_everything_that_a_result_depends_on_is_in_its_key(

@@ -4,12 +4,13 @@
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
 import pytest
 
 from iopath.base import process
-from iopath.measure.pools import pools
+from iopath.base.errors import IopathError
+from iopath.measure.pools import Pools, pools, results
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
@@ -40,19 +41,16 @@ def until_stopped() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_an_interrupt_is_raised_where_the_pools_are_waited_for(number: int, handlers: None) -> None:
     """Elsewhere, the thread may have a lock of a future. A job that ends waits for that lock."""
-    ended: list[Future] = []
     locked = False
     with pytest.raises(KeyboardInterrupt) as error, pools(1, 1, None) as both:
-        both.job(until_stopped, then=ended.append)
-        (future,) = both._waiting
+        future = both.job(until_stopped)
         with future._condition:
             signal.raise_signal(number)
             locked = True
-        both.finish()
+        assert [*both.each([future])] == []
     assert locked
     assert error.value.args == (number,)
     assert isinstance(future.exception(0), process.Stopped)
-    assert ended == []
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(number)  # as before
 
@@ -71,15 +69,37 @@ def test_an_interrupt_wakes_the_thread_that_waits(handlers: None) -> None:
     with ThreadPoolExecutor(1) as another:
         another.submit(interrupt)
         with pytest.raises(KeyboardInterrupt), pools(1, 1, None) as both:
-            both.job(work, then=lambda future: None)
-            both.finish()
+            for _ in both.each([both.job(work)]):
+                pass
+
+
+def test_an_interrupt_ends_a_measurement_that_waits_for_jobs(handlers: None) -> None:
+    """One job is at work and others are waiting for a place. None of them starts."""
+    started = threading.Event()
+    ran: list[int] = []
+
+    def job(number: int) -> None:
+        ran.append(number)
+        started.set()
+        until_stopped()
+
+    def measure(both: Pools) -> None:
+        results([both.job(job, number) for number in range(4)])
+
+    with pytest.raises(KeyboardInterrupt), pools(1, 1, None) as both:
+        future = both.measure(measure, both)
+        started.wait()
+        signal.raise_signal(signal.SIGINT)
+        for _ in both.each([future]):
+            pass
+    assert isinstance(future.exception(0), process.Stopped | CancelledError)
+    assert ran == [0]
 
 
 def test_an_interrupt_after_all_work_is_raised(handlers: None) -> None:
     ended: list[Future] = []
     with pytest.raises(KeyboardInterrupt), pools(1, 1, None) as both:
-        both.prepare(int, then=ended.append)
-        both.finish()
+        ended += both.each([both.measure(int)])
         signal.raise_signal(signal.SIGINT)
     assert [future.result() for future in ended] == [0]
 
@@ -99,12 +119,27 @@ def test_pools_of_another_thread() -> None:
     """Only the main thread handles signals."""
 
     def measure() -> int:
-        ended: list[Future] = []
         with pools(1, 2, None) as both:
-            for number in range(5):
-                both.job(int, number, then=ended.append)
-            both.finish()
-        return sum(future.result() for future in ended)
+            futures = [both.job(int, number) for number in range(5)]
+            return sum(future.result() for future in both.each(futures))
 
     with ThreadPoolExecutor(1) as another:
         assert another.submit(measure).result() == 10
+
+
+def test_all_jobs_end_before_an_error_is_raised() -> None:
+    ended: list[int] = []
+    failed = threading.Event()
+
+    def job(number: int) -> None:
+        if number == 0:
+            failed.set()
+            raise IopathError("it fails")
+        failed.wait()
+        ended.append(number)
+
+    with pools(1, 2, None) as both:
+        futures = [both.job(job, number) for number in range(5)]
+        with pytest.raises(IopathError, match="it fails"):
+            results(futures)
+    assert sorted(ended) == [1, 2, 3, 4]

@@ -18,15 +18,14 @@ from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Lacking
 from iopath.base.progress import Reporter
-from iopath.guest.machine import Machine, Qemu
+from iopath.guest.machine import Machine
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Step
 from iopath.kernels.kernel import Kernel
-from iopath.measure import jobs, known
+from iopath.measure import counting, jobs, known
 from iopath.measure.jobs import Job
 from iopath.measure.measurement import Measured, Measurement
 from iopath.measure.session import Session
-from iopath.measure.work import Work
 from iopath.results.result import Result
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
@@ -98,13 +97,9 @@ def a_measurement(kernel: str, cmdline: str, lack: str = "", *rungs: str) -> Mea
 def measured(session: Session, *wanted: Measurement) -> dict[str, Result | IopathError]:
     """The result of each, by its title."""
     found: dict[str, Result | IopathError] = {}
-
-    def keep(one: Measurement, result: Result | IopathError) -> None:
+    for one, result in session.measure_each(wanted):
         assert one.title not in found
-        assert threading.current_thread() is threading.main_thread()
         found[one.title] = result
-
-    session.measure_each(wanted, keep)
     return found
 
 
@@ -116,8 +111,8 @@ def test_guests_of_several_cpus_are_in_the_total() -> None:
 
 
 def test_two_pools_for_all(tmp_path: Path) -> None:
-    """A thread for each kernel, and one for each place; all places are used. A kernel is prepared
-    once."""
+    """A thread for each kernel, one for each place, and two that wait for it; all places are used.
+    A kernel is prepared once."""
     before = threading.active_count()
     session = Kernels(tmp_path, PLACES)
     wanted = [
@@ -131,7 +126,7 @@ def test_two_pools_for_all(tmp_path: Path) -> None:
     }
     assert len(session.refusing.threads) == len(wanted)
     progress = 1  # says that it is still at work
-    most = before + progress + len(session.known) + PLACES
+    most = before + progress + len(session.known) + 3 * PLACES
     assert PLACES < max(session.refusing.threads) <= most
     assert threading.active_count() <= before  # those of other tests may end meanwhile
     assert [kernel.prepared for kernel in session.known.values()] == [1, 1]
@@ -180,18 +175,19 @@ def test_the_first_error_of_some_kernels(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_loses_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Work hands on what was measured."""
+    """What was counted is the result, although it is not kept."""
 
     def full(*args: object) -> None:
         raise IopathError("no space")
 
+    counted = known.Known(None, [], ["a note"])  # type: ignore[arg-type]
     monkeypatch.setattr(known, "keep", full)
-    found: list[Measured | IopathError] = []
-    work = Work(
-        Measurement("a kernel", Settings([])), Qemu((), "", ""), Cache(tmp_path),
-        Reporter(Console(file=io.StringIO())), pytest.fail, None, found.append,
-    )  # fmt: skip
-    work._inputs = {}
-    measured = Measured(X86_64, Qemu((), "", ""), {}, [])
-    work._done(measured)
-    assert found == [measured]
+    monkeypatch.setattr(counting, "count", lambda *args: counted)
+    session = Kernels(tmp_path, 1)
+    wanted = a_measurement("one", "a=1")
+    said: list[str] = []
+    [(one, found)] = session._run([wanted], {"one": session.find("one")}, said.append)
+    assert one is wanted
+    assert isinstance(found, Measured)
+    assert found.records is counted.records
+    assert said == ["a note"]

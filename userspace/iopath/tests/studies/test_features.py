@@ -3,7 +3,7 @@
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,13 +51,11 @@ class Answers:
         self.asked: list[Measurement] = []
 
     def measure_each(
-        self,
-        wanted: Sequence[Measurement],
-        then: Callable[[Measurement, Result | IopathError], None],
-    ) -> None:
+        self, wanted: Sequence[Measurement]
+    ) -> Iterator[tuple[Measurement, Result | IopathError]]:
         self.asked += wanted
         for one in reversed(wanted):
-            then(one, self._errors.get(name_of(one)) or self._result(one))
+            yield one, self._errors.get(name_of(one)) or self._result(one)
 
     def _result(self, one: Measurement) -> Result:
         functions = AFTER if name_of(one) in ("one", "two", "short") else BEFORE

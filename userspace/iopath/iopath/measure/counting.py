@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Count what is measured on a kernel: run the guests' jobs, and assemble the records."""
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from iopath.base.once import Once
+from iopath.base.programs import guest_program
+from iopath.counts import sharing
+from iopath.guest.image import Image
+from iopath.guest.machine import Machine
+from iopath.kernels.built import Built
+from iopath.measure import assemble, description, several
+from iopath.measure.assemble import Counted
+from iopath.measure.jobs import Job
+from iopath.measure.known import Known
+from iopath.measure.measurement import Bench, Measurement, Prepared
+from iopath.measure.plan import make_image, plugin_options
+from iopath.measure.pools import results
+from iopath.results import layers
+from iopath.results.result import ExactRecord
+from iopath.rungs import together
+from iopath.rungs.runs import Run, Settings
+from iopath.rungs.together import Shared
+
+T = TypeVar("T")
+
+Members = Sequence[Run]  # the runs of a guest
+
+
+def count(wanted: Measurement, ready: Prepared, bench: Bench) -> Known:
+    """What is *wanted* of a kernel that is *ready*. All guests end before an error is raised."""
+    settings, built = wanted.settings, ready.built
+    here = _Here(wanted, ready, bench)
+    alone = [_boots(here, _count, make_image, members) for members in ready.alone]
+    shared = [_boots(here, _share, several.make_image, members) for members in ready.shared]
+    results([future for boots in (*alone, *shared) for future in boots])
+    records: dict[Run, ExactRecord] = {}
+    notes = _left_out(wanted, ready)
+    for members, boots in zip(ready.alone, map(results, alone), strict=True):
+        made = assemble.results(wanted.name, built.release, boots, profile=settings.profile)
+        records |= dict(zip(members, made, strict=True))
+    for members, found in zip(ready.shared, map(results, shared), strict=True):
+        for run in members:
+            records[run].cpus = settings.cpus
+            records[run].sharing = sharing.merged(found, run)
+            failed = sharing.failures(found, run)
+            notes += [f"{wanted.name}: left out: {text}" for text in failed]
+    texts = alone[0][0].result().records()
+    described = description.describe(wanted.name, built, texts, settings)
+    return Known(described, [records[run] for run in ready.possible], notes)
+
+
+def _left_out(wanted: Measurement, ready: Prepared) -> list[str]:
+    """What is measured on one CPU although several were asked for."""
+    if wanted.settings.cpus == 1:
+        return []
+    able = {run.rung.name for members in ready.shared for run in members}
+    single = dict.fromkeys(run.rung.name for run in ready.possible if run.rung.name not in able)
+    text = f"measured on one CPU only: {', '.join(single)}: the program cannot use several"
+    return [f"{wanted.name}: {text}"] if single else []
+
+
+@dataclass(frozen=True)
+class _Here:
+    """What all guests of a measurement have in common."""
+
+    wanted: Measurement
+    ready: Prepared
+    bench: Bench
+
+    def run(
+        self, machine: Machine, image: Image, options: str, title: str, **more: Sequence[Shared]
+    ) -> Path:
+        """The cache entry with what a guest gave."""
+        built, bench = self.ready.built, self.bench
+        job = Job(
+            qemu=bench.qemu,
+            machine=machine.on(built.arch).that_takes(image.devices),
+            image=image,
+            plugin=guest_program("pathcount.so"),
+            options=options,
+            release=built.release,
+            cache=bench.cache.root,
+            progress=bench.pools.progress(),
+            **more,
+        )
+        return assemble.entry(job, title, bench)
+
+    def title(self, members: Members, number: int) -> str:
+        """What progress calls a guest of boot *number*."""
+        boot = f"boot {number + 1}"
+        if title := self.wanted.title:
+            return f"{title}, {boot}" if self.wanted.settings.boots > 1 else title
+        rungs = dict.fromkeys(run.rung.name for run in (members[0], members[-1]))
+        return f"{self.wanted.name}, {boot}, {' to '.join(rungs)}"
+
+
+def _boots(
+    here: _Here,
+    function: Callable[[_Here, Members, Callable[[], Image], int], T],
+    make: Callable[[Built, Members, Settings], Image],
+    members: Members,
+) -> list[Future[T]]:
+    """What *function* gives for each boot of the guest that carries out *members*. All boots have
+    one image."""
+    image = Once(partial(make, here.ready.built, members, here.wanted.settings))
+    return [
+        here.bench.pools.job(function, here, members, image, number)
+        for number in range(here.wanted.settings.boots)
+    ]
+
+
+def _count(here: _Here, members: Members, image: Callable[[], Image], number: int) -> Counted:
+    """What a guest counted in boot *number*. Most profiles are of the first boot."""
+    settings = here.wanted.settings
+    entry = here.run(
+        settings.machines()[number], image(), plugin_options(members, settings),
+        here.title(members, number),
+    )  # fmt: skip
+    full = settings.profile and not number
+    layers_, debug = layers.table(settings.layers), here.ready.debug
+
+    def count() -> Counted:
+        found = Counted(entry, members, image().files, layers_, full, debug)
+        _ = found.run_counts  # while other guests run
+        return found
+
+    key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
+    return here.bench.once((*key, layers_.digest, full, debug), count)
+
+
+def _share(here: _Here, members: Members, image: Callable[[], Image], number: int) -> sharing.Boot:
+    """What several CPUs share in a guest in boot *number*."""
+    settings = here.wanted.settings
+    entry = here.run(
+        replace(settings.machines()[number], cpus=settings.cpus), image(), "",
+        f"{here.title(members, number)}, {settings.cpus} CPUs",
+        shared=tuple(together.runs(members, settings)),
+    )  # fmt: skip
+    texts = json.loads((entry / "records.json").read_text())
+    return sharing.read(json.loads(texts[sharing.RECORD]))
