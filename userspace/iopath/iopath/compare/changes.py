@@ -194,7 +194,7 @@ class ExactChange(Change):
     @property
     def switching(self) -> LayerChange | None:
         """The instructions of the scheduler, if other tasks are switched to more or less often."""
-        layers = [one for one in self.layers if one.layer == _SCHEDULER]
+        layers = [one for one in self.layers if one.layer == SCHEDULER]
         return layers[0] if layers and self.cause else None
 
     def metric(self, name: str) -> Change | None:
@@ -206,7 +206,7 @@ class ExactChange(Change):
 
 
 _ONCE = 0.5  # of what happens to each I/O
-_SCHEDULER = "scheduling"  # the layer
+SCHEDULER = "scheduling"  # the layer
 _WORKER = "worker_thread"  # the function that a worker executes for each item
 
 

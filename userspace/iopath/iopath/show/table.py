@@ -141,7 +141,7 @@ class Table:
                 yield Text((" " * _GAP).join(cells), "bold")
             yield Text(rule * (sum(widths) + _GAP * (len(widths) - 1)))
         for at, style in enumerate(self._styles):
-            if at in self._sections:
+            if at and at in self._sections:
                 yield Text()
             cells = [c.lines(c.cells[at].plain, w) for c, w in zip(columns, widths, strict=True)]
             for line in range(max(map(len, cells))):

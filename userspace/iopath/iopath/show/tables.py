@@ -224,13 +224,18 @@ def comparison(found: ExactComparison) -> Table:
 _HALF = 9  # columns of a bar to either side of its axis
 
 
+def narrow(kernel: str) -> str:
+    """The name of a kernel on two lines."""
+    return kernel.replace(":", ":\n", 1)
+
+
 def digest(
     found: Comparison, rungs: Sequence[RungChange], width: int, *, ascii_only: bool
 ) -> Table:
     """Some rungs of a comparison, in a line each: both figures, how they differ, with a bar, and
     what moved them most. If *width* has no room for all, the bar is left out, then the difference,
     which follows from the figures. One rung alone has no bar, which could only be full."""
-    short = [name.replace(":", ":\n", 1) for name in found.names]
+    short = [*map(narrow, found.names)]
     if len(found.others) > 1:
         made = _digest_of_several(found, rungs, found.names)
         return made if made.least <= width else _digest_of_several(found, rungs, short)
