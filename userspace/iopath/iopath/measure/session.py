@@ -31,7 +31,7 @@ from iopath.measure.plan import unmet
 from iopath.measure.pools import pools
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
-from iopath.results.result import ExactResult, GuestMachine, Result
+from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
 from iopath.rungs.runs import Run, Settings, make_runs
 
 TOGETHER = 4  # kernels that one machine prepares at a time
@@ -48,6 +48,7 @@ class Session(Finder):
         self.places = len(os.sched_getaffinity(0))  # how many jobs run at a time
         self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
+        self._warned: set[tuple[str, Key]] = set()
 
     def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:
         return debian.available(self, arch, update=update)
@@ -80,7 +81,19 @@ class Session(Finder):
             return self._measure_time(kernels, settings)
         wanted = [Measurement(name, settings) for name in names]
         found = {one.name: measured for one, measured in self._run(wanted, kernels, warn)}
-        return _whole(settings, _successes(names, found, warn), warn)
+        whole = _whole(settings, _successes(names, found, warn))
+        self.warn_of(whole.results)
+        return whole
+
+    def warn_of(self, records: Iterable[ExactRecord]) -> None:
+        """Warn of what the median of a record does not show: once, although the record of more
+        boots may have another figure."""
+        for record in records:
+            name = record.kernel.name
+            if (name, record.key) not in self._warned:
+                for text in findings(record):
+                    self.reporter.warn(f"{name}: {record.title}: {text}")
+            self._warned.add((name, record.key))
 
     def measure_each(
         self, wanted: Sequence[Measurement]
@@ -96,7 +109,7 @@ class Session(Finder):
                 whole = (
                     measured
                     if isinstance(measured, IopathError)
-                    else _whole(one.settings, [measured], _silent)
+                    else _whole(one.settings, [measured])
                 )
             except IopathError as error:
                 whole = error
@@ -272,7 +285,7 @@ def _successes(
     return done
 
 
-def _whole(settings: Settings, measured: Sequence[Measured], warn: Callable[[str], None]) -> Result:
+def _whole(settings: Settings, measured: Sequence[Measured]) -> Result:
     """The result of what was *measured*. Raises IopathError where it contradicts itself."""
     qemus = {one.arch: one.qemu for one in measured}
     whole = ExactResult(
@@ -298,8 +311,6 @@ def _whole(settings: Settings, measured: Sequence[Measured], warn: Callable[[str
     for record in whole.results:
         if text := contradiction(record):
             raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
-        for text in findings(record):
-            warn(f"{record.kernel.name}: {record.title}: {text}")
     return whole
 
 
