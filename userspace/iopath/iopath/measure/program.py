@@ -5,11 +5,12 @@ import gzip
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from iopath.base.arch import X86_64, Arch
+from iopath.base.arch import Arch
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.programs import guest_program
 from iopath.counts import calls, output
@@ -22,10 +23,11 @@ from iopath.kernels.built import Built
 from iopath.kernels.kernel import Kernel
 from iopath.measure import assemble, packages
 from iopath.measure.jobs import Job
-from iopath.measure.measurement import Bench
+from iopath.measure.measurement import Bench, Measurement
 from iopath.measure.plan import modules_of, prepared, unmet
-from iopath.measure.pools import pools, results
+from iopath.measure.pools import results
 from iopath.measure.session import Session
+from iopath.results.ops import OPS
 from iopath.results.program import MODE, SCHEMA, Boot, Ran, Result
 from iopath.rungs.builtin import MOUNTED_AT
 from iopath.rungs.rung import Rung
@@ -88,27 +90,14 @@ def run(
             raise UsageError(
                 f"{name}: a kernel of {kernel.arch.name}: the program is of {arch.name}"
             )
-    for one in dict.fromkeys((X86_64, arch)):
-        session.programs(one)
-    qemu = session.emulator(machine.emulator, arch)
-    machines = Settings([program.rung], machine=machine, boots=boots).machines()
-    reporter = session.reporter
-    found: dict[str, list[_Guest] | IopathError] = {}
-    with (
-        reporter.running(len(names) * boots),
-        pools(len(names), session.places, session.executor) as both,
-    ):
-        bench = Bench(qemu, both, session.cache, reporter, reporter.warn, session.once)
-        futures = {
-            both.measure(_measure, session, name, kernel, program, machines, bench): name
-            for name, kernel in kernels.items()
-        }
-        for future in both.each(futures):
-            try:
-                found[futures[future]] = future.result()
-            except IopathError as error:
-                found[futures[future]] = error
-    ran, printed = [], {}
+    settings = Settings(
+        [program.rung], ops=OPS[:1], machine=machine, boots=boots
+    )  # one guest a boot
+    wanted = [Measurement(name, settings) for name in names]
+    measure = partial(_measure, session, program)
+    each = session.each(wanted, kernels, measure, session.reporter.warn)
+    found = {one.name: guests for one, guests in each}
+    ran, printed, qemu = [], {}, session.emulator(machine.emulator, arch)
     for name in names:
         guests = found[name]
         if isinstance(guests, IopathError):
@@ -130,19 +119,21 @@ def result(
 
 
 def _measure(
-    session: Session, name: str, kernel: Kernel, program: Program, machines: Sequence[Machine],
-    bench: Bench,
+    session: Session, program: Program, wanted: Measurement, kernel: Kernel,
+    build: Callable[[], Built], bench: Bench,
 ) -> list[_Guest]:  # fmt: skip
-    """Run the program on a kernel: one guest for each machine."""
-    with session.reporter.task(name) as step:
-        built = session.build(kernel, step)
-    if lack := unmet(program.rung, built):
-        raise IopathError(lack)
-    [rung] = packages.equipped([program.rung], session.cache, session.apt.of(program.arch))
-    whole = replace(program, rung=rung)
-    return results(
-        [bench.pools.job(_run, name, built, whole, machine, bench) for machine in machines]
-    )
+    """Run the program on a kernel: a guest for each boot."""
+    left = wanted.guests
+    try:
+        built = build()
+        if lack := unmet(program.rung, built):
+            raise IopathError(lack)
+        [rung] = packages.equipped([program.rung], session.cache, session.apt.of(program.arch))
+        machines, left = wanted.settings.machines(), 0
+        run = partial(_run, wanted.name, built, replace(program, rung=rung), bench)
+        return results([bench.pools.job(run, machine) for machine in machines])
+    finally:
+        bench.reporter.finished(guests=left)
 
 
 def _image(built: Built, program: Program) -> Image:
@@ -173,7 +164,7 @@ def _image(built: Built, program: Program) -> Image:
     return Image(start, plan, files, image.devices)
 
 
-def _run(name: str, built: Built, program: Program, machine: Machine, bench: Bench) -> _Guest:
+def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machine) -> _Guest:
     """Run the program in one guest."""
     image = _image(built, program)
     job = Job(

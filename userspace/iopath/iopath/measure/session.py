@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from iopath import __version__
 from iopath.base.arch import X86_64, Arch
@@ -33,6 +34,8 @@ from iopath.results import result
 from iopath.results.findings import contradiction, findings
 from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
 from iopath.rungs.runs import Run, Settings, make_runs
+
+T = TypeVar("T")
 
 TOGETHER = 4  # kernels that one machine prepares at a time
 
@@ -80,7 +83,8 @@ class Session(Finder):
         if not settings.machine.exact:
             return self._measure_time(kernels, settings)
         wanted = [Measurement(name, settings) for name in names]
-        found = {one.name: measured for one, measured in self._run(wanted, kernels, warn)}
+        each = self.each(wanted, kernels, self._measure, warn)
+        found = {one.name: measured for one, measured in each}
         whole = _whole(settings, _successes(names, found, warn))
         self.warn_of(whole.results)
         return whole
@@ -104,7 +108,7 @@ class Session(Finder):
         kernels = {one.name: self.find(one.name) for one in wanted}
         for one in wanted:
             _check(one.settings, [kernels[one.name]], _silent)
-        for one, measured in self._run(wanted, kernels, _silent):
+        for one, measured in self.each(wanted, kernels, self._measure, _silent):
             try:
                 whole = (
                     measured
@@ -115,14 +119,15 @@ class Session(Finder):
                 whole = error
             yield one, whole
 
-    def _run(
+    def each(
         self,
         wanted: Sequence[Measurement],
         kernels: Mapping[str, Kernel],
+        measure: Callable[[Measurement, Kernel, Callable[[], Built], Bench], T],
         warn: Callable[[str], None],
-    ) -> Iterator[tuple[Measurement, Measured | IopathError]]:
-        """Each measurement with what was measured or its error, when it is done. Each kernel is
-        prepared once."""
+    ) -> Iterator[tuple[Measurement, T | IopathError]]:
+        """Each measurement with what *measure* gives or its error, when it is done. That is called
+        in a thread, with a function that has the kernel built. Each kernel is built once."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self.emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
@@ -137,10 +142,10 @@ class Session(Finder):
                 qemu = qemus[suites[one]]
                 bench = Bench(qemu, both, self.cache, self.reporter, warn, self.once)
                 kernel, build = kernels[one.name], builds[one.name]
-                futures[both.measure(self._measure, one, kernel, build, bench)] = one
+                futures[both.measure(measure, one, kernel, build, bench)] = one
             for future in both.each(futures):
                 try:
-                    found: Measured | IopathError = future.result()
+                    found: T | IopathError = future.result()
                 except IopathError as error:
                     found = error
                 yield futures.pop(future), found

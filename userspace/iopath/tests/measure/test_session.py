@@ -202,7 +202,8 @@ def test_a_cache_that_cannot_be_written_loses_no_result(
     session = Kernels(tmp_path, 1)
     wanted = a_measurement("one", "a=1")
     said: list[str] = []
-    [(one, found)] = session._run([wanted], {"one": session.find("one")}, said.append)
+    kernels = {"one": session.find("one")}
+    [(one, found)] = session.each([wanted], kernels, session._measure, said.append)
     assert one is wanted
     assert isinstance(found, Measured)
     assert found.records is counted.records
