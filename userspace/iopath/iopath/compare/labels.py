@@ -77,19 +77,22 @@ def version_of(compiler: str) -> tuple[str, str]:
 
 
 def _compilers(texts: Sequence[str]) -> str:
-    """The range of compilers, by their major versions if these differ: "GCC 12 to 14"."""
-    found = [_COMPILER.search(text) for text in texts]
-    versions = [
-        (match[1].upper(), version_key(match[2]), match[2]) for match in filter(None, found)
-    ]
-    if len(versions) < len(texts):
+    """The compilers in the order of the kernels, by their major versions if these differ: "GCC 12
+    to 14" if the second kernel has the newer one."""
+    found = list(dict.fromkeys(map(version_of, texts)))
+    if not all(version for _, version in found):
         return "compilers"
-    first, last = min(versions), max(versions)
-    if first[0] != last[0]:
-        return f"{first[0]} {first[2]} and {last[0]} {last[2]}"
-    majors = [version[2].partition(".")[0] for version in (first, last)]
-    low, high = majors if majors[0] != majors[1] else (first[2], last[2])
-    return f"{first[0]} {low} to {high}" if low != high else f"two builds of {first[0]} {low}"
+    if len(found) == 1:
+        return "two builds of {} {}".format(*found[0])
+    names = dict.fromkeys(name for name, _ in found)
+    if len(names) > 1:
+        return " and ".join(f"{name} {version}" for name, version in found)
+    majors = list(dict.fromkeys(version.partition(".")[0] for _, version in found))
+    versions = majors if len(majors) > 1 else [version for _, version in found]
+    keys = [version_key(version) for version in versions]
+    if keys in (sorted(keys), sorted(keys, reverse=True)):
+        versions = [versions[0], versions[-1]]
+    return f"{next(iter(names))} {' to '.join(versions)}"
 
 
 def _short(values: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 
 import copy
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -568,10 +569,12 @@ def test_architectures_are_a_label() -> None:
     [
         (["gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0",
           "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0"], "GCC 12 to 14"),
-        (["gcc-14 (Debian 14.2.0-19) 14.2.0", "gcc-9 (Debian 9.3.0-22) 9.3.0"], "GCC 9 to 14"),
+        (["gcc-14 (Debian 14.2.0-19) 14.2.0", "gcc-9 (Debian 9.3.0-22) 9.3.0"], "GCC 14 to 9"),
+        (["gcc 12.2.0", "gcc 14.2.0", "gcc 16.1.0"], "GCC 12 to 16"),
+        (["gcc 14.2.0", "gcc 12.2.0", "gcc 16.1.0"], "GCC 14 to 12 to 16"),
         (["gcc 14.2.0", "gcc 14.10.0"], "GCC 14.2.0 to 14.10.0"),
         (["gcc-14 (Debian) 14.2.0", "gcc (Ubuntu) 14.2.0"], "two builds of GCC 14.2.0"),
-        (["gcc 14.2.0", "clang version 19.1.7"], "CLANG 19.1.7 and GCC 14.2.0"),
+        (["gcc 14.2.0", "clang version 19.1.7"], "GCC 14.2.0 and CLANG 19.1.7"),
         (["gcc 14.2.0", "x"], "compilers"),
     ],
 )  # fmt: skip
@@ -581,7 +584,7 @@ def test_labels_in_brief(compilers: list[str], text: str) -> None:
     configs = ({"HZ": "250", "NEW": "y", "MODULE": "m"}, {"HZ": "1000", "SOME": "n"})
     kernels = [
         Kernel(name=compiler, compiler=compiler, config=config, **rest)
-        for compiler, config in zip(compilers, configs, strict=True)
+        for compiler, config in zip(compilers, itertools.cycle(configs), strict=False)
     ]
     assert brief(kernels, labelled.options(kernels)) == [
         text,
