@@ -28,17 +28,19 @@ _RECIPE = 1
 
 @dataclass(frozen=True)
 class _Suite:
-    """A suite of Debian: the GCCs that it has, the minor version of its libc, and the package with
-    the library that objtool needs."""
+    """A suite of Debian: the GCCs that it has, the minor version of its libc, and the packages with
+    the library that objtool needs and with pahole, which makes a module's BTF if the headers have a
+    vmlinux."""
 
     name: str
     gcc: tuple[int, ...]
     libc: int
     libelf: str
+    pahole: str = "pahole"
 
 
 _SUITES = (
-    _Suite("bullseye", (9, 10), 31, "libelf1"),
+    _Suite("bullseye", (9, 10), 31, "libelf1", "dwarves"),
     _Suite("bookworm", (11, 12), 36, "libelf1"),
     _Suite("trixie", (12, 13, 14), 41, "libelf1t64"),
     _Suite("sid", (13, 14, 15), 42, "libelf1t64"),
@@ -138,7 +140,7 @@ class Packaged(Kernel):
         self, packages: Sequence[str], suite: _Suite, gcc: int, cache: Cache, apt: Apt, step: Step
     ) -> Path:
         """A root file system with a compiler and the kernel's headers."""
-        wanted = [_gcc(self.arch, gcc), suite.libelf, "zlib1g"]
+        wanted = [_gcc(self.arch, gcc), suite.libelf, "zlib1g", suite.pahole]
         return root(
             "compiler", wanted, {"compiler": wanted, "packages": packages}, suite.name, cache, apt,
             step, lambda: list(self.files),

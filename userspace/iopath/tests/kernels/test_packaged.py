@@ -73,3 +73,12 @@ def test_nearest_compiler(wanted: int | None, libc: int, suite: str, gcc: int) -
 def test_libc_that_debian_lacks() -> None:
     with pytest.raises(IopathError, match=r"^the headers' programs need glibc 2\.99: Debian has"):
         packaged.compiler(12, 99)
+
+
+@pytest.mark.parametrize("suite", packaged._SUITES, ids=lambda suite: suite.name)
+def test_the_root_has_pahole(suite: packaged._Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers with a vmlinux, as Debian's of 6.12 and newer, make BTF of a module by it."""
+    wanted: list[str] = []
+    monkeypatch.setattr(packaged, "root", lambda kind, names, *rest: wanted.extend(names))
+    packaged.Packaged("deb:x", (), X86_64)._root([], suite, 12, None, None, None)  # type: ignore[arg-type]
+    assert ("dwarves" if suite.name == "bullseye" else "pahole") in wanted
