@@ -19,10 +19,8 @@ _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 def of_package(cache: Cache, apt: Apt, package: str, name: str) -> tuple[str, dict[str, bytes]]:
     """A program's path in the guest, and the files that it needs there."""
-    if "/" in name:
-        raise UsageError(f"{name}: with --package, name the program without a folder")
     _, found = packages.files(cache, apt, package, name)
-    return f"/bin/{name}", {path: file.read_bytes() for path, file in found.items()}
+    return f"/bin/{Path(name).name}", {path: file.read_bytes() for path, file in found.items()}
 
 
 def of_machine(name: str, arch: Arch = X86_64) -> tuple[str, dict[str, bytes]]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs of Debian packages for a guest, such as mkfs, with the libraries that they need."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -51,11 +52,8 @@ def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[
         if loader.is_file():  # programs may be static
             shutil.copyfile(loader, folder / "files" / arch.loader)
         for program in programs:
-            places = [root / "usr" / part / program for part in ("bin", "sbin")]
-            found = next((place for place in places if place.exists()), None)
-            if found is None:
-                raise IopathError(f"the package {name} has no {program}")
-            shutil.copyfile(found, folder / "files/bin" / program)
+            found = _find(root, name, program)
+            shutil.copyfile(found, folder / "files/bin" / found.name)
             for library in _needed(root / libraries, found):
                 shutil.copyfile(library, folder / "files" / libraries / library.name)
         shutil.rmtree(root)
@@ -69,6 +67,32 @@ def files(cache: Cache, apt: Apt, name: str, *programs: str) -> tuple[str, dict[
     found = {str(path.relative_to(root)): path for path in sorted(root.rglob("*"))}
     version = (entry / "version").read_text()
     return version, {name: path for name, path in found.items() if path.is_file()}
+
+
+def _find(root: Path, package: str, program: str) -> Path:
+    """A program of an unpacked package: in a folder for programs, or else anywhere. A *program*
+    with a folder is the file of that path."""
+    usual = [root / "usr" / part / program for part in ("bin", "sbin")]
+    places = [root / program.lstrip("/")] if "/" in program else usual
+    for place in places:
+        if place.is_file():
+            return place
+    found = [] if "/" in program else [*filter(_is_program, sorted(root.rglob(program)))]
+    if not found:
+        raise IopathError(f"the package {package} has no program {program}")
+    if len(found) > 1:
+        paths = ", ".join(f"/{place.relative_to(root)}" for place in found)
+        raise IopathError(
+            f"the package {package} has several programs {program}: name one: {paths}"
+        )
+    return found[0]
+
+
+def _is_program(path: Path) -> bool:
+    if not path.is_file() or path.is_symlink() or not os.access(path, os.X_OK):
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def _needed(libraries: Path, program: Path) -> list[Path]:
