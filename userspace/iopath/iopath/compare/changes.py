@@ -296,6 +296,10 @@ class Comparison:
         """The block sizes of its rungs."""
         return {rung.block_size for rung in self.rungs if rung.block_size}
 
+    def title(self, rung: RungChange) -> str:
+        """A rung and its operation; and its block size, if there are several."""
+        return " ".join(filter(None, (rung.title, rung.size if len(self.sizes) > 1 else "")))
+
     def of(self, key: Key) -> dict[str, Any]:
         """The differences of a rung, by kernel."""
         return next((rung.differences for rung in self.rungs if rung.key == key), {})

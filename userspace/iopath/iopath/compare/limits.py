@@ -102,19 +102,20 @@ def regressions(
     ]
     rows: dict[tuple[tuple[str, ...], str], dict[str, None]] = {}
     for rung in comparison.rungs:
+        title = comparison.title(rung)
         for name in comparison.others:
             if missing := [one for one in (comparison.base, name) if one not in rung.figures]:
                 if fail_above is not None or any(limit.applies(rung) for limit in limits):
-                    unknown.append(f"{rung.title}: {missing[0]} has no result of it")
+                    unknown.append(f"{title}: {missing[0]} has no result of it")
                 continue
             change = rung.differences[name]
             more, untold = _judge(change, _allowed(rung, change, fail_above, limits))
             if more:
                 grown.append(
-                    f"{rung.title}: {name} takes more than {comparison.base}: {', '.join(more)}"
+                    f"{title}: {name} takes more than {comparison.base}: {', '.join(more)}"
                 )
             for reason, metrics in untold.items():
-                rows.setdefault((tuple(metrics), reason), {})[rung.title] = None
+                rows.setdefault((tuple(metrics), reason), {})[title] = None
     return grown, unknown + [_untold([*titles], *what) for what, titles in rows.items()]
 
 

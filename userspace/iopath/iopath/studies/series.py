@@ -62,8 +62,10 @@ class Entry:
     @property
     def left_out(self) -> list[str]:
         """The rungs that this commit or the one before could not carry out."""
-        rungs = self.comparison.rungs if self.comparison else ()
-        return [rung.title for rung in rungs if not rung.differences]
+        if not self.comparison:
+            return []
+        lacking = (rung for rung in self.comparison.rungs if not rung.differences)
+        return [self.comparison.title(rung) for rung in lacking]
 
 
 def measure(
@@ -199,7 +201,7 @@ def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
     changes = list(entry.changes(every=every))
     for rung, change in changes:
         yield _Row(
-            rung=rung.title,
+            rung=entry.comparison.title(rung) if entry.comparison else rung.title,
             path=texts.signed(change.difference) + ("?" if change.verdict == "unknown" else ""),
             all=texts.signed(change.all.difference) if change.all else "",
             percent="" if change.percent is None else f"{change.percent:+.2f}",

@@ -3,6 +3,7 @@
 
 import io
 import json
+import re
 from copy import deepcopy
 from typing import Any
 
@@ -111,3 +112,23 @@ def _whole(*written: list[dict[str, Any]]) -> ExactResult:
         record["sharing"] = {key: [one for part in parts for one in part[key]] for key in parts[0]}
         records.append(record)
     return result.parse(a_result(records))
+
+
+def test_sizes_are_told_apart() -> None:
+    """Two sizes of a rung are two rows of the table and of the letter."""
+
+    def sizes(name: str, more: float) -> ExactResult:
+        records = [a_record(name, RUNG, "read", size) for size in (4096, 65536)]
+        for record in records:
+            record["boots"] = [figure + more for figure in record["boots"]]
+            record["instructions_per_io"] += more
+        return result.parse(a_result(records))
+
+    found = entries(sizes("one", 0), sizes("two", 100))
+    console = Console(width=200, record=True, file=io.StringIO())
+    series.show(found, console, every=False)
+    said = console.export_text() + series.markdown(found, "", every=False)
+    for size in ("4 KiB", "64 KiB"):
+        assert len(re.findall(rf"\b{RUNG} read {size}\b", said)) == 2
+    _, unknown = series.judged(entries(sizes("one", 0), sizes("two", 0)), 0)
+    assert not any(RUNG in text for text in unknown)
