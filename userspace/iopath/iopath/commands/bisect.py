@@ -2,12 +2,10 @@
 """Find the kernel package, or the commit, that changed a rung or a program."""
 
 import argparse
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
-from iopath.base.arch import BY_DEBIAN, X86_64
+from iopath.base.arch import BY_DEBIAN
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.cli import program
 from iopath.cli.building import Building
@@ -30,22 +28,14 @@ Found = TypeVar("Found")
 
 EXAMPLES = (
     "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
-    "iopath bisect --tree linux v6.12 v6.13 --rung dio.pread --op read",
+    "iopath bisect git:linux@v6.12 git:linux@v6.13 --rung dio.pread --op read",
 )
 PROGRAM = True  # behind --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("good", metavar="GOOD", help="a kernel, or with --tree a commit")
-    parser.add_argument("bad", metavar="BAD", help="a kernel, or with --tree a commit")
-    parser.add_argument(
-        "--tree", metavar="PATH", type=Path, help="search the commits of this git tree of a kernel"
-    )
-    parser.add_argument(
-        "--build",
-        default=f"make -s olddefconfig && make -s -j{os.cpu_count()} {X86_64.target} modules",
-        metavar="COMMAND", help="command that builds the tree (default: %(default)s)",
-    )  # fmt: skip
+    parser.add_argument("good", metavar="GOOD", help="a kernel")
+    parser.add_argument("bad", metavar="BAD", help="a kernel")
     Command.add(parser)
     Scenario.add(parser)
     Guest.add(parser)
@@ -87,7 +77,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
 def _of_program(
     args: argparse.Namespace, command: Command, guest: Guest, session: Session, work: Work
 ) -> None:
-    of_git = args.tree or args.good.startswith("git:")
+    of_git = args.good.startswith("git:")
     arch = BY_DEBIAN[args.arch] if of_git else arch_of(_debian_spec(args.good))
     wanted = command.program(session, arch)
     counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
@@ -117,11 +107,6 @@ def _search(
     search: bisection.Measuring[Found], args: argparse.Namespace, session: Session, work: Work
 ) -> list[Found]:
     """What the last good kernel and the first bad one take."""
-    if args.tree:
-        tree = args.tree.absolute()
-        return bisection.tree(
-            search, tree, args.good, args.bad, args.build, session.cache, work.say
-        )
     if args.good.startswith("git:"):
         for name in (args.good, args.bad):
             if gitrepo.SETTINGS.search(name):
@@ -145,7 +130,5 @@ def _search(
 
 def _debian_spec(name: str) -> str:
     if not name.startswith("debian:"):
-        raise UsageError(
-            f"{name}: bisect takes debian:... kernels, git:PATH@REVISION, or commits with --tree"
-        )
+        raise UsageError(f"{name}: bisect takes debian:... kernels or git:PATH@REVISION")
     return name.removeprefix("debian:")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Find the kernel that made a rung longer, or shorter: among packages, or among commits of a tree.
+"""Find the kernel that made a rung longer, or shorter: among packages, or among commits.
 
 Kernels are judged by the rule of compare: a kernel that is not different from the good end is good.
 A kernel that cannot be built or measured is skipped, as git bisect does it.
@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from iopath.base import process
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.compare import noise
@@ -228,42 +227,6 @@ def commits(
         return _first_bad(search, folder / "git", good, bad, measure, say)
 
 
-def tree(
-    search: Measuring[Found], path: Path, good: str, bad: str, command: str, cache: Cache, say: Say
-) -> list[Found]:
-    """Search the commits of the git tree *path*, checking each out there and building it with
-    *command* (a shell's); the results of the first bad commit and the one before."""
-    _check_top(path)
-    if git(path, "status", "--porcelain", "--untracked-files=no"):
-        raise UsageError(f"{path} has uncommitted changes: commit or stash them first")
-    if (path / git(path, "rev-parse", "--git-path", "BISECT_START")).exists():
-        raise UsageError(f"{path} is being bisected: end that with git bisect reset")
-    # What a name like HEAD~3 means would change with each checkout.
-    good, bad = (
-        gitrepo.resolve(path, name, f"{name}: {path} has no such commit") for name in (good, bad)
-    )
-    _check_ends(path, good, bad)
-    start = git(path, "rev-parse", "--abbrev-ref", "HEAD")
-    if start == "HEAD":
-        start = git(path, "rev-parse", "HEAD")
-
-    def measure(commit: str) -> Found:
-        git(path, "checkout", "--quiet", "--detach", commit)
-        log = cache.root / "logs" / f"bisect-{commit[:12]}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text("")
-        say(f"{commit[:12]}: building")
-        if process.run(["sh", "-c", command], output=log, cwd=path):
-            raise IopathError(f"{commit[:12]} does not build (log: {log})")
-        return search.measure(f"tree:{path}", commit[:12])
-
-    try:
-        return _first_bad(search, path, good, bad, measure, say)
-    finally:
-        git(path, "bisect", "reset", "HEAD", check=False)
-        git(path, "checkout", "--quiet", start, check=False)
-
-
 def _first_bad(
     search: Measuring[Found], path: Path, good: str, bad: str, measure: Callable[[str], Found],
     say: Say,
@@ -304,19 +267,6 @@ def _check_ends(path: Path, good: str, bad: str) -> None:
         raise UsageError(f"GOOD and BAD are one commit, {good[:12]}: there is nothing in between")
     if gitrepo.run(path, "merge-base", "--is-ancestor", bad, good).returncode == 0:
         raise UsageError(f"BAD ({bad[:12]}) comes before GOOD ({good[:12]}): exchange them")
-
-
-def _check_top(path: Path) -> None:
-    """Complain unless *path* is the top of a kernel's repository: git would take one that lies
-    above it, and check out that one's commits."""
-    try:
-        top = git(path, "rev-parse", "--show-toplevel")
-    except IopathError as error:
-        raise UsageError(f"{path} is no git repository with a work tree") from error
-    if Path(top) != path.resolve():
-        raise UsageError(f"{path} is not the top of a git repository: that is {top}")
-    if not all((path / name).is_file() for name in gitrepo.KERNEL):
-        raise UsageError(f"{path} is not a kernel: it lacks Kbuild, Kconfig or Makefile")
 
 
 _SKIPPED = 2  # exit status of git bisect where only skipped commits are left

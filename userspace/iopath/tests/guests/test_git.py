@@ -11,7 +11,7 @@ import pytest
 from command import Command
 from compiled import READS, compiled
 from linux_source import build_command, make_command
-from planted import FUNCTION, PLANTED, git, history
+from planted import FUNCTION, PLANTED, differences, git, history
 from repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, arch, kernel_repository
 
 from iopath.base.arch import X86_64, Arch
@@ -96,6 +96,14 @@ def test_a_program_on_planted_commits(session: Session, tmp_path: Path) -> None:
     assert "following: pread64\n" in done.stdout
     assert f"first bad: {planted['commit']}\n" in done.stdout
     check(json.loads(out.read_text())["comparisons"][0]["changes"])
+
+    rung = ("--rung", "dio.pread", "--op", "read")
+    done = command.run("bisect", first, after, "--json", out, *rung, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    assert f"first bad: {planted['commit']}\n" in done.stdout
+    change = differences(out)["dio.pread"]
+    assert [row["name"] for row in change["functions"] if row["difference"]] == [FUNCTION]
+    assert change["functions"][0]["difference"] == PLANTED
 
 
 @guest

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from command import Command
-from compiled import READS, compiled
 from linux_source import LinuxSource, build_command
 from planted import FUNCTION, IMAGE, NOPS, PLACE, PLANTED, commit, differences, git, plant
 
@@ -587,53 +586,6 @@ def commits(trees: Trees, tree: Path) -> tuple[str, str, str, str]:
     last_good = commit(tree, PLACE, "what compiles again")
     plant(tree, NOPS)
     return good, broken, last_good, commit(tree, PLACE, "five more instructions")
-
-
-@guest
-def test_bisect(iopath: Command, trees: Trees, tmp_path: Path) -> None:
-    """One commit does not compile, and the search begins with it."""
-    tree = tmp_path / "linux"
-    good, broken, last_good, planted = commits(trees, tree)
-    git(tree, "branch", "--force", "work")
-    git(tree, "checkout", "--quiet", "work")
-    out = tmp_path / "out.json"
-    done = iopath.run(
-        "bisect", "--tree", tree, good, "HEAD", "--build", build_command(), "--rung", "dio.pread",
-        "--op", "read", "--json", out, timeout=3600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr + done.stdout
-    said = done.stdout.splitlines()
-    assert any(line.startswith(f"skipped: {broken[:12]} does not build") for line in said)
-    assert any(
-        line.startswith(f"first bad commit: {planted[:7]}") and "five more instructions" in line
-        for line in said
-    )
-    assert f"first bad: {planted[:12]}" in said
-    kernels = result.load(out).names
-    assert kernels == [last_good[:12], planted[:12]]
-    change = differences(out)["dio.pread"]
-    assert [row["name"] for row in change["functions"] if row["difference"]] == [FUNCTION]
-    assert change["functions"][0]["difference"] == PLANTED
-    # The tree is left as it was.
-    assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "work"
-    assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
-
-
-@pytest.mark.long
-@guest
-def test_bisect_a_tree_by_a_program(iopath: Command, trees: Trees, tmp_path: Path) -> None:
-    """Its thousand reads find the commit."""
-    tree = tmp_path / "linux"
-    good, broken, _, planted = commits(trees, tree)
-    done = iopath.run(
-        "bisect", "--tree", tree, good, "HEAD", "--build", build_command(),
-        "--", compiled(tmp_path, READS), timeout=3600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr + done.stdout
-    said = done.stdout.splitlines()
-    assert "following: pread64" in said
-    assert any(line.startswith(f"skipped: {broken[:12]} does not build") for line in said)
-    assert f"first bad: {planted[:12]}" in said
 
 
 @pytest.mark.long
