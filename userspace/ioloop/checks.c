@@ -3,11 +3,8 @@
  * Checks of all options together: which can be combined, and the defaults of
  * those that were not given.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "../../kernel/include/uapi/biogen.h"
 #include "checks.h"
@@ -49,36 +46,6 @@ static bool check_engine_options(struct options *o, char *msg, size_t size)
 	return true;
 }
 
-/* A batch is submitted and awaited as a whole, except biogen's bios. */
-static bool check_batches(struct options *o, char *msg, size_t size)
-{
-	uint64_t *const batch[] = {
-		&o->iodepth_batch, &o->iodepth_batch_complete_min,
-		&o->iodepth_batch_complete_max
-	};
-	static const char *const names[] = {
-		"iodepth_batch", "iodepth_batch_complete_min",
-		"iodepth_batch_complete_max"
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(batch); i++) {
-		if (!*batch[i])
-			*batch[i] = o->iodepth;
-		if (*batch[i] == o->iodepth ||
-		    (!i && o->engine == &engine_biogen &&
-		     *batch[i] < o->iodepth))
-			continue;
-		snprintf(msg, size,
-			 "--%s=%" PRIu64 ": must be %s--iodepth=%" PRIu64
-			 " for %s", names[i], *batch[i],
-			 !i && o->engine == &engine_biogen ? "at most " : "",
-			 o->iodepth, o->engine->name);
-		return false;
-	}
-	return true;
-}
-
 static bool check_engine(struct options *o, char *msg, size_t size)
 {
 	const struct engine *e;
@@ -90,10 +57,6 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 		e = &engine_libaio_split;
 	o->engine = e;
 	o->calibrate = e == &engine_calibrate;
-	if ((e->flags & ENGINE_FILE) && !o->filename && o->name &&
-	    !list_own_files(o, msg, size))
-		return false;
-
 	if (o->direct == UNSET)
 		o->direct = e == &engine_biogen;
 	if (o->invalidate == UNSET)
@@ -111,8 +74,7 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 			 o->filename, e->name);
 	else if ((e->flags & ENGINE_CACHED) && o->direct)
 		snprintf(msg, size, "--direct=1: must be 0 for %s", e->name);
-	else if ((e->flags & ENGINE_READS) &&
-		 (options_write(o) || options_mixed(o)))
+	else if ((e->flags & ENGINE_READS) && options_write(o))
 		snprintf(msg, size,
 			 "--rw=%s: must be read or randread, %s cannot write",
 			 rw_names[o->rw], e->name);
@@ -125,63 +87,8 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 			 "--rounds=%" PRIu64 ": must be at most %u for biogen",
 			 o->rounds, BIOGEN_MAX_ROUNDS);
 	else
-		return check_engine_options(o, msg, size) &&
-		       check_batches(o, msg, size);
+		return check_engine_options(o, msg, size);
 	return false;
-}
-
-/*
- * As in fio: one pass over what --size says, unless something else says when to
- * end.
- */
-static bool check_end(struct options *o, char *msg, size_t size)
-{
-	const bool sized = o->filename || o->size;
-
-	if (o->loops && (o->number_ios || o->time_based || !sized)) {
-		snprintf(msg, size,
-			 "--loops=%" PRIu64
-			 ": needs --filename or --size, and neither --number_ios nor --time_based",
-			 o->loops);
-		return false;
-	}
-	if (o->calibrate && !o->number_ios) {
-		snprintf(msg, size,
-			 "--calibrate: needs --number_ios, the iterations in one round");
-		return false;
-	}
-	if (!o->filename && o->size && o->size < o->bs) {
-		snprintf(msg, size, "--size=%" PRIu64
-			 ": must be at least --bs=%" PRIu64, o->size, o->bs);
-		return false;
-	}
-	if (!o->loops && !o->number_ios && !o->time_based && sized)
-		o->loops = 1;
-	if (o->rounds > 1 && !o->number_ios && !o->loops) {
-		snprintf(msg, size,
-			 "--rounds=%" PRIu64
-			 ": needs --number_ios, the I/Os in one round",
-			 o->rounds);
-		return false;
-	}
-	return true;
-}
-
-static bool choose_seed(struct options *o, char *msg, size_t size)
-{
-	if (o->randseed != UNSET)
-		return true;
-	o->randseed = 1;
-	if (o->randrepeat)
-		return true;
-	if (getrandom(&o->randseed, sizeof(o->randseed), 0) !=
-	    sizeof(o->randseed)) {
-		snprintf(msg, size, "--randrepeat=0: no random numbers: %s",
-			 strerror(errno));
-		return false;
-	}
-	o->randseed &= INT64_MAX;
-	return true;
 }
 
 static bool check_pattern(struct options *o, char *msg, size_t size)
@@ -197,13 +104,6 @@ static bool check_pattern(struct options *o, char *msg, size_t size)
 	return false;
 }
 
-/* Show progress to a person who waits. */
-static bool live_by_default(const struct options *o)
-{
-	return isatty(STDERR_FILENO) && o->output_format == FORMAT_NORMAL &&
-	       !o->number_ios && !o->engine->round && !o->engine->rounds;
-}
-
 /**
  * check_options() - check all options together and fill in defaults
  * @o: the options
@@ -214,18 +114,17 @@ static bool live_by_default(const struct options *o)
  */
 bool check_options(struct options *o, char *msg, size_t size)
 {
-	if (o->rw == RW_READWRITE)
-		o->rw = RW_MIXED;
-	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size) ||
-	    !list_sizes(o, msg, size) || !check_end(o, msg, size) ||
-	    !choose_seed(o, msg, size))
+	if (!check_engine(o, msg, size) || !check_pattern(o, msg, size))
 		return false;
-	if (o->live == UNSET)
-		o->live = live_by_default(o);
-	if ((o->rate_iops || o->live) &&
-		 (o->engine->round || o->engine->rounds))
-		snprintf(msg, size, "--%s: does not go with %s",
-			 o->live ? "live" : "rate_iops", o->engine->name);
+	if (o->calibrate && !o->number_ios)
+		snprintf(msg, size,
+			 "--calibrate: needs --number_ios, the iterations in one round");
+	else if (o->rounds > 1 && !o->number_ios &&
+		 (o->time_based || !o->filename))
+		snprintf(msg, size,
+			 "--rounds=%" PRIu64
+			 ": needs --number_ios, the I/Os in one round",
+			 o->rounds);
 	else if (o->pmu && o->engine->rounds)
 		snprintf(msg, size, "--pmu: does not see the threads of %s",
 			 o->engine->name);
@@ -233,8 +132,6 @@ bool check_options(struct options *o, char *msg, size_t size)
 		snprintf(msg, size,
 			 "--perf_control=%s: not CTL,ACK, two FIFOs of perf",
 			 o->perf_control);
-	else if (o->lat && o->gtod_reduce)
-		snprintf(msg, size, "--lat: does not go with --gtod_reduce");
 	else if (o->hipri && !o->direct)
 		snprintf(msg, size,
 			 "--hipri=1: needs --direct=1, the page cache cannot be polled");

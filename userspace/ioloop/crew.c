@@ -22,10 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "crew.h"
 #include "error.h"
-#include "numbers.h"
 #include "run.h"
 #include "setup.h"
 
@@ -244,28 +242,6 @@ static double idle_percent(struct cpu_time before, struct cpu_time after)
 	       (double)(after.all - before.all);
 }
 
-/* Once per second, in place of the line before. */
-static void live_line(const struct run *r)
-{
-	static uint64_t last_ios, last_ns;
-	const uint64_t now = now_ns();
-	char all[16], rate[16];
-	uint64_t ios = 0;
-	unsigned int i;
-
-	for (i = 0; i < r->nr_jobs; i++)
-		ios += __atomic_load_n(&r->results[i].progress,
-				       __ATOMIC_RELAXED);
-	if (last_ns)
-		fprintf(stderr, "\r\033[K%s I/Os, %s IOPS",
-			short_number(all, sizeof(all), (double)ios),
-			short_number(rate, sizeof(rate),
-				     (double)(ios - last_ios) * 1e9 /
-				     (double)(now - last_ns)));
-	last_ios = ios;
-	last_ns = now;
-}
-
 /*
  * The parent's part: start the jobs when all are ready, stop them when time is
  * up or on a signal, let them clean up when all have finished, and wait until
@@ -277,17 +253,13 @@ static void supervise(struct worker *workers, unsigned int running,
 		      const sigset_t *set)
 {
 	const struct timespec soon = { .tv_nsec = 100000000 };
-	const struct timespec second = { .tv_sec = 1 };
-	const struct timespec *wait = r->o->live ? &second : NULL;
 	struct cpu_time before = { 0, 0 };
 	bool started = false, released = false;
 	int sig;
 
 	while (running) {
 		/* A job may not have entered its system call yet. */
-		sig = sigtimedwait(set, NULL, shared->stop ? &soon : wait);
-		if (sig < 0 && started && r->o->live)
-			live_line(r);
+		sig = sigtimedwait(set, NULL, shared->stop ? &soon : NULL);
 		switch (sig) {
 		case SIGCHLD:
 			running -= reap(workers, r);
@@ -320,8 +292,6 @@ static void supervise(struct worker *workers, unsigned int running,
 		if (started && shared->stop)
 			signal_all(workers, r->nr_jobs, SIGUSR2);
 	}
-	if (r->o->live)
-		fputs("\r\033[K", stderr);
 }
 
 /**

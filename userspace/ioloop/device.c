@@ -7,10 +7,8 @@
 #include <inttypes.h>
 #include <linux/fs.h>
 #include <linux/nvme_ioctl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -19,11 +17,6 @@
 #include "compiler.h"
 #include "device.h"
 #include "engine.h"
-
-static bool writes(const struct options *o)
-{
-	return options_write(o) || options_mixed(o);
-}
 
 /* O_EXCL on a block device: it is not mounted and not claimed. */
 static bool block_device_free(const char *name)
@@ -40,10 +33,10 @@ static bool block_device_free(const char *name)
 static bool may_write(const struct device *dev, const struct options *o,
 		      const char *block, char *msg, size_t size)
 {
-	if (!writes(o) || o->allow_mounted || block_device_free(block))
+	if (!options_write(o) || block_device_free(block))
 		return true;
 	snprintf(msg, size,
-		 "%s: is mounted or otherwise in use; --allow-mounted writes to it anyway",
+		 "%s: is mounted or otherwise in use; --rw=read would work",
 		 dev->name);
 	return false;
 }
@@ -86,14 +79,13 @@ static bool inspect_block(struct device *dev, const struct options *o, int fd,
 		return false;
 	}
 	dev->logical_block_size = (uint64_t)sector;
-	dev->never_polls = never_polls(device);
-	if (o->hipri && !o->optional && dev->never_polls) {
+	if (o->hipri && never_polls(device)) {
 		snprintf(msg, size,
-			 "%s: does not poll, so --hipri is not possible; --optional drops it",
+			 "%s: does not poll, so --hipri is not possible",
 			 dev->name);
 		return false;
 	}
-	if (writes(o) && read_only) {
+	if (options_write(o) && read_only) {
 		snprintf(msg, size, "%s: is read-only; --rw=read would work",
 			 dev->name);
 		return false;
@@ -118,7 +110,7 @@ static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
 			 dev->name, info.version, BIOGEN_VERSION);
 		return false;
 	}
-	if (writes(o) && !(info.flags & BIOGEN_INFO_WRITE)) {
+	if (options_write(o) && !(info.flags & BIOGEN_INFO_WRITE)) {
 		snprintf(msg, size, "%s: is read-only; --rw=read would work",
 			 dev->name);
 		return false;
@@ -221,79 +213,11 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 static bool aligned(const struct device *dev, const struct options *o)
 {
 	const uint64_t block = dev->logical_block_size;
-	unsigned int i;
 
 	if (!(o->direct || o->engine->flags & ENGINE_COMMANDS) || !block)
 		return true;
-	for (i = 0; i < o->nr_sizes; i++)
-		if (o->sizes[i] % block)
-			return false;
 	return !(o->offset % block) &&
 	       !(o->bs / (o->split ? o->split : 1) % block);
-}
-
-#define LAY_OUT_CHUNK	(UINT64_C(1) << 20)
-
-/* Write all of a new file; 0 or a negated errno. */
-static int fill_file(int fd, uint64_t size)
-{
-	uint64_t done = 0, n;
-	char *chunk;
-	int err = 0;
-	ssize_t ret;
-
-	chunk = malloc(LAY_OUT_CHUNK);
-	if (!chunk)
-		return -ENOMEM;
-	/* What cannot be compressed; 256 bytes at a time are never short. */
-	for (n = 0; n < LAY_OUT_CHUNK && !err; n += 256)
-		if (getrandom(chunk + n, 256, 0) != 256)
-			err = -errno;
-	while (done < size && !err) {
-		n = size - done < LAY_OUT_CHUNK ? size - done : LAY_OUT_CHUNK;
-		ret = write(fd, chunk, n);
-		if (ret < 0)
-			err = -errno;
-		else
-			done += (uint64_t)ret;
-	}
-	free(chunk);
-	if (!err && fdatasync(fd))
-		err = -errno;
-	return err;
-}
-
-/*
- * Create a missing file, as fio does, but not below /dev, where a missing name
- * is a missing device.
- */
-static bool lay_out(const char *name, const struct options *o, char *msg,
-		    size_t size)
-{
-	int fd, err;
-
-	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		snprintf(msg, size, "%s: cannot create it: %s", name,
-			 strerror(errno));
-		return false;
-	}
-	fprintf(stderr, "ioloop: %s: does not exist; writing a file of %" PRIu64
-			" bytes\n", name, o->offset + o->size);
-	err = fill_file(fd, o->offset + o->size);
-	close(fd);
-	if (!err)
-		return true;
-	unlink(name);
-	snprintf(msg, size, "%s: cannot write it: %s", name, strerror(-err));
-	return false;
-}
-
-static bool makes_file(const char *name, const struct options *o)
-{
-	return o->size && o->engine != &engine_biogen &&
-	       strncmp(name, "/dev/", 5) && access(name, F_OK) &&
-	       errno == ENOENT;
 }
 
 /**
@@ -315,8 +239,6 @@ bool device_inspect(struct device *dev, const char *name,
 
 	memset(dev, 0, sizeof(*dev));
 	dev->name = name;
-	if (makes_file(name, o) && !lay_out(name, o, msg, size))
-		return false;
 	fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
 		snprintf(msg, size, "%s: cannot open it: %s", name,
@@ -336,25 +258,17 @@ bool device_inspect(struct device *dev, const char *name,
 		return false;
 	}
 	room = dev->size > o->offset ? dev->size - o->offset : 0;
-	if (o->size && o->size > room) {
+	if (room < o->size || room < o->bs) {
 		snprintf(msg, size,
-			 "%s: holds %" PRIu64 " bytes, too few for --size=%"
+			 "%s: holds %" PRIu64 " bytes, too few for --%s=%"
 			 PRIu64 " at --offset=%" PRIu64,
-			 name, dev->size, o->size, o->offset);
+			 name, dev->size, room < o->size ? "size" : "bs",
+			 room < o->size ? o->size : o->bs, o->offset);
 		return false;
 	}
 	if (o->size)
 		room = o->size;
-	if (room < o->bs) {
-		snprintf(msg, size,
-			 "%s: holds %" PRIu64 " bytes, too few for an I/O of %"
-			 PRIu64 " at --offset=%" PRIu64,
-			 name, dev->size, o->bs, o->offset);
-		return false;
-	}
 	dev->start = o->offset;
-	dev->end = o->offset + room;
-	if (!o->nr_sizes)
-		dev->end -= room % o->bs;
+	dev->end = o->offset + room - room % o->bs;
 	return true;
 }

@@ -16,10 +16,8 @@
  * @name: its name
  * @size: bytes it holds
  * @start: first byte that is used
- * @end: byte behind the last one used: a whole number of blocks from @start, if
- *	these are of one size
+ * @end: byte behind the last one used: a whole number of blocks from @start
  * @logical_block_size: what direct I/O must be aligned to; 0: not known
- * @never_polls: polling for completion is known not to be done on it
  * @nvme_namespace: its number, if it is the character device of one
  */
 struct device {
@@ -28,7 +26,6 @@ struct device {
 	uint64_t start;
 	uint64_t end;
 	uint64_t logical_block_size;
-	bool never_polls;
 	uint32_t nvme_namespace;
 };
 

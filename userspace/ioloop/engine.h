@@ -21,8 +21,6 @@
 #define ENGINE_NO_LOCK	0x10	/* mlockall() would read the whole device */
 #define ENGINE_COMMANDS	0x20	/* sends commands to a namespace of NVMe */
 
-typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
-
 /**
  * struct engine - one way of doing I/O
  * @name: as in --ioengine
@@ -33,8 +31,8 @@ typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
  * @before_round: what must be done before each round, untimed; may be NULL
  * @run: do @nr I/Os, or fewer if *job->stop gets set or one fails (then
  *	job_error() is told); returns how many ended well. This is all that lies
- *	between the two readings of the cycle counter. One function for each
- *	kind, or only the first if there is no device: see ENGINE_RUN()
+ *	between the two readings of the cycle counter. The second has random
+ *	offsets; there is only the first if there is no device: see ENGINE_RUN()
  * @round: instead of @run for an engine that must place the markers and read
  *	the cycle counter itself: fill @r's ios and tsc
  * @rounds: instead of either for an engine that does and times all rounds by
@@ -48,57 +46,23 @@ struct engine {
 
 	bool (*setup)(struct job *job);
 	void (*before_round)(struct job *job);
-	run_fn run[NR_KINDS];
+	uint64_t (*run[2])(struct job *job, uint64_t nr);
 	void (*round)(struct job *job, uint64_t nr, struct round *r);
 	void (*rounds)(struct job *job);
 	void (*cleanup)(struct job *job);
 };
 
 /*
- * An engine writes its loop once, as an inline function of a constant kind.
- * This makes a function for each kind, without tests for the others.
+ * An engine writes its loop once, as an inline function with a constant: whether
+ * offsets are drawn. This makes a function for either, without tests for it.
  */
 #define ENGINE_DEFINE_RUN(loop)						\
-	static uint64_t loop##_0(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 0); }					\
-	static uint64_t loop##_1(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 1); }					\
-	static uint64_t loop##_2(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 2); }					\
-	static uint64_t loop##_3(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 3); }					\
-	static uint64_t loop##_4(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 4); }					\
-	static uint64_t loop##_5(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 5); }					\
-	static uint64_t loop##_6(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 6); }					\
-	static uint64_t loop##_7(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 7); }					\
-	static uint64_t loop##_8(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 8); }					\
-	static uint64_t loop##_9(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 9); }					\
-	static uint64_t loop##_10(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 10); }					\
-	static uint64_t loop##_11(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 11); }					\
-	static uint64_t loop##_12(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 12); }					\
-	static uint64_t loop##_13(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 13); }					\
-	static uint64_t loop##_14(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 14); }					\
-	static uint64_t loop##_15(struct job *job, uint64_t nr)		\
-	{ return loop(job, nr, 15); }
+	static uint64_t loop##_in_order(struct job *job, uint64_t nr)	\
+	{ return loop(job, nr, false); }				\
+	static uint64_t loop##_random(struct job *job, uint64_t nr)	\
+	{ return loop(job, nr, true); }
 
-#define ENGINE_RUN(loop)						\
-	{								\
-		loop##_0, loop##_1, loop##_2, loop##_3,			\
-		loop##_4, loop##_5, loop##_6, loop##_7,			\
-		loop##_8, loop##_9, loop##_10, loop##_11,		\
-		loop##_12, loop##_13, loop##_14, loop##_15,		\
-	}
+#define ENGINE_RUN(loop)	{ loop##_in_order, loop##_random }
 
 extern const struct engine engine_biogen;
 extern const struct engine engine_buffered;
@@ -123,7 +87,7 @@ static __always_inline void cursor_save(struct job *job, const struct cursor *c)
 {
 	job->cursor.position = c->position;
 	job->cursor.state = c->state;
-	job->cursor.bytes = c->bytes;
+	job->cursor.spare = c->spare;
 }
 
 #endif /* IOLOOP_ENGINE_H */

@@ -12,9 +12,7 @@ static const struct {
 	const struct engine *engine;
 } engines[] = {
 	{ "sync", &engine_sync },
-	{ "psync", &engine_sync },
 	{ "vsync", &engine_vsync },
-	{ "pvsync2", &engine_vsync },
 	{ "libaio", &engine_libaio },
 	{ "io_uring", &engine_io_uring },
 	{ "io_uring_cmd", &engine_io_uring_cmd },

@@ -25,24 +25,15 @@ struct sums figures_sums(const struct result *res)
 }
 
 /**
- * figures_tick() - nanoseconds in a tick of what latencies are noted in
- * @res: the result of a job
- * @s: its figures_sums()
+ * figures_tick() - nanoseconds in a tick of the cycle counter
+ * @s: figures_sums() of a job
  *
  * Return: 0 if it is not known.
  */
-double figures_tick(const struct result *res, struct sums s)
+double figures_tick(struct sums s)
 {
-	if (res->latency_is_ns)
-		return 1;
 	return s.tsc ? (double)s.ns / (double)s.tsc : 0;
 }
-
-/* The names of FLAG_*, in their order. */
-const char *const flag_names[NR_FLAGS] = {
-	"hipri", "nowait", "dsync", "fixedbufs", "registerfiles",
-	"sqthread_poll", "single_issuer", "defer_taskrun", "registermem"
-};
 
 const double percents[NR_PERCENTS] = { 50, 90, 99, 99.9, 99.99 };
 
@@ -91,7 +82,7 @@ double latency_percentile(const struct latency *l, uint64_t count,
 			break;
 	}
 	middle = (double)(bucket_value(i) + bucket_value(i + 1) - 1) / 2;
-	return !l->max || middle < (double)l->max ? middle : (double)l->max;
+	return middle < (double)l->max ? middle : (double)l->max;
 }
 
 /**

@@ -7,7 +7,6 @@
 
 #include "result.h"
 
-#define NR_FLAGS	9
 #define NR_PERCENTS	5
 
 /**
@@ -20,11 +19,10 @@ struct sums {
 	uint64_t tsc;
 };
 
-extern const char *const flag_names[NR_FLAGS];
 extern const double percents[NR_PERCENTS];
 
 struct sums figures_sums(const struct result *res);
-double figures_tick(const struct result *res, struct sums s);
+double figures_tick(struct sums s);
 uint64_t latency_count(const struct latency *l);
 double latency_percentile(const struct latency *l, uint64_t count,
 			  double percent);

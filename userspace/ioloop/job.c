@@ -35,36 +35,6 @@ static int64_t interrupts(int fd)
 	return line ? strtoll(line + 6, NULL, 10) : -1;
 }
 
-static void wait_until(uint64_t ns)
-{
-	const struct timespec ts = timespec_of(ns);
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-}
-
-/*
- * With --live and --rate_iops: run the engine's loop in slices. After each,
- * report progress to the parent, and wait if the slice ended too early.
- */
-static uint64_t run_in_slices(struct job *job, uint64_t nr)
-{
-	const run_fn run = job->o->engine->run[job->kind];
-	const uint64_t rate = job->o->rate_iops;
-	const uint64_t start = now_ns();
-	uint64_t done = 0, now, want;
-
-	do {
-		want = nr - done < job->slice ? nr - done : job->slice;
-		now = run(job, want);
-		done += now;
-		__atomic_add_fetch(&job->res->progress, now, __ATOMIC_RELAXED);
-		if (rate)
-			wait_until(start + (uint64_t)((double)done * 1e9 /
-						      (double)rate));
-	} while (now == want && done < nr && !stopped(job->stop));
-	return done;
-}
-
 /*
  * The engine's loop between two readings of the counter and the two markers.
  * No other code may be there, so this stays out of line and small.
@@ -72,8 +42,8 @@ static uint64_t run_in_slices(struct job *job, uint64_t nr)
 static __attribute_noinline__
 void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
-	const run_fn run = job->slice ? run_in_slices :
-					job->o->engine->run[job->kind];
+	uint64_t (*const run)(struct job *job, uint64_t nr) =
+		job->o->engine->run[job->random];
 	uint64_t before, after, ios;
 
 	before = cycles();
@@ -149,8 +119,7 @@ static void do_rounds(struct job *job)
 		r = &res->rounds[res->nr_rounds++];
 		do_round(job, nr, r);
 		res->ios += r->ios;
-		res->bytes = job->kind & LOOP_SIZED ? job->cursor.bytes :
-			     job->dev ? res->ios * job->o->bs : 0;
+		res->bytes = job->dev ? res->ios * job->o->bs : 0;
 	}
 }
 
@@ -179,7 +148,8 @@ static void reset_latencies(struct job *job)
  */
 void job_warm_up(struct job *job)
 {
-	const run_fn run = job->o->engine->run[job->kind];
+	uint64_t (*const run)(struct job *job, uint64_t nr) =
+		job->o->engine->run[job->random];
 	struct cursor cursor = job->cursor;
 
 	interrupts(job->stat_fd);
@@ -188,7 +158,7 @@ void job_warm_up(struct job *job)
 		run(job, job->o->warmup_ios);
 	interrupts(job->stat_fd);
 	job->cursor = cursor;
-	if (job->kind & LOOP_TIMED)
+	if (job->o->split)
 		reset_latencies(job);
 }
 

@@ -24,10 +24,10 @@
  * @fd: the open device
  * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
  * @stride: distance between two of them
- * @kind: LOOP_*
- * @slice: I/Os to run at a time, with other work between; 0: all
+ * @random: offsets are drawn
  * @area: where I/Os may go
  * @cursor: the next one
+ * @registered: the buffers are registered with biogen
  * @data: the engine's own
  * @stat_fd: /proc/stat, for the number of interrupts; negative: cannot be opened
  */
@@ -42,10 +42,10 @@ struct job {
 	int fd;
 	char *buffers;
 	uint64_t stride;
-	unsigned int kind;
-	uint64_t slice;
+	bool random;
 	struct area area;
 	struct cursor cursor;
+	bool registered;
 	void *data;
 	int stat_fd;
 };

@@ -26,19 +26,6 @@ struct latency {
 };
 
 /**
- * latency_bucket() - the bucket that a duration falls into
- * @ticks: how long
- */
-static __always_inline uint64_t latency_bucket(uint64_t ticks)
-{
-	/* Each value below 32 has its own bucket, and the shift is 0. */
-	const unsigned int shift = 63u - LATENCY_BITS -
-		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
-
-	return (shift << LATENCY_BITS) + (ticks >> shift);
-}
-
-/**
  * latency_add() - note how long an I/O took
  * @l: where
  * @ticks: how long
@@ -47,25 +34,14 @@ static __always_inline uint64_t latency_bucket(uint64_t ticks)
  */
 static __always_inline void latency_add(struct latency *l, uint64_t ticks)
 {
-	l->buckets[latency_bucket(ticks)]++;
+	/* Each value below 32 has its own bucket, and the shift is 0. */
+	const unsigned int shift = 63u - LATENCY_BITS -
+		(unsigned int)__builtin_clzll(ticks | 1 << LATENCY_BITS);
+
+	l->buckets[(shift << LATENCY_BITS) + (ticks >> shift)]++;
 	l->sum += ticks;
 	if (ticks > l->max)
 		l->max = ticks;
-}
-
-/**
- * latencies_add() - note how long a batch of I/Os took
- * @l: where
- * @ticks: how long
- * @nr: how many they were
- *
- * A batch is reaped as a whole, so all its I/Os have the same latency.
- */
-static __always_inline
-void latencies_add(struct latency *l, uint64_t ticks, uint64_t nr)
-{
-	while (nr--)
-		latency_add(l, ticks);
 }
 
 #endif /* IOLOOP_LATENCY_H */

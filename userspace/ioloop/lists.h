@@ -7,9 +7,7 @@
 
 #include "options.h"
 
-bool list_sizes(struct options *o, char *msg, size_t size);
 bool list_cpus(struct options *o, char *msg, size_t size);
 bool list_files(struct options *o, char *msg, size_t size);
-bool list_own_files(struct options *o, char *msg, size_t size);
 
 #endif /* IOLOOP_LISTS_H */

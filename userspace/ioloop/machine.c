@@ -4,13 +4,13 @@
  * What cannot be checked here fails when a job asks the kernel for it.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "machine.h"
 
 #define ONLINE_CPUS	"/sys/devices/system/cpu/online"
-#define ONLINE_NODES	"/sys/devices/system/node/online"
 
 /* Reads a list such as 0-3,8 into text; false if there is none. */
 static bool read_list(const char *path, char *text, int size)
@@ -68,7 +68,7 @@ uint64_t machine_buffer_bytes(const struct options *o)
 }
 
 /**
- * machine_check() - look for processors, nodes and huge pages
+ * machine_check() - look for processors and huge pages
  * @o: the options
  * @nr_jobs: how many jobs there will be
  * @msg: what is missing, if anything
@@ -90,15 +90,6 @@ bool machine_check(const struct options *o, unsigned int nr_jobs, char *msg,
 		snprintf(msg, size,
 			 "--cpus_allowed=%s: there is no processor %u, there are %s",
 			 o->cpus_allowed, o->cpus[i], list);
-		return false;
-	}
-	if (o->numa_node != UNSET &&
-	    read_list(ONLINE_NODES, list, sizeof(list)) &&
-	    !in_list(list, o->numa_node)) {
-		snprintf(msg, size,
-			 "--numa_node=%" PRIu64
-			 ": there is no such node, there are %s",
-			 o->numa_node, list);
 		return false;
 	}
 	wanted = nr_jobs * (machine_buffer_bytes(o) / HUGE_PAGE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioloop: reads the command line (options), looks at devices and machine, plans
+ * ioloop: reads the command line (command_line), looks at devices and machine, plans
  * the jobs (plan), runs them (crew, setup, job) and writes the report.
  */
 #include <errno.h>
@@ -9,11 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "command_line.h"
 #include "crew.h"
 #include "device.h"
-#include "help.h"
 #include "machine.h"
-#include "options.h"
 #include "plan.h"
 #include "report.h"
 #include "run.h"
@@ -113,6 +112,35 @@ free_jobs:
 	return status;
 }
 
+/* It fits a screen. */
+static void print_help(void)
+{
+	static const char help[] =
+"  ioloop --filename=/dev/sdb --direct=1 --rw=randread --runtime=10 --time_based\n"
+"  ioloop --filename=/dev/blknull0 --direct=1 --number_ios=200 --rounds=50\n"
+"Times one kind of I/O in a short loop. Options are fio's. Writes destroy data!\n"
+"  --ioengine=    sync vsync libaio io_uring io_uring_cmd mmap buffered splice\n"
+"                 biogen null syscall\n"
+"  --rw=          read write randread randwrite\n"
+"  --pattern=fixed  always at --offset;  --bs=4k: block size\n"
+"  --offset=SIZE --size=SIZE   part of the device; --iodepth=1: I/Os per batch\n"
+"  --direct=0|1   bypass the page cache; --invalidate=0|1: empty it, each round\n"
+"  --time_based --runtime=TIME   for a time; the default is one pass\n"
+"  --number_ios=N --rounds=N --warmup_ios=N   I/Os per round; rounds; before it\n"
+"  --numjobs=N --thread --share_file --cpus_allowed=LIST   jobs\n"
+"  --rtprio=N --hugepages   FIFO scheduling; where buffers lie\n"
+"  --hipri --nowait --dsync --fixedbufs --registerfiles --registermem --split=N\n"
+"  --sqthread_poll --single_issuer --defer_taskrun --userspace_reap: ioloop(1)\n"
+"  --pmu          performance counters\n"
+"  --region=N --perf_control=CTL,ACK   markers' number; FIFOs of perf record\n"
+"  --drain=TIME   sleep before and after the rounds, until deferred work is done\n"
+"  --calibrate    no I/O: --number_ios loops of known length\n"
+"  --output-format=normal|json --output=FILE   the report\n"
+"Exit status: 1 if an I/O failed, 2 if the command line is wrong; see ioloop(1)\n";
+
+	fputs(help, stdout);
+}
+
 int main(int argc, char **argv)
 {
 	static struct device devices[MAX_DEVICES];
@@ -120,16 +148,16 @@ int main(int argc, char **argv)
 	char msg[512];
 	int status;
 
-	switch (options_parse(&o, argc, argv, msg, sizeof(msg))) {
-	case OPTIONS_HELP:
-		help_print(stdout);
+	switch (command_line_read(&o, argc, argv, msg, sizeof(msg))) {
+	case COMMAND_HELP:
+		print_help();
 		status = 0;
 		break;
-	case OPTIONS_VERSION:
+	case COMMAND_VERSION:
 		puts("ioloop " IOLOOP_VERSION);
 		status = 0;
 		break;
-	case OPTIONS_RUN:
+	case COMMAND_RUN:
 		status = 1;
 		if (!inspect(devices, &o))
 			break;
@@ -140,6 +168,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ioloop: %s\n", msg);
 		status = 2;
 	}
-	options_free(&o);
+	command_line_free(&o);
 	return status;
 }

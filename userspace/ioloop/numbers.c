@@ -12,7 +12,7 @@
 #include "numbers.h"
 
 /**
- * parse_number() - read a number, decimal or with 0x before it
+ * parse_number() - read a decimal number
  * @s: the text
  * @value: the number
  * @rest: what is behind it
@@ -21,13 +21,12 @@
  */
 bool parse_number(const char *s, uint64_t *value, const char **rest)
 {
-	const bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
 	char *end;
 
 	if (*s < '0' || *s > '9')
 		return false;
 	errno = 0;
-	*value = strtoull(s, &end, hex ? 16 : 10);
+	*value = strtoull(s, &end, 10);
 	*rest = end;
 	return !errno;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All options, and the other names that fio has for them.
+ * All options.
  */
 #include <stddef.h>
 #include <string.h>
@@ -11,25 +11,14 @@
 #include "option_table.h"
 
 const char *const rw_names[] = {
-	"read", "write", "rw", "randread", "randwrite", "randrw", "readwrite",
-	NULL
+	"read", "write", "randread", "randwrite", NULL
 };
 
 const char *const pattern_names[] = {
 	"sequential", "random", "fixed", NULL
 };
 
-static const char *const inject_names[] = {
-	"submit_bio", "submit_bio_noacct", NULL
-};
-
-/* Job k on the k-th processor; fio's default is that each runs on any. */
-static const char *const policy_names[] = { "split", NULL };
-
 static const char *const format_names[] = { "normal", "json", NULL };
-
-/* The engines that make each I/O by themselves. */
-#define SIZED	"sync vsync libaio io_uring io_uring_cmd mmap buffered splice"
 
 /* The engines with a ring. */
 #define URING	"io_uring io_uring_cmd"
@@ -38,22 +27,12 @@ static const char *const format_names[] = { "normal", "json", NULL };
 	{ #name, kind, offsetof(struct options, name), __VA_ARGS__ }
 
 const struct option option_table[] = {
-	OPT(name, TEXT, 0, 0, NULL, NULL),
 	OPT(filename, TEXT, 0, 0, NULL, NULL),
 	OPT(ioengine, NAME, 0, 0, engine_names, NULL),
 	OPT(rw, NAME, 0, 0, rw_names, NULL),
-	OPT(rwmixread, SIZE, 1, 99, NULL, NULL),
-	OPT(randrepeat, BOOL, 0, 1, NULL, NULL),
-	OPT(randseed, SIZE, 0, INT64_MAX, NULL, NULL),
-	OPT(norandommap, BOOL, 1, 1, NULL, NULL),
 	OPT(pattern, NAME, 0, 0, pattern_names, NULL),
 	OPT(bs, SIZE, 1, MAX_BS, NULL, NULL),
-	OPT(bsrange, TEXT, 0, 0, NULL, SIZED),
-	OPT(bssplit, TEXT, 0, 0, NULL, SIZED),
 	OPT(iodepth, SIZE, 1, 65536, NULL, NULL),
-	OPT(iodepth_batch, SIZE, 1, 65536, NULL, SIZED " biogen"),
-	OPT(iodepth_batch_complete_min, SIZE, 1, 65536, NULL, SIZED),
-	OPT(iodepth_batch_complete_max, SIZE, 1, 65536, NULL, SIZED),
 	OPT(offset, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(size, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(direct, BOOL, 0, 1, NULL, NULL),
@@ -69,57 +48,29 @@ const struct option option_table[] = {
 	OPT(defer_taskrun, BOOL, 0, 1, NULL, URING),
 	OPT(userspace_reap, BOOL, 0, 1, NULL, "libaio"),
 	OPT(split, SIZE, 0, MAX_SPLIT, NULL, "libaio"),
-	OPT(fresh, BOOL, 0, 1, NULL, "biogen"),
-	OPT(inject, NAME, 0, 0, inject_names, "biogen"),
-	OPT(optional, BOOL, 0, 1, NULL, "vsync io_uring"),
 	OPT(number_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL, NULL),
 	OPT(time_based, BOOL, 0, 1, NULL, NULL),
 	OPT(rounds, SIZE, 1, 1000000, NULL, NULL),
 	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(drain, TIME, 0, 3600 * NS_PER_S, NULL, NULL),
-	OPT(loops, SIZE, 0, UINT32_MAX, NULL, NULL),
-	OPT(rate_iops, SIZE, 0, 1000000000, NULL, NULL),
 	OPT(rtprio, SIZE, 0, 99, NULL, NULL),
 	OPT(hugepages, BOOL, 0, 1, NULL, NULL),
-	OPT(numa_node, SIZE, 0, MAX_NODES - 1, NULL, NULL),
 	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
 	OPT(thread, BOOL, 0, 1, NULL, NULL),
 	OPT(share_file, BOOL, 0, 1, NULL, NULL),
 	OPT(cpus_allowed, TEXT, 0, 0, NULL, NULL),
-	OPT(cpus_allowed_policy, NAME, 0, 0, policy_names, NULL),
-	OPT(stonewall, BOOL, 0, 1, NULL, NULL),
-	OPT(lat, BOOL, 0, 1, NULL, SIZED " biogen"),
-	OPT(gtod_reduce, BOOL, 0, 1, NULL, NULL),
 	OPT(pmu, BOOL, 0, 1, NULL, NULL),
 	OPT(perf_control, TEXT, 0, 0, NULL, NULL),
-	OPT(live, BOOL, 0, 1, NULL, NULL),
 	OPT(region, SIZE, 0, 65535, NULL, NULL),
-	OPT(allow_mounted, BOOL, 0, 1, NULL, NULL),
 	OPT(calibrate, BOOL, 0, 1, NULL, NULL),
-	OPT(group_reporting, BOOL, 0, 1, NULL, NULL),
 	OPT(output_format, NAME, 0, 0, format_names, NULL),
 	OPT(output, TEXT, 0, 0, NULL, NULL),
 };
 
 const size_t nr_options = ARRAY_SIZE(option_table);
 
-const struct alias option_aliases[] = {
-	{ "readwrite", "rw", SAME },
-	{ "blocksize", "bs", SAME },
-	{ "blocksize_range", "bsrange", SAME },
-	{ "timeout", "runtime", SAME },
-	{ "iodepth_batch_submit", "iodepth_batch", SAME },
-	{ "iodepth_batch_complete", "iodepth_batch_complete_min", SAME },
-	{ "allow_mounted_write", "allow_mounted", SAME },
-	{ "buffered", "direct", NOT },
-	{ "rwmixwrite", "rwmixread", REST },
-	{ "eta", "live", WHEN },
-};
-
-const size_t nr_aliases = ARRAY_SIZE(option_aliases);
-
-/* --allow-mounted and --allow_mounted are the same. */
+/* --output-format and --output_format are the same. */
 static bool same_name(const char *typed, size_t len, const char *name)
 {
 	size_t i;
@@ -144,23 +95,6 @@ const struct option *option_find(const char *name, size_t len)
 	for (i = 0; i < ARRAY_SIZE(option_table); i++)
 		if (same_name(name, len, option_table[i].name))
 			return &option_table[i];
-	return NULL;
-}
-
-/**
- * option_find_alias() - the alias of a name
- * @name: the name as typed, without the dashes in front
- * @len: its length
- *
- * Return: the alias, or NULL.
- */
-const struct alias *option_find_alias(const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(option_aliases); i++)
-		if (same_name(name, len, option_aliases[i].name))
-			return &option_aliases[i];
 	return NULL;
 }
 
@@ -202,7 +136,7 @@ static size_t distance(const char *a, size_t len, const char *b)
 }
 
 /**
- * option_nearest() - the option or alias with the most similar name
+ * option_nearest() - the option with the most similar name
  * @name: the name as typed, without the dashes in front
  * @len: its length
  *
@@ -211,16 +145,14 @@ static size_t distance(const char *a, size_t len, const char *b)
 const char *option_nearest(const char *name, size_t len)
 {
 	size_t best = len < 6 ? 2 : len / 3 + 1, i, d;
-	const char *found = NULL, *other;
+	const char *found = NULL;
 
-	for (i = 0; i < ARRAY_SIZE(option_table) + ARRAY_SIZE(option_aliases); i++) {
-		other = i < ARRAY_SIZE(option_table) ? option_table[i].name :
-			option_aliases[i - ARRAY_SIZE(option_table)].name;
-		d = distance(name, len, other);
+	for (i = 0; i < ARRAY_SIZE(option_table); i++) {
+		d = distance(name, len, option_table[i].name);
 		if (d >= best)
 			continue;
 		best = d;
-		found = other;
+		found = option_table[i].name;
 	}
 	return found;
 }

@@ -31,26 +31,8 @@ struct option {
 	const char *engines;
 };
 
-/* How the value of an alias becomes the value of the option. */
-enum spelling { SAME, NOT, REST, WHEN };
-
-/**
- * struct alias - what fio also calls an option, or the reverse of one
- * @name: the other name
- * @option: the option
- * @spelling: what becomes of the value: nothing; 0 for 1; 100 less the value;
- *	1, 0 or nothing for "always", "never" and "auto"
- */
-struct alias {
-	const char *name;
-	const char *option;
-	enum spelling spelling;
-};
-
 extern const struct option option_table[];
 extern const size_t nr_options;
-extern const struct alias option_aliases[];
-extern const size_t nr_aliases;
 extern const char *const rw_names[];
 extern const char *const pattern_names[];
 
@@ -76,7 +58,6 @@ static inline char **option_text(struct options *o, const struct option *opt)
 }
 
 const struct option *option_find(const char *name, size_t len);
-const struct alias *option_find_alias(const char *name, size_t len);
 const char *option_nearest(const char *name, size_t len);
 
 #endif /* IOLOOP_OPTION_TABLE_H */

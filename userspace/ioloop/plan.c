@@ -19,23 +19,16 @@ unsigned int plan_nr_jobs(const struct options *o)
 	return (unsigned int)o->numjobs * (o->nr_files ? o->nr_files : 1);
 }
 
-/*
- * I/Os for --loops; for devices of several sizes, those for the largest. With
- * I/Os of several sizes, the number follows from the average size.
- */
-static uint64_t loop_ios(const struct options *o, const struct device *devices)
+/* I/Os of one pass; for devices of several sizes, over the largest part. */
+static uint64_t pass_ios(const struct options *o, const struct device *devices)
 {
-	uint64_t most = o->nr_files ? 0 : o->size, mean = o->bs, sum = 0;
+	uint64_t most = 0;
 	unsigned int i;
 
 	for (i = 0; i < o->nr_files; i++)
 		if (devices[i].end - devices[i].start > most)
 			most = devices[i].end - devices[i].start;
-	for (i = 0; i < o->nr_sizes; i++)
-		sum += o->sizes[i];
-	if (o->nr_sizes)
-		mean = sum / o->nr_sizes;
-	return (most > mean ? most / mean : 1) * o->loops;
+	return most / o->bs;
 }
 
 /*
@@ -43,7 +36,7 @@ static uint64_t loop_ios(const struct options *o, const struct device *devices)
  * enough to fill it, unless the device may be larger than memory. Commands do
  * not use the page cache.
  */
-static uint64_t default_warmup(const struct options *o,
+static uint64_t default_warmup(const struct options *o, bool one_pass,
 			       const struct device *devices)
 {
 	const bool fill = !o->direct && !o->invalidate &&
@@ -58,7 +51,7 @@ static uint64_t default_warmup(const struct options *o,
 	}
 	if (fill)
 		return n;
-	if ((!o->number_ios || o->loops) && n > MAX_WARMUP_BYTES / o->bs)
+	if ((!o->number_ios || one_pass) && n > MAX_WARMUP_BYTES / o->bs)
 		n = MAX_WARMUP_BYTES / o->bs ? MAX_WARMUP_BYTES / o->bs : 1;
 	return o->number_ios && o->number_ios < n ? o->number_ios : n;
 }
@@ -70,10 +63,12 @@ static uint64_t default_warmup(const struct options *o,
  */
 void plan_counts(struct options *o, const struct device *devices)
 {
-	if (o->loops)
-		o->number_ios = loop_ios(o, devices);
+	const bool one_pass = o->nr_files && !o->number_ios && !o->time_based;
+
+	if (one_pass)
+		o->number_ios = pass_ios(o, devices);
 	if (o->warmup_ios == UNSET)
-		o->warmup_ios = default_warmup(o, devices);
+		o->warmup_ios = default_warmup(o, one_pass, devices);
 }
 
 /**
@@ -84,7 +79,7 @@ size_t plan_result_size(const struct options *o)
 {
 	size_t size = sizeof(struct result) + o->rounds * sizeof(struct round);
 
-	if (o->lat || o->split)
+	if (o->split)
 		size += (1 + o->split) * sizeof(struct latency);
 	return size;
 }
@@ -95,37 +90,19 @@ static void plan_io(struct job *job)
 	struct cursor *c = &job->cursor;
 	struct area *a = &job->area;
 
-	if (options_mixed(o))
-		job->kind |= LOOP_MIXED;
-	if (o->pattern == PATTERN_RANDOM)
-		job->kind |= LOOP_RANDOM;
+	job->random = o->pattern == PATTERN_RANDOM;
 	if (o->pattern == PATTERN_SEQUENTIAL)
 		a->step = o->bs;
-	if (o->lat || o->split)
-		job->kind |= LOOP_TIMED;
-	if (o->nr_sizes)
-		job->kind |= LOOP_SIZED;
 	a->start = job->dev->start;
 	a->end = job->dev->end;
-	a->bs = o->min_bs;
-	a->blocks = (a->end - a->start - o->bs) / a->bs + 1;
-	a->reads = UINT64_MAX / 100 * o->rwmixread;
-	a->sizes = o->sizes;
-	a->nr_sizes = o->nr_sizes;
-	c->position = job->dev->start;
+	a->bs = o->bs;
+	a->blocks = (a->end - a->start) / a->bs;
+	c->position = a->start;
 	c->write = options_write(o);
 	/* Spread the seeds, or jobs would begin with offsets side by side. */
-	c->state = (o->randseed + job->index + 1) * 0x9e3779b97f4a7c15;
+	c->state = (job->index + 2ull) * 0x9e3779b97f4a7c15;
 	c->state ^= c->state >> 29;
 	c->state |= 1;
-}
-
-/* Whole batches, and ten times per second or after each. */
-static uint64_t rate_slice(const struct options *o)
-{
-	const uint64_t slice = o->rate_iops / 10;
-
-	return slice < o->iodepth ? o->iodepth : slice - slice % o->iodepth;
 }
 
 /**
@@ -147,7 +124,7 @@ void plan_jobs(struct run *r, struct shared *shared)
 		jobs[i].o = o;
 		jobs[i].res = &results[i];
 		jobs[i].res->rounds = rounds + i * o->rounds;
-		if (o->lat || o->split) {
+		if (o->split) {
 			results[i].latency = latencies + i * (1 + o->split);
 			results[i].pieces = results[i].latency + 1;
 		}
@@ -158,10 +135,6 @@ void plan_jobs(struct run *r, struct shared *shared)
 			jobs[i].cpu = (int)o->cpus[i % o->nr_cpus];
 		jobs[i].fd = -1;
 		jobs[i].stat_fd = -1;
-		if (o->live)
-			jobs[i].slice = LIVE_SLICE * o->iodepth;
-		if (o->rate_iops)
-			jobs[i].slice = rate_slice(o);
 		if (!o->nr_files)
 			continue;
 		jobs[i].dev = &r->devices[i / o->numjobs];

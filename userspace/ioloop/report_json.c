@@ -82,10 +82,7 @@ void json_options(const struct options *o, FILE *out)
 				n % NS_PER_S);
 			break;
 		default:
-			if (n == UNSET)
-				fputs("null", out);
-			else
-				fprintf(out, "%" PRIu64, n);
+			fprintf(out, "%" PRIu64, n);
 		}
 	}
 	fputc('}', out);
@@ -132,21 +129,6 @@ static void json_error(const struct result *res, FILE *out)
 	fputc('}', out);
 }
 
-static void json_flags(const struct result *res, FILE *out)
-{
-	const char *comma = "";
-	size_t i;
-
-	fputs(", \"flags\": [", out);
-	for (i = 0; i < NR_FLAGS; i++) {
-		if (!(res->flags & 1u << i))
-			continue;
-		fprintf(out, "%s\"%s\"", comma, flag_names[i]);
-		comma = ", ";
-	}
-	fputc(']', out);
-}
-
 static void json_latency(const struct latency *l, double ns, FILE *out)
 {
 	const uint64_t n = latency_count(l);
@@ -154,12 +136,8 @@ static void json_latency(const struct latency *l, double ns, FILE *out)
 
 	fprintf(out, "{\"count\": %" PRIu64, n);
 	if (n) {
-		if (l->sum)
-			fprintf(out, ", \"mean_ns\": %.1f, \"max_ns\": %.1f",
-				(double)l->sum / (double)n * ns,
-				(double)l->max * ns);
-		else
-			fputs(", \"mean_ns\": null, \"max_ns\": null", out);
+		fprintf(out, ", \"mean_ns\": %.1f, \"max_ns\": %.1f",
+			(double)l->sum / (double)n * ns, (double)l->max * ns);
 		fputs(", \"percentiles_ns\": {", out);
 		for (i = 0; i < NR_PERCENTS; i++)
 			fprintf(out, "%s\"%g\": %.1f", i ? ", " : "",
@@ -244,7 +222,6 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 		json_string(job->dev->name, out);
 	else
 		fputs("null", out);
-	json_flags(res, out);
 	fprintf(out, ", \"locked\": %s,\n      \"ios\": %" PRIu64
 		     ", \"bytes\": %" PRIu64 ", \"errors\": %" PRIu64
 		     ", \"first_error\": ", res->locked ? "true" : "false",
@@ -258,7 +235,7 @@ static void json_job(const struct job *job, const struct result *res, FILE *out)
 		res->system_ns);
 	if (job->o->pmu)
 		json_pmu(res, out);
-	json_latencies(job, res, figures_tick(res, s), out);
+	json_latencies(job, res, figures_tick(s), out);
 	json_rounds(res, out);
 }
 

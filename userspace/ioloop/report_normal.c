@@ -25,10 +25,6 @@ static void normal_summary(const struct options *o, FILE *out)
 	if (o->pattern == PATTERN_FIXED)
 		fputs("pattern=fixed, ", out);
 	fputs("bs=", out);
-	if (o->nr_sizes) {
-		print_size(o->min_bs, out);
-		fputc('-', out);
-	}
 	print_size(o->bs, out);
 	fprintf(out, ", iodepth=%" PRIu64 ", direct=%" PRIu64, o->iodepth,
 		o->direct);
@@ -73,15 +69,11 @@ static void normal_latency(const char *what, const struct latency *l,
 	if (!n)
 		return;
 	fprintf(out, "      %s us:", what);
-	if (l->sum)
-		fprintf(out, " mean %.3f,",
-			(double)l->sum / (double)n * ns / 1e3);
+	fprintf(out, " mean %.3f,", (double)l->sum / (double)n * ns / 1e3);
 	for (i = 0; i < NR_PERCENTS; i++)
 		fprintf(out, "%s %g%% %.3f", i ? "," : "", percents[i],
 			latency_percentile(l, n, percents[i]) * ns / 1e3);
-	if (l->sum)
-		fprintf(out, ", max %.3f", (double)l->max * ns / 1e3);
-	fputc('\n', out);
+	fprintf(out, ", max %.3f\n", (double)l->max * ns / 1e3);
 }
 
 static void normal_latencies(const struct job *job, const struct result *res,
@@ -176,30 +168,15 @@ static void normal_pmu(const struct result *res, FILE *out)
 	}
 }
 
-/* With --optional the report lists what the kernel accepted. */
-static void normal_flags(const struct job *job, FILE *out)
-{
-	size_t i;
-
-	if (!job->o->optional)
-		return;
-	fputs("      in effect:", out);
-	for (i = 0; i < NR_FLAGS; i++)
-		if (job->res->flags & 1u << i)
-			fprintf(out, " %s", flag_names[i]);
-	fputs(job->res->flags ? "\n" : " none\n", out);
-}
-
-/* The lines below the line of a job, or of all jobs. */
+/* The lines below the line of a job. */
 static void normal_details(const struct job *job, FILE *out)
 {
 	const struct result *res = job->res;
 
 	if (job->o->rounds > 1)
 		normal_rounds(res, out);
-	normal_flags(job, out);
 	if (res->latency && res->ios)
-		normal_latencies(job, res, figures_tick(res, figures_sums(res)), out);
+		normal_latencies(job, res, figures_tick(figures_sums(res)), out);
 	if (job->o->pmu)
 		normal_pmu(res, out);
 }
@@ -214,66 +191,6 @@ static void normal_job(const struct job *job, FILE *out)
 	snprintf(cpu, sizeof(cpu), job->cpu < 0 ? "-" : "%d", job->cpu);
 	print_line(name, cpu, job->dev ? job->dev->name : "-", &l, out);
 	normal_details(job, out);
-}
-
-static void add_latencies(struct latency *sum, const struct latency *l)
-{
-	unsigned int i;
-
-	for (i = 0; i < LATENCY_BUCKETS; i++)
-		sum->buckets[i] += l->buckets[i];
-	sum->sum += l->sum;
-	if (l->max > sum->max)
-		sum->max = l->max;
-}
-
-static void add_pmu(struct pmu_count *sum, const struct pmu_count *c,
-		    unsigned int nr_jobs)
-{
-	int i;
-
-	for (i = 0; i < NR_PMU_EVENTS; i++) {
-		sum[i].value += c[i].value;
-		sum[i].percent += c[i].percent / nr_jobs;
-		if (!sum[i].errnum)
-			sum[i].errnum = c[i].errnum;
-	}
-}
-
-/* With --group_reporting: as if all jobs had been one. */
-static void normal_group(const struct run *r, FILE *out)
-{
-	const struct options *o = r->o;
-	const size_t nr_latencies = o->lat || o->split ? 1 + o->split : 0;
-	struct result sum = { .flags = r->results[0].flags };
-	struct job job = { .o = o, .res = &sum };
-	const struct result *res;
-	unsigned int i;
-	size_t j;
-
-	sum.rounds = calloc(r->nr_jobs, o->rounds * sizeof(*sum.rounds));
-	if (nr_latencies)
-		sum.latency = calloc(nr_latencies, sizeof(*sum.latency));
-	if (!sum.rounds || (nr_latencies && !sum.latency))
-		goto free_sum;
-	sum.pieces = sum.latency ? sum.latency + 1 : NULL;
-	for (i = 0; i < r->nr_jobs; i++) {
-		res = &r->results[i];
-		sum.ios += res->ios;
-		sum.flags &= res->flags;
-		sum.latency_is_ns = res->latency_is_ns;
-		sum.latency_overhead += res->latency_overhead / r->nr_jobs;
-		for (j = 0; j < nr_latencies; j++)
-			add_latencies(&sum.latency[j], &res->latency[j]);
-		add_pmu(sum.pmu, res->pmu, r->nr_jobs);
-		memcpy(sum.rounds + sum.nr_rounds, res->rounds,
-		       res->nr_rounds * sizeof(*sum.rounds));
-		sum.nr_rounds += res->nr_rounds;
-	}
-	normal_details(&job, out);
-free_sum:
-	free(sum.latency);
-	free(sum.rounds);
 }
 
 static void normal_devices(const struct run *r, FILE *out)
@@ -298,27 +215,22 @@ static void normal_devices(const struct run *r, FILE *out)
 void report_normal(const struct run *r, FILE *out)
 {
 	const struct options *o = r->o;
-	const bool group = o->group_reporting && r->nr_jobs > 1;
 	struct line total = { 0 };
 	unsigned int i;
 
-	fprintf(out, "%s: ", o->name ? o->name : "ioloop");
 	normal_summary(o, out);
 	fprintf(out, "; ended by %s\n", r->stopped_by);
 	fprintf(out, "%5s %4s %-20s %8s %8s %8s %10s %9s %9s %10s\n", "job",
 		"cpu", "device", "I/Os", "seconds", "IOPS", "MB", "MB/s",
 		"us/I/O", "ticks/I/O");
 	for (i = 0; i < r->nr_jobs; i++) {
-		if (!group)
-			normal_job(&r->jobs[i], out);
+		normal_job(&r->jobs[i], out);
 		add_job(&total, &r->jobs[i]);
 	}
 	if (r->nr_jobs > 1) {
-		if (o->numjobs > 1 && !group)
+		if (o->numjobs > 1)
 			normal_devices(r, out);
 		print_line("total", "", "", &total, out);
-		if (group)
-			normal_group(r, out);
 		fprintf(out, "The first job ended %.6f s before the last.\n",
 			(double)(total.end_ns - total.first_end_ns) / 1e9);
 	}

@@ -41,17 +41,6 @@ struct io_error {
 	int errnum;
 };
 
-/* For struct result's flags: what was requested of the kernel and accepted. */
-#define FLAG_HIPRI		0x01
-#define FLAG_NOWAIT		0x02
-#define FLAG_DSYNC		0x04
-#define FLAG_FIXEDBUFS		0x08
-#define FLAG_REGISTERFILES	0x10
-#define FLAG_SQTHREAD_POLL	0x20
-#define FLAG_SINGLE_ISSUER	0x40
-#define FLAG_DEFER_TASKRUN	0x80
-#define FLAG_REGISTERMEM	0x100
-
 /**
  * struct result - what one job has to tell, in memory shared with its parent
  * @ios: I/Os that ended well, over all rounds
@@ -60,18 +49,14 @@ struct io_error {
  * @first_error: the first of them
  * @again: I/Os that had to be repeated, because --nowait would have waited
  * @locked: mlockall() worked
- * @flags: FLAG_* that were in effect
- * @latency: that of all I/Os, with --lat and --split; else NULL
+ * @latency: that of all I/Os, with --split; else NULL
  * @pieces: that of the pieces of an I/O, in the order of completion
  * @latency_overhead: ticks that noting one latency takes
- * @latency_is_ns: @latency and @latency_overhead are in nanoseconds, known to a
- *	power of two, and without max and sum
  * @pmu: the performance counters, with --pmu
  * @start_ns: when the first round began, by CLOCK_MONOTONIC
  * @end_ns: when the last ended
  * @user_ns: processor time in user mode from the one to the other
  * @system_ns: in the kernel
- * @progress: I/Os done so far, for the line of --live; trails behind
  * @nr_rounds: how many of @rounds are filled
  * @rounds: one entry for each round
  *
@@ -84,17 +69,14 @@ struct result {
 	struct io_error first_error;
 	uint64_t again;
 	bool locked;
-	unsigned int flags;
 	struct latency *latency;
 	struct latency *pieces;
 	double latency_overhead;
-	bool latency_is_ns;
 	struct pmu_count pmu[NR_PMU_EVENTS];
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t user_ns;
 	uint64_t system_ns;
-	uint64_t progress;
 	uint64_t nr_rounds;
 	struct round *rounds;
 };

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a job needs before its first I/O: a processor, a priority, memory of a
- * node, the open device, buffers, and what its engine sets up.
+ * What a job needs before its first I/O: a processor, a priority, the open
+ * device, buffers, and what its engine sets up.
  */
 #include <fcntl.h>
-#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../kernel/include/uapi/biogen.h"
@@ -54,26 +52,9 @@ static bool set_priority(struct job *job)
 	return true;
 }
 
-/* Memory that is allocated from here on comes from this node. */
-static bool bind_to_node(struct job *job)
-{
-	unsigned long mask[MAX_NODES / 64] = { 0 };
-	const uint64_t node = job->o->numa_node;
-
-	if (node == UNSET)
-		return true;
-	mask[node / 64] = 1ul << node % 64;
-	if (syscall(SYS_set_mempolicy, MPOL_BIND, mask, MAX_NODES + 1)) {
-		job_error(job, "set_mempolicy", 0, 0, -errno);
-		return false;
-	}
-	return true;
-}
-
 static int open_file(const struct job *job)
 {
-	int flags = options_write(job->o) || options_mixed(job->o) ?
-		    O_RDWR : O_RDONLY;
+	int flags = options_write(job->o) ? O_RDWR : O_RDONLY;
 
 	/* Commands do not use the page cache. */
 	if (job->o->direct && !(job->o->engine->flags & ENGINE_COMMANDS))
@@ -138,7 +119,7 @@ static bool register_memory(struct job *job, bool begin)
 			  0, range.length, -errno);
 		return false;
 	}
-	job->res->flags |= FLAG_REGISTERMEM;
+	job->registered = begin;
 	return true;
 }
 
@@ -153,7 +134,7 @@ bool setup_job(struct job *job)
 	const struct engine *e = job->o->engine;
 
 	job->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	if (!bind_to_cpu(job) || !set_priority(job) || !bind_to_node(job))
+	if (!bind_to_cpu(job) || !set_priority(job))
 		return false;
 	if (job->dev && (!open_device(job) || !make_buffers(job)))
 		return false;
@@ -179,7 +160,7 @@ void setup_undo(struct job *job)
 {
 	const struct engine *e = job->o->engine;
 
-	if (job->res->flags & FLAG_REGISTERMEM)
+	if (job->registered)
 		register_memory(job, false);
 	if (e->cleanup)
 		e->cleanup(job);

@@ -11,9 +11,6 @@
 #include "../../../kernel/include/uapi/biogen.h"
 #include "../engine.h"
 
-/* I/Os in the two short runs that show the cost of recording a latency. */
-#define TRY_IOS	1000
-
 struct generator {
 	struct biogen_run run;
 	struct biogen_job job;
@@ -37,18 +34,6 @@ static uint32_t biogen_pattern(const struct options *o)
 	}
 }
 
-static uint32_t biogen_wait(const struct options *o)
-{
-	return o->hipri ? BIOGEN_POLLED : BIOGEN_ASYNC;
-}
-
-static uint32_t biogen_writes(const struct options *o)
-{
-	if (options_mixed(o))
-		return 100 - (uint32_t)o->rwmixread;
-	return options_write(o) ? 100 : 0;
-}
-
 static bool biogen_setup(struct job *job)
 {
 	const struct options *o = job->o;
@@ -63,16 +48,14 @@ static bool biogen_setup(struct job *job)
 	g->job.cpu = (uint32_t)(job->cpu < 0 ? sched_getcpu() : job->cpu);
 	g->run = (struct biogen_run){
 		.version = BIOGEN_VERSION,
-		.flags = BIOGEN_MARK | (o->fresh ? BIOGEN_REINIT : 0) |
-			 (o->lat ? BIOGEN_LATENCY : 0),
+		.flags = BIOGEN_MARK,
 		.pattern = biogen_pattern(o),
-		.inject = o->inject ? BIOGEN_SUBMIT_BIO_NOACCT :
-				      BIOGEN_SUBMIT_BIO,
-		.wait = biogen_wait(o),
-		.write_percent = biogen_writes(o),
+		.inject = BIOGEN_SUBMIT_BIO,
+		.wait = o->hipri ? BIOGEN_POLLED : BIOGEN_ASYNC,
+		.write_percent = options_write(o) ? 100 : 0,
 		.block_size = (uint32_t)o->bs,
 		.depth = (uint32_t)o->iodepth,
-		.batch = (uint32_t)o->iodepth_batch,
+		.batch = (uint32_t)o->iodepth,
 		.nr_jobs = 1,
 		.rounds = (uint32_t)o->rounds,
 		.region = (uint32_t)o->region,
@@ -81,7 +64,7 @@ static bool biogen_setup(struct job *job)
 		.ios = o->number_ios,
 		.duration_ns = o->runtime,
 		.warmup_ios = o->warmup_ios,
-		.seed = o->randseed + job->index,
+		.seed = 1 + job->index,
 		.jobs = (uint64_t)&g->job,
 		.round_results = (uint64_t)g->rounds,
 	};
@@ -91,40 +74,6 @@ static bool biogen_setup(struct job *job)
 	return true;
 }
 
-/*
- * The module's histogram has a bucket for each power of two; its latencies are
- * put in the middle of the bucket here.
- */
-static void biogen_latency(struct latency *l, const struct generator *g)
-{
-	uint64_t start;
-	unsigned int i;
-
-	for (i = 0; i < BIOGEN_BUCKETS; i++) {
-		start = 1ull << i;
-		l->buckets[latency_bucket(start + start / 2)] +=
-			g->job.latency[i];
-	}
-}
-
-/* Nanoseconds that one I/O takes in a short run, with latencies or without. */
-static double biogen_try(struct job *job, uint32_t latency)
-{
-	struct generator *g = job->data;
-	struct biogen_run run = g->run;
-	struct biogen_job one = { .cpu = g->job.cpu };
-
-	run.flags = (run.flags & BIOGEN_REINIT) | latency;
-	run.rounds = 1;
-	run.ios = TRY_IOS;
-	run.duration_ns = 0;
-	run.jobs = (uint64_t)&one;
-	run.round_results = 0;
-	if (ioctl(job->fd, BIOGEN_RUN, &run) || !one.ios)
-		return 0;
-	return (double)one.ns / (double)one.ios;
-}
-
 static void biogen_rounds(struct job *job)
 {
 	struct generator *g = job->data;
@@ -132,11 +81,6 @@ static void biogen_rounds(struct job *job)
 	struct round *r;
 	uint64_t i;
 
-	if (job->o->lat) {
-		res->latency_is_ns = true;
-		res->latency_overhead = biogen_try(job, BIOGEN_LATENCY) -
-					biogen_try(job, 0);
-	}
 	if (ioctl(job->fd, BIOGEN_RUN, &g->run)) {
 		/* The stop came before the run began. */
 		if (errno != EINTR || !*job->stop)
@@ -153,8 +97,6 @@ static void biogen_rounds(struct job *job)
 	res->nr_rounds = i;
 	res->ios = g->job.ios - g->job.errors;
 	res->bytes = g->job.bytes;
-	if (job->o->lat)
-		biogen_latency(res->latency, g);
 	if (!g->job.errors)
 		return;
 	job_io_error(job, g->job.error_write, g->job.error_offset, job->o->bs,

@@ -13,20 +13,16 @@
 
 static uint8_t opcode(const struct job *job, bool write)
 {
-	if (job->res->flags & FLAG_FIXEDBUFS)
+	if (job->o->fixedbufs)
 		return write ? IORING_OP_WRITE_FIXED : IORING_OP_READ_FIXED;
 	return write ? IORING_OP_WRITE : IORING_OP_READ;
 }
 
-/* Make a ring with the flags in job->res->flags, as ring_open() does. */
-static long open_filled(struct job *job, struct ring *r, const char **failed)
+static void fill_entries(const struct job *job, const struct ring *r)
 {
-	long ret = ring_open(job, r, false, failed);
 	struct io_uring_sqe *sqe;
 	uint32_t i;
 
-	if (ret)
-		return ret;
 	memset(r->sqes, 0, r->sqes_size);
 	for (i = 0; i < job->o->iodepth; i++) {
 		sqe = &r->sqes[i];
@@ -35,49 +31,6 @@ static long open_filled(struct job *job, struct ring *r, const char **failed)
 		sqe->addr = (uint64_t)(job->buffers + i * job->stride);
 		sqe->len = (uint32_t)job->o->bs;
 	}
-	return 0;
-}
-
-/*
- * Do the first I/O and return its result. The run overwrites the same place
- * anyway.
- */
-static long ring_try(struct job *job, struct ring *r)
-{
-	long ret;
-
-	r->sqes[0].off = job->cursor.position;
-	ring_put(r, *r->sq_tail, 0);
-	ret = ring_submit_and_wait(r, 1);
-	if (ret < 0)
-		return ret;
-	ret = r->cqes[*r->cq_head & r->cq_mask].res;
-	__atomic_store_n(r->cq_head, *r->cq_head + 1, __ATOMIC_RELEASE);
-	return ret;
-}
-
-/* With --optional: turn off one flag after the other until the rest works. */
-static long ring_negotiate(struct job *job, struct ring *r, const char **failed)
-{
-	static const unsigned int order[] = {
-		0, FLAG_DEFER_TASKRUN, FLAG_SINGLE_ISSUER, FLAG_HIPRI,
-		FLAG_SQTHREAD_POLL, FLAG_FIXEDBUFS, FLAG_REGISTERFILES
-	};
-	long ret = 0;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(order); i++) {
-		if (order[i] && !(job->res->flags & order[i]))
-			continue;
-		job->res->flags &= ~order[i];
-		ret = open_filled(job, r, failed);
-		if (!ret)
-			ret = ring_try(job, r);
-		if (ret >= 0)
-			return 0;
-		ring_close(r);
-	}
-	return ret;
 }
 
 static void io_uring_cleanup(struct job *job)
@@ -91,7 +44,6 @@ static void io_uring_cleanup(struct job *job)
 
 static bool io_uring_setup(struct job *job)
 {
-	const struct options *o = job->o;
 	struct ring *r = calloc(1, sizeof(*r));
 	const char *failed = "calloc";
 	long ret = -ENOMEM;
@@ -99,12 +51,12 @@ static bool io_uring_setup(struct job *job)
 	job->data = r;
 	if (r) {
 		r->fd = -1;
-		job->res->flags = ring_flags(job);
-		ret = o->optional ? ring_negotiate(job, r, &failed) :
-				    open_filled(job, r, &failed);
+		ret = ring_open(job, r, false, &failed);
 	}
 	if (ret < 0)
 		job_error(job, failed, 0, 0, ret);
+	else
+		fill_entries(job, r);
 	return !ret;
 }
 
@@ -131,7 +83,7 @@ uint64_t ring_bad_events(struct job *job, uint32_t nr)
 }
 
 static __always_inline
-uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t io_uring_loop(struct job *job, uint64_t nr, const bool random)
 {
 	struct ring *const r = job->data;
 	struct io_uring_sqe *const sqes = r->sqes;
@@ -139,8 +91,7 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	const uint32_t cq_mask = r->cq_mask;
 	const uint64_t depth = job->o->iodepth;
 	const int *const stop = job->stop;
-	int32_t size = (int32_t)job->o->bs;
-	const struct io_uring_cqe *cqe;
+	const int32_t size = (int32_t)job->o->bs;
 	const struct area a = job->area;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
@@ -151,26 +102,16 @@ uint64_t io_uring_loop(struct job *job, uint64_t nr, const unsigned int kind)
 		batch = (uint32_t)(left < depth ? left : depth);
 		slot = *r->sq_tail;
 		for (i = 0; i < batch; i++) {
-			sqes[i].off = cursor_next(&c, &a, kind);
-			if (kind & LOOP_MIXED)
-				sqes[i].opcode = opcode(job, c.write);
-			if (kind & LOOP_SIZED)
-				sqes[i].len = (uint32_t)c.size;
+			sqes[i].off = cursor_next(&c, &a, random);
 			ring_put(r, slot + i, i);
 		}
 
-		if (unlikely(!ring_do_batch(job, r, batch, kind)))
+		if (unlikely(!ring_do_batch(job, r, batch)))
 			break;
 		slot = *r->cq_head;
 		bad = 0;
-		for (i = 0; i < batch; i++) {
-			cqe = &cqes[(slot + i) & cq_mask];
-			if (kind & LOOP_SIZED)
-				size = (int32_t)sqes[cqe->user_data].len;
-			bad |= cqe->res ^ size;
-			if ((kind & LOOP_SIZED) && cqe->res == size)
-				c.bytes += (uint64_t)size;
-		}
+		for (i = 0; i < batch; i++)
+			bad |= cqes[(slot + i) & cq_mask].res ^ size;
 		left -= batch;
 		if (unlikely(bad))
 			left += ring_bad_events(job, batch);

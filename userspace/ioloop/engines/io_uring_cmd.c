@@ -28,15 +28,6 @@ struct nvme_uring_cmd *command(const struct ring *r, uint32_t i)
 	return (struct nvme_uring_cmd *)r->sqes[2 * i].cmd;
 }
 
-/* A command has its number of blocks less one. */
-static __always_inline
-void command_set_size(struct nvme_uring_cmd *cmd, uint64_t size,
-		      unsigned int block_shift)
-{
-	cmd->data_len = (uint32_t)size;
-	cmd->cdw12 = (uint32_t)(size >> block_shift) - 1;
-}
-
 static void fill_entries(const struct job *job, const struct commands *c)
 {
 	const struct ring *r = &c->ring;
@@ -50,13 +41,15 @@ static void fill_entries(const struct job *job, const struct commands *c)
 		sqe->opcode = IORING_OP_URING_CMD;
 		sqe->cmd_op = NVME_URING_CMD_IO;
 		ring_fill_entry(job, sqe, i);
-		if (job->res->flags & FLAG_FIXEDBUFS)
+		if (job->o->fixedbufs)
 			sqe->rw_flags = IORING_URING_CMD_FIXED;
 		cmd = command(r, i);
 		cmd->opcode = job->cursor.write ? NVME_WRITE : NVME_READ;
 		cmd->nsid = job->dev->nvme_namespace;
 		cmd->addr = (uint64_t)(job->buffers + i * job->stride);
-		command_set_size(cmd, job->o->bs, c->block_shift);
+		cmd->data_len = (uint32_t)job->o->bs;
+		/* A command has its number of blocks less one. */
+		cmd->cdw12 = (uint32_t)(job->o->bs >> c->block_shift) - 1;
 	}
 }
 
@@ -80,7 +73,6 @@ static bool commands_setup(struct job *job)
 		c->ring.fd = -1;
 		c->block_shift = (unsigned int)
 			__builtin_ctzll(job->dev->logical_block_size);
-		job->res->flags = ring_flags(job);
 		ret = ring_open(job, &c->ring, true, &failed);
 	}
 	if (ret < 0)
@@ -117,7 +109,7 @@ uint64_t bad_events(struct job *job, uint32_t nr)
 }
 
 static __always_inline
-uint64_t commands_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t commands_loop(struct job *job, uint64_t nr, const bool random)
 {
 	struct commands *const commands = job->data;
 	const unsigned int shift = commands->block_shift;
@@ -138,29 +130,18 @@ uint64_t commands_loop(struct job *job, uint64_t nr, const unsigned int kind)
 		slot = *r->sq_tail;
 		for (i = 0; i < batch; i++) {
 			cmd = command(r, i);
-			block = cursor_next(&c, &a, kind) >> shift;
+			block = cursor_next(&c, &a, random) >> shift;
 			cmd->cdw10 = (uint32_t)block;
 			cmd->cdw11 = (uint32_t)(block >> 32);
-			if (kind & LOOP_MIXED)
-				cmd->opcode = c.write ? NVME_WRITE : NVME_READ;
-			if (kind & LOOP_SIZED)
-				command_set_size(cmd, c.size, shift);
 			ring_put(r, slot + i, i);
 		}
 
-		if (unlikely(!ring_do_batch(job, r, batch, kind)))
+		if (unlikely(!ring_do_batch(job, r, batch)))
 			break;
 		slot = *r->cq_head;
 		bad = 0;
-		for (i = 0; i < batch; i++) {
-			const struct io_uring_cqe *cqe =
-				&cqes[2 * ((slot + i) & cq_mask)];
-
-			bad |= cqe->res;
-			if ((kind & LOOP_SIZED) && !cqe->res)
-				c.bytes += command(r, (uint32_t)cqe->user_data)
-						->data_len;
-		}
+		for (i = 0; i < batch; i++)
+			bad |= cqes[2 * ((slot + i) & cq_mask)].res;
 		left -= batch;
 		if (unlikely(bad))
 			left += bad_events(job, batch);

@@ -255,8 +255,7 @@ static long libaio_reap_pieces(struct job *job, long nr, uint64_t before)
 }
 
 static __always_inline
-uint64_t libaio_split_loop(struct job *job, uint64_t nr,
-			   const unsigned int kind)
+uint64_t libaio_split_loop(struct job *job, uint64_t nr, const bool random)
 {
 	struct libaio *a = job->data;
 	const long pieces = (long)job->o->split;
@@ -268,7 +267,7 @@ uint64_t libaio_split_loop(struct job *job, uint64_t nr,
 	long sent, i;
 
 	do {
-		position = cursor_next(&c, &area, kind);
+		position = cursor_next(&c, &area, random);
 		for (i = 0; i < pieces; i++) {
 			a->iocbs[i].aio_offset = (int64_t)position;
 			a->iocbs[i].aio_lio_opcode = opcode(c.write);
@@ -286,47 +285,31 @@ uint64_t libaio_split_loop(struct job *job, uint64_t nr,
 }
 
 static __always_inline
-uint64_t libaio_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t libaio_loop(struct job *job, uint64_t nr, const bool random)
 {
 	struct libaio *a = job->data;
 	struct iocb *const iocbs = a->iocbs;
 	struct io_event *const events = a->events;
 	const uint64_t depth = job->o->iodepth;
 	const int *const stop = job->stop;
-	int64_t size = (int64_t)job->o->bs;
+	const int64_t size = (int64_t)job->o->bs;
 	const struct area area = job->area;
 	struct cursor c = job->cursor;
 	uint64_t left = nr;
-	uint64_t before = 0;
 	long batch, sent, got, i;
 	int64_t bad;
 
 	do {
 		batch = (long)(left < depth ? left : depth);
-		for (i = 0; i < batch; i++) {
+		for (i = 0; i < batch; i++)
 			iocbs[i].aio_offset =
-				(int64_t)cursor_next(&c, &area, kind);
-			if (kind & LOOP_MIXED)
-				iocbs[i].aio_lio_opcode = opcode(c.write);
-			if (kind & LOOP_SIZED)
-				iocbs[i].aio_nbytes = c.size;
-		}
+				(int64_t)cursor_next(&c, &area, random);
 
-		if (kind & LOOP_TIMED)
-			before = cycles();
 		sent = libaio_submit(job, a, batch);
 		got = libaio_reap(job, a, sent);
-		if (kind & LOOP_TIMED)
-			latencies_add(job->res->latency, cycles() - before,
-				      (uint64_t)got);
 		bad = 0;
-		for (i = 0; i < got; i++) {
-			if (kind & LOOP_SIZED)
-				size = libaio_wanted(&events[i]);
+		for (i = 0; i < got; i++)
 			bad |= events[i].res ^ size;
-			if ((kind & LOOP_SIZED) && events[i].res == size)
-				c.bytes += (uint64_t)size;
-		}
 		left -= (uint64_t)got;
 		if (unlikely(bad))
 			left += libaio_bad_events(job, got);

@@ -64,7 +64,7 @@ static bool mmap_setup(struct job *job)
 	}
 	job->data = m;
 	mapping_job = job;
-	if (job->cursor.write || (job->kind & LOOP_MIXED))
+	if (job->cursor.write)
 		prot |= PROT_WRITE;
 	m->start = mmap(NULL, job->dev->end, prot, MAP_SHARED, job->fd, 0);
 	if (m->start == MAP_FAILED) {
@@ -87,41 +87,30 @@ static void mmap_before_round(struct job *job)
 }
 
 static __always_inline
-uint64_t mmap_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t mmap_loop(struct job *job, uint64_t nr, const bool random)
 {
 	struct mapping *m = job->data;
 	char *const start = m->start;
 	const int *const stop = job->stop;
 	const struct area a = job->area;
 	struct cursor c = job->cursor;
-	uint64_t size = job->o->bs;
+	const uint64_t size = job->o->bs;
 	uint64_t left = nr;
-	uint64_t before = 0;
 	uint64_t i;
 	char *block;
 
 	do {
-		block = start + cursor_next(&c, &a, kind);
-		if (kind & LOOP_SIZED)
-			size = c.size;
-		if (kind & LOOP_TIMED)
-			before = cycles();
+		block = start + cursor_next(&c, &a, random);
 		for (i = 0; i < size; i += PAGE) {
 			if (c.write)
 				write_byte(block + i);
 			else
 				read_byte(block + i);
 		}
-		if (kind & LOOP_TIMED)
-			latency_add(job->res->latency, cycles() - before);
-		if (kind & LOOP_SIZED)
-			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
-	if (m->failed) {
-		c.bytes -= c.size;
+	if (m->failed)
 		left++;
-	}
 	cursor_save(job, &c);
 	return nr - left;
 }

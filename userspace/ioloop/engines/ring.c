@@ -67,29 +67,13 @@ static bool ring_map_all(struct ring *r, const struct io_uring_params *p)
 	return true;
 }
 
-/**
- * ring_flags() - the switches of io_uring that the options ask for
- * @job: the job
- */
-unsigned int ring_flags(const struct job *job)
-{
-	const struct options *o = job->o;
-
-	return (o->hipri && !job->dev->never_polls ? FLAG_HIPRI : 0) |
-	       (o->fixedbufs ? FLAG_FIXEDBUFS : 0) |
-	       (o->registerfiles ? FLAG_REGISTERFILES : 0) |
-	       (o->sqthread_poll ? FLAG_SQTHREAD_POLL : 0) |
-	       (o->single_issuer ? FLAG_SINGLE_ISSUER : 0) |
-	       (o->defer_taskrun ? FLAG_DEFER_TASKRUN : 0);
-}
-
-static uint32_t setup_flags(unsigned int flags, bool wide)
+static uint32_t setup_flags(const struct options *o, bool wide)
 {
 	return (wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
-	       (flags & FLAG_HIPRI ? IORING_SETUP_IOPOLL : 0) |
-	       (flags & FLAG_SQTHREAD_POLL ? IORING_SETUP_SQPOLL : 0) |
-	       (flags & FLAG_SINGLE_ISSUER ? IORING_SETUP_SINGLE_ISSUER : 0) |
-	       (flags & FLAG_DEFER_TASKRUN ? IORING_SETUP_DEFER_TASKRUN : 0);
+	       (o->hipri ? IORING_SETUP_IOPOLL : 0) |
+	       (o->sqthread_poll ? IORING_SETUP_SQPOLL : 0) |
+	       (o->single_issuer ? IORING_SETUP_SINGLE_ISSUER : 0) |
+	       (o->defer_taskrun ? IORING_SETUP_DEFER_TASKRUN : 0);
 }
 
 /* Each buffer is registered on its own: the kernel limits them to 1 GiB. */
@@ -114,7 +98,7 @@ static long register_buffers(const struct job *job, const struct ring *r)
 
 /**
  * ring_open() - make a ring
- * @job: has the switches in res->flags
+ * @job: the job
  * @r: the ring
  * @wide: whether its entries have twice the usual size
  * @failed: gets the call that an error came from
@@ -124,7 +108,7 @@ static long register_buffers(const struct job *job, const struct ring *r)
 long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
 {
 	struct io_uring_params p = {
-		.flags = setup_flags(job->res->flags, wide),
+		.flags = setup_flags(job->o, wide),
 	};
 	long ret;
 
@@ -135,17 +119,17 @@ long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
 	r->fd = (int)ret;
 	r->stop = job->stop;
 	r->wide = wide;
-	r->poll_thread = job->res->flags & FLAG_SQTHREAD_POLL;
+	r->poll_thread = job->o->sqthread_poll;
 	*failed = "mmap";
 	if (!ring_map_all(r, &p))
 		return -errno;
 	ret = 0;
-	if (job->res->flags & FLAG_REGISTERFILES) {
+	if (job->o->registerfiles) {
 		*failed = "IORING_REGISTER_FILES";
 		ret = sys4(SYS_io_uring_register, r->fd, IORING_REGISTER_FILES,
 			   (long)&job->fd, 1);
 	}
-	if (ret >= 0 && (job->res->flags & FLAG_FIXEDBUFS)) {
+	if (ret >= 0 && job->o->fixedbufs) {
 		*failed = "IORING_REGISTER_BUFFERS";
 		ret = register_buffers(job, r);
 	}
@@ -154,7 +138,7 @@ long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
 
 /**
  * ring_fill_entry() - fill in what entries of all kinds have
- * @job: has the file, and the switches in res->flags
+ * @job: the job
  * @sqe: the entry, which is zero
  * @index: its number, and that of its registered buffer
  */
@@ -162,11 +146,11 @@ void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
 		     uint32_t index)
 {
 	sqe->fd = job->fd;
-	if (job->res->flags & FLAG_REGISTERFILES) {
+	if (job->o->registerfiles) {
 		sqe->fd = 0;
 		sqe->flags = IOSQE_FIXED_FILE;
 	}
-	if (job->res->flags & FLAG_FIXEDBUFS)
+	if (job->o->fixedbufs)
 		sqe->buf_index = (uint16_t)index;
 	sqe->user_data = index;
 }

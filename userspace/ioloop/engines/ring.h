@@ -43,7 +43,6 @@ struct ring {
 	struct io_uring_cqe *cqes;
 };
 
-unsigned int ring_flags(const struct job *job);
 long ring_open(struct job *job, struct ring *r, bool wide, const char **failed);
 void ring_close(struct ring *r);
 void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
@@ -84,26 +83,16 @@ static __always_inline long ring_submit_and_wait(struct ring *r, uint32_t nr)
 	return ring_wait_rest(r, nr, nr - (ret < 0 ? 0 : (uint32_t)ret));
 }
 
-/*
- * Do a batch of entries, and record its latency if the loop's @kind says so.
- * Returns false after job_error().
- */
+/* Do a batch of entries. Returns false after job_error(). */
 static __always_inline
-bool ring_do_batch(struct job *job, struct ring *r, uint32_t batch,
-		   const unsigned int kind)
+bool ring_do_batch(struct job *job, struct ring *r, uint32_t batch)
 {
-	uint64_t before = 0;
-	long ret;
+	const long ret = ring_submit_and_wait(r, batch);
 
-	if (kind & LOOP_TIMED)
-		before = cycles();
-	ret = ring_submit_and_wait(r, batch);
 	if (unlikely(ret)) {
 		job_error(job, "io_uring_enter", 0, 0, ret);
 		return false;
 	}
-	if (kind & LOOP_TIMED)
-		latencies_add(job->res->latency, cycles() - before, batch);
 	return true;
 }
 

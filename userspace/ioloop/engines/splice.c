@@ -70,27 +70,22 @@ static __always_inline long splice_discard(const struct splice *s, long nr)
 
 /* The pipe may take a block in several pieces; fewer bytes are an error. */
 static __always_inline
-uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t splice_loop(struct job *job, uint64_t nr, const bool random)
 {
 	const struct splice *s = job->data;
 	const int *const stop = job->stop;
 	const struct area a = job->area;
 	struct cursor c = job->cursor;
-	long size = (long)job->o->bs;
+	const long size = (long)job->o->bs;
 	uint64_t left = nr;
-	uint64_t before = 0;
 	uint64_t position;
 	long done, ret;
 	loff_t offset;
 
 	do {
-		position = cursor_next(&c, &a, kind);
-		if (kind & LOOP_SIZED)
-			size = (long)c.size;
+		position = cursor_next(&c, &a, random);
 		offset = (loff_t)position;
 		done = 0;
-		if (kind & LOOP_TIMED)
-			before = cycles();
 		do {
 			ret = sys6(SYS_splice, job->fd, (long)&offset, s->in,
 				   0, size - done, 0);
@@ -106,10 +101,6 @@ uint64_t splice_loop(struct job *job, uint64_t nr, const unsigned int kind)
 				     ret < 0 ? ret : done);
 			break;
 		}
-		if (kind & LOOP_TIMED)
-			latency_add(job->res->latency, cycles() - before);
-		if (kind & LOOP_SIZED)
-			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

@@ -9,26 +9,21 @@
 #include "../engine.h"
 
 static __always_inline
-uint64_t sync_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t sync_loop(struct job *job, uint64_t nr, const bool random)
 {
 	const long fd = job->fd;
 	const long buffer = (long)job->buffers;
 	const int *const stop = job->stop;
 	const struct area a = job->area;
 	struct cursor c = job->cursor;
-	long size = (long)job->o->bs;
+	const long size = (long)job->o->bs;
 	uint64_t left = nr;
-	uint64_t before = 0;
 	uint64_t position;
 	long op, ret;
 
 	do {
-		position = cursor_next(&c, &a, kind);
-		if (kind & LOOP_SIZED)
-			size = (long)c.size;
+		position = cursor_next(&c, &a, random);
 		op = c.write ? SYS_pwrite64 : SYS_pread64;
-		if (kind & LOOP_TIMED)
-			before = cycles();
 again:
 		ret = sys4(op, fd, buffer, size, (long)position);
 		if (unlikely(ret != size)) {
@@ -38,10 +33,6 @@ again:
 				     (uint64_t)size, ret);
 			break;
 		}
-		if (kind & LOOP_TIMED)
-			latency_add(job->res->latency, cycles() - before);
-		if (kind & LOOP_SIZED)
-			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);

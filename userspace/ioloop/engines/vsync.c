@@ -18,32 +18,6 @@ struct vsync {
 	int flags;
 };
 
-static int vsync_flags(unsigned int flags)
-{
-	return (flags & FLAG_HIPRI ? RWF_HIPRI : 0) |
-	       (flags & FLAG_NOWAIT ? RWF_NOWAIT : 0) |
-	       (flags & FLAG_DSYNC ? RWF_DSYNC : 0);
-}
-
-/*
- * With --optional, turn off flags that the kernel does not support. The first
- * I/O shows them. It is done here; the run overwrites the same place anyway.
- */
-static void vsync_negotiate(struct job *job, struct vsync *v)
-{
-	static const unsigned int order[] = {
-		FLAG_HIPRI, FLAG_NOWAIT, FLAG_DSYNC
-	};
-	const long op = job->cursor.write ? SYS_pwritev2 : SYS_preadv2;
-	size_t i = 0;
-
-	while (sys6(op, job->fd, (long)&v->iov, 1, (long)job->cursor.position,
-		    0, v->flags) == -EOPNOTSUPP && i < ARRAY_SIZE(order)) {
-		job->res->flags &= ~order[i++];
-		v->flags = vsync_flags(job->res->flags);
-	}
-}
-
 static void vsync_cleanup(struct job *job)
 {
 	free(job->data);
@@ -51,6 +25,7 @@ static void vsync_cleanup(struct job *job)
 
 static bool vsync_setup(struct job *job)
 {
+	const struct options *o = job->o;
 	struct vsync *v = calloc(1, sizeof(*v));
 
 	if (!v) {
@@ -59,19 +34,15 @@ static bool vsync_setup(struct job *job)
 	}
 	job->data = v;
 	v->iov.iov_base = job->buffers;
-	v->iov.iov_len = job->o->bs;
-	job->res->flags = (job->o->hipri && !job->dev->never_polls ?
-			   FLAG_HIPRI : 0) |
-			  (job->o->nowait ? FLAG_NOWAIT : 0) |
-			  (job->o->dsync ? FLAG_DSYNC : 0);
-	v->flags = vsync_flags(job->res->flags);
-	if (job->o->optional)
-		vsync_negotiate(job, v);
+	v->iov.iov_len = o->bs;
+	v->flags = (o->hipri ? RWF_HIPRI : 0) |
+		   (o->nowait ? RWF_NOWAIT : 0) |
+		   (o->dsync ? RWF_DSYNC : 0);
 	return true;
 }
 
 static __always_inline
-uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int kind)
+uint64_t vsync_loop(struct job *job, uint64_t nr, const bool random)
 {
 	struct vsync *const v = job->data;
 	const long fd = job->fd;
@@ -80,22 +51,15 @@ uint64_t vsync_loop(struct job *job, uint64_t nr, const unsigned int kind)
 	const int *const stop = job->stop;
 	const struct area a = job->area;
 	struct cursor c = job->cursor;
-	long size = (long)job->o->bs;
+	const long size = (long)job->o->bs;
 	uint64_t left = nr;
-	uint64_t before = 0;
 	uint64_t position;
 	long flags = all;
 	long op, ret;
 
 	do {
-		position = cursor_next(&c, &a, kind);
-		if (kind & LOOP_SIZED) {
-			size = (long)c.size;
-			v->iov.iov_len = c.size;
-		}
+		position = cursor_next(&c, &a, random);
 		op = c.write ? SYS_pwritev2 : SYS_preadv2;
-		if (kind & LOOP_TIMED)
-			before = cycles();
 again:
 		ret = sys6(op, fd, iov, 1, (long)position, 0, flags);
 		if (unlikely(ret != size)) {
@@ -111,10 +75,6 @@ again:
 			break;
 		}
 		flags = all;
-		if (kind & LOOP_TIMED)
-			latency_add(job->res->latency, cycles() - before);
-		if (kind & LOOP_SIZED)
-			c.bytes += c.size;
 		left--;
 	} while (left && !stopped(stop));
 	cursor_save(job, &c);
