@@ -248,7 +248,7 @@ void report_json(const struct run *r, FILE *out)
 {
 	unsigned int i;
 
-	fputs("{\n  \"schema\": 1,\n  \"program\": \"ioloop\",\n"
+	fputs("{\n  \"schema\": 2,\n  \"program\": \"ioloop\",\n"
 	      "  \"version\": \"" IOLOOP_VERSION "\",\n  \"options\": ", out);
 	json_options(r->o, out);
 	fputs(",\n", out);

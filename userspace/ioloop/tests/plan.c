@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../command_line.h"
 #include "../engine.h"
-#include "../options.h"
 #include "../plan.h"
 
 static const struct {
@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		args[1] = cases[i].engine;
 		args[2] = cases[i].how;
-		if (options_parse(&o, 6, args, msg, sizeof(msg)) !=
-		    OPTIONS_RUN) {
+		if (command_line_read(&o, 6, args, msg, sizeof(msg)) !=
+		    COMMAND_RUN) {
 			printf("%s: %s\n", cases[i].engine, msg);
 			return 1;
 		}
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 			       cases[i].warmup_ios);
 			bad = 1;
 		}
-		options_free(&o);
+		command_line_free(&o);
 	}
 	return bad;
 }
