@@ -45,9 +45,26 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
+
+# apt_get WORDS...: apt-get, which waits while another apt or dpkg has a lock. Its
+# own DPkg::Lock::Timeout waits in silence, and not for the lock of the lists.
+apt_get() {
+	while ! said=$(LC_ALL=C apt-get -qq "$@" 2>&1 >/dev/null); do
+		lock=$(echo "$said" | sed -n 's/^E: Could not get lock //p')
+		if [ -z "$lock" ]; then
+			echo "$said" >&2
+			return 1
+		fi
+		[ "$lock" = "$waiting" ] || echo "waiting for the lock $lock"
+		waiting=$lock
+		sleep 1
+	done
+}
+
+waiting=
 # shellcheck disable=SC2086 # the list is meant to be split
-apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
+apt_get install -y --no-install-recommends $missing 2>/dev/null || {
 	# The lists may be old or absent.
-	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends $missing >/dev/null
+	apt_get update
+	apt_get install -y --no-install-recommends $missing
 }
