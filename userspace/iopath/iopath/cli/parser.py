@@ -40,7 +40,7 @@ QUESTIONS = {
 # The order in which help lists the commands; others follow.
 _ORDER = (
     "kernels", "rungs", "cache", "measure", "profile", "compare", "bisect", "series", "track",
-    "features", "run", "trace", "scale", "bridge",
+    "features", "run", "bridge",
 )  # fmt: skip
 
 _FOLDER = Path(__file__).parents[1] / "commands"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The running machine: time, its counters, perf, ftrace."""
+"""The running machine: time, its counters, perf."""

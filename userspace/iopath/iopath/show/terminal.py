@@ -17,7 +17,6 @@ from iopath.compare.changes import (
     TimeComparison,
 )
 from iopath.results.result import ExactResult, HardwareResult, Key, Result
-from iopath.results.scaling import ScalingRecord
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
 from iopath.show.facts import facts
@@ -243,22 +242,3 @@ def _show_long_run(rung: str, names: str, change: ExactChange, top: int, console
         for row in (part.functions or ())[:top]:
             table.row(row.name, texts.signed(row.difference))
         put(console, table)
-
-
-# The running machine.
-
-
-def show_scaling(records: Sequence[ScalingRecord], console: Console) -> None:
-    """Print I/Os per second and the cost of one over the number of CPUs."""
-    table = Table("how", "devices")
-    for name in ("CPUs", "I/Os per second", "spread", "ns per I/O and CPU", "of 1 CPU's rate"):
-        table.number_column(name)
-    alone = {r.how: r.ios_per_second for r in records if r.cpus == 1}
-    for record in records:
-        rate = record.ios_per_second
-        table.row(
-            record.how, record.devices, str(record.cpus), f"{rate:,.0f}",
-            f"{100 * record.spread / rate:.1f} %", texts.count(record.ns_per_io),
-            f"{rate / alone[record.how]:.2f}",
-        )  # fmt: skip
-    put(console, table)

@@ -390,7 +390,7 @@ _iopath; echo "${COMPREPLY[*]}"
     [
         ("comp", "compare"),
         ("measure --pas", "--passes"),
-        ("scale --s", "--svg"),
+        ("profile --da", "--data"),
         ("measure --op w", "write"),
         ("profile --rung dio.aio.1", "dio.aio.1 dio.aio.100"),
         ("profile --rung dm-l", "dm-linear.pread"),

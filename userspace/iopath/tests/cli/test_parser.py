@@ -128,7 +128,7 @@ def test_the_line_of_help_is_the_docstring(name: str) -> None:
 
 def test_options_are_written_in_full() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "iopath", "scale", "host", "--jso", "x.json"],
+        [sys.executable, "-m", "iopath", "measure", "host", "--jso", "x.json"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2

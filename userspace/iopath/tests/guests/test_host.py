@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measuring on the running machine, as far as any machine can: rungs without a device, the
-statistics, and what perf and ftrace print. The rest is selftests/test_package.py's."""
+statistics, and what perf prints. The rest is selftests/test_package.py's."""
 
 from pathlib import Path
 

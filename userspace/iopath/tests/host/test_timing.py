@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measuring on the running machine, as far as any machine can: rungs without a device, the
-statistics, and what perf and ftrace print. The rest is selftests/test_package.py's."""
+statistics, and what perf prints. The rest is selftests/test_package.py's."""
 
 import json
 import platform
@@ -17,12 +17,11 @@ from iopath.base.arch import ARCHES, this_machine
 from iopath.base.errors import IopathError
 from iopath.compare import times
 from iopath.guest.machine import Qemu
-from iopath.host import ftrace, perf, samples, scaling, survey, timing
+from iopath.host import perf, samples, survey, timing
 from iopath.results import kernelinfo, result
 from iopath.results.layers import Layers
 from iopath.results.profiles import SampledProfile
 from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
-from iopath.results.scaling import ScalingRecord
 from iopath.rungs import builtin
 from iopath.rungs.runs import Run
 from iopath.show import page
@@ -309,105 +308,3 @@ def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:
         "biogen_io_submit [biogen]; layer: biogen; inclusive: 500.00 ns per I/O, 50.00 %;"
         " exclusive: 500.00, 50.00 %" in shown
     )
-
-
-# ftrace.
-
-
-TREE = """\
- 1)               |  __x64_sys_pread64() {
- 1)   1.000 us    |    fdget();
- 1)   2.000 us    |  }
- ------------------------------------------
- 1)               |  __x64_sys_pread64() {
- 1)               |    vfs_read() {
- 1)   0.500 us    |      rw_verify_area();
- 1) + 10.000 us   |    }
- 1) + 12.000 us   |  }
- 1)               |  __x64_sys_pread64() {
- 1)   0.500 us    |    proc_reg_read_iter();
- 1)   0.700 us    |  }
- 1)               |  __x64_sys_pread64() {
-"""
-
-
-def test_the_last_whole_call_is_shown() -> None:
-    lines = ftrace.last_call(TREE.splitlines(), "__x64_sys_pread64")
-    assert [line.split("|", 1)[1] for line in lines] == [
-        "  __x64_sys_pread64() {", "    vfs_read() {", "      rw_verify_area();", "    }", "  }",
-    ]  # fmt: skip
-
-
-def test_no_whole_call() -> None:
-    with pytest.raises(IopathError, match="saw no whole call of vfs_read"):
-        ftrace.last_call(TREE.splitlines(), "vfs_read")
-
-
-# Scaling.
-
-
-def test_scaling_chart() -> None:
-    records = [
-        ScalingRecord(
-            how="pread", devices=devices, cpus=cpus, ios_per_second=1e6 * cpus, spread=0.0,
-            ns_per_io=1000.0, command=[],
-        )
-        for devices, cpus in (("shared", 1), ("shared", 2), ("one each", 2))
-    ]  # fmt: skip
-    rates, costs = scaling.chart(records).axes
-    assert [list(line.get_ydata()) for line in rates.lines] == [[1, 2], [1, 2]]
-    assert costs.get_ylim()[0] == 0
-
-
-@pytest.fixture
-def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Files like ftrace's, in use by somebody else, with their content."""
-    texts = {
-        "current_tracer": "nop", "available_tracers": "function_graph nop",
-        "set_graph_function": "vfs_read\nvfs_write", "set_ftrace_pid": "17",
-        "options/function-fork": "0", "options/funcgraph-irqs": "1", "tracing_on": "1",
-        "trace": "",
-    }  # fmt: skip
-    (tmp_path / "options").mkdir()
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(ftrace, "_TRACEFS", tmp_path)
-    return texts
-
-
-def now(folder: Path, texts: dict[str, str]) -> dict[str, str]:
-    return {name: (folder / name).read_text() for name in texts if (folder / name).is_file()}
-
-
-def test_ftrace_is_left_as_it_was(tracefs: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="what happens meanwhile"), ftrace._tracing("vfs_read"):
-        found = now(tmp_path, tracefs)
-        assert (found["current_tracer"], found["set_graph_function"]) == (
-            "function_graph", "vfs_read",
-        )  # fmt: skip
-        (tmp_path / "set_ftrace_pid").write_text("4711")
-        raise ValueError("what happens meanwhile")
-    assert now(tmp_path, tracefs) == tracefs
-
-
-def test_lists_that_were_empty_are_again(tracefs: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "set_graph_function").write_text("#### all functions enabled ####\n")
-    (tmp_path / "set_ftrace_pid").write_text("no pid\n")
-    with ftrace._tracing("vfs_read"):
-        pass
-    assert now(tmp_path, tracefs) == {**tracefs, "set_graph_function": "", "set_ftrace_pid": ""}
-
-
-@pytest.mark.parametrize("broken", ["set_graph_function", "options/function-fork", "trace"])
-def test_one_failure_does_not_keep_the_rest_from_being_restored(
-    tracefs: dict[str, str], tmp_path: Path, broken: str
-) -> None:
-    with (
-        pytest.raises(IopathError, match=rf"cannot restore ftrace: cannot write .*{broken}"),
-        ftrace._tracing("vfs_read"),
-    ):
-        (tmp_path / broken).unlink()
-        (tmp_path / broken).mkdir()
-    assert now(tmp_path, tracefs) == {
-        name: text for name, text in tracefs.items() if name != broken
-    }
