@@ -60,11 +60,12 @@ static __always_inline
 uint64_t cursor_next(struct cursor *c, const struct area *a, const bool random)
 {
 	const uint64_t position = c->position, draw = c->state;
+	unsigned __int128 product;
 
 	if (random) {
 		c->state *= RANDOM_FACTOR;
-		return a->start + (uint64_t)((unsigned __int128)draw *
-					     a->blocks >> 64) * a->bs;
+		product = (unsigned __int128)draw * a->blocks;
+		return a->start + (uint64_t)(product >> 64) * a->bs;
 	}
 	c->position += a->step;
 	if (unlikely(c->position == a->end))

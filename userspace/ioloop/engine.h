@@ -21,6 +21,8 @@
 #define ENGINE_NO_LOCK	0x10	/* mlockall() would read the whole device */
 #define ENGINE_COMMANDS	0x20	/* sends commands to a namespace of NVMe */
 
+typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);
+
 /**
  * struct engine - one way of doing I/O
  * @name: as in --ioengine
@@ -46,7 +48,7 @@ struct engine {
 
 	bool (*setup)(struct job *job);
 	void (*before_round)(struct job *job);
-	uint64_t (*run[2])(struct job *job, uint64_t nr);
+	run_fn run[2];
 	void (*round)(struct job *job, uint64_t nr, struct round *r);
 	void (*rounds)(struct job *job);
 	void (*cleanup)(struct job *job);

@@ -42,8 +42,7 @@ static int64_t interrupts(int fd)
 static __attribute_noinline__
 void timed_run(struct job *job, uint64_t nr, struct round *r)
 {
-	uint64_t (*const run)(struct job *job, uint64_t nr) =
-		job->o->engine->run[job->random];
+	const run_fn run = job->o->engine->run[job->random];
 	uint64_t before, after, ios;
 
 	before = cycles();
@@ -148,8 +147,7 @@ static void reset_latencies(struct job *job)
  */
 void job_warm_up(struct job *job)
 {
-	uint64_t (*const run)(struct job *job, uint64_t nr) =
-		job->o->engine->run[job->random];
+	const run_fn run = job->o->engine->run[job->random];
 	struct cursor cursor = job->cursor;
 
 	interrupts(job->stat_fd);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""userspace/setup.sh waits while another apt is at work. Its apt has folders of its own, in which the
-package make is missing, and only downloads it."""
+"""userspace/setup.sh waits while another apt is at work. Its apt has folders of its own, in which
+the package make is missing, and only downloads it."""
 
 import fcntl
 import os
@@ -47,8 +47,8 @@ def test_locks_are_waited_for(tmp_path: Path) -> None:
         assert setup.stdout
         assert setup.stdout.readline() == "installing: make\n"
         for lock in locks:
-            said = setup.stdout.readline()
-            assert said.startswith(f"waiting for the lock {lock.name}. It is held by process "), said
+            waits = f"waiting for the lock {lock.name}. It is held by process "
+            assert setup.stdout.readline().startswith(waits)
             lock.close()
         assert setup.stdout.read() == ""
     assert setup.returncode == 0

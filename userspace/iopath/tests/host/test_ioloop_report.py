@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("engine", ["sync", "vsync", "libaio", "io_uring", "mmap", "splice"])
-@pytest.mark.parametrize("more", ["", "--lat", "--pmu", "--bsrange=4k-16k", "--thread"])
+@pytest.mark.parametrize("more", ["", "--pmu", "--thread"])
 def test_engines(file: str, engine: str, more: str) -> None:
     words = [f"--ioengine={engine}", "--direct=0", "--number_ios=50", "--rounds=2", "--numjobs=2"]
     result = report(file, *words, *filter(None, [more]))
