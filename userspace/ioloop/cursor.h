@@ -59,8 +59,8 @@ struct cursor {
 static __always_inline
 uint64_t cursor_next(struct cursor *c, const struct area *a, const bool random)
 {
-	const uint64_t position = c->position, draw = c->state;
 	unsigned __int128 product;
+	const uint64_t position = c->position, draw = c->state;
 
 	if (random) {
 		c->state *= RANDOM_FACTOR;
