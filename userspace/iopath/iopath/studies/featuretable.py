@@ -82,7 +82,7 @@ EXPLAINED = {
 def _legend(kernels: Sequence[str]) -> str:
     said = "; ".join(f"{name}: {what}" for name, what in EXPLAINED.items())
     last = f"on {kernels[-1]}, " if len(kernels) > 1 else ""
-    return f"{last}more per I/O: {said}"
+    return f"{last}instructions per I/O; {said}"
 
 
 def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[str]:

@@ -348,7 +348,7 @@ def test_a_profile_shows_what_is_not_zero() -> None:
     assert layers == ["block", "VFS", "user"]
     head = next(line.split() for line in lines if line.startswith("function"))
     assert head == ["function", "layer", "instructions", "calls"]
-    assert any(line.startswith("the other function (--all)") for line in lines)
+    assert any(line.startswith("the other one (--all)") for line in lines)
     lines = profile_lines(whole, None, every=True)
     head = next(line.split() for line in lines if line.startswith("function"))
     assert {"locked", "reads", "branches"} <= set(head)
