@@ -160,12 +160,17 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
             change = found.change if found else None
             text = ""
             if found and change:
-                text = found.text if len(result.names) == 2 else texts.share(change)
+                text = _pair_text(found, change) if len(result.names) == 2 else texts.share(change)
             mover = texts.top_mover(change) if change and change.is_news else ""
             cells.append(HeatCell(kernel, link(row, kernel, before), found, text, mover))
         title = row.title.removesuffix(f" {size}") if size else row.title
         made.append(HeatRow(row, title, cells))
     return sorted(made, key=lambda row: row.rank) if len(result.names) > 1 else made
+
+
+def _pair_text(cell: texts.Cell, change: Change) -> str:
+    """The only change of a row."""
+    return texts.brief(change) if change.differs else cell.text
 
 
 def _size(result: Result) -> str:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A person can read each page and chart, in windows of all widths and with other fonts, and sees
+the answer first."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import seen
+from browser import Browser
+from legible import EVERY, SOME, Look, below_the_fold, faults, show
+from parsed import browser, chromium
+
+__all__ = ["browser", "chromium"]
+
+VERSIONS = [
+    ("bullseye", "5.10.262-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.118-1"),
+    ("trixie", "7.2.12-1~bpo13+1"), ("testing", "7.3.4-1~bpo13+1"),
+]  # fmt: skip
+
+# The pages, with the elements that are the answer.
+PAGES: dict[str, tuple[Callable[[Path], str], str]] = {
+    "two kernels": (lambda _: seen.compared(*seen.PAIR), ".verdict"),
+    "five kernels": (lambda _: seen.compared(*seen.KERNELS), ".verdict"),
+    "run": (lambda _: seen.program(seen.PAIR[0]), "h1, .heat tbody tr:first-child"),
+    "run two kernels": (lambda _: seen.program(*seen.PAIR), ".verdict"),
+    "track": (lambda folder: seen.tracked(folder, VERSIONS).read_text(), "#answer"),
+}
+CHARTS = ("ladder", "history", "picture", "features")
+
+
+def opened(browser: Browser, name: str, folder: Path) -> str:
+    """Show a page. The value is what its answer is in."""
+    make, answer = PAGES[name]
+    browser.open(make(folder))
+    browser.settle()
+    return answer
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, browser: Browser, tmp_path: Path) -> None:
+    answer = opened(browser, name, tmp_path)
+    assert below_the_fold(browser, answer) == []
+    browser.open_details()
+    assert faults(browser, SOME) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PAGES)
+def test_page_in_every_look(name: str, browser: Browser, tmp_path: Path) -> None:
+    opened(browser, name, tmp_path)
+    browser.open_details()
+    assert faults(browser, EVERY) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_contrast(name: str, scheme: str, browser: Browser, tmp_path: Path) -> None:
+    """axe finds nothing wrong, contrast included."""
+    opened(browser, name, tmp_path)
+    browser.open_details()
+    show(browser, Look(1400, scheme))
+    assert browser.inaccessible() == []
