@@ -92,8 +92,12 @@ def result(*kernels: str) -> ExactResult:
             made.append(record)
     whole = shared(a_result(made))
     for number, kernel in enumerate(whole["kernels"]):
-        kernel["compiler"] = f"gcc-{12 + number} (Debian {12 + number}.2.0-14+deb12u1) {12 + number}.2.0"
-        kernel["config"] |= {f"BLK_FEATURE_OF_A_LONG_NAME_{at}": "ny"[at % (number + 2) > 0] for at in range(9)}
+        kernel["compiler"] = (
+            f"gcc-{12 + number} (Debian {12 + number}.2.0-14+deb12u1) {12 + number}.2.0"
+        )
+        kernel["config"] |= {
+            f"BLK_FEATURE_OF_A_LONG_NAME_{at}": "ny"[at % (number + 2) > 0] for at in range(9)
+        }
     return make(whole)  # fmt: skip
 
 
@@ -119,7 +123,9 @@ def _ran(name: str, grown: float) -> Any:  # noqa: ANN401
         )
         for at, (call, times, by) in enumerate(_CALLS)
     ]  # fmt: skip
-    faults = [Part(FAULT, "page fault", 212, round(212 * 1900 * grown), 0, {"handle_mm_fault": 99_000})]
+    faults = [
+        Part(FAULT, "page fault", 212, round(212 * 1900 * grown), 0, {"handle_mm_fault": 99_000})
+    ]
     later = [Part(LATER, f"kworker: {what}", 4, 40_000, 0, {what: 31_000})
              for what in ("blk_mq_run_work_fn", "wb_workfn", "vmstat_update")]  # fmt: skip
     return a_run(name, replace(boot, parts=[*boot.parts[1:2], *parts, *faults, *later]))

@@ -379,6 +379,7 @@ def environment() -> Environment:
     )
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     made.filters["count"] = texts.count
+    made.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")
     return made
 
 
