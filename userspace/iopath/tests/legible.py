@@ -90,7 +90,7 @@ def below_the_fold(browser: Browser, answer: str) -> list[str]:
         f"""(() => {{
         const parts = [...document.querySelectorAll({json.dumps(answer)})].filter((part) =>
             part.checkVisibility());
-        return parts.length ? parts.filter((part) => part.getBoundingClientRect().bottom > innerHeight)
-            .map((part) => part.innerText) : ["nothing"];
+        const low = parts.filter((part) => part.getBoundingClientRect().bottom > innerHeight);
+        return parts.length ? low.map((part) => part.innerText) : ["nothing"];
         }})()"""
     )

@@ -3,7 +3,7 @@
 Documentation/results/five-kernels.md, by their functions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,12 +20,12 @@ from iopath.compare import program as programs
 from iopath.results.layers import Layers
 from iopath.results.program import CALL, FAULT, LATER, MODE, SCHEMA, Part
 from iopath.results.program import Result as ProgramResult
-from iopath.results.result import ExactResult, make
+from iopath.results.result import ExactResult, alone, make
 from iopath.results.symbol import Symbol
 from iopath.show import charts, page, picture, programpage
 from iopath.studies import featurechart
 from iopath.studies.features import Cost
-from iopath.track import site
+from iopath.track import site, store
 
 RESULTS = source_root() / "Documentation/results"
 KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
@@ -115,7 +115,7 @@ _CALLS = (
 
 def _ran(name: str, grown: float) -> Any:  # noqa: ANN401
     boot = a_boot(100)
-    functions = [f for (rung, _), f in _known()[1].items() if rung == "dio.pread read 4 KiB"][0]
+    functions = _known()[1]["dio.pread read 4 KiB", KERNELS[0]]
     parts = [
         Part(
             CALL, call, times, total := round(by * (grown if at % 3 else 1)), times * 40,
@@ -171,9 +171,32 @@ def drawn(folder: Path) -> dict[str, Path]:
     return made
 
 
-def tracked(folder: Path, versions: Sequence[tuple[str, str]]) -> Path:
-    """A site of Debian's kernels, and of a branch."""
+_WATCHED = """
+title = "What an I/O costs on Debian's kernels"
+[[watch]]
+name = "debian"
+kernels = ["debian:7.3"]
+[[watch]]
+name = "block"
+kernels = ["git:linux@v6.12..for-next"]
+"""
+_VERSIONS = (
+    ("bullseye", "5.10.262-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.118-1"),
+    ("trixie", "7.2.12-1~bpo13+1"), ("trixie", "7.3.4-1~bpo13+1"),
+)  # fmt: skip
+_SAME = ("preadv", "fixed", "mq", "splice", "batch", "aio.1 ")  # rungs that are left out
+
+
+def tracked(folder: Path) -> str:
+    """A site of Debian's kernels and of a branch. A kernel of Debian has too few boots."""
     tracking.keep(folder, [tracking.a_point(number) for number in range(8)], planted=5)
-    tracking.keep(folder, tracking.debian_points(versions), planted=len(versions) // 2)
-    site.write(folder, tracking.config(folder), tracking.index_of(folder))
-    return folder / site.NAME
+    whole = result(*KERNELS)
+    some = [one for one in whole.results if not any(word in one.rung for word in _SAME)]
+    for kernel, point in zip(KERNELS, tracking.debian_points(_VERSIONS), strict=True):
+        own = alone(replace(whole, results=some), kernel)
+        if kernel == KERNELS[-1]:
+            few = [replace(one, boots=one.boots[:2], rounds=17) for one in own.results]
+            own = replace(own, results=few)
+        store.write(folder, replace(point, date="2026-11-15"), own)
+    site.write(folder, tracking.config(folder, _WATCHED), tracking.index_of(folder))
+    return (folder / site.NAME).read_text()
