@@ -31,6 +31,10 @@ class NotMeasured(IopathError):
     status = 125
 
 
+class NoOutput(IopathError):
+    """The standard output is full or closed."""
+
+
 class Regressed(IopathError):
     """A rung grew by more than its limit."""
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Write the files that a user names."""
+"""Write the files that a user names. The name "-" is the standard output."""
 
 import os
+import sys
 from pathlib import Path
 
+from iopath.base import stdout
 from iopath.base.cache import out_of_space
 from iopath.base.errors import UsageError
 
@@ -13,6 +15,8 @@ _OPENED = ("/dev/", "/proc/")
 
 def check(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is measured."""
+    if path == stdout.NAME:
+        return
     if not path.absolute().parent.is_dir():
         raise UsageError(f"cannot write {path}: there is no such folder")
     if path.is_dir():
@@ -24,6 +28,10 @@ def check(path: Path) -> None:
 def write(path: Path, data: bytes) -> None:
     """Write *data* to *path*. A regular file is replaced as a whole; symbolic links are followed.
     Devices and pipes are written in place."""
+    if path == stdout.NAME:
+        with stdout.writing():
+            sys.stdout.buffer.write(data)
+        return
     try:
         with out_of_space(f"cannot write {path}"):
             if _is_special(path):
@@ -31,8 +39,6 @@ def write(path: Path, data: bytes) -> None:
                     file.write(data)
             else:
                 _replace(path.resolve(), data)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 

@@ -32,11 +32,16 @@ class Reporter:
         self._doing: dict[str, tuple[str, float]] = {}  # what each name is doing, and since when
         self._bar: tuple[Progress, TaskID] | None = None
         self._said = 0.0  # when the last line was printed
+        self._warnings: set[str] = set()
 
     def warn(self, text: str) -> None:
+        """Print a warning, once."""
         if self._silent:
             return
         with self._lock:
+            if text in self._warnings:
+                return
+            self._warnings.add(text)
             self.console.print(
                 f"iopath: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
             )

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from iopath.base import stdout
 from iopath.base.errors import IopathError, Regressed, Stopped, UsageError
 from iopath.cli import parser
 from iopath.cli.work import Work
@@ -37,14 +38,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     # For git bisect run: a commit that cannot be tested is not bad.
     judging = _judges(argv)
     try:
-        args = parser.parser().parse_args(argv)
+        with stdout.writing():
+            args = parser.parser().parse_args(argv)
+        signal.signal(signal.SIGTERM, _interrupted)
+        taken = stdout.NAME in vars(args).values()
+        return parser.load(args.command).run(args, Work(argv, quiet=args.quiet, taken=taken))
     except SystemExit as exit_:
         if judging and exit_.code == UsageError.status:
             return CANNOT_TELL
         raise
-    signal.signal(signal.SIGTERM, _interrupted)
-    try:
-        return parser.load(args.command).run(args, Work(argv, quiet=args.quiet))
     except Regressed as error:
         print(f"iopath: {error}", file=sys.stderr)
         return error.status
@@ -54,8 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Stopped):
         print("iopath: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        return CANNOT_TELL if judging else 1
     except Exception:
         if not judging:
             raise

@@ -58,6 +58,7 @@ def in_units(units: Mapping[str, int], example: str) -> Callable[[str], int]:
 
 
 def add_file(parser: Options, name: str, about: str) -> None:
+    """A file that is read or written."""
     parser.add_argument(f"--{name}", metavar="FILE", type=Path, help=about)
 
 

@@ -10,7 +10,7 @@ from typing import Self
 
 from rich.console import Console
 
-from iopath.base import files
+from iopath.base import files, stdout
 from iopath.base.errors import UsageError
 from iopath.cli.options import add_all, add_file, add_top
 from iopath.compare.changes import Comparison
@@ -34,12 +34,15 @@ _SUFFIXES = {"svg": (".svg",), "png": (".png",), "history": (".svg", ".png")}
 def check(**paths: Path | None) -> None:
     """Refuse files that cannot be written, by the names of their options, before anything is
     measured."""
+    piped = [f"--{name}" for name, path in paths.items() if path == stdout.NAME]
+    if len(piped) > 1:
+        raise UsageError(f"{' and '.join(piped)}: only one file can be the standard output")
     for name, path in paths.items():
         if not path:
             continue
         files.check(path)
         suffixes = _SUFFIXES.get(name)
-        if suffixes and path.suffix not in suffixes:
+        if suffixes and path.suffix not in suffixes and (path != stdout.NAME or len(suffixes) > 1):
             raise UsageError(
                 f"--{name} {path}: the file's name must end in {' or '.join(suffixes)}"
             )
@@ -100,8 +103,9 @@ class Files:
             return
         from iopath.show import charts  # slow to load
 
-        for path in filter(None, (self.svg, self.png)):
-            charts.save(charts.ladder(measured), path)
+        for path, kind in ((self.svg, ".svg"), (self.png, ".png")):
+            if path:
+                charts.save(charts.ladder(measured), path, kind)
         if self.history:
             charts.save(charts.history(measured), self.history)
 

@@ -5,11 +5,13 @@ the one that is used."""
 import argparse
 import importlib
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TextIO
 
 from iopath import __version__
+from iopath.base import stdout
 from iopath.base.errors import did_you_mean
 from iopath.cli.work import Work
 
@@ -65,6 +67,13 @@ class Parser(argparse.ArgumentParser):
             near = did_you_mean(value, action.choices)
             known = f": must be one of {', '.join(action.choices)}"
             raise argparse.ArgumentError(action, f"invalid choice '{value}'{near or known}")
+
+    def _print_message(self, message: str, file: TextIO | None = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        with stdout.writing():
+            file.write(message)
 
     @property
     def options(self) -> list[str]:
@@ -125,7 +134,7 @@ class _TopParser(Parser):
         super().__init__(_EXAMPLES, **settings)
         self.add_argument("--version", action="version", version=f"iopath {__version__}")
         self._commands = self.add_subparsers(
-            dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser
+            dest="command", metavar="COMMAND", parser_class=_CommandParser
         )
         for name, about in commands().items():
             self._commands.add_parser(name, command=name, help=about)
@@ -144,6 +153,11 @@ class _TopParser(Parser):
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN202
         """As argparse does it, except for the message about an unknown argument."""
         found, unknown = self.parse_known_args(args, namespace)
+        if not found.command:
+            if unknown:
+                self.error(f"unknown argument '{unknown[0]}'")
+            self.print_help()
+            self.exit(2)
         if unknown:
             options = self.command(found.command).options
             near = did_you_mean(unknown[0].partition("=")[0], options)

@@ -5,6 +5,7 @@ Each part is loaded when a command asks for it, so that a command that only prin
 quickly.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
 
 
 class Work:
-    """One run of a command, whose words are *argv*. *quiet* suppresses progress messages."""
+    """One run of a command, whose words are *argv*. *quiet* suppresses progress messages. If a file
+    is written to the standard output, it is *taken*, and texts go to the standard error."""
 
-    def __init__(self, argv: Sequence[str], *, quiet: bool) -> None:
+    def __init__(self, argv: Sequence[str], *, quiet: bool, taken: bool = False) -> None:
         self.argv = argv
         self._quiet = quiet
+        self._taken = taken
 
     @cached_property
     def out(self) -> "Console":
-        """The standard output."""
+        """Where texts are printed."""
         from iopath.show import console
 
-        return console.stdout()
+        return console.output(sys.stderr if self._taken else sys.stdout)
 
     @cached_property
     def reporter(self) -> "Reporter":

@@ -20,23 +20,23 @@ from iopath.show.table import Table
 KINDS = {
     "apt": "package lists",
     "bisect": "work trees of bisections",
-    "ccache": "objects of kernels built from commits",
+    "ccache": "objects of compiled kernels",
     "counted": "counts by function, from results",
     "debug": "debug information of kernels",
     "emulator": "QEMU of other Debian suites",
-    "failed": "errors of commits that do not build",
+    "failed": "errors of builds",
     "image": "kernels of packages",
     "kernel": "kernels built from commits",
     "logs": "consoles of guests",
     "measured": "figures of kernels, from results",
-    "modules": "blknull and biogen, built for a kernel",
+    "modules": "blknull and biogen for a kernel",
     "programs": "programs that guests run",
-    "qemu": "what the installed QEMU says of itself",
-    "repository": "copies of remote git repositories",
+    "qemu": "facts on the installed QEMU",
+    "repository": "copies of git repositories",
     "result": "output of guests",
     "root": "root file systems with compilers",
     "sent": "kernels that workers were sent",
-    "state": "saved guests, resumed instead of booted",
+    "state": "saved guests, to be resumed",
     "workspace": "build folders of commits",
 }
 
@@ -78,7 +78,7 @@ def _show(entries: Sequence[Stored], console: Console) -> None:
     table = Table("kind")
     for name in ("entries", "size", "last used"):
         table.number_column(name, joined=True)
-    table.text_column("what", wraps=True, joined=True)
+    table.text_column("what", joined=True)
     kinds = sorted({entry.kind for entry in entries})
     for kind in kinds:
         of_kind = [entry for entry in entries if entry.kind == kind]

@@ -18,6 +18,8 @@ from iopath.results.layers import table
 from iopath.results.ops import OPS
 from iopath.rungs import feature
 from iopath.rungs.runs import Settings
+from iopath.show.console import put
+from iopath.show.table import Table
 from iopath.studies import features, featuretable
 
 EXAMPLES = (
@@ -67,8 +69,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
         some = [feature.choose(known, [name]) for name in names.split(",")]
         chosen.append(feature.together([one for part in some for one in part]))
     if args.list:
+        listed = Table("feature")
+        listed.text_column("is", wraps=True, joined=True)
         for one in chosen:
-            work.say(f"{one.name:20} {one.about}")
+            listed.row(one.name, one.about)
+        put(work.out, listed)
         return 0
     machine = Machine(cmdline=base.cmdline, seed=args.seed)
     settings = Settings(
@@ -86,7 +91,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         from iopath.show import charts
         from iopath.studies import featurechart  # slow to load
 
-        charts.save(featurechart.chart(costs), args.svg)
+        charts.save(featurechart.chart(costs), args.svg, ".svg")
     featuretable.show(base, costs, work.out)
     failed = dict.fromkeys(cost.feature for cost in costs if cost.error)
     if failed:

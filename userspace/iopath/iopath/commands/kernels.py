@@ -60,7 +60,8 @@ _State = Callable[[DebianKernel], str]
 
 def _show(kernels: Iterable[DebianKernel], state: _State, console: Console) -> None:
     """List every release, oldest first."""
-    table = Table("kernel", "package version", "suite", "state")
+    table = Table("kernel", "package version", "suite")
+    table.text_column("state", below=True)
     for kernel in kernels:
         style = "dim" if kernel.missing else ""
         name = f"debian:{kernel.release}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
-from iopath.cli import on_host
+from iopath.cli import on_host, output
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots
 from iopath.cli.options import add_all, add_file, add_top, number, percent
@@ -67,8 +67,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     command.check(args)
     guest.need_counts()
     building.check(args.kernels)
-    for path in filter(None, (args.json, args.markdown, args.html, args.output)):
-        files.check(path)
+    output.check(json=args.json, markdown=args.markdown, html=args.html, output=args.output)
     return _count(args, command, guest, building, work)
 
 
@@ -83,7 +82,7 @@ def _count(
         wanted = command.program(session, session.find(names[0]).arch)
         ran, printed, qemu = program.run(session, names, wanted, guest.machine, args.boots)
     if args.output:
-        args.output.write_bytes(printed[names[0]])
+        files.write(args.output, printed[names[0]])
     report(args, work, command.result(ran, wanted, guest.machine, qemu))
     if args.fail_above is not None:
         _judge(ran, args.fail_above)

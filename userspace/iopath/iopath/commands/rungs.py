@@ -37,12 +37,14 @@ def run(args: argparse.Namespace, work: Work) -> int:
 def _show(console: Console) -> None:
     """List rungs, and say which are measured only if they are named."""
     table = Table("rung")
-    table.text_column("operations")
-    table.text_column("needs", joined=True)
-    table.text_column("measures", wraps=True, joined=True)
+    table.text_column("measures")
     for rung in builtin.RUNGS:
-        ops = ", ".join(op for op in rung.ops(OPS) if op != "none")
-        table.row(rung.name, ops, ", ".join(rung.requires), rung.about)
+        only = " (read only)" if rung.ops(OPS) == ["read"] else ""
+        table.row(rung.name, rung.about + only)
     put(console, table)
     last = builtin.LADDER[-1].name
-    put_text(console, f"Rungs after {last} are measured only if --rung names them.")
+    put_text(
+        console,
+        f"Rungs after {last} are measured only if --rung names them. --json lists their operations,"
+        " and what they need of a kernel.",
+    )

@@ -40,6 +40,6 @@ def run(args: argparse.Namespace, work: Work) -> int:
     if args.svg:
         from iopath.show import charts
 
-        charts.save(scaling.chart(records), args.svg)
+        charts.save(scaling.chart(records), args.svg, ".svg")
     terminal.show_scaling(records, work.out)
     return 0

@@ -14,6 +14,7 @@ from iopath.cli.building import recipe
 from iopath.cli.measuring import add_scheduler
 from iopath.cli.options import add_file
 from iopath.cli.work import Work
+from iopath.show import texts
 from iopath.show.console import wrap
 from iopath.track import kcidb, watches
 from iopath.track.index import Step, opened
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 from iopath.show import charts
                 from iopath.track import chart  # slow to load
 
-                charts.save(chart.chart(index, config), args.svg)
+                charts.save(chart.chart(index, config), args.svg, ".svg")
         text = "\n".join(_text(news, config, folder))
         if args.mail:
             files.write_text(args.mail, text)
@@ -112,7 +113,7 @@ def _step(step: Step, place: str) -> Iterator[str]:
     if len(step.changes) > _CHANGES:
         yield f"    and {_number(len(step.changes) - _CHANGES, 'more rung')}"
     if step.labels and step.changes:
-        yield from _wrapped(f"differs besides the code: {'; '.join(step.labels)}", "    ")
+        yield from _wrapped(texts.besides(step.labels), "    ")
     if step.changes:
         yield f"    {place.rstrip('/')}/{step.page}"
 

@@ -2,7 +2,7 @@
 """The types of a comparison: how results differ from the first one, rung by rung."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -176,7 +176,26 @@ class ExactChange(Change):
 
     @property
     def verdict_text(self) -> str:
-        return "same in sum" if self.verdict == "same" and self.moved else self.verdict
+        """Counts are more or fewer; only times are longer or shorter."""
+        if self.verdict == "same" and self.moved:
+            return "same in sum"
+        return {"longer": "more", "shorter": "fewer"}.get(self.verdict, self.verdict)
+
+    @property
+    def cause(self) -> str:
+        """What the kernel does otherwise, in words, where no single function accounts for it."""
+        found = []
+        for name, what in _DONE.items():
+            part = self.metrics.get(name)
+            if part and part.verdict != "same" and abs(part.difference) >= _ONCE:
+                found.append(_otherwise(part, what(self)))
+        return ", ".join(found)
+
+    @property
+    def switching(self) -> LayerChange | None:
+        """The instructions of the scheduler, if other tasks are switched to more or less often."""
+        layers = [one for one in self.layers if one.layer == SCHEDULER]
+        return layers[0] if layers and self.cause else None
 
     def metric(self, name: str) -> Change | None:
         return self if name == "instructions" else self.metrics.get(name)
@@ -184,6 +203,34 @@ class ExactChange(Change):
     @property
     def gated(self) -> Sequence[str]:
         return [metric.name for metric in METRICS if metric.gated]
+
+
+_ONCE = 0.5  # of what happens to each I/O
+SCHEDULER = "scheduling"  # the layer
+_WORKER = "worker_thread"  # the function that a worker executes for each item
+
+
+def _task(change: ExactChange) -> str:
+    is_worker = any(row.name == _WORKER for row in change.functions)
+    return "a worker" if is_worker else "another task"
+
+
+# What a kernel does for an I/O, by its metric: the verb, and what it is done to.
+_DONE: dict[str, Callable[[ExactChange], tuple[str, str]]] = {
+    "switches": lambda change: ("switches to", _task(change)),
+    "faults": lambda change: ("takes", "a fault"),
+}
+
+
+def _otherwise(part: MetricChange, done: tuple[str, str]) -> str:
+    """In words: what is done for an I/O now, or no longer."""
+    verb, what = done
+    if part.after < _ONCE:
+        return f"no longer {verb} {what}"
+    if part.before < _ONCE:
+        return f"{verb} {what}"
+    how = "more" if part.difference > 0 else "less"
+    return f"{verb} {what} {how} often"
 
 
 @dataclass(kw_only=True)
@@ -263,6 +310,22 @@ class Comparison:
             if name in rung.differences and rung.differences[name].is_news
         ]
         return [rung for _, rung in sorted(found, key=lambda one: one[0])]
+
+    def extremes(self, name: str) -> dict[str, Any]:
+        """The rungs that grew and shrank most by per cent on kernel *name*, and the one that
+        changed most of all. A rung without I/O is not among them if another has I/O."""
+        every = any(rung.does_io for rung in self.rungs)
+        decided = [
+            rung
+            for rung in self.ranked(name)
+            if rung.differences[name].verdict in ("longer", "shorter")
+            and (rung.does_io or not every)
+        ]
+        grown = [rung for rung in decided if rung.differences[name].grew]
+        shrunk = [rung for rung in decided if not rung.differences[name].grew]
+        decided.sort(key=lambda rung: -abs(rung.differences[name].difference))
+        lists = {"worst": grown, "best": shrunk, "largest": decided}
+        return {label: rungs[0] for label, rungs in lists.items() if rungs}
 
     @property
     def wanted(self) -> dict[str, int]:

@@ -55,11 +55,19 @@ def brief(kernels: Sequence[Kernel], differing: Options) -> list[str]:
         found.append(" and ".join(map(str, arches)))
     if len({kernel.compiler for kernel in kernels}) > 1:
         found.append(_compilers([kernel.compiler for kernel in kernels]))
-    if number := sum(len(part) for group, part in _groups(differing).items() if group in _GROUPS):
-        found.append("1 option" if number == 1 else f"{number} options")
+    groups = _groups(differing)
+    matter, every = len(groups[_GROUPS[0]]), sum(len(groups[group]) for group in _GROUPS)
+    if matter:
+        found.append(_options(matter, "relevant"))
+    if every > matter:
+        found.append(_options(every - matter, "other"))
     if len({kernel.shims for kernel in kernels}) > 1:
-        found.append("modules' shims")
+        found.append("compatibility code of iopath's modules")
     return found
+
+
+def _options(number: int, what: str) -> str:
+    return f"1 {what} option" if number == 1 else f"{number} {what} options"
 
 
 def version_of(compiler: str) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from iopath.measure.pools import Pools, pools
 from iopath.measure.work import Work
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
-from iopath.results.result import ExactResult, GuestMachine, Result
+from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
 from iopath.rungs.runs import Run, Settings, make_runs
 
 TOGETHER = 4  # kernels that one machine prepares at a time
@@ -47,6 +47,7 @@ class Session(Finder):
         self.places = len(os.sched_getaffinity(0))  # how many jobs run at a time
         self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
+        self._warned: set[tuple[str, Key]] = set()
 
     def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:
         return debian.available(self, arch, update=update)
@@ -83,7 +84,19 @@ class Session(Finder):
             found[one.name] = measured
 
         self._run([Measurement(name, settings) for name in names], kernels, keep, warn)
-        return _whole(settings, _successes(names, found, warn), warn)
+        whole = _whole(settings, _successes(names, found, warn))
+        self.warn_of(whole.results)
+        return whole
+
+    def warn_of(self, records: Iterable[ExactRecord]) -> None:
+        """Warn of what the median of a record does not show: once, although the record of more
+        boots may have another figure."""
+        for record in records:
+            name = record.kernel.name
+            if (name, record.key) not in self._warned:
+                for text in findings(record):
+                    self.reporter.warn(f"{name}: {record.title}: {text}")
+            self._warned.add((name, record.key))
 
     def measure_each(
         self,
@@ -102,7 +115,7 @@ class Session(Finder):
                 then(one, measured)
                 return
             try:
-                result = _whole(one.settings, [measured], _silent)
+                result = _whole(one.settings, [measured])
             except IopathError as error:
                 then(one, error)
             else:
@@ -273,7 +286,7 @@ def _successes(
     return done
 
 
-def _whole(settings: Settings, measured: Sequence[Measured], warn: Callable[[str], None]) -> Result:
+def _whole(settings: Settings, measured: Sequence[Measured]) -> Result:
     """The result of what was *measured*. Raises IopathError where it contradicts itself."""
     qemus = {one.arch: one.qemu for one in measured}
     whole = ExactResult(
@@ -299,8 +312,6 @@ def _whole(settings: Settings, measured: Sequence[Measured], warn: Callable[[str
     for record in whole.results:
         if text := contradiction(record):
             raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
-        for text in findings(record):
-            warn(f"{record.kernel.name}: {record.title}: {text}")
     return whole
 
 

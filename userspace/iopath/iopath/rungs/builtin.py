@@ -145,7 +145,7 @@ _SHAPES: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("aio.1", "io_submit, one at a time", ("--ioengine=libaio", "--direct=1", "--iodepth=1"), 1),
     ("aio.100", "io_submit of 100", ("--ioengine=libaio", "--direct=1", "--iodepth=100"), 100),
     ("uring", "io_uring, 32 at a time", _URING, 32),
-    ("uring.fixed", "the same with registered buffers and files", _FIXED, 32),
+    ("uring.fixed", "io_uring, fixed buffers and files", _FIXED, 32),
 )
 
 _LADDER = (
@@ -226,12 +226,12 @@ _DRIVERS = tuple(
         ("virtio", "virtio-blk", "vda",
          {"virtio_pci": "CONFIG_VIRTIO_PCI", "virtio_blk": "CONFIG_VIRTIO_BLK"},
          ((("driver", "virtio-blk-pci"), ("num-queues", 1), ("drive", "disk")),)),
-        ("scsi", "a SCSI disk of virtio-scsi", "sda",
+        ("scsi", "virtio-scsi", "sda",
          {"virtio_pci": "CONFIG_VIRTIO_PCI", "virtio_scsi": "CONFIG_SCSI_VIRTIO",
           "sd_mod": "CONFIG_BLK_DEV_SD"},
          ((("driver", "virtio-scsi-pci"), ("num_queues", 1), ("id", "scsi")),
           (("driver", "scsi-hd"), ("bus", "scsi.0"), ("drive", "disk")))),
-        ("ahci", "a SATA disk of AHCI", "sda",
+        ("ahci", "AHCI", "sda",
          {"ahci": "CONFIG_SATA_AHCI", "sd_mod": "CONFIG_BLK_DEV_SD"},
          ((("driver", "ide-hd"), ("bus", "ide.0"), ("drive", "disk")),)),
     )
@@ -292,18 +292,18 @@ _NO_DEVICE = tuple(
           "wait /sys/block/sda/queue/scheduler", "wait /sys/block/sda/bdi", "wait /dev/sda")),
         ("nvme-loop", 10, "NVMe's host and target in memory, on blknull", "nvme0n1",
          (_BLKNULL, Module("nvme-loop")), _nvme_target("transport=loop", trtype="loop")),
-        ("nvme-tcp", 2, "NVMe's host and target over the loopback by TCP, on blknull", "nvme0n1",
+        ("nvme-tcp", 2, "NVMe's host and target, TCP over loopback, on blknull", "nvme0n1",
          (_BLKNULL, Module("nvme-tcp"), Module("nvmet-tcp")),
          ("up lo",
           *_nvme_target(
               "transport=tcp,traddr=127.0.0.1,trsvcid=4420,keep_alive_tmo=0", trtype="tcp",
               adrfam="ipv4", traddr="127.0.0.1", trsvcid="4420",
           ))),
-        ("nbd", 2, "a network block device, of a server that answers with zeroes", "nbd0",
+        ("nbd", 2, "a network block device; its server answers with zeroes", "nbd0",
          (Module("nbd", (("nbds_max", "1"), ("max_part", "0"))),), ("nbd /dev/nbd0",)),
-        ("ublk", 2, "a block device of ublk, of a server that answers with zeroes", "ublkb0",
+        ("ublk", 2, "a block device of ublk; its server answers with zeroes", "ublkb0",
          (Module("ublk_drv"),), ("ublk 0", "wait /dev/ublkb0")),
-        ("ublk.zc", 2, "the same without copying: the server leaves the data as it is", "ublkb0",
+        ("ublk.zc", 2, "the same without a copy: the server leaves data as it is", "ublkb0",
          (Module("ublk_drv"),), ("ublk 0 zero-copy", "wait /dev/ublkb0")),
     )
 )  # fmt: skip
@@ -321,7 +321,7 @@ _RARE = (
                "wait /dev/rnullb0", "write-if /sys/block/rnullb0/queue/scheduler none"),
     ),
     Rung(
-        "vdpa.pread", "pread and pwrite, a virtio disk that a simulator of vDPA answers for",
+        "vdpa.pread", "pread and pwrite, a virtio disk of vDPA's simulator",
         ("--ioengine=sync", "--direct=1"), target="/dev/vda", round_ios=10, alone=True,
         modules=tuple(
             Module(name, optional=True) for name in ("vdpa_sim_blk", "virtio_vdpa", "virtio_blk")
@@ -342,12 +342,12 @@ _POLLED = ((("driver", "nvme"), ("serial", "iopath"), ("max_ioqpairs", 2), ("dri
 _ON_NVME = (
     *(
         replace(
-            _NVME, name=f"nvme.{name}", about=f"{about}, NVMe, past the block device",
+            _NVME, name=f"nvme.{name}", about=f"{about}, NVMe passthrough",
             options=(*_COMMANDS, *more), target="/dev/ng0n1",
         )
         for name, about, more in (
             ("cmd", "commands by io_uring, 32 at a time", ()),
-            ("cmd.fixed", "the same with registered buffers and files",
+            ("cmd.fixed", "commands, fixed buffers and files",
              ("--fixedbufs", "--registerfiles")),
         )
     ),
@@ -368,7 +368,7 @@ _ON_NVME = (
         )
         for name, about, options, target in (
             ("uring.polled", "io_uring, 32 at a time, NVMe", _URING, _NVME.target),
-            ("cmd.polled", "commands by io_uring, 32 at a time, NVMe, past the block device",
+            ("cmd.polled", "commands by io_uring, NVMe passthrough",
              (*_COMMANDS, "--direct=1"), "/dev/ng0n1"),
         )
     ),
@@ -377,7 +377,7 @@ _ON_NVME = (
 # Memory that is registered with biogen's open file.
 _REGISTERED = tuple(
     Rung(
-        f"raw.{name}.reg", f"{about}, direct to bio, registered memory",
+        f"raw.{name}.reg", f"{about}, direct to bio, registered pages",
         (*options, "--registermem"), batch, BIOGEN, modules=(_BLKNULL, _BIOGEN),
     )
     for name, about, options, batch in _SHAPES
@@ -389,7 +389,7 @@ _REGISTERED = tuple(
 # at once never has more than the 32 in flight that are submitted together.
 _PEAK = tuple(
     Rung(
-        f"peak.{name}", f"io_uring as in published records, {driver}",
+        f"peak.{name}", f"io_uring of published records, {driver}",
         (*_FIXED, *(("--hipri",) if polls else ())), 32, f"/dev/{disk}",
         modules=(Module(module, tuple(parameters)),),
         begin=(
@@ -492,7 +492,7 @@ _WITH_STORE = (
 )  # fmt: skip
 _BARE = tuple(
     Rung(
-        f"bare.{name}", f"{about}, on the device that file systems lie on", options, batch,
+        f"bare.{name}", f"{about}, on the device of file systems", options, batch,
         _STORED, modules=(_BLKNULL_CONFIGFS,), begin=_WITH_STORE, alone=True,
     )
     for name, about, options, batch in _SHAPES

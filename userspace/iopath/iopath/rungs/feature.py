@@ -223,7 +223,9 @@ def choose(features: Sequence[Feature], names: Sequence[str]) -> list[Feature]:
     """The features whose names match any of *names* (shell wildcards); all without a name."""
     for name in names:
         if not any(fnmatch.fnmatchcase(one.name, name) for one in features):
-            near = did_you_mean(name, [one.name for one in features])
+            known = [one.name for one in features]
+            several = any(one.startswith(f"{name}.") for one in known)
+            near = f": did you mean '{name}.*'?" if several else did_you_mean(name, known)
             raise UsageError(f"unknown feature {name!r}{near or ' (see iopath features --list)'}")
     return [
         one

@@ -256,12 +256,12 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a chart to a file, as its suffix says: .svg or .png. The background is white; an SVG is
+def save(figure: Figure, path: Path, kind: str = "") -> None:
+    """Write a chart to a file, as *kind* or its suffix says: .svg or .png. The background is white; an SVG is
     dark where the reader's screen is. Without a date, the same chart gives the same bytes. The
     figure's label is the title of an SVG."""
     drawn = io.BytesIO()
-    match path.suffix.lower():
+    match kind or path.suffix.lower():
         case ".svg":
             with matplotlib.rc_context(STYLE):
                 metadata = {"Date": None, "Creator": None}

@@ -6,42 +6,43 @@ import os
 import re
 import sys
 import textwrap
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
+
+from iopath.base import stdout
 
 _UNLIMITED = 10_000  # columns
 
 
 class _Trimmed:
-    """A file that removes blanks at the ends of lines."""
+    """A file that removes blanks at the ends of lines, and says in a line why it cannot be written
+    to."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
     def write(self, text: str) -> int:
-        self._file.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+        with stdout.writing():
+            self._file.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
         return len(text)
 
-    def flush(self) -> None:
-        self._file.flush()
-
-    @property
-    def encoding(self) -> str:
-        return self._file.encoding
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._file, name)
 
 
-def stdout() -> Console:
-    """The standard output. A terminal has a width. A file or a pipe has none, unless COLUMNS gives
-    it one, so no line is wrapped. Characters that its encoding lacks are question marks."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdigit() and int(columns) else _UNLIMITED
-    return Console(file=_Trimmed(sys.stdout), width=width, highlight=False)  # type: ignore[arg-type]
+def output(file: TextIO) -> Console:
+    """The standard output, or the standard error. A terminal has a width. A file or a pipe has
+    none, unless COLUMNS gives it one, so no line is wrapped. Characters that its encoding lacks are
+    question marks."""
+    if isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="replace")
+    width = None
+    if not file.isatty():
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdigit() and int(columns) else _UNLIMITED
+    return Console(file=_Trimmed(file), width=width, highlight=False)  # type: ignore[arg-type]
 
 
 def put(console: Console, *parts: RenderableType) -> None:

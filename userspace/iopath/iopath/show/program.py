@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.text import Text
 
 from iopath.compare import program as changes
 from iopath.compare.program import Change, Comparison
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Ran, Result
+from iopath.show.console import put, put_text
 from iopath.show.table import Table
 
 _FUNCTIONS = 1  # of a row
 _LARGE = 10_000
 _ROWS = 12  # of a table, if not all are shown
 _CALLS, _MOST = 3, 3  # of a commit, and functions of each
+_COSTLIEST = "costliest function, each time"
+_MOST_OF_IT = "most of it, each time"
 
 
 @dataclass
@@ -29,26 +33,26 @@ class View:
 
     def show(self, out: Console) -> None:
         """Print it."""
-        _say(out, self.title)
-        out.print()
         first, *figures, last = self.columns
         table = Table(first)
         for name in figures:
             table.number_column(name)
-        table.text_column(last, wraps=True)
+        table.text_column(last, wraps=True, below=True)
         for rows in self.parts:
             table.add_section()
             for row in rows:
                 table.row(*row)
-        out.print(table)
+        put_text(out, self.title)
+        put(out, Text(), table)
         if self.notes:
-            out.print()
+            put(out, Text())
         for note in self.notes:
-            _say(out, note)
+            put_text(out, note)
 
     @property
     def markdown(self) -> str:
-        lines = [f"### {self.title}", "", _line(self.columns)]
+        titles = [title.replace("\n", " ") for title in self.columns]
+        lines = [f"### {self.title}", "", _line(titles)]
         lines.append(_line(["---", *["---:"] * (len(self.columns) - 2), "---"]))
         for rows in self.parts:
             lines += [_line([*row, *[""] * (len(self.columns) - len(row))]) for row in rows]
@@ -64,7 +68,7 @@ def counted(result: Result, ran: Ran, *, every: bool, top: int | None) -> View:
     boot, most = ran.boots[0], top or _FUNCTIONS
     view = View(
         f"{ran.name}: {command(result)}: {boot.whole:,} instructions",
-        ("", "times", "user before", "kernel", "in all", "costliest function, each time"),
+        ("", "times", "program,\nbefore the call", "kernel,\neach time", "in all", _COSTLIEST),
     )
     calls = sorted(boot.of(CALL), key=lambda part: -(part.instructions + part.before))
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]
@@ -78,7 +82,7 @@ def counted(result: Result, ran: Ran, *, every: bool, top: int | None) -> View:
     if rest := calls[len(shown) :]:
         times = sum(part.times for part in rest)
         instructions = sum(part.before + part.instructions for part in rest)
-        rows.append((f"{len(rest)} more", f"{times:,}", "", "", f"{instructions:,}", "(--all)"))
+        rows.append((_others(rest), f"{times:,}", "", "", f"{instructions:,}"))
     last = boot.find(OWN, "its own code").instructions - sum(part.before for part in calls)
     if last:
         rows.append(("after its last call", "", "", "", f"{last:,}"))
@@ -105,7 +109,7 @@ def changed(result: Result, comparison: Comparison, *, every: bool, top: int | N
     x, y = comparison.whole
     view = View(
         f"{a} to {b}: {command(result)}: {x:,} to {y:,} instructions, {_percent(x, y)}",
-        ("", "times", f"on {a}", "change", "in all", "most of it, each time"),
+        ("", "times", f"on {a}", "change", "in all", _MOST_OF_IT),
     )
     found = comparison.changes
     shown = found if every or len(found) <= _ROWS + 1 else found[:_ROWS]
@@ -116,7 +120,7 @@ def changed(result: Result, comparison: Comparison, *, every: bool, top: int | N
         rows.append((one.name, _times(one), *each, f"{one.more:+,}", _most(one, top or _FUNCTIONS)))
     if rest := found[len(shown) :]:
         more = sum(one.more for one in rest)
-        rows.append((f"{len(rest)} more", "", "", "", f"{more:+,}", "(--all)"))
+        rows.append((_others(rest), "", "", "", f"{more:+,}"))
     view.parts = [rows, [("in all", "", "", "", f"{comparison.more:+,}")]]
     for ran in result.kernels:
         if ran.name in comparison.names:
@@ -210,5 +214,5 @@ def _percent(x: float, y: float) -> str:
     return f"{100 * (y / x - 1):+.1f} %" if x else "new"
 
 
-def _say(out: Console, text: str) -> None:
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+def _others(rest: Sequence[object]) -> str:
+    return f"{len(rest)} others (--all)"

@@ -114,7 +114,7 @@ def functions(record: ExactRecord, top: int | None, *, every: bool = False) -> T
     if rest:
         cells = [texts.count(sum(part.count(name) for part in rest)) for name in columns]
         hint = "" if every else " (--all)"
-        table.row(f"{len(rest)} more functions{hint}", "", *cells, style="dim")
+        table.row(f"{texts.the_others(len(rest))}{hint}", "", *cells, style="dim")
     apart = record.instructions_per_io - profile.total
     if abs(apart) >= 0.005:
         table.row("clock against profile", "", texts.signed(apart), style="dim")
@@ -224,13 +224,18 @@ def comparison(found: ExactComparison) -> Table:
 _HALF = 9  # columns of a bar to either side of its axis
 
 
+def narrow(kernel: str) -> str:
+    """The name of a kernel on two lines."""
+    return kernel.replace(":", ":\n", 1)
+
+
 def digest(
     found: Comparison, rungs: Sequence[RungChange], width: int, *, ascii_only: bool
 ) -> Table:
     """Some rungs of a comparison, in a line each: both figures, how they differ, with a bar, and
     what moved them most. If *width* has no room for all, the bar is left out, then the difference,
     which follows from the figures. One rung alone has no bar, which could only be full."""
-    short = [name.replace(":", ":\n", 1) for name in found.names]
+    short = [*map(narrow, found.names)]
     if len(found.others) > 1:
         made = _digest_of_several(found, rungs, found.names)
         return made if made.least <= width else _digest_of_several(found, rungs, short)
@@ -327,53 +332,48 @@ _NAMED = (*COSTLY, "locked", "indirect", "reads", "writes")
 
 
 def movers(change: ExactChange, top: int) -> Table:
-    """The functions that account for most of a difference, in a line each."""
+    """The functions that account for most of a difference, in a line each. Those that switch to
+    another task, or no longer do, are one line, which comes first."""
     table = Table()
     table.number_column("")
     table.text_column("", joined=True)
     table.text_column("", wraps=True, joined=True)
-    for row in change.functions[:top]:
+    functions = change.functions
+    if layer := change.switching:
+        table.row(texts.signed(layer.difference), layer.layer, change.cause)
+        functions = [row for row in functions if row.layer != layer.layer]
+        top -= 1
+    for row in functions[:top]:
         name = ", ".join([row.name, *texts.notes(row)])
         table.row(texts.signed(row.difference), row.layer, name)
-    rest = change.functions[top:]
+    rest = functions[top:]
     if rest:
         total = texts.signed(sum(row.difference for row in rest))
-        table.row(total, "", f"{len(rest)} more functions", style="dim")
+        table.row(total, "", texts.the_others(len(rest)), style="dim")
     return table
 
 
-def attribution(change: ExactChange, top: int, width: int) -> Table:
-    """The functions that account for a difference. If *width* is too small for a column of notes,
-    they are below the functions."""
-    wide = _attribution(change, top, None)
-    return wide if wide.least <= width else _attribution(change, top, width)
-
-
-def _attribution(change: ExactChange, top: int, width: int | None) -> Table:
-    table = Table("function") if width else Table("function", "layer")
+def attribution(change: ExactChange, top: int) -> Table:
+    """The functions that account for a difference."""
+    table = Table("function")
+    table.text_column("layer", below=True)
     for name in ("before", "after", "difference"):
         table.number_column(name, joined=True)
-    if not width:
-        table.text_column("", wraps=True, joined=True)
+    table.text_column("", wraps=True, below=True)
     for row in change.functions[:top]:
         counts = ", ".join(texts.counts(row, _NAMED))
         figures = [texts.count(row.before), texts.count(row.after), texts.signed(row.difference)]
         notes = [part for part in (row.note, counts) if part]
-        if width:
-            table.row(row.name, *figures)
-            for line in wrap("; ".join([row.layer, *notes]), max(width - 40, 20)):
-                table.row(f"  {line}", style="dim")
-        else:
-            table.row(row.name, row.layer, *figures, "; ".join(notes))
+        table.row(row.name, row.layer, *figures, "; ".join(notes))
     rest = change.functions[top:]
-    blank = [""] * (2 if width else 3)
     if rest:
-        total = sum(row.difference for row in rest)
-        table.row(f"{len(rest)} more functions", *blank, texts.signed(total), style="dim")
+        total = texts.signed(sum(row.difference for row in rest))
+        table.row(texts.the_others(len(rest)), "", "", "", total, style="dim")
     if abs(change.unattributed) >= 0.005:
-        table.row("clock against profile", *blank, texts.signed(change.unattributed), style="dim")
+        apart = texts.signed(change.unattributed)
+        table.row("clock against profile", "", "", "", apart, style="dim")
     table.add_section()
-    table.row("all", *blank, texts.signed(change.difference), style="bold")
+    table.row("all", "", "", "", texts.signed(change.difference), style="bold")
     return table
 
 
@@ -430,7 +430,7 @@ def sampled_functions(profile: SampledProfile, top: int | None) -> Table:
     rest = profile.functions[top:] if top else []
     if rest:
         more = texts.count(sum(row.ns for row in rest))
-        table.row(f"{len(rest)} more functions (--all)", "", more, style="dim")
+        table.row(f"{texts.the_others(len(rest))} (--all)", "", more, style="dim")
     table.add_section()
     table.row("all", "", texts.count(profile.ns), style="bold")
     return table

@@ -115,7 +115,7 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
     functions that account for the first of them."""
     _show_verdicts(comparison, console)
     ranked = _ranked(comparison)
-    rungs = [rung for _, _, rung in ranked][:_RUNGS]
+    rungs = _chosen(comparison, [rung for _, _, rung in ranked])
     if rungs:
         ascii_only = not console.encoding.startswith("utf")
         table = tables.digest(comparison, rungs, console.width, ascii_only=ascii_only)
@@ -135,9 +135,16 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
             put(console, tables.movers(change, top or _LINES - len(rungs)))
     if comparison.brief:
         put(console, Text())
-        put_text(console, f"differs besides the code: {'; '.join(comparison.brief)} (--all)", "dim")
+        put_text(console, f"{texts.besides(comparison.brief)} (--all)", "dim")
     if comparison.has_unknown:
         put_text(console, texts.UNKNOWN, "yellow")
+
+
+def _chosen(comparison: Comparison, ranked: Sequence[RungChange]) -> list[RungChange]:
+    """The first rungs, with those that the verdict on the last kernel names."""
+    named = {rung.key for rung in comparison.extremes(comparison.others[-1]).values()}
+    first = sorted(ranked, key=lambda rung: rung.key not in named)[:_RUNGS]
+    return [rung for rung in ranked if rung in first]
 
 
 def _ranked(comparison: Comparison) -> list[tuple[str, Change, RungChange]]:
@@ -177,7 +184,7 @@ def _(comparison: ExactComparison, console: Console, top: int | None = None) -> 
             if change.is_explained:
                 heading = f": {base} to {name}, {texts.signed(change.difference)}"
                 _heading(rung.title, f"{heading} instructions per I/O", console)
-                put(console, tables.attribution(change, top, console.width))
+                put(console, tables.attribution(change, top))
                 if layers := texts.by_layer(change):
                     put_text(console, f"layers: {layers}", "italic")
             for text in change.findings:

@@ -2,7 +2,7 @@
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from iopath.compare.changes import (
@@ -10,7 +10,9 @@ from iopath.compare.changes import (
     Comparison,
     ExactChange,
     FunctionChange,
+    LayerChange,
     MetricChange,
+    RungChange,
     TimeEstimate,
     percent,
 )
@@ -18,16 +20,17 @@ from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
 from iopath.results.metrics import METRICS
 from iopath.results.profiles import COSTLY
-from iopath.results.result import REST, Row
+from iopath.results.result import REST, Key, Row
 
+# What is said of rungs with a verdict.
 _VERDICTS = {
+    "more": "more",
     "longer": "longer",
+    "fewer": "fewer",
     "shorter": "shorter",
     "same in sum": "the same in sum",
     "same": "the same",
-    "unknown": "undecided",
 }
-_FEW = 4  # layers in the verdict
 _PARTS = 6  # of all, that are named
 _LEAST_PART = 0.5  # instructions per I/O of these
 UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} decides a whole ladder)"
@@ -176,21 +179,45 @@ def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cel
 
 
 def verdict(comparison: Comparison, name: str) -> str:
-    """How many rungs are longer or shorter on kernel *name*, and which I/O changed most."""
-    changes = [rung.differences[name] for rung in comparison.rungs if name in rung.differences]
+    """How many rungs take more or fewer instructions on kernel *name*: which grew and shrank most
+    by per cent, and which changed most of all."""
+    found = [rung for rung in comparison.rungs if name in rung.differences]
+    changes = [rung.differences[name] for rung in found]
+    named = list(_named(comparison, name))
+    if len(found) == 1:
+        decided = changes[0].verdict in ("longer", "shorter")
+        said = [] if decided else [f"{found[0].title} {_take(changes)}"]
+        return "; ".join([*said, *(text for _, text in named)]) + "."
+    said = [f"{rungs(len(found))}: {_take(changes)}", *(": ".join(one) for one in named)]
+    return ". ".join(said) + "."
+
+
+def _take(changes: Sequence[Change]) -> str:
+    """How many rungs take more, and how many fewer. If there is one, no number is said."""
     numbers = Counter(change.verdict_text for change in changes)
-    parts = [f"{numbers[word]} {text}" for word, text in _VERDICTS.items() if numbers[word]]
-    sentence = f"{rungs(len(changes))}: {', '.join(parts)}."
-    for rung in comparison.ranked(name)[:1]:
-        if not rung.does_io and any(other.does_io for other in comparison.rungs):
-            break  # a rung without I/O is never the worst
-        found = rung.differences[name]
-        if found.verdict in ("longer", "shorter"):
-            label = "Worst" if found.verdict == "longer" else "Best"
-            return f"{sentence} {label}: {rung.title} {_with_layers(found)}."
-        if isinstance(found, ExactChange) and found.expensive:
-            return f"{sentence} {rung.title}: {expensive(found)}."
-    return sentence
+    said = []
+    for word, text in _VERDICTS.items():
+        if number := numbers[word]:
+            verb = "" if said else "takes " if number == 1 else "take "
+            said.append(f"{number} {verb}{text}")
+    if number := numbers["unknown"]:
+        said.append(f"{number} {'is' if number == 1 else 'are'} undecided")
+    text = ", ".join(said)
+    return text.removeprefix("1 ") if len(changes) == 1 else text
+
+
+def _named(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
+    """The rungs that a verdict names: why, and how each differs."""
+    found: dict[Key, tuple[RungChange, list[str]]] = {}
+    for label, rung in comparison.extremes(name).items():
+        found.setdefault(rung.key, (rung, []))[1].append(label)
+    for rung, labels in found.values():
+        one = rung.differences[name]
+        text = f"{rung.title} {_described(one, brief=len(comparison.others) > 1)}"
+        yield " and ".join(labels).capitalize(), text
+    first = next((rung for rung in comparison.ranked(name) if rung.does_io), None)
+    if first and not found and (text := expensive(first.differences[name])):
+        yield first.title, text
 
 
 def commits(number: int, every: int, what: str) -> str:
@@ -205,14 +232,48 @@ def rungs(number: int) -> str:
     return "1 rung" if number == 1 else f"{number} rungs"
 
 
-def _with_layers(found: Change) -> str:
+def _described(found: Change, *, brief: bool) -> str:
+    """A difference, and what it is mostly made of; if *brief*, only what the kernel does
+    otherwise."""
     text = change(found.difference, found.percent, 1)
-    text += beside_path(found)
-    if not isinstance(found, ExactChange) or not found.layers:
+    if not isinstance(found, ExactChange):
         return text
-    layers = sorted(found.layers, key=lambda part: -abs(part.difference))
-    layers = [part for part in layers if abs(part.difference) >= 0.5][:_FEW]
-    return f"{text}: " + ", ".join(f"{part.layer} {part.difference:+,.0f}" for part in layers)
+    if found.all:
+        text += f" in the usual path, {signed(found.all.difference)} with deferred work"
+    why = cause(found) or ("" if brief else mostly(found))
+    return f"{text}; {why}".removesuffix("; ")
+
+
+def cause(found: ExactChange) -> str:
+    """What the kernel does otherwise, and what the scheduler takes for it."""
+    part = found.switching
+    return found.cause + (f" ({part.layer} {part.difference:+,.0f})" if part else "")
+
+
+def mostly(found: ExactChange) -> str:
+    """The layer that accounts for most of a difference."""
+    top = _top_layer(found)
+    if not top or abs(top.difference) < 0.5:
+        return ""
+    word = "mostly" if 2 * abs(top.difference) >= abs(found.difference) else "above all"
+    return f"{word} {top.layer}, {top.difference:+,.0f}"
+
+
+def _top_layer(found: ExactChange) -> LayerChange | None:
+    """The layer that moved a figure most in the direction of its change."""
+    sign = {"longer": 1, "shorter": -1}.get(found.verdict, 0)
+    layers = [part for part in found.layers if part.difference * sign > 0] or found.layers
+    return max(layers, key=lambda part: abs(part.difference), default=None)
+
+
+def the_others(number: int) -> str:
+    """The functions that are not listed."""
+    return "the other function" if number == 1 else f"the other {number} functions together"
+
+
+def besides(brief: Sequence[str]) -> str:
+    """What differs between kernels and is not their code."""
+    return f"the kernels also differ in: {'; '.join(brief)}"
 
 
 # A digest of a comparison: rungs by what matters, each with a bar and what moved it most.
@@ -254,8 +315,10 @@ def notes(row: FunctionChange) -> list[str]:
     return [*filter(None, [row.note]), *counts(row, COSTLY)]
 
 
-def expensive(found: ExactChange) -> str:
+def expensive(found: Change) -> str:
     """How the counts of expensive instructions differ."""
+    if not isinstance(found, ExactChange):
+        return ""
     return ", ".join(f"{name} {difference:+,.0f}" for name, difference in found.expensive.items())
 
 
@@ -270,16 +333,16 @@ def costly(found: ExactChange) -> str:
 
 
 def top_mover(found: Change) -> str:
-    """The layer that moved a figure most in the direction of its change; if the figure is the same,
-    what else differs."""
+    """What the kernel does otherwise, or the layer that moved a figure most in the direction of its
+    change; if the figure is the same, what else differs."""
     if not isinstance(found, ExactChange):
         return ""
+    if found.cause:
+        return found.cause
     if not found.differs:
         parts = [f"{name} {found.metrics[name].difference:+,.0f}" for name in found.telling]
         return ", ".join(parts) or "rounds vary"
-    sign = {"longer": 1, "shorter": -1}.get(found.verdict, 0)
-    layers = [part for part in found.layers if part.difference * sign > 0] or found.layers
-    top = max(layers, key=lambda part: abs(part.difference), default=None)
+    top = _top_layer(found)
     if found.expensive and not (top and abs(top.difference) >= 0.5):
         return expensive(found)
     return f"{top.layer} {top.difference:+,.0f}" if top else ""

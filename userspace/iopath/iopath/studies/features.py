@@ -53,6 +53,7 @@ class Cost:
     all: float = 0.0  # the difference of all instructions executed for an I/O, with deferred work
     noise: float | None = None
     verdict: str = ""
+    cause: str = ""  # what the kernel does otherwise, in words
     locked: float = 0.0
     indirect: float = 0.0
     functions: list[FunctionChange] = field(default_factory=list)
@@ -179,6 +180,7 @@ class Features:
         cost.percent = round(change.percent or 0.0, 4)
         cost.noise = change.noise
         cost.verdict = change.verdict
+        cost.cause = change.cause
         for name in ("mean", "all", "locked", "indirect"):
             metric = change.metric(name)
             setattr(cost, name, metric.difference if metric else 0.0)

@@ -4,9 +4,12 @@
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
+from rich.text import Text
 
-from iopath.rungs.feature import Base
+from iopath.compare.changes import SCHEDULER
+from iopath.rungs.feature import NOTHING, Base
 from iopath.show import sharing, tables, texts
+from iopath.show.console import put, put_text
 from iopath.studies.features import Cost
 
 _LAYERS = 3  # layers that are named
@@ -15,8 +18,17 @@ _LARGEST = 2  # functions of each
 
 def groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Cost]]]]:
     """The rungs, each with its kernels and a row for each feature, the most expensive first: what
-    runs in production, then layers, then tracers."""
+    runs in production, then layers, then tracers. The base that was measured again is shown only
+    beside features."""
     kernels = list(dict.fromkeys(cost.kernel for cost in costs))
+    beside = {
+        (cost.tracer, cost.layer, cost.rung, cost.op) for cost in costs if cost.feature != NOTHING
+    }
+    costs = [
+        cost
+        for cost in costs
+        if not beside or (cost.tracer, cost.layer, cost.rung, cost.op) in beside
+    ]
     found: dict[tuple[bool, bool, str, str], dict[str, list[Cost]]] = {}
     for cost in costs:
         key = (cost.tracer, cost.layer, cost.rung, cost.op)
@@ -43,6 +55,11 @@ def functions(cost: Cost) -> list[str]:
     said, shown = [], 0.0
     largest = sorted(layers.items(), key=lambda one: -sum(abs(by) for by, _ in one[1]))
     for layer, parts in largest[:_LAYERS]:
+        if cost.cause and layer == SCHEDULER:
+            by = sum(by for by, _ in parts)
+            shown += sum(abs(by) for by, _ in parts)
+            said.append(f"{cost.cause}: {layer} {texts.signed(by)}")
+            continue
         some = sorted(parts, key=lambda part: -abs(part[0]))[:_LARGEST]
         shown += sum(abs(by) for by, _ in some)
         named = ", ".join(f"{name} {texts.signed(by)}" for by, name in some)
@@ -51,7 +68,21 @@ def functions(cost: Cost) -> list[str]:
 
 
 def _head(kernels: Sequence[str]) -> list[str]:
-    return ["feature", *kernels, "%", "all", "locked", "indirect", "functions"]
+    return ["feature", *kernels, "%", *EXPLAINED, "functions"]
+
+
+# What the columns mean, for those who see them first.
+EXPLAINED = {
+    "all": "with deferred work and other tasks",
+    "locked": "instructions with a lock prefix",
+    "indirect": "calls and jumps to a computed address",
+}
+
+
+def _legend(kernels: Sequence[str]) -> str:
+    said = "; ".join(f"{name}: {what}" for name, what in EXPLAINED.items())
+    last = f"on {kernels[-1]}, " if len(kernels) > 1 else ""
+    return f"{last}more per I/O: %, {said}"
 
 
 def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[str]:
@@ -101,41 +132,43 @@ def _counted_together(rows: Sequence[Sequence[Cost]]) -> bool:
 
 def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
     """Print what features cost, rung by rung."""
-    console.print(f"base: {base.cmdline}", markup=False, soft_wrap=True)
+    put_text(console, f"base: {base.cmdline}")
     for title, kernels, rows in groups(costs):
         known = [cost for row in rows for cost in row if cost.base]
         bases = {cost.kernel: texts.count(cost.base) for cost in known}
         said = ", ".join(f"{kernel} {count}" for kernel, count in bases.items())
-        console.print(f"\n{title}: {said} instructions without a feature", markup=False)
+        put(console, Text())
+        put_text(console, f"{title}: {said} instructions without a feature")
         table = tables.Table("feature")
-        for name in _head(kernels)[1:-1]:
-            table.number_column(name)
-        table.text_column("functions", wraps=True)
+        for name in kernels:
+            table.number_column(tables.narrow(name) if len(kernels) > 1 else name)
+        for name in _head(kernels)[1 + len(kernels) : -1]:
+            table.number_column(name, below=name in EXPLAINED)
+        table.text_column("functions", wraps=True, below=True)
         for row in rows:
             table.row(*_cells(row, kernels, "\n"))
-        console.print(table)
+        put(console, table)
+        put_text(console, _legend(kernels), "dim")
         if _counted_together(rows):
             _show_shared(_shared(rows), console)
     for cost in costs:
         if cost.error:
-            console.print(
-                f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}: {cost.error}",
-                markup=False, soft_wrap=True,
-            )  # fmt: skip
+            title = f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}"
+            put_text(console, f"{title}: {cost.error}")
 
 
 def _show_shared(rows: Sequence[Sequence[str]], console: Console) -> None:
     if not rows:
-        console.print("\nno feature changes what CPUs share")
+        put(console, Text("\nno feature changes what CPUs share"))
         return
-    console.print("\nwrites per I/O to lines that another CPU touches:")
+    put(console, Text("\nwrites per I/O to lines that another CPU touches:"))
     table = tables.Table(_SHARED[0], _SHARED[1])
     for name in _SHARED[2:-1]:
         table.number_column(name)
-    table.text_column(_SHARED[-1], wraps=True)
+    table.text_column(_SHARED[-1], wraps=True, below=True)
     for row in rows:
         table.row(*row)
-    console.print(table)
+    put(console, table)
 
 
 def markdown(base: Base, costs: Sequence[Cost]) -> str:

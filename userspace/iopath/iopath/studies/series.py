@@ -27,7 +27,7 @@ from iopath.results.result import ExactResult, Key
 from iopath.rungs.runs import Settings
 from iopath.show import sharing as sharing_shown
 from iopath.show import tables, texts
-from iopath.show.console import wrap
+from iopath.show.console import put, put_text, wrap
 
 _FUNCTIONS = 3  # named in a row, and shared lines
 _AHEAD = 8  # commits that workers build at a time
@@ -266,7 +266,7 @@ def show_rows(
     rows: Sequence[Mapping[str, str]], summary: str, columns: Mapping[str, str], console: Console
 ) -> None:
     """Print a summary and a table of *rows*, whose *columns* have titles."""
-    console.print(summary, markup=False, highlight=False)
+    put_text(console, summary)
     if not rows:
         return
     names = [name for name in columns if any(row[name] for row in rows)]
@@ -275,10 +275,12 @@ def show_rows(
         if name in _NUMBERS:
             table.number_column(columns[name])
         else:
-            table.text_column(columns[name], wraps=name in _WRAPPED)
+            wraps = name in _WRAPPED
+            table.text_column(columns[name], wraps=wraps, below=wraps)
     for row in rows:
-        table.row(*(row[name] for name in names))
-    console.print(table)
+        # A subject has a line of its own where it is below its row.
+        table.row(*(row[name] + "\n" * (name == "subject") for name in names))
+    put(console, table)
 
 
 def markdown(entries: Sequence[Entry], command: str, *, every: bool) -> str:

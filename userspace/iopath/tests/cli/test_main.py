@@ -67,7 +67,7 @@ def test_measure(listed: Command, args: list[str], complaint: str) -> None:
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
-        ([], "the following arguments are required: COMMAND"),
+        (["--fast"], "unknown argument '--fast'"),
         (["measure"], "the following arguments are required: KERNEL"),
         (["weigh"], "invalid choice 'weigh': must be one of kernels, rungs,"),
         (["measur", "debian:6.1"], "invalid choice 'measur': did you mean 'measure'?"),
@@ -196,8 +196,8 @@ def test_rungs_are_listed_once(listed: Command, tmp_path: Path) -> None:
     done = listed.run("rungs", "--json", tmp_path / "rungs.json")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[-1] == "Rungs after mq.uring are measured only if --rung names them."
-    rows = [line.split("  ")[0] for line in lines[2:-1] if not line.startswith(" ")]
+    at = next(at for at, line in enumerate(lines) if line.startswith("Rungs after mq.uring are "))
+    rows = [line.split("  ")[0] for line in lines[2:at]]
     assert rows == [rung.name for rung in builtin.RUNGS]
     found = {rung["name"]: rung for rung in json.loads((tmp_path / "rungs.json").read_text())}
     assert found["splice"] == {
@@ -234,16 +234,53 @@ def test_kernels_cannot_write_json(listed: Command) -> None:
     )
 
 
-def test_closed_pipe_is_no_traceback(listed: Command) -> None:
-    process = listed.start("kernels", "--all")
-    process.stdout.close()
-    said = process.stderr.read()
-    assert "Traceback" not in said
-    assert process.wait() in (0, 1)
-    process.stdout = None
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("> /dev/full", "No space left on device"),
+        ("| true", "Broken pipe"),
+        (">&-", "it is closed"),
+    ],
+)
+@pytest.mark.parametrize("words", ["kernels --all", "rungs --json -", "--help"])
+def test_output_that_does_not_arrive(listed: Command, words: str, to: str, said: str) -> None:
+    """One line says so, and the status is 1, also of a short text."""
+    script = f"set -o pipefail; {{ trap '' PIPE; {IOPATH} {words}; }} {to}"
+    done = subprocess.run(
+        ["bash", "-c", script], env=listed.env, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, f"iopath: standard output: {said}\n")
+
+
+def test_iopath_alone_prints_its_help(listed: Command) -> None:
+    done = listed.run()
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout == listed.run("--help").stdout
+
+
+def test_the_manual_page_has_each_command() -> None:
+    page = (source_root() / "Documentation/man/iopath.1").read_text()
+    synopsis = page[page.index(".Sh SYNOPSIS") : page.index(".Sh DESCRIPTION")]
+    assert {*re.findall(r"(?:\.Cm|\| Ns Cm|Ns Cm) (\w+)", synopsis)} >= {*commands()}
 
 
 # Files to write.
+
+
+def test_a_file_on_the_standard_output(listed: Command) -> None:
+    """Nothing else is there; what is printed goes to the standard error."""
+    done = listed.run("kernels", "--json", "-")
+    assert {"6.1.0-56-amd64"} < {kernel["release"] for kernel in json.loads(done.stdout)}
+    assert "debian:6.1 " in done.stderr
+    assert not Path("-").exists()
+
+
+def test_one_file_is_on_the_standard_output(listed: Command) -> None:
+    said = listed.fails("measure", "debian:6.1", "--json", "-", "--svg", "-", status=2)
+    assert said == "iopath: --json and --svg: only one file can be the standard output"
+    assert "must end in .svg or .png" in listed.fails(
+        "measure", "debian:6.1", "--history", "-", status=2
+    )
 
 
 def test_a_link_is_followed(listed: Command, tmp_path: Path) -> None:
@@ -340,32 +377,40 @@ def test_interrupted_while_another_has_the_lock(listed: Command, recorded: list[
     assert (process.returncode, err) == (130, "iopath: interrupted\n")
 
 
+# As readline does it: the words of the line are divided at colons.
 COMPLETION = """
 PATH=$1:$PATH; source "$2"; compopt() { :; }
-shift 2; COMP_WORDS=(iopath "$@"); COMP_CWORD=$#
-_iopath iopath "${@: -1}" "${COMP_WORDS[$#-1]}"; echo "${COMPREPLY[*]}"
+COMP_LINE="iopath $3" COMP_POINT=$((7 + ${#3})) COMP_WORDS=(iopath ${3//:/ : })
+_iopath; echo "${COMPREPLY[*]}"
 """
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("line", "wanted"),
     [
-        (["comp"], "compare"),
-        (["measure", "--pas"], "--passes"),
-        (["scale", "--s"], "--svg"),
-        (["measure", "--op", "w"], "write"),
-        (["profile", "--rung", "dio.aio.1"], "dio.aio.1 dio.aio.100"),
+        ("comp", "compare"),
+        ("measure --pas", "--passes"),
+        ("scale --s", "--svg"),
+        ("measure --op w", "write"),
+        ("profile --rung dio.aio.1", "dio.aio.1 dio.aio.100"),
+        ("profile --rung dm-l", "dm-linear.pread"),
+        ("profile --rung tcm_", "tcm_loop.pread"),
+        ("features --feature io.", "io.max io.latency io.cost"),
+        ("features --feature mq-", "mq-deadline"),
+        ("compare deb", "debian:"),
+        ("compare debian:6", "6.1 6.1-cloud 6.1-rt 6.12 6.12-cloud 6.12-rt"),
+        ("compare debian:6.1 debian:7.2-", "7.2-cloud 7.2-rt"),
         (
-            ["profile", "--rung", "raw"],
+            "profile --rung raw",
             "raw.pread raw.preadv raw.aio.1 raw.aio.100 raw.uring raw.uring.fixed"
             " raw.pread.reg raw.aio.1.reg raw.aio.100.reg raw.uring.reg",
         ),
     ],
 )
-def test_completion(words: list[str], wanted: str) -> None:
+def test_completion(listed: Command, line: str, wanted: str) -> None:
     script = source_root() / "userspace/iopath/iopath.bash-completion"
     done = subprocess.run(
-        ["bash", "-c", COMPLETION, "bash", IOPATH.parent, script, *words],
-        capture_output=True, text=True, check=False,
+        ["bash", "-c", COMPLETION, "bash", IOPATH.parent, script, line],
+        env=listed.env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout.strip(), done.stderr) == (wanted, "")

@@ -302,7 +302,7 @@ def test_time_stamps_instead_of_other_instructions_are_seen(tmp_path: Path) -> N
     function show it, and the gates close."""
     whole = two(STAMPED)
     lines = shown(whole)
-    assert lines[0] == "old to new: 1 rung: 1 the same in sum. dio.pread read: timestamps +20."
+    assert lines[0] == "old to new: dio.pread read takes the same in sum; timestamps +20."
     assert "one block core 500.00 500.00 +0.00 timestamps +20.00" in lines
     assert "rung size timestamps" in lines
     assert texts.top_mover(compared(whole).rungs[0].differences["new"]) == "timestamps +20"
@@ -583,7 +583,7 @@ def test_labels_in_brief(compilers: list[str], text: str) -> None:
         Kernel(name=compiler, compiler=compiler, config=config, **rest)
         for compiler, config in zip(compilers, configs, strict=True)
     ]
-    assert brief(kernels, labelled.options(kernels)) == [text, "2 options"]
+    assert brief(kernels, labelled.options(kernels)) == [text, "1 relevant option", "1 other option"]
     assert brief(kernels[:1] * 2, {}) == []
 
 
@@ -818,7 +818,7 @@ def test_the_first_named_is_the_base(listed: Command, files: dict[str, Path]) ->
     assert listed.run("compare", files["old"], files["new"], "--fail-above", "0").returncode == 1
     done = listed.run("compare", files["new"], files["old"], "--fail-above", "0")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("new to old: 3 rungs: 2 shorter, 1 the same. Best: ")
+    assert done.stdout.startswith("new to old: 3 rungs: 2 take fewer, 1 the same. Best and largest: ")
 
 
 def test_json_has_the_verdicts(listed: Command, files: dict[str, Path], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import a_record, a_result
 from rich.console import Console
 
 from iopath.base.arch import X86_64, Arch
@@ -27,7 +28,7 @@ from iopath.measure.jobs import Job
 from iopath.measure.measurement import Measured, Measurement
 from iopath.measure.session import Session
 from iopath.measure.work import Work
-from iopath.results.result import Result
+from iopath.results.result import Result, parse
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
@@ -113,6 +114,21 @@ def test_guests_of_several_cpus_are_in_the_total() -> None:
     settings = Settings(select(["null", "dio.pread"]), boots=3)
     assert Measurement("one", settings).guests == 3
     assert Measurement("one", replace(settings, cpus=2)).guests == 6
+
+
+def test_a_warning_is_printed_once(tmp_path: Path) -> None:
+    """Also if the same rung is booted more often, and its mean is another then."""
+    session = Kernels(tmp_path, PLACES)
+    for more in (100.0, 100.02):
+        record = a_record("one", "dio.pread", "read", 4096)
+        record["mean"] += more
+        record["with_deferred"] += more
+        session.warn_of(parse(a_result([record])).results)
+        session.reporter.warn("left out: x")
+    said = session.said.getvalue().splitlines()
+    assert [line.partition(": ")[2][:30] for line in said] == [
+        "one: dio.pread read: some work", "left out: x",
+    ]  # fmt: skip
 
 
 def test_two_pools_for_all(tmp_path: Path) -> None:
