@@ -3,7 +3,7 @@
 Documentation/results/five-kernels.md, by their functions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -154,6 +154,21 @@ def _costs() -> Iterator[Cost]:
                     difference=_number(known[0]) if known else 0.0,
                     missing="" if known else "the kernel lacks it",
                 )  # fmt: skip
+
+
+# The pages, and the elements that have the answer of each.
+PAGES: dict[str, tuple[Callable[[Path], str], str]] = {
+    "two kernels": (lambda _: compared(*PAIR), ".verdict"),
+    "five kernels": (lambda _: compared(*KERNELS), ".verdict"),
+    "run": (lambda _: program(PAIR[0]), "h1, .heat tbody tr:first-child"),
+    "run two kernels": (lambda _: program(*PAIR), ".verdict"),
+    "track": (lambda folder: tracked(folder), "#answer"),
+}
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """All pages."""
+    return {name: make(folder) for name, (make, _) in PAGES.items()}
 
 
 def drawn(folder: Path) -> dict[str, Path]:

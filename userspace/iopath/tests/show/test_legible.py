@@ -2,7 +2,6 @@
 """A person can read each page and chart, in windows of all widths and with other fonts, and sees
 the answer first."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,26 +12,17 @@ from parsed import browser, chromium
 
 __all__ = ["browser", "chromium"]
 
-# The pages, with the elements that are the answer.
-PAGES: dict[str, tuple[Callable[[Path], str], str]] = {
-    "two kernels": (lambda _: seen.compared(*seen.PAIR), ".verdict"),
-    "five kernels": (lambda _: seen.compared(*seen.KERNELS), ".verdict"),
-    "run": (lambda _: seen.program(seen.PAIR[0]), "h1, .heat tbody tr:first-child"),
-    "run two kernels": (lambda _: seen.program(*seen.PAIR), ".verdict"),
-    "track": (seen.tracked, "#answer"),
-}
-CHARTS = ("ladder", "history", "picture", "features")
 
 
 def opened(browser: Browser, name: str, folder: Path) -> str:
     """Show a page. The value is what its answer is in."""
-    make, answer = PAGES[name]
+    make, answer = seen.PAGES[name]
     browser.open(make(folder))
     browser.settle()
     return answer
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", seen.PAGES)
 def test_page(name: str, browser: Browser, tmp_path: Path) -> None:
     answer = opened(browser, name, tmp_path)
     assert below_the_fold(browser, answer) == []
@@ -41,7 +31,7 @@ def test_page(name: str, browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", seen.PAGES)
 def test_page_in_every_look(name: str, browser: Browser, tmp_path: Path) -> None:
     opened(browser, name, tmp_path)
     browser.open_details()
@@ -49,7 +39,7 @@ def test_page_in_every_look(name: str, browser: Browser, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", seen.PAGES)
 def test_contrast(name: str, scheme: str, browser: Browser, tmp_path: Path) -> None:
     """axe finds nothing wrong, contrast included."""
     opened(browser, name, tmp_path)
