@@ -85,7 +85,9 @@ def main() -> int:
     rows = []
     with tempfile.TemporaryDirectory() as place, Browser(Path(place)) as browser:
         folder = Path(place)
-        given = [(name, Path(file)) for name, _, file in (word.partition("=") for word in args.what)]
+        given = [
+            (name, Path(file)) for name, _, file in (word.partition("=") for word in args.what)
+        ]
         for name, where in given or usual(folder):
             file, _, address = str(where).partition("#")
             if not Path(file).is_file():

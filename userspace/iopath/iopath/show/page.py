@@ -334,7 +334,10 @@ def _panel(
     changes = [
         abs(sum(part[2] for part in side)) for rung in drawn for side in (rung.fewer, rung.more)
     ]
-    words = [size_text(size) if size else "", "rungs that take much more, with a scale of their own" * long]
+    words = [
+        size_text(size) if size else "",
+        "rungs that take much more, with a scale of their own" * long,
+    ]
     return Panel(", ".join(filter(None, words)), drawn, scale, max(changes, default=0) or 1)
 
 

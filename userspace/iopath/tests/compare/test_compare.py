@@ -583,7 +583,11 @@ def test_labels_in_brief(compilers: list[str], text: str) -> None:
         Kernel(name=compiler, compiler=compiler, config=config, **rest)
         for compiler, config in zip(compilers, configs, strict=True)
     ]
-    assert brief(kernels, labelled.options(kernels)) == [text, "1 relevant option", "1 other option"]
+    assert brief(kernels, labelled.options(kernels)) == [
+        text,
+        "1 relevant option",
+        "1 other option",
+    ]
     assert brief(kernels[:1] * 2, {}) == []
 
 
@@ -818,7 +822,9 @@ def test_the_first_named_is_the_base(listed: Command, files: dict[str, Path]) ->
     assert listed.run("compare", files["old"], files["new"], "--fail-above", "0").returncode == 1
     done = listed.run("compare", files["new"], files["old"], "--fail-above", "0")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("new to old: 3 rungs: 2 take fewer, 1 the same. Best and largest: ")
+    assert done.stdout.startswith(
+        "new to old: 3 rungs: 2 take fewer, 1 the same. Best and largest: "
+    )
 
 
 def test_json_has_the_verdicts(listed: Command, files: dict[str, Path], tmp_path: Path) -> None:

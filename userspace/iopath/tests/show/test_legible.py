@@ -13,7 +13,6 @@ from parsed import browser, chromium
 __all__ = ["browser", "chromium"]
 
 
-
 def opened(browser: Browser, name: str, folder: Path) -> str:
     """Show a page. The value is what its answer is in."""
     make, answer = seen.PAGES[name]

@@ -241,7 +241,10 @@ def test_the_heat_map_has_each_change_against_the_column_before() -> None:
     data = parsed.data
     assert data["kernels"][data["kernel"]] == "b"
     assert data["rungs"][data["starts"][1]]["title"] == "dio.pread read 4 KiB"
-    assert "a to b: 3 rungs: 2 take more, 1 the same. Worst and largest: dio.pread read +25.50" in parsed.text
+    assert (
+        "a to b: 3 rungs: 2 take more, 1 the same. Worst and largest: dio.pread read +25.50"
+        in parsed.text
+    )
     assert "Best and largest: dio.pread read -25.50" in parsed.text
 
 

@@ -97,7 +97,11 @@ def test_what_does_no_io_is_never_the_worst() -> None:
     both["results"][1]["instructions_per_io"] *= 2
     both["results"][1]["boots"] = [2 * figure for figure in both["results"][1]["boots"]]
     for found, worst, titles in (
-        (both, "2 rungs: 2 take more. Worst and largest: dio.pread read +60", ["dio.pread read", "syscall"]),
+        (
+            both,
+            "2 rungs: 2 take more. Worst and largest: dio.pread read +60",
+            ["dio.pread read", "syscall"],
+        ),
         (alone, "syscall +60", ["syscall"]),
     ):
         lines = digest(found, 200)
