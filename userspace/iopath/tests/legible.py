@@ -14,7 +14,7 @@ FOLD = (800, 600)  # a window that shows a page's answer without scrolling
 
 WIDTHS = (360, 390, 600, 800, 1000, 1200, 1400, 1920, 2560)
 _SCHEMES = ("light", "dark", "print")
-_FONTS = ("DejaVu Sans", "Liberation Sans")
+FONTS = ("DejaVu Sans", "Liberation Sans")
 _SIZES = (100, 150)
 _PIXELS = 16  # of text, if its size is 100 per cent
 
@@ -28,23 +28,23 @@ class Look:
 
     width: int
     scheme: str = "light"
-    font: str = _FONTS[0]
+    font: str = FONTS[0]
     size: int = 100
 
     def __str__(self) -> str:
         return f"{self.width} pixels, {self.scheme}, {self.font}, {self.size} %"
 
 
-EVERY = [Look(*one) for one in itertools.product(WIDTHS, _SCHEMES, _FONTS, _SIZES)]
+EVERY = [Look(*one) for one in itertools.product(WIDTHS, _SCHEMES, FONTS, _SIZES)]
 # Each width, and each two of the other values together.
 SOME = [
     *map(Look, WIDTHS),
-    Look(360, "dark", _FONTS[1], 150),
-    Look(800, "print", _FONTS[1], 100),
-    Look(1000, "light", _FONTS[1], 150),
-    Look(1400, "dark", _FONTS[0], 150),
-    Look(1920, "print", _FONTS[0], 150),
-    Look(390, "dark", _FONTS[1], 100),
+    Look(360, "dark", FONTS[1], 150),
+    Look(800, "print", FONTS[1], 100),
+    Look(1000, "light", FONTS[1], 150),
+    Look(1400, "dark", FONTS[0], 150),
+    Look(1920, "print", FONTS[0], 150),
+    Look(390, "dark", FONTS[1], 100),
 ]
 
 

@@ -2,12 +2,13 @@
 """A person can read each page and chart, in windows of all widths and with other fonts, and sees
 the answer first."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import seen
 from browser import Browser
-from legible import EVERY, SOME, Look, below_the_fold, faults, show
+from legible import EVERY, FONTS, SOME, Look, below_the_fold, faults, show
 from parsed import browser, chromium
 
 __all__ = ["browser", "chromium"]
@@ -45,3 +46,14 @@ def test_contrast(name: str, scheme: str, browser: Browser, tmp_path: Path) -> N
     browser.open_details()
     show(browser, Look(1400, scheme))
     assert browser.inaccessible() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_charts(scheme: str, browser: Browser, tmp_path: Path) -> None:
+    """At their own size, with both fonts."""
+    looks = [replace(look, scheme=scheme) for look in (Look(2560), Look(2560, font=FONTS[1]))]
+    found = []
+    for name, path in seen.drawn(tmp_path).items():
+        browser.visit(path)
+        found += [f"{name}: {fault}" for fault in faults(browser, looks)]
+    assert found == []
