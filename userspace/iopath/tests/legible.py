@@ -30,6 +30,7 @@ class Look:
     scheme: str = "light"
     font: str = FONTS[0]
     size: int = 100
+    height: int = 900
 
     def __str__(self) -> str:
         return f"{self.width} pixels, {self.scheme}, {self.font}, {self.size} %"
@@ -50,7 +51,7 @@ SOME = [
 
 def show(browser: Browser, look: Look) -> None:
     """Show the page that is open in another way."""
-    browser.window(look.width)
+    browser.window(look.width, look.height)
     pixels = _PIXELS * look.size // 100
     browser.call("Page.setFontSizes", fontSizes={"standard": pixels, "fixed": pixels})
     browser.media("print" if look.scheme == "print" else "", look.scheme.replace("print", "dark"))

@@ -4,8 +4,8 @@ light and dark, each picture the first screens of its page.
 
     python screenshots.py [--output FILE.html] [NAME=FILE.html, FILE.md or FILE.svg[#ADDRESS]]...
 
-Without names, the pages have the figures of the tests. The sheet is a page, and a picture beside it.
-What cannot be read (legible.py) is printed, and the exit status is 1.
+Without names, the pages have the figures of the tests. The sheet is a page, and a picture beside
+it. What cannot be read (legible.py) is printed, and the exit status is 1.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from iopath.base.sources import source_root
 
 _ROOT = source_root()
 _WIDTHS = (390, 800, 1400, 1920)
+_CHART = 1200
 _HIGHEST = 1600  # pixels of a page that are shown
 _SCALE = 0.32  # of a page on the sheet
 _SHEET = 3000  # pixels
@@ -85,16 +86,16 @@ def main() -> int:
     rows = []
     with tempfile.TemporaryDirectory() as place, Browser(Path(place)) as browser:
         folder = Path(place)
-        given = [
-            (name, Path(file)) for name, _, file in (word.partition("=") for word in args.what)
-        ]
+        given = [word.partition("=")[::2] for word in args.what]
+        charts = []
         for name, where in given or usual(folder):
             file, _, address = str(where).partition("#")
             if not Path(file).is_file():
                 sys.exit(f"{file}: no such file")
             path = as_page(Path(file), folder)
             cells = []
-            for width in _WIDTHS:
+            is_chart = path.suffix == ".svg"
+            for width in (_CHART,) if is_chart else _WIDTHS:
                 for scheme in ("light", "dark"):
                     look = Look(width, scheme)
                     browser.window(width)
@@ -102,8 +103,13 @@ def main() -> int:
                     wrong += [f"{name}: {one}" for one in faults(browser, [look])]
                     show(browser, look)
                     cells.append(_picture(browser, width))
-            rows.append(f"<h2>{html.escape(name)}</h2><div>{''.join(cells)}</div>")
+            if is_chart:
+                charts += cells
+            else:
+                rows.append(f"<h2>{html.escape(name)}</h2><div>{''.join(cells)}</div>")
             print(f"{name}: {path.name}", file=sys.stderr)
+        if charts:
+            rows.append(f"<h2>charts</h2><div>{''.join(charts)}</div>")
         args.output.write_text(_sheet(rows))
         browser.media()
         browser.window(_SHEET)
