@@ -258,9 +258,9 @@ def short(value: float) -> str:
 
 
 def save(figure: Figure, path: Path, kind: str = "") -> None:
-    """Write a chart to a file, as *kind* or its suffix says: .svg or .png. The background is
-    white; an SVG is dark where the reader's screen is. Without a date, the same chart gives the same bytes. The
-    figure's label is the title of an SVG."""
+    """Write a chart to a file, as *kind* or its suffix says: .svg or .png. The background is white;
+    an SVG is dark where the reader's screen is. Without a date, the same chart gives the same
+    bytes. The figure's label is the title of an SVG."""
     drawn = io.BytesIO()
     match kind or path.suffix.lower():
         case ".svg":

@@ -4,7 +4,6 @@
 import io
 import os
 import re
-import sys
 import textwrap
 from typing import Any, TextIO
 

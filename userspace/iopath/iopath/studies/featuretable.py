@@ -82,7 +82,7 @@ EXPLAINED = {
 def _legend(kernels: Sequence[str]) -> str:
     said = "; ".join(f"{name}: {what}" for name, what in EXPLAINED.items())
     last = f"on {kernels[-1]}, " if len(kernels) > 1 else ""
-    return f"{last}more per I/O: %, {said}"
+    return f"{last}instructions per I/O; {said}"
 
 
 def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[str]:
@@ -142,15 +142,19 @@ def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
         table = tables.Table("feature")
         for name in kernels:
             table.number_column(tables.narrow(name) if len(kernels) > 1 else name)
-        for name in _head(kernels)[1 + len(kernels) : -1]:
-            table.number_column(name, below=name in EXPLAINED)
+        for name in ("change", *EXPLAINED):
+            table.number_column(name, below=True)
         table.text_column("functions", wraps=True, below=True)
         for row in rows:
-            table.row(*_cells(row, kernels, "\n"))
+            cells = _cells(row, kernels, "\n")
+            share = 1 + len(kernels)
+            cells[share] += " %" if cells[share] else ""
+            table.row(*cells)
         put(console, table)
-        put_text(console, _legend(kernels), "dim")
         if _counted_together(rows):
             _show_shared(_shared(rows), console)
+    put(console, Text())
+    put_text(console, _legend(list(dict.fromkeys(cost.kernel for cost in costs))), "dim")
     for cost in costs:
         if cost.error:
             title = f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}"
