@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from iopath.guest.image import KALLSYMS, QUIET, Image, Start
 from iopath.kernels.built import Built
 from iopath.measure.plan import FACTS, prepared
-from iopath.rungs.builtin import on_each
+from iopath.rungs.together import on_each
 from iopath.rungs.runs import Run, Settings
 from iopath.rungs.together import runs
 
