@@ -31,6 +31,7 @@ from iopath.measure.work import Work
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
 from iopath.results.result import ExactResult, GuestMachine, Result
+from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
 
 TOGETHER = 4  # kernels that one machine prepares at a time
@@ -311,6 +312,8 @@ def _check(settings: Settings, kernels: Iterable[Kernel], warn: Callable[[str], 
         warn(f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}")
     if not runs:
         raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
+    if shared := together.sharing_only(runs, settings):
+        warn(f"CPUs share a device, since each cannot have its own: {', '.join(shared)}")
     if settings.cpus > 1:
         paging.check(kernel.arch for kernel in kernels)
 

@@ -4,9 +4,7 @@
 A table [[rung]] is a rung, or a family of rungs. A table [part.NAME] has keys that several share.
 """
 
-import re
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from iopath.base.errors import UsageError
@@ -84,14 +82,21 @@ class RungFile:
         modules = [module.name for module in rung.modules]
         for module in modules:
             if modules.count(module) > 1:
-                raise self._error(what, f"module {module} has two tables: name its part or give one")
-        numbered = rung.modules and re.search(r"\d$", rung.target or "")
-        if rung.each_cpu and not numbered and not rung.begin:
-            raise self._error(what, "each_cpu needs a module and a target with a number at its end")
+                raise self._error(what, f"{module} has parameters twice: give them in one table")
+        if rung.each_cpu and not rung.begin and not _can_be_many(rung):
+            text = "each_cpu needs a target with a number at its end, and module parameters"
+            raise self._error(what, f"{text} that are numbers")
         return rung
 
     def _error(self, what: str, text: str) -> UsageError:
         return UsageError(f"{self._path}: {what}: {text}")
+
+
+def _can_be_many(rung: Rung) -> bool:
+    """Whether the parameters of Rung.each_cpu can be multiplied, and the target's number."""
+    parameters = dict(rung.modules[0].parameters) if rung.modules else {}
+    numbers = all(parameters.get(name, "").isdecimal() for name in rung.each_cpu)
+    return numbers and (rung.target or "")[-1:].isdecimal()
 
 
 def _program(path: Path, what: str) -> Path:

@@ -76,6 +76,12 @@ def able(members: Sequence[Run], settings: Settings) -> list[Run]:
     ]
 
 
+def sharing_only(members: Sequence[Run], settings: Settings) -> list[str]:
+    """The rungs whose device exists once, so that several CPUs cannot have one each."""
+    found = dict.fromkeys(run.rung for run in able(members, settings) if run.rung.target)
+    return [rung.name for rung in found if not on_each(rung, settings.cpus)[2]]
+
+
 def regions_of(run: Run) -> list[str]:
     """The regions of a run's arrangements."""
     return [str(run.region | number << _REGION) for number in range(len(ARRANGEMENTS))]

@@ -8,11 +8,13 @@ from copied import Copied
 
 from iopath.rungs.builtin import LADDER, RUNGS
 
-ROW = '    Rung("syscall", "an empty system call", ("--ioengine=syscall",)),\n'
-NEW = """    Rung(
-        "dio.pread.twice", "two at a time", ("--ioengine=sync", "--direct=1", "--hipri"),
-        target=_DEVICE, modules=(_BLKNULL,), can=("read",),
-    ),
+NEW = """
+[[rung]]
+name = "dio.pread.twice"
+about = "two at a time"
+parts = ["dio", "pread"]
+options = ["--hipri"]
+ops = ["read"]
 """
 
 PLANNED = """
@@ -31,7 +33,8 @@ for run in runs:
 @pytest.fixture
 def copied(tmp_path: Path) -> Copied:
     found = Copied(tmp_path)
-    found.replace("rungs/builtin.py", ROW, ROW + NEW)
+    with (found.package / "rungs/rungs.toml").open("a") as file:
+        file.write(NEW)
     return found
 
 
@@ -53,7 +56,7 @@ def test_a_new_rung_is_a_row(copied: Copied) -> None:
     ]
 
 
-def test_names_are_unique() -> None:
+def test_each_rung_is_there_once() -> None:
     names = [rung.name for rung in RUNGS]
     assert len(set(names)) == len(names)
     assert set(LADDER) <= set(RUNGS)
