@@ -339,9 +339,9 @@ found:
 static void add(struct tally *sum, const struct tally *tally)
 {
 	sum->times += tally->times;
-	sum->reads += tally->reads;
-	sum->writes += tally->writes;
-	sum->strings += tally->strings;
+#define ACCESS_COUNT(name, amount)	sum->name += tally->name;
+#define BLOCK_COUNT(name, amount)	sum->name += tally->name;
+#include "counts.h"
 }
 
 /* The first @executed instructions of a block ran once (or did not: -1). */
@@ -352,7 +352,7 @@ static void account(struct block *block, unsigned int executed,
 	struct context *context = &now.region->contexts[node->context];
 	struct record *rec;
 
-	if (!executed && !tally->reads && !tally->writes)
+	if (!executed && !tally_has_counts(tally))
 		return;
 	rec = find_record(node, block, executed);
 	if (!rec->touched) {
@@ -647,8 +647,10 @@ static void follow(const struct departure *from, uint64_t pc)
 	const struct block *block = from->block;
 	struct frame *frame;
 
-	if (now.lines && block->last_kind == INSN_BRANCH && pc != block->end)
-		now.round.taken++;
+	if (now.lines) {
+#define FOLLOW_COUNT(name, amount)	now.round.name += (amount);
+#include "counts.h"
+	}
 	if (now.model)
 		model_branches(block, pc);
 	switch (block->last_kind) {
@@ -752,10 +754,10 @@ void flow_stack_slot(uint64_t slot)
  */
 void flow_access(uint64_t addr, size_t size, bool write)
 {
-	if (write)
-		now.tally.writes++;
-	else
-		now.tally.reads++;
+#define ACCESS_COUNT(name, amount) \
+	if (amount) \
+		now.tally.name += (amount);
+#include "counts.h"
 	now.access_insn = *now.insn_counter;
 	if (now.lines)
 		touch_range(addr, size, true);
@@ -821,10 +823,8 @@ void flow_step(uint64_t pc, struct block *next)
 	} else {
 		again = true;
 	}
-	/* An iteration that faults halfway is executed again. */
-	if (now.string && block->accesses)
-		now.tally.strings = now.string / block->accesses *
-				    now.string_size;
+#define BLOCK_COUNT(name, amount)	now.tally.name = (amount);
+#include "counts.h"
 	account(block, from.executed, &now.tally);
 	if (loaded_task)
 		switch_task(pc);

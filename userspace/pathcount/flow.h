@@ -59,15 +59,14 @@ struct block {
  * struct tally - what was counted
  * @times:	executions, or of no instruction: iterations of a repeated string
  *		instruction after which it went on
- * @reads:	memory reads in them
- * @writes:	memory writes
- * @strings:	bytes of repeated string instructions
+ *
+ * The other members are the counts of blocks in counts.h.
  */
 struct tally {
 	uint64_t times;
-	uint64_t reads;
-	uint64_t writes;
-	uint64_t strings;
+#define ACCESS_COUNT(name, amount)	uint64_t name;
+#define BLOCK_COUNT(name, amount)	uint64_t name;
+#include "counts.h"
 };
 
 /**
@@ -166,38 +165,29 @@ struct sample {
 
 /**
  * struct round - one pass from BEGIN to END
- * @instructions: all of them, a repeated string instruction once
- * @iterations:	the other iterations of repeated string instructions
- * @entries:	interrupts and exceptions that began
- * @faults:	exceptions among them
  * @expected:	interrupts that belong to the I/O, or ANY_INTERRUPTS
  * @waits:	the CPU is idle until a device answers
- * @switches:	times that another task was switched in
- * @unmatched:	returns without a call in the call tree
- * @has_lines:	@lines, @pages and @taken are counted
+ * @has_lines:	@lines, @pages and what is counted with them are there
  * @lines:	distinct cache lines
  * @pages:	distinct pages of 4 KiB
- * @taken:	conditional branches that were taken
  * @model:	what the model counted; NULL if the round was not modelled
  * @nr_shares:	how many @shares
  * @shares:	contexts with instructions in this round
  * @nr_samples:	how many @samples
  * @samples:	all that was counted, if the round is the region's first quiet
  *		one of so many round_own() instructions; else there are none
+ *
+ * The members before these are the counts of rounds in counts.h.
  */
 struct round {
-	uint64_t instructions;
-	uint64_t iterations;
-	unsigned int entries;
-	unsigned int faults;
+#define FOLLOW_COUNT(name, amount)	uint64_t name;
+#define EVENT_COUNT(name)		uint64_t name;
+#include "counts.h"
 	unsigned int expected;
 	bool waits;
-	unsigned int switches;
-	unsigned int unmatched;
 	bool has_lines;
 	unsigned int lines[NR_PLACES];
 	unsigned int pages[NR_PLACES];
-	unsigned int taken;
 	struct model_round *model;
 	unsigned int nr_shares;
 	struct share *shares;
@@ -236,6 +226,16 @@ static inline bool round_is_quiet(const struct round *round)
 	return round->expected == ANY_INTERRUPTS ||
 	       (round->entries == round->faults + round->expected &&
 		(!round->waits || round->switches));
+}
+
+/* Is there anything in @tally besides executions? */
+static inline bool tally_has_counts(const struct tally *tally)
+{
+	return false
+#define ACCESS_COUNT(name, amount)	|| tally->name
+#define BLOCK_COUNT(name, amount)	|| tally->name
+#include "counts.h"
+	;
 }
 
 static inline bool is_kernel(uint64_t addr)

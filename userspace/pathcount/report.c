@@ -18,7 +18,7 @@
 #include "report.h"
 #include "shared.h"
 
-#define FORMAT_VERSION	3
+#define FORMAT_VERSION	4
 
 static const char *const node_kinds[] = {
 	[NODE_ROOT]	= "root",
@@ -59,6 +59,30 @@ static const char *const model_counts[] = {
 	[MODEL_RETURN]	    = "returns",
 };
 
+struct count {
+	const char *name;
+	size_t at;
+};
+
+/* Counts of blocks, of rounds, and of rounds that count cache lines. */
+static const struct count block_counts[] = {
+#define ACCESS_COUNT(name, amount)	{ #name, offsetof(struct tally, name) },
+#define BLOCK_COUNT(name, amount)	{ #name, offsetof(struct tally, name) },
+#include "counts.h"
+};
+
+static const struct count round_counts[] = {
+#define EVENT_COUNT(name)		{ #name, offsetof(struct round, name) },
+#include "counts.h"
+};
+
+static const struct count follow_counts[] = {
+#define FOLLOW_COUNT(name, amount)	{ #name, offsetof(struct round, name) },
+#include "counts.h"
+};
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
 static char *path, *tmp_path;
 static FILE *out;
 static int next_block;
@@ -87,6 +111,12 @@ bool report_open(const char *name)
 	return true;
 }
 
+/* What @count is in a tally or round. */
+static uint64_t count_in(const void *where, const struct count *count)
+{
+	return *(const uint64_t *)((const char *)where + count->at);
+}
+
 static void write_block(struct block *block)
 {
 	unsigned int i;
@@ -103,7 +133,7 @@ static void write_block(struct block *block)
 
 static bool is_empty(const struct tally *tally)
 {
-	return !tally->times && !tally->reads && !tally->writes;
+	return !tally->times && !tally_has_counts(tally);
 }
 
 /* Blocks come before the nodes that name them. */
@@ -125,6 +155,7 @@ static void write_counts(const struct node *node, const char *name,
 {
 	const struct record *rec;
 	const char *comma = "";
+	unsigned int i, nr;
 
 	fprintf(out, ",\"%s\":[", name);
 	for (rec = node->records; rec; rec = rec->next_node) {
@@ -133,11 +164,14 @@ static void write_counts(const struct node *node, const char *name,
 
 		if (is_empty(sum))
 			continue;
-		fprintf(out, "%s[%d,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-			comma, rec->block->id, rec->executed, sum->times,
-			sum->reads, sum->writes);
-		if (sum->strings)
-			fprintf(out, ",%" PRIu64, sum->strings);
+		fprintf(out, "%s[%d,%u,%" PRIu64, comma, rec->block->id,
+			rec->executed, sum->times);
+		nr = ARRAY_SIZE(block_counts);
+		while (nr && !count_in(sum, &block_counts[nr - 1]))
+			nr--;
+		for (i = 0; i < nr; i++)
+			fprintf(out, ",%" PRIu64,
+				count_in(sum, &block_counts[i]));
 		fputc(']', out);
 		comma = ",";
 	}
@@ -234,18 +268,24 @@ static void write_model(const struct model_round *model)
 	fputc('}', out);
 }
 
+static void write_named(const struct round *round, const struct count *counts,
+			unsigned int nr)
+{
+	for (; nr--; counts++)
+		fprintf(out, ",\"%s\":%" PRIu64, counts->name,
+			count_in(round, counts));
+}
+
 static void write_round(const struct round *round, unsigned int region,
 			unsigned int number)
 {
 	unsigned int i;
 
 	fprintf(out, "{\"type\":\"round\",\"region\":%u,\"round\":%u,"
-		"\"instructions\":%" PRIu64 ",\"iterations\":%" PRIu64
-		",\"quiet\":%s,\"entries\":%u,"
-		"\"faults\":%u,\"switches\":%u,\"unmatched\":%u,"
-		"\"contexts\":[", region, number, round->instructions,
-		round->iterations, round_is_quiet(round) ? "true" : "false", round->entries,
-		round->faults, round->switches, round->unmatched);
+		"\"quiet\":%s", region, number,
+		round_is_quiet(round) ? "true" : "false");
+	write_named(round, round_counts, ARRAY_SIZE(round_counts));
+	fputs(",\"contexts\":[", out);
 	for (i = 0; i < round->nr_shares; i++)
 		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
 			round->shares[i].context, round->shares[i].user,
@@ -254,7 +294,7 @@ static void write_round(const struct round *round, unsigned int region,
 	if (round->has_lines) {
 		write_places("lines", round->lines);
 		write_places("pages", round->pages);
-		fprintf(out, ",\"taken\":%u", round->taken);
+		write_named(round, follow_counts, ARRAY_SIZE(follow_counts));
 	}
 	if (round->model)
 		write_model(round->model);
@@ -452,8 +492,11 @@ bool report_write(const struct report_info *info)
 
 	fprintf(out, "{\"type\":\"pathcount\",\"format\":%d,\"target\":"
 		"\"%s\",\"api\":{\"min\":%d,\"current\":%d,\"used\":%d},"
-		"\"lines\":%u}\n", FORMAT_VERSION, arch->name, info->api_min,
-		info->api_cur, info->api_used, info->lines);
+		"\"lines\":%u,\"counts\":[", FORMAT_VERSION, arch->name,
+		info->api_min, info->api_cur, info->api_used, info->lines);
+	for (i = 0; i < ARRAY_SIZE(block_counts); i++)
+		fprintf(out, "%s\"%s\"", i ? "," : "", block_counts[i].name);
+	fputs("]}\n", out);
 	for (i = 0; i < NR_REGIONS; i++) {
 		struct region *region = flow_regions[i];
 

@@ -132,15 +132,15 @@ def boot(counted: Output, symbols: Symbols, seed: int, arch: Arch) -> Boot:
 def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
     found: list[dict[str, int]] = [defaultdict(int) for _ in counted.buckets]
     known: dict[int, list[str]] = {}
-    for number, executed, bucket, times in counted.calls.counts if counted.calls else ():
-        block = counted.blocks[number]
+    for part in counted.calls.counts if counted.calls else ():
+        block, functions = counted.blocks[part.block], found[part.context]
         if block.address < KERNEL:
-            found[bucket]["user"] += executed * times
+            functions["user"] += part.instructions * part.times
             continue
-        if number not in known:
-            known[number] = [one.text for one in symbols.find_each(block.addresses)]
-        for name in known[number][:executed]:
-            found[bucket][name] += times
+        if part.block not in known:
+            known[part.block] = [one.text for one in symbols.find_each(block.addresses)]
+        for name in known[part.block][: part.instructions]:
+            functions[name] += part.times
     return [
         _Counted(bucket, dict(by_function))
         for bucket, by_function in zip(counted.buckets, found, strict=True)

@@ -279,7 +279,8 @@ def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T large\n{start + 64:x} T small\n")
     output = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64",
+         "counts": ["reads", "writes", "strings"]},
         {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [16] * 4, "kinds": "...."},
         {"type": "block", "block": 2, "addr": f"{start + 64:x}", "lens": [8], "kinds": "."},
         {"type": "region", "region": 1, "median_round": 0},
@@ -365,7 +366,8 @@ def test_costly_instructions_are_counted_by_function() -> None:
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T one\n{start + 4:x} T other\n")
     output = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64",
+         "counts": ["reads", "writes", "strings"]},
         {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [1] * 8, "kinds": "TF.TiMPR"},
         {"type": "region", "region": 1, "median_round": 0},
         {"type": "round", "region": 1, "round": 0, "instructions": 34, "iterations": 0,

@@ -42,7 +42,8 @@ def bucket(number: int, kind: str, addr: int, times: int, counted: int, **more: 
 
 
 RECORDS = [
-    {"type": "pathcount", "format": 3, "target": "x86_64"},
+    {"type": "pathcount", "format": output.FORMAT, "target": "x86_64",
+     "counts": ["reads", "writes", "strings"]},
     block(0, 0x400000, 10),
     block(1, 0xFFFFFFFF81001000, 5),
     block(2, 0xFFFFFFFF81008000, 20),

@@ -65,7 +65,8 @@ def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> 
     and 50 instructions in a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
     lines = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64",
+         "counts": ["reads", "writes", "strings"]},
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}

@@ -37,7 +37,8 @@ def profile(*, waits: bool) -> BootProfile:
     round_ = {"type": "round", "region": 1, "iterations": 0, "quiet": True, "entries": 1,
               "faults": 0, "switches": 2, "unmatched": 0}  # fmt: skip
     lines = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64",
+         "counts": ["reads", "writes", "strings"]},
         {"type": "region", "region": 1, "rounds": 2, "median_round": 0},
         *(
             round_ | {"round": number, "instructions": executed + more,

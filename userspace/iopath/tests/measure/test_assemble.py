@@ -71,7 +71,8 @@ def entry(tmp_path: Path) -> Path:
     counted = {"instructions": 1, "iterations": 0, "quiet": True, "faults": 0,
                "switches": 0, "unmatched": 0}  # fmt: skip
     counts = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        {"type": "pathcount", "format": FORMAT, "target": "x86_64",
+         "counts": ["reads", "writes", "strings"]},
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}
