@@ -12,16 +12,16 @@
  * EVENT_COUNT(name): counted in a round, where flow.c sees it happen.
  */
 #ifndef ACCESS_COUNT
-#define ACCESS_COUNT(name, amount)
+#define ACCESS_COUNT(...)
 #endif
 #ifndef BLOCK_COUNT
-#define BLOCK_COUNT(name, amount)
+#define BLOCK_COUNT(...)
 #endif
 #ifndef FOLLOW_COUNT
-#define FOLLOW_COUNT(name, amount)
+#define FOLLOW_COUNT(...)
 #endif
 #ifndef EVENT_COUNT
-#define EVENT_COUNT(name)
+#define EVENT_COUNT(...)
 #endif
 
 ACCESS_COUNT(reads, !write)

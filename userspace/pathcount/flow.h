@@ -55,18 +55,35 @@ struct block {
 	struct block *next;
 };
 
+/* What counts.h has: with a block, of a round, and of one that counts lines. */
+enum {
+#define ACCESS_COUNT(name, ...)		COUNT_##name,
+#define BLOCK_COUNT(name, ...)		COUNT_##name,
+#include "counts.h"
+	NR_BLOCK_COUNTS
+};
+
+enum {
+#define EVENT_COUNT(name)		COUNT_##name,
+#include "counts.h"
+	NR_EVENT_COUNTS
+};
+
+enum {
+#define FOLLOW_COUNT(name, ...)		COUNT_##name,
+#include "counts.h"
+	NR_FOLLOW_COUNTS
+};
+
 /**
  * struct tally - what was counted
  * @times:	executions, or of no instruction: iterations of a repeated string
  *		instruction after which it went on
- *
- * The other members are the counts of blocks in counts.h.
+ * @counts:	in them
  */
 struct tally {
 	uint64_t times;
-#define ACCESS_COUNT(name, amount)	uint64_t name;
-#define BLOCK_COUNT(name, amount)	uint64_t name;
-#include "counts.h"
+	uint64_t counts[NR_BLOCK_COUNTS];
 };
 
 /**
@@ -165,9 +182,11 @@ struct sample {
 
 /**
  * struct round - one pass from BEGIN to END
+ * @counts:	in all contexts
+ * @follow_counts: the same, if there are @lines
  * @expected:	interrupts that belong to the I/O, or ANY_INTERRUPTS
  * @waits:	the CPU is idle until a device answers
- * @has_lines:	@lines, @pages and what is counted with them are there
+ * @has_lines:	@lines, @pages and @follow_counts are counted
  * @lines:	distinct cache lines
  * @pages:	distinct pages of 4 KiB
  * @model:	what the model counted; NULL if the round was not modelled
@@ -176,13 +195,10 @@ struct sample {
  * @nr_samples:	how many @samples
  * @samples:	all that was counted, if the round is the region's first quiet
  *		one of so many round_own() instructions; else there are none
- *
- * The members before these are the counts of rounds in counts.h.
  */
 struct round {
-#define FOLLOW_COUNT(name, amount)	uint64_t name;
-#define EVENT_COUNT(name)		uint64_t name;
-#include "counts.h"
+	uint64_t counts[NR_EVENT_COUNTS];
+	uint64_t follow_counts[NR_FOLLOW_COUNTS];
 	unsigned int expected;
 	bool waits;
 	bool has_lines;
@@ -224,18 +240,20 @@ struct region {
 static inline bool round_is_quiet(const struct round *round)
 {
 	return round->expected == ANY_INTERRUPTS ||
-	       (round->entries == round->faults + round->expected &&
-		(!round->waits || round->switches));
+	       (round->counts[COUNT_entries] ==
+		round->counts[COUNT_faults] + round->expected &&
+		(!round->waits || round->counts[COUNT_switches]));
 }
 
 /* Is there anything in @tally besides executions? */
 static inline bool tally_has_counts(const struct tally *tally)
 {
-	return false
-#define ACCESS_COUNT(name, amount)	|| tally->name
-#define BLOCK_COUNT(name, amount)	|| tally->name
-#include "counts.h"
-	;
+	unsigned int i;
+
+	for (i = 0; i < NR_BLOCK_COUNTS; i++)
+		if (tally->counts[i])
+			return true;
+	return false;
 }
 
 static inline bool is_kernel(uint64_t addr)

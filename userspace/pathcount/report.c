@@ -59,29 +59,25 @@ static const char *const model_counts[] = {
 	[MODEL_RETURN]	    = "returns",
 };
 
-struct count {
-	const char *name;
-	size_t at;
-};
-
-/* Counts of blocks, of rounds, and of rounds that count cache lines. */
-static const struct count block_counts[] = {
-#define ACCESS_COUNT(name, amount)	{ #name, offsetof(struct tally, name) },
-#define BLOCK_COUNT(name, amount)	{ #name, offsetof(struct tally, name) },
+static const char *const block_counts[] = {
+#define ACCESS_COUNT(name, ...) \
+	[COUNT_##name] = #name,
+#define BLOCK_COUNT(name, ...) \
+	[COUNT_##name] = #name,
 #include "counts.h"
 };
 
-static const struct count round_counts[] = {
-#define EVENT_COUNT(name)		{ #name, offsetof(struct round, name) },
+static const char *const event_counts[] = {
+#define EVENT_COUNT(name) \
+	[COUNT_##name] = #name,
 #include "counts.h"
 };
 
-static const struct count follow_counts[] = {
-#define FOLLOW_COUNT(name, amount)	{ #name, offsetof(struct round, name) },
+static const char *const follow_counts[] = {
+#define FOLLOW_COUNT(name, ...) \
+	[COUNT_##name] = #name,
 #include "counts.h"
 };
-
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
 static char *path, *tmp_path;
 static FILE *out;
@@ -109,12 +105,6 @@ bool report_open(const char *name)
 		return false;
 	}
 	return true;
-}
-
-/* What @count is in a tally or round. */
-static uint64_t count_in(const void *where, const struct count *count)
-{
-	return *(const uint64_t *)((const char *)where + count->at);
 }
 
 static void write_block(struct block *block)
@@ -166,12 +156,11 @@ static void write_counts(const struct node *node, const char *name,
 			continue;
 		fprintf(out, "%s[%d,%u,%" PRIu64, comma, rec->block->id,
 			rec->executed, sum->times);
-		nr = ARRAY_SIZE(block_counts);
-		while (nr && !count_in(sum, &block_counts[nr - 1]))
+		nr = NR_BLOCK_COUNTS;
+		while (nr && !sum->counts[nr - 1])
 			nr--;
 		for (i = 0; i < nr; i++)
-			fprintf(out, ",%" PRIu64,
-				count_in(sum, &block_counts[i]));
+			fprintf(out, ",%" PRIu64, sum->counts[i]);
 		fputc(']', out);
 		comma = ",";
 	}
@@ -268,12 +257,13 @@ static void write_model(const struct model_round *model)
 	fputc('}', out);
 }
 
-static void write_named(const struct round *round, const struct count *counts,
+static void write_named(const char *const *names, const uint64_t *counts,
 			unsigned int nr)
 {
-	for (; nr--; counts++)
-		fprintf(out, ",\"%s\":%" PRIu64, counts->name,
-			count_in(round, counts));
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		fprintf(out, ",\"%s\":%" PRIu64, names[i], counts[i]);
 }
 
 static void write_round(const struct round *round, unsigned int region,
@@ -284,7 +274,7 @@ static void write_round(const struct round *round, unsigned int region,
 	fprintf(out, "{\"type\":\"round\",\"region\":%u,\"round\":%u,"
 		"\"quiet\":%s", region, number,
 		round_is_quiet(round) ? "true" : "false");
-	write_named(round, round_counts, ARRAY_SIZE(round_counts));
+	write_named(event_counts, round->counts, NR_EVENT_COUNTS);
 	fputs(",\"contexts\":[", out);
 	for (i = 0; i < round->nr_shares; i++)
 		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
@@ -294,7 +284,8 @@ static void write_round(const struct round *round, unsigned int region,
 	if (round->has_lines) {
 		write_places("lines", round->lines);
 		write_places("pages", round->pages);
-		write_named(round, follow_counts, ARRAY_SIZE(follow_counts));
+		write_named(follow_counts, round->follow_counts,
+			    NR_FOLLOW_COUNTS);
 	}
 	if (round->model)
 		write_model(round->model);
@@ -494,8 +485,8 @@ bool report_write(const struct report_info *info)
 		"\"%s\",\"api\":{\"min\":%d,\"current\":%d,\"used\":%d},"
 		"\"lines\":%u,\"counts\":[", FORMAT_VERSION, arch->name,
 		info->api_min, info->api_cur, info->api_used, info->lines);
-	for (i = 0; i < ARRAY_SIZE(block_counts); i++)
-		fprintf(out, "%s\"%s\"", i ? "," : "", block_counts[i].name);
+	for (i = 0; i < NR_BLOCK_COUNTS; i++)
+		fprintf(out, "%s\"%s\"", i ? "," : "", block_counts[i]);
 	fputs("]}\n", out);
 	for (i = 0; i < NR_REGIONS; i++) {
 		struct region *region = flow_regions[i];

@@ -6,15 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from iopath.base.arch import AARCH64, X86_64, Arch
+from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
 from iopath.counts.output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
 from iopath.results.symbol import plain
-
-# Architectures whose programs are counted.
-ARCHES = (X86_64, AARCH64)
 
 _VECTOR = 128  # bytes between entries in a table of vectors
 _VECTORS = ("exception", "interrupt", "fast interrupt", "error")  # four times
