@@ -54,7 +54,7 @@ def inputs(
         "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
         "programs": _programs(built.arch),
         "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
-        "runs": [[run.rung.digest, run.op, run.block_size] for run in runs],
+        "runs": [[run.rung.digest, run.op, run.block_size, *run.rung.each_cpu] for run in runs],
         "settings": {
             name: vars(settings)[name]
             for name in ("fill", "coherent", "profile", "inline", "model", "cpus")

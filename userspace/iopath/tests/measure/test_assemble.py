@@ -10,12 +10,12 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from counted import HEADER
 
 import iopath
 from iopath.base.cache import Cache
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_root
-from iopath.counts.output import FORMAT
 from iopath.measure.assemble import Counted
 from iopath.results.layers import Layers
 from iopath.results.model import Misses, Model
@@ -71,8 +71,7 @@ def entry(tmp_path: Path) -> Path:
     counted = {"instructions": 1, "iterations": 0, "quiet": True, "faults": 0,
                "switches": 0, "unmatched": 0}  # fmt: skip
     counts = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64",
-         "counts": ["reads", "writes", "strings"]},
+        HEADER,
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}
