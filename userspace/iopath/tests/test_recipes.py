@@ -59,7 +59,7 @@ class Tree:
         ]  # fmt: skip
 
     def run(self, *words: str | Path, status: int = 0) -> str:
-        """What Python says with the copy's package: its output, or its errors if it fails."""
+        """What Python says with the copy's package: its output, and its errors."""
         env = {
             **os.environ, "PYTHONPATH": str(self.root / "userspace/iopath"), "COLUMNS": "100",
             "IOPATH_SOURCE": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
@@ -69,7 +69,7 @@ class Tree:
             env=env, cwd=self.root, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == status, done.stdout + done.stderr
-        return done.stderr if status else done.stdout
+        return done.stdout + done.stderr
 
 
 def same(one: Path, other: Path) -> bool:
@@ -153,7 +153,7 @@ def test_a_metric(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "limits.toml").write_text('"dio.pread read accessed bytes" = 5\n')
     words = ("compare", found, tmp_path / "other.json", "--limits", tmp_path / "limits.toml")
     said = tree.run("-m", "iopath", *words, status=125)
-    assert said == (
+    assert said.endswith(
         "iopath: cannot judge dio.pread read accessed bytes: 1 boot is too few: 5 needed\n"
     )
     tests = [f"userspace/iopath/tests/{name}" for name in ("results", "counts/test_output.py")]
@@ -262,3 +262,62 @@ def test_an_architecture(tree: Tree) -> None:
         "loongarch64",
     ]
     assert program.endswith("a program of loongarch64: must be of x86_64")
+
+
+# A source of kernels.
+
+SOURCE = """
+from dataclasses import dataclass
+
+from iopath.base.arch import X86_64, Arch
+from iopath.base.errors import IopathError
+from iopath.kernels.kernel import Kernel
+
+NAMES = ("planted:NUMBER",)
+
+
+@dataclass(frozen=True)
+class Planted(Kernel):
+    number: str
+    arch: Arch = X86_64
+
+    @property
+    def title(self):
+        return f"kernel {self.number}"
+
+    def prepare(self, cache, apt, step):
+        raise IopathError(f"{self.title} is only planted")
+
+
+def find(spec, finder):
+    return Planted(spec)
+
+
+def between(good, bad, finder):
+    numbers = range(int(good), int(bad) + 1)
+    return [f"planted:{number}" for number in numbers], f"{len(numbers)} planted kernels"
+"""
+
+
+def test_a_source(tree: Tree) -> None:
+    """Its kernels are found, named in messages, prepared and searched."""
+    tree.append(f"{PACKAGE}/kernels/sources/planted.py", SOURCE)
+    assert not_named("How to add a kernel source", tree) == []
+    scenario = ("--rung", "dio.pread", "--op", "read")
+    near = tree.run("-m", "iopath", "measure", "plantd:1", *scenario, status=2)
+    assert "did you mean 'planted'" in near
+    assert "planted:NUMBER" in near
+    said = tree.run("-m", "iopath", "measure", "planted:1", *scenario, status=1)
+    assert said == "iopath: planted:1: kernel 1 is only planted\n"
+    said = tree.run("-m", "iopath", "bisect", "planted:1", "planted:9", *scenario, status=1)
+    assert "9 planted kernels" in said
+    assert "kernel 1 is only planted" in said
+    said = tree.run("-m", "iopath", "bisect", "planted:1", "debian:7.2", *scenario, status=2)
+    assert "debian:7.2: cannot be searched: must be" in said
+    assert "planted:NUMBER" in said
+
+
+def test_a_file_that_no_recipe_names_is_found(tree: Tree) -> None:
+    tree.append(f"{PACKAGE}/rungs/rungs.toml", RUNG)
+    tree.append(f"{PACKAGE}/rungs/rung.py", "# changed\n")
+    assert not_named("How to add a rung", tree) == [f"{PACKAGE}/rungs/rung.py"]

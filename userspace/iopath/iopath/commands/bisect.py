@@ -19,7 +19,6 @@ from iopath.cli.work import Work
 from iopath.compare import compare, noise
 from iopath.compare import sharing as sharing_changes
 from iopath.kernels import gitrepo
-from iopath.kernels.sources.debian import arch_of
 from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.show import sharing
@@ -87,8 +86,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
 def _of_program(
     args: argparse.Namespace, command: Command, guest: Guest, session: Session, work: Work
 ) -> None:
-    of_git = args.tree or args.good.startswith("git:")
-    arch = BY_DEBIAN[args.arch] if of_git else arch_of(_debian_spec(args.good))
+    arch = BY_DEBIAN[args.arch] if args.tree else session.find(args.good).arch
     wanted = command.program(session, arch)
     counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
     ends = _search(studies.Search(counting.measure, work.say, args.metric), args, session, work)
@@ -122,30 +120,20 @@ def _search(
         return bisection.tree(
             search, tree, args.good, args.bad, args.build, session.cache, work.say
         )
-    if args.good.startswith("git:"):
-        for name in (args.good, args.bad):
-            if gitrepo.SETTINGS.search(name):
-                raise UsageError(
-                    f"{name}: all commits have one configuration: use --config and --kconfig"
-                )
-        place, good = gitrepo.split(args.good.removeprefix("git:"))
-        other, bad = gitrepo.split(args.bad.removeprefix("git:"))
-        if not args.bad.startswith("git:") or place != other:
+    if (first := session.commit(args.good)) is None:
+        names, text = session.between(args.good, args.bad)
+        work.say(text)
+        return bisection.packages(search, names, work.say)
+    for name in (args.good, args.bad):
+        if gitrepo.SETTINGS.search(name):
             raise UsageError(
-                f"{args.bad}: not a commit of {place}: it must be git:{place}@REVISION"
+                f"{name}: all commits have one configuration: use --config and --kconfig"
             )
-        repository = session.repository(place)
-        return bisection.commits(search, repository, good, bad, session.cache, work.say)
-    specs = [_debian_spec(name) for name in (args.good, args.bad)]
-    known = session.debian_kernels(arch_of(specs[0]))
-    kernels = bisection.between(*specs, known)
-    work.say(bisection.describe(kernels, known))
-    return bisection.packages(search, kernels, work.say)
-
-
-def _debian_spec(name: str) -> str:
-    if not name.startswith("debian:"):
+    (repository, good), prefix = first, args.good.partition(":")[0]
+    last = session.commit(args.bad)
+    if last is None or last[0] != repository:
         raise UsageError(
-            f"{name}: bisect takes debian:... kernels, git:PATH@REVISION, or commits with --tree"
+            f"{args.bad}: not a commit of {repository.name}: it must be"
+            f" {prefix}:{repository.name}@REVISION"
         )
-    return name.removeprefix("debian:")
+    return bisection.commits(search, prefix, repository, good, last[1], session.cache, work.say)

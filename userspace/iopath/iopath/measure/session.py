@@ -19,10 +19,7 @@ from iopath.guest.machine import Qemu
 from iopath.kernels import emulators, prepare, programs
 from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
-from iopath.kernels.gitrepo import Repository
 from iopath.kernels.kernel import Kernel
-from iopath.kernels.sources import debian, git
-from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure import packages
 from iopath.measure.measurement import Measured, Measurement, Prepared
 from iopath.measure.plan import guests, unmet
@@ -48,13 +45,6 @@ class Session(Finder):
         self.places = len(os.sched_getaffinity(0))  # how many jobs run at a time
         self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
-
-    def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:
-        return debian.available(self, arch, update=update)
-
-    def repository(self, place: str) -> Repository:
-        """The repository at a path or an address."""
-        return git.repository(self, place)
 
     def build(self, kernel: Kernel, step: Step) -> Built:
         """Prepare a kernel: on a worker if there is one that can, or here."""
