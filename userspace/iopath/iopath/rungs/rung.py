@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A rung: a scenario that measures one way of doing I/O. builtin.py has those of iopath."""
+"""A rung: a scenario that measures one way of doing I/O. rungs.toml has those of iopath."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +65,9 @@ class Rung:
     devices: tuple[Device, ...] = ()  # of the emulator, by whose interrupts the I/Os of a batch end
     base: str = ""  # the rung without the layer, if this is one with a layer on the same device
     alone: bool = False  # each run has a guest of its own: what ran before would change the figure
+    # Parameters of the first module that are multiplied by the number of CPUs where each is to have
+    # a target of its own. Without them, the CPUs can only share the target.
+    each_cpu: tuple[str, ...] = ()
 
     @property
     def guest_program(self) -> str:
@@ -80,6 +83,7 @@ class Rung:
         for name in ("devices", "since"):
             if not vars(self)[name]:
                 del parts[name]
+        del parts["each_cpu"]  # modules have the parameters that follow from it
         return digest_of(parts)
 
     @property

@@ -247,7 +247,7 @@ def test_bisect_leaves_a_repository_alone(history: Path, cache: Cache) -> None:
 
     looked, _, said = search(figure)
     repository = open_repository(str(history), cache)
-    ends = bisection.commits(looked, repository, "HEAD~6", "HEAD", cache, said.append)
+    ends = bisection.commits(looked, "git", repository, "HEAD~6", "HEAD", cache, said.append)
     subjects = [git(history, "log", "-1", "--format=%s", name) for name in found(ends)]
     assert subjects == ["commit 4", "commit 5"]
     assert len([line for line in said if line.startswith("skipped: ")]) == 1
@@ -417,8 +417,8 @@ class Commits:
         self._lacks = lacks
         self.gone = ""
 
-    def repository(self, place: str) -> gitrepo.Repository:
-        return self.repositories
+    def commit(self, name: str) -> tuple[gitrepo.Repository, str]:
+        return self.repositories, name.partition("@")[2]
 
     def build_ahead(self, names: Sequence[str]) -> None:
         pass

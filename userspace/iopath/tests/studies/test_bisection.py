@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from command import IOPATH, Command
@@ -98,7 +97,7 @@ def test_git_bisect_run_with_results(history: Path, listed: Command, tmp_path: P
     assert re.search(r"^git bisect skip \w+", git(history, "bisect", "log"), re.MULTILINE)
 
 
-PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]
+PACKAGES = [f"debian:6.12.{number}" for number in range(9)]
 
 
 @pytest.mark.parametrize("first_bad", range(1, 9))

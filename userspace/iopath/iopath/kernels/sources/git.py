@@ -171,6 +171,11 @@ def repository(finder: Finder, place: str) -> Repository:
     return finder.once(("git", place), lambda: open_repository(place, finder.cache))
 
 
+def commit(spec: str, finder: Finder) -> tuple[Repository, str]:
+    place, revision = gitrepo.split(spec)
+    return repository(finder, place), revision
+
+
 def find(spec: str, finder: Finder) -> GitKernel:
     place, revision = gitrepo.split(spec)
     if ".." in revision:
