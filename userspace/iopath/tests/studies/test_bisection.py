@@ -195,7 +195,7 @@ def bisect_commits(folder: Path, good: str, bad: str, cache: Path) -> tuple[list
     looked, _, said = search(figure)
     kept = Cache(cache)
     repository = gitrepo.open_repository(str(folder), kept)
-    ends = bisection.commits(looked, repository, good, bad, kept, said.append)
+    ends = bisection.commits(looked, "git", repository, good, bad, kept, said.append)
     subjects = [git(folder, "log", "-1", "--format=%s", name) for name in found(ends)]
     return subjects, said
 
