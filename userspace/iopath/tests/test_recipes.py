@@ -1,164 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The recipes of contributing.rst: in a copy of the project, a metric, a rung, an architecture and
-a source of kernels are added. Only files that the recipe names are changed, and the copy uses what
-was added."""
+"""The recipes of contributing.rst: in a copy of the project, a rung, an architecture and a source
+of kernels are added. Only files that the recipe names are changed, and the copy uses what was
+added. tests/guests/test_metric.py adds a metric."""
 
-import json
-import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-from iopath.base.arch import X86_64
-from iopath.base.programs import built_folder
-from iopath.base.sources import source_root
-
-PARTS = ("Kbuild", "kernel", "userspace", "Documentation")
-PACKAGE = "userspace/iopath/iopath"
-
-
-class Tree:
-    """A copy of the project."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "tree"
-        self.root.mkdir()
-        ignored = shutil.ignore_patterns("__pycache__", "build", "*.o", "*.ko", ".*")
-        for name in PARTS:
-            path = source_root() / name
-            if path.is_dir():
-                shutil.copytree(path, self.root / name, ignore=ignored)
-            else:
-                shutil.copyfile(path, self.root / name)
-        self.programs = self.root / "build/guest" / X86_64.name
-        shutil.copytree(built_folder(X86_64), self.programs)
-
-    def append(self, file: str, text: str) -> None:
-        with (self.root / file).open("a") as out:
-            out.write(text)
-
-    def replace(self, file: str, old: str, new: str) -> None:
-        """Change the one place of a file that has the text *old*."""
-        path = self.root / file
-        text = path.read_text()
-        assert text.count(old) == 1, f"{file}: {text.count(old)} times {old!r}"
-        path.write_text(text.replace(old, new))
-
-    def changed(self) -> list[str]:
-        """The files that are not as in the project."""
-        return [
-            str(path.relative_to(self.root))
-            for name in PARTS
-            for path in sorted((self.root / name).rglob("*"))
-            if path.is_file() and "__pycache__" not in path.parts
-            and not same(path, source_root() / path.relative_to(self.root))
-        ]  # fmt: skip
-
-    def run(self, *words: str | Path, status: int = 0) -> str:
-        """What Python says with the copy's package: its output, and its errors."""
-        env = {
-            **os.environ, "PYTHONPATH": str(self.root / "userspace/iopath"), "COLUMNS": "100",
-            "IOPATH_SOURCE": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
-        }  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, *words],
-            env=env, cwd=self.root, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-
-def same(one: Path, other: Path) -> bool:
-    return other.is_file() and one.read_bytes() == other.read_bytes()
-
-
-def recipe(title: str) -> str:
-    """A section of contributing.rst."""
-    text = (source_root() / "Documentation/contributing.rst").read_text()
-    _, _, rest = text.partition(f"\n{title}\n{'=' * len(title)}\n")
-    assert rest, title
-    return re.split(r"\n[^\n]+\n====+\n", rest)[0]
-
-
-def not_named(title: str, tree: Tree) -> list[str]:
-    """The changed files that a recipe does not name, nor their folder."""
-    names = set(re.findall(r"``(userspace/[^`]*|Documentation/[^`]*)``", recipe(title)))
-    changed = tree.changed()
-    assert changed
-    return [name for name in changed if not {name, str(Path(name).parent)} & names]
+from recipe_tree import PACKAGE, Tree, not_named
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path)
-
-
-# A metric.
-
-METRIC = """    _counted(
-        "accessed bytes", Source(tally="bytes"), "bytes of all accesses to memory", "bytes",
-        costly=True,
-    ),
-"""
-BEFORE = """    _counted(
-        "string bytes","""
-COUNT = "ACCESS_COUNT(bytes, size)\n"
-ROW = """   * - accessed bytes
-     - bytes
-     - bytes of all accesses to memory
-     - per-CPU caches that are filled again
-     - 0.05
-"""
-
-
-def add_metric(tree: Tree) -> None:
-    counts, measuring = "userspace/pathcount/counts.h", "Documentation/measuring.rst"
-    tree.replace(f"{PACKAGE}/results/metrics.py", BEFORE, METRIC + BEFORE)
-    tree.replace(counts, "ACCESS_COUNT(writes, write)\n", "ACCESS_COUNT(writes, write)\n" + COUNT)
-    tree.replace(measuring, "   * - string bytes\n", ROW + "   * - string bytes\n")
-
-
-@pytest.mark.guest
-def test_a_metric(tree: Tree, tmp_path: Path) -> None:
-    """It is counted in a guest, for each function, too, and may have a limit. The tests of the
-    tables pass."""
-    add_metric(tree)
-    assert not_named("How to add a metric", tree) == []
-    plugin = tree.programs / "pathcount.so"
-    plugin.unlink()
-    make = ["make", "-s", "-C", tree.root / "userspace/pathcount", f"O={tree.programs}"]
-    subprocess.run(make, check=True)
-    scenario = ("--rung", "dio.pread", "--op", "read")
-    found = tmp_path / "found.json"
-    tree.run("-m", "iopath", "profile", "debian:6.1", *scenario, "--json", found)
-    (record,) = json.loads(found.read_text())["results"]
-    counts = {name: value[0] for name, value in record["counts"].items()}
-    accesses = counts["reads"] + counts["writes"]
-    assert accesses < counts["accessed bytes"] < 64 * accesses
-    profile = record["profile"]
-    # The profile is of longer rounds.
-    of_path = profile["costly"]["accessed_bytes"]
-    assert of_path == pytest.approx(counts["accessed bytes"], rel=0.1)
-    of_functions = sum(
-        function.get("costly", {}).get("accessed_bytes", 0) for function in profile["functions"]
-    )
-    assert of_functions == pytest.approx(of_path, abs=0.1)
-    whole = json.loads(found.read_text())
-    whole["kernels"][0]["name"] = whole["results"][0]["kernel"]["name"] = "other"
-    (tmp_path / "other.json").write_text(json.dumps(whole))
-    (tmp_path / "limits.toml").write_text('"dio.pread read accessed bytes" = 5\n')
-    words = ("compare", found, tmp_path / "other.json", "--limits", tmp_path / "limits.toml")
-    said = tree.run("-m", "iopath", *words, status=125)
-    assert said.endswith(
-        "iopath: cannot judge dio.pread read accessed bytes: 1 boot is too few: 5 needed\n"
-    )
-    tests = [f"userspace/iopath/tests/{name}" for name in ("results", "counts/test_output.py")]
-    tree.run("-m", "pytest", "-q", "-c", "userspace/iopath/pyproject.toml", "--rootdir", ".",
-             "-p", "no:cacheprovider", *tests)  # fmt: skip
 
 
 # A rung.
