@@ -19,10 +19,6 @@ const char *const pattern_names[] = {
 	"sequential", "random", "fixed", NULL
 };
 
-static const char *const inject_names[] = {
-	"submit_bio", "submit_bio_noacct", NULL
-};
-
 /* Job k on the k-th processor; fio's default is that each runs on any. */
 static const char *const policy_names[] = { "split", NULL };
 
@@ -69,8 +65,6 @@ const struct option option_table[] = {
 	OPT(defer_taskrun, BOOL, 0, 1, NULL, URING),
 	OPT(userspace_reap, BOOL, 0, 1, NULL, "libaio"),
 	OPT(split, SIZE, 0, MAX_SPLIT, NULL, "libaio"),
-	OPT(fresh, BOOL, 0, 1, NULL, "biogen"),
-	OPT(inject, NAME, 0, 0, inject_names, "biogen"),
 	OPT(optional, BOOL, 0, 1, NULL, "vsync io_uring"),
 	OPT(number_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL, NULL),

@@ -69,8 +69,6 @@ struct options {
 	uint64_t sqthread_poll;
 	uint64_t single_issuer;
 	uint64_t defer_taskrun;
-	uint64_t fresh;
-	uint64_t inject;
 	uint64_t userspace_reap;
 	uint64_t split;
 	uint64_t optional;

@@ -62,12 +62,8 @@ static bool biogen_setup(struct job *job)
 	job->data = g;
 	g->job.cpu = (uint32_t)(job->cpu < 0 ? sched_getcpu() : job->cpu);
 	g->run = (struct biogen_run){
-		.version = BIOGEN_VERSION,
-		.flags = BIOGEN_MARK | (o->fresh ? BIOGEN_REINIT : 0) |
-			 (o->lat ? BIOGEN_LATENCY : 0),
+		.flags = BIOGEN_MARK | (o->lat ? BIOGEN_LATENCY : 0),
 		.pattern = biogen_pattern(o),
-		.inject = o->inject ? BIOGEN_SUBMIT_BIO_NOACCT :
-				      BIOGEN_SUBMIT_BIO,
 		.wait = biogen_wait(o),
 		.write_percent = biogen_writes(o),
 		.block_size = (uint32_t)o->bs,
@@ -114,7 +110,7 @@ static double biogen_try(struct job *job, uint32_t latency)
 	struct biogen_run run = g->run;
 	struct biogen_job one = { .cpu = g->job.cpu };
 
-	run.flags = (run.flags & BIOGEN_REINIT) | latency;
+	run.flags = latency;
 	run.rounds = 1;
 	run.ios = TRY_IOS;
 	run.duration_ns = 0;

@@ -566,7 +566,7 @@ complete() {
 		 echo "${COMPREPLY[*]}"' \
 		bash "$here/ioloop.bash-completion" "$@" 2>>"$dir/err"
 }
-for option in ioengine rw pattern inject cpus_allowed_policy output-format; do
+for option in ioengine rw pattern cpus_allowed_policy output-format; do
 	run "--$option=none"
 	names=$(sed 's/.*must be one of //; s/ calibrate$//' "$dir/err")
 	complete "--$option" = >"$dir/out"
