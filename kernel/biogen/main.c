@@ -11,11 +11,10 @@
 #include "compat/file.h"
 #include "compat/split.h"
 #include "io.h"
-#include "late.h"
 
 static char *device;
 module_param(device, charp, 0444);
-MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none; see configfs)");
+MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none)");
 
 static bool write;
 module_param(write, bool, 0444);
@@ -32,15 +31,12 @@ static int __init biogen_init(void)
 {
 	int err;
 
-	err = biogen_io_caches_create();
+	err = biogen_ios_init();
 	if (err)
 		return err;
-	err = biogen_workqueue_create();
-	if (err)
-		goto destroy_caches;
 	err = biogen_devices_init();
 	if (err)
-		goto destroy_workqueue;
+		goto exit_ios;
 	if (device) {
 		biogen_device0 = biogen_create(device, write, coherent);
 		if (IS_ERR(biogen_device0)) {
@@ -49,41 +45,28 @@ static int __init biogen_init(void)
 			       write ? " exclusively" : "", err);
 			goto exit_devices;
 		}
-	}
-	err = biogen_configfs_init();
-	if (err)
-		goto discard_device0;
-	/* Last: nothing fails once a program may have opened it. */
-	if (biogen_device0) {
+		/* Last: nothing fails once a program may have opened it. */
 		err = biogen_publish(biogen_device0);
 		if (err)
-			goto exit_configfs;
+			goto discard_device0;
 	}
-	biogen_configfs_allow();
 	return 0;
 
-exit_configfs:
-	biogen_configfs_exit();
 discard_device0:
-	if (biogen_device0)
-		biogen_discard(biogen_device0);
+	biogen_discard(biogen_device0);
 exit_devices:
 	biogen_devices_exit();
-destroy_workqueue:
-	biogen_workqueue_destroy();
-destroy_caches:
-	biogen_io_caches_destroy();
+exit_ios:
+	biogen_ios_exit();
 	return err;
 }
 
 static void __exit biogen_exit(void)
 {
-	biogen_configfs_exit();
 	if (biogen_device0)
 		biogen_destroy(biogen_device0);
 	biogen_devices_exit();
-	biogen_workqueue_destroy();
-	biogen_io_caches_destroy();
+	biogen_ios_exit();
 }
 
 module_init(biogen_init);

@@ -6,6 +6,7 @@
  */
 #include <linux/blkdev.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
@@ -67,9 +68,11 @@ void blknull_free_disk(struct gendisk *disk)
 /**
  * blknull_devices_wait() - wait until all devices are freed
  *
- * A file drops its reference to the module shortly before that to the disk.
+ * A file drops its reference to the module shortly before that to the disk. The task
+ * that frees the last device may still be in blknull_free_disk() then.
  */
 void blknull_devices_wait(void)
 {
 	wait_var_event(&blknull_disks, !atomic_read(&blknull_disks));
+	synchronize_rcu_tasks();
 }

@@ -81,19 +81,21 @@ static inline void compat_unpin_page_range(struct page *page,
 }
 
 /*
- * Pinning lost its last argument, where to put the mappings, in 6.5 (4c630f307455
- * "mm/gup: remove vmas parameter from pin_user_pages()"). Goes with support for
- * 6.4.
+ * Pinning for long waits for a page without mmap_lock, and so for the handler of
+ * a userfaultfd, since 6.3 (53b2d09bf55a "mm/gup: remove the restriction on locked
+ * with FOLL_LONGTERM"). Before, the pages are brought in first, by pinning them
+ * for a moment. Goes with support for 6.2.
  */
-static inline long compat_pin_user_pages(unsigned long addr, unsigned long nr,
-					 unsigned int gup_flags,
-					 struct page **pages)
+static inline int compat_pin_user_pages_longterm(unsigned long addr, int nr,
+						 struct page **pages)
 {
-#if COMPAT_KERNEL_BEFORE(6, 5)
-	return pin_user_pages(addr, nr, gup_flags, pages, NULL);
-#else
-	return pin_user_pages(addr, nr, gup_flags, pages);
+#if COMPAT_KERNEL_BEFORE(6, 3)
+	nr = pin_user_pages_fast(addr, nr, FOLL_WRITE, pages);
+	if (nr <= 0)
+		return nr;
+	unpin_user_pages(pages, nr);
 #endif
+	return pin_user_pages_fast(addr, nr, FOLL_WRITE | FOLL_LONGTERM, pages);
 }
 
 /*
