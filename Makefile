@@ -38,6 +38,8 @@ help:
 	@echo '  make results    repeat the figures of the documentation; pages and charts: build/results'
 	@echo '  make screenshots  pictures of the page, the site and the README: build/screenshots'
 	@echo '                    WHAT="page=report.html"  of other files'
+	@echo '  make intree     write the modules into a kernel as a series of patches: KERNEL=REPOSITORY'
+	@echo '                    BRANCH=blknull-biogen  the name of the branch'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
@@ -91,6 +93,12 @@ check-all: setup-check userspace
 # What fails on demand, races and fuzzing; RUNS= and SEED= for longer and other fuzzing.
 check-faults: setup-check userspace
 	@AGAIN=1 KERNEL=debug T='selftests/fault_nth or races or fuzz' selftests/check.sh
+
+# The modules as patches for a kernel's git repository.
+.PHONY: intree
+intree:
+	@test -n '$(KERNEL)' || { echo 'KERNEL= is missing: the path of a git repository of Linux' >&2; exit 2; }
+	@kernel/intree/export.py '$(KERNEL)' $(BRANCH)
 
 # Modules on this machine.
 

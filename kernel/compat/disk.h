@@ -172,7 +172,7 @@ static inline void compat_end_queue(struct gendisk *disk)
 #if COMPAT_KERNEL_BEFORE(5, 18)
 #define COMPAT_FREE_DISK(op)
 #else
-#define COMPAT_FREE_DISK(op)		.free_disk = op,
+#define COMPAT_FREE_DISK(op)		.free_disk	= op,
 #endif
 
 /* Drop a disk that was added and is withdrawn. */
@@ -202,8 +202,8 @@ static inline void compat_put_disk(struct gendisk *disk,
 #define COMPAT_LIMITS(_dma_mask, _features)
 #else
 #define COMPAT_LIMITS(_dma_mask, _features)				\
-	.dma_alignment = _dma_mask,					\
-	.features = _features,
+	.dma_alignment		= _dma_mask,				\
+	.features		= _features,
 #endif
 
 /*
