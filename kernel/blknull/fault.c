@@ -2,6 +2,7 @@
 /*
  * Fault injection: I/O that fails or is delayed.
  */
+#include <linux/badblocks.h>
 #include <linux/bio.h>
 #include <linux/slab.h>
 

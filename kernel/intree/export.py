@@ -103,12 +103,14 @@ def check_version(version: tuple[int, int]) -> None:
 # Files of the patches.
 
 
-def driver_files(name: str, shims: Shims, style: Path, folder: Path) -> dict[str, str]:
+def driver_files(
+    name: str, shims: Shims, style: Path, also: Mapping[str, str], folder: Path
+) -> dict[str, str]:
     """A driver's files in drivers/block, made in *folder*."""
     at = f"drivers/block/{name}"
     shutil.copytree(KERNEL / name, folder / name, ignore=shutil.ignore_patterns("*.mod.c", ".*"))
     driver = Driver(name, folder / name)
-    driver.resolve(shims, (HERE / "simplify.cocci").read_text(), style)
+    driver.resolve(shims, (HERE / "simplify.cocci").read_text(), style, also)
     files = {}
     for path in driver.paths:
         text = path.read_text()
@@ -180,8 +182,18 @@ def series(repository: Repository, person: str, folder: Path) -> list[Patch]:
     shutil.copytree(KERNEL / "compat", folder / "compat")
     shims = Shims.read(folder / "compat", repository.version, repository.defines)
     style = folder / "style"
-    style.write_text(repository.text(".clang-format", (ROOT / ".clang-format").read_text()))
-    drivers = {name: driver_files(name, shims, style, folder) for name in CONFIGS}
+    own = (ROOT / ".clang-format").read_text()
+    # checkpatch refuses a line that ends with "(".
+    style.write_text(
+        re.sub(
+            r"^(PenaltyBreakBeforeFirstCallParameter:).*$", r"\1 1000",
+            repository.text(".clang-format", own), flags=re.MULTILINE,
+        )
+    )  # fmt: skip
+    also = {}
+    if repository.defines("kmalloc_obj"):
+        also[r"\bk[mz]alloc\(sizeof"] = (HERE / "objects.cocci").read_text()
+    drivers = {name: driver_files(name, shims, style, also, folder) for name in CONFIGS}
 
     now: dict[str, str] = {}  # existing files, as changed by the patches so far
     maintained: dict[str, list[str]] = {name: [] for name in CONFIGS}

@@ -16,7 +16,7 @@ import re
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -300,12 +300,18 @@ class Driver:
         self.paths = sorted([*folder.glob("*.c"), *folder.glob("*.h")])
         self.header = folder / f"{name}.h"
 
-    def resolve(self, shims: Shims, simplify: str, style: Path) -> None:
-        """Leave no shim in the files. *style* is for clang-format."""
+    def resolve(
+        self, shims: Shims, simplify: str, style: Path, also: Mapping[str, str]
+    ) -> None:
+        """Leave no shim in the files. *also* has semantic patches for files with a pattern. *style*
+        is for clang-format."""
         for path in self.paths:
             before = path.read_text()
             path.write_text(_OURS.sub("", shims.expand(before)))
             shims.inline([path], simplify)
+            for pattern, rules in also.items():
+                if re.search(pattern, path.read_text()):
+                    _spatch(rules, path)
             _format(path, before, style)
         self._move(shims)
 

@@ -37,6 +37,20 @@ class Module:
         values = {**dict(self.parameters), **overrides.get(self.name, {})}
         return [f"{name}={value}" for name, value in values.items()]
 
+    def steps(self, overrides: Overrides) -> list[str]:
+        """Steps that create in configfs what the parameters would create, for a kernel that has the
+        module built in."""
+        values = {**dict(self.parameters), **overrides.get(self.name, {})}
+        found = []
+        for number in range(int(values.pop("nr_devices", 1))):
+            folder = f"/sys/kernel/config/{self.name}/{self.name}{number}"
+            found.append(f"mkdir {folder}")
+            for name, listed in values.items():
+                each = listed.split(",")
+                found.append(f"write {folder}/{name} {each[min(number, len(each) - 1)]}")
+            found.append(f"write {folder}/power 1")
+        return found
+
 
 @dataclass(frozen=True)
 class Rung:
