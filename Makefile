@@ -6,6 +6,8 @@
 VERSION := 0.2.0
 BUILD   := $(CURDIR)/build
 KDIR    ?= /lib/modules/$(shell uname -r)/build
+# A kernel that Clang built takes modules that Clang built.
+LLVM    ?= $(shell ! grep -qsx CONFIG_CC_IS_CLANG=y '$(KDIR)/.config' || echo 1)
 KERNELS ?= debian:6.1 debian:7.2
 ARGS    ?=
 PREFIX  ?= /usr/local
@@ -49,7 +51,7 @@ measure: setup-$(if $(findstring riscv64,$(KERNELS)),riscv64,$(if $(findstring a
 .PHONY: modules
 modules:
 	@test -d '$(KDIR)' || { echo 'KDIR=$(KDIR): no such kernel build tree; install its headers or set KDIR' >&2; exit 2; }
-	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' modules
+	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' $(if $(LLVM),LLVM=$(LLVM)) modules
 
 # Programs. Those of guests are built by the compiler of one Debian suite, so that they are the same
 # on every machine: for this one, and on x86-64 for each other architecture with an emulator.

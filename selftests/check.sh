@@ -92,6 +92,7 @@ parts() {
 	part stacked "${pytest[@]}" -m "guest$short" $tests/test_stacked.py "${pick[@]}"
 	part blknull "${pytest[@]}" -m "guest$short" $tests/test_blknull.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
+	part intree "${pytest[@]}" -m "not guest$short" selftests/test_intree.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
 	[[ -z ${ALL-} && $want != riscv64 ]] || part riscv64 "${pytest[@]}" $tests/test_riscv64.py "${pick[@]}"
 }

@@ -57,7 +57,11 @@ class Repository:
 
     def git(self, *words: str, text: str | None = None) -> str:
         done = subprocess.run(
-            ["git", "-C", self._path, *words], input=text, capture_output=True, text=True, check=False
+            ["git", "-C", self._path, *words],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()
@@ -89,7 +93,9 @@ class Patch:
 
 def check_version(version: tuple[int, int]) -> None:
     """Raises ExportError for a kernel that the modules do not know."""
-    limits = [(int(a), int(b)) for a, b in _SUPPORTED.findall((KERNEL / "compat/version.h").read_text())]
+    limits = [
+        (int(a), int(b)) for a, b in _SUPPORTED.findall((KERNEL / "compat/version.h").read_text())
+    ]
     oldest, newest = min(limits), max(limits)
     # The interfaces that drivers of 6.10 and older need are for modules only.
     oldest = max(oldest, (6, 12))
@@ -139,13 +145,19 @@ def selftest_files(name: str) -> dict[str, str]:
     at = f"tools/testing/selftests/{name}"
     files, programs = {}, []
     for path in sorted((ROOT / "selftests" / name).iterdir()):
-        if path.suffix not in (".c", ".h", ".sh") and path.name not in ("Makefile", "config", "settings"):
+        if path.suffix not in (".c", ".h", ".sh") and path.name not in (
+            "Makefile",
+            "config",
+            "settings",
+        ):
             continue
         text = path.read_text().replace("#include <uapi/biogen.h>", "#include <linux/biogen.h>")
         if path.name == "Makefile":
             text = re.sub(r"^UAPI \?=.*\n", "", text, flags=re.MULTILINE)
             text = text.replace("-I $(UAPI)", "$(KHDR_INCLUDES)")
-        if path.suffix == ".c" and re.search(r"^(?:TEST_HARNESS_MAIN|SELFTEST_MAIN|int main)\b", text, re.MULTILINE):
+        if path.suffix == ".c" and re.search(
+            r"^(?:TEST_HARNESS_MAIN|SELFTEST_MAIN|int main)\b", text, re.MULTILINE
+        ):
             programs.append(path.stem)
         files[f"{at}/{path.name}"] = text
     lines = ["# SPDX-License-Identifier: GPL-2.0-only", *programs]
@@ -156,14 +168,16 @@ def selftest_files(name: str) -> dict[str, str]:
 def with_line(text: str, line: str, before: str) -> str:
     """*text* with *line* in front of the first line that begins with *before*, or at its end."""
     if line in text.splitlines():
-        raise ExportError(f"'{line}' is there already: begin the branch at a kernel without the drivers")
+        raise ExportError(
+            f"'{line}' is there already: begin the branch at a kernel without the drivers"
+        )
     match = re.search(rf"^{re.escape(before)}", text, re.MULTILINE)
     at = match.start() if match else len(text)
     return f"{text[:at]}{line}\n{text[at:]}"
 
 
 def with_maintainer(text: str, name: str, person: str, paths: list[str]) -> str:
-    """MAINTAINERS with the entry of a driver, which replaces an older one, in the alphabet's order."""
+    """MAINTAINERS with the entry of a driver, in the alphabet's order; it replaces an older one."""
     title = TITLES[name]
     files = "".join(f"F:\t{path}\n" for path in sorted(paths))
     entry = f"{title}\nM:\t{person}\nL:\tlinux-block@vger.kernel.org\nS:\tMaintained\n{files}\n"
@@ -213,9 +227,13 @@ def series(repository: Repository, person: str, folder: Path) -> list[Patch]:
     def driver(name: str) -> Patch:
         files = dict(drivers[name])
         config = f'source "drivers/block/{name}/Kconfig"'
-        files["drivers/block/Kconfig"] = with_line(edited("drivers/block/Kconfig"), config, 'source "drivers/block/null_blk')
+        files["drivers/block/Kconfig"] = with_line(
+            edited("drivers/block/Kconfig"), config, 'source "drivers/block/null_blk'
+        )
         line = f"obj-$({CONFIGS[name]})\t+= {name}/"
-        files["drivers/block/Makefile"] = with_line(edited("drivers/block/Makefile"), line, "obj-$(CONFIG_BLK_DEV_NULL_BLK)")
+        files["drivers/block/Makefile"] = with_line(
+            edited("drivers/block/Makefile"), line, "obj-$(CONFIG_BLK_DEV_NULL_BLK)"
+        )
         return patch(name, "driver", files, f"drivers/block/{name}/")
 
     def documentation(name: str) -> Patch:
@@ -234,7 +252,9 @@ def series(repository: Repository, person: str, folder: Path) -> list[Patch]:
         makefile = edited("tools/testing/selftests/Makefile")
         targets = re.findall(r"^(TARGETS \+= (\S+))$", makefile, re.MULTILINE)
         following = next(line for line, target in targets if target > name)
-        files["tools/testing/selftests/Makefile"] = with_line(makefile, f"TARGETS += {name}", following)
+        files["tools/testing/selftests/Makefile"] = with_line(
+            makefile, f"TARGETS += {name}", following
+        )
         return patch(name, "selftests", files, f"tools/testing/selftests/{name}/")
 
     uapi = {UAPI: (KERNEL / "include/uapi/biogen.h").read_text()}

@@ -163,7 +163,7 @@ class Shims:
         while match := re.search(rf"\b{name}\(", text):
             end = _closing(text, match.end())
             values = dict(zip(parameters, _arguments(text[match.end() : end]), strict=True))
-            new = re.sub(r"\w+", lambda word: values.get(word[0], word[0]), body)
+            new = "".join(values.get(word, word) for word in re.split(r"(\w+)", body))
             start = text.rfind("\n", 0, match.start()) + 1
             indent, rest = text[start : match.start()], text[end + 1 :]
             if indent.strip():  # within a line
@@ -300,9 +300,7 @@ class Driver:
         self.paths = sorted([*folder.glob("*.c"), *folder.glob("*.h")])
         self.header = folder / f"{name}.h"
 
-    def resolve(
-        self, shims: Shims, simplify: str, style: Path, also: Mapping[str, str]
-    ) -> None:
+    def resolve(self, shims: Shims, simplify: str, style: Path, also: Mapping[str, str]) -> None:
         """Leave no shim in the files. *also* has semantic patches for files with a pattern. *style*
         is for clang-format."""
         for path in self.paths:
