@@ -3,12 +3,11 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from linux_source import LinuxSource, left_out
+from exported import BRANCH, export, exported, git, make_repository
 from test_style import IGNORED, OUTSIDE
 
 from iopath.base import process
@@ -19,8 +18,6 @@ from iopath.kernels.root import root
 from iopath.measure.session import Session
 
 ROOT = source_root()
-EXPORT = ROOT / "kernel/intree/export.py"
-BRANCH = "blknull-biogen"
 SERIES = ("7.2", "7.3")
 FOLDERS = ("drivers/block/blknull", "drivers/block/biogen")
 
@@ -30,17 +27,6 @@ ALLOWED = {
     "drivers/block/blknull": set(IGNORED["kernel/blknull"]),
     "tools/testing/selftests": set(OUTSIDE),
 }
-
-
-def git(path: Path, *words: str) -> str:
-    return subprocess.check_output(["git", "-C", path, *words], text=True)
-
-
-def export(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [EXPORT, path, *words], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
 
 
 # A repository with the files of a kernel that the patches change.
@@ -59,13 +45,6 @@ SKELETON = {
     "Documentation/admin-guide/blockdev/index.rst": ".. toctree::\n\n   floppy\n   zram\n",
     "tools/testing/selftests/Makefile": "TARGETS += acct\nTARGETS += zram\n",
 }
-
-
-def make_repository(folder: Path) -> Path:
-    git(folder.parent, "init", "--quiet", str(folder))
-    git(folder, "config", "user.name", "Ada Tester")
-    git(folder, "config", "user.email", "ada@example.org")
-    return folder
 
 
 @pytest.fixture
@@ -150,27 +129,8 @@ def linux(
     request: pytest.FixtureRequest, session: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A clone of a repository with a kernel's source and the patches; the branch is checked out."""
-    source = LinuxSource(session, request.param)
-    kept = ("*/Documentation/*/*", "*/tools/testing/*")
-    excluded = (*(name for name in left_out() if name not in kept), "*/selftests/bpf/*")
-
-    def make(folder: Path) -> None:
-        at = make_repository(folder / "linux")
-        source.unpack(at, *(f"--exclude={name}" for name in excluded))
-        git(at, "add", "--all", "--force")
-        git(at, "commit", "--quiet", "-m", f"Linux {request.param}")
-        for path in at.iterdir():
-            if path.name != ".git":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    inputs = {"package": source.wanted, "left_out": excluded}
-    repository = session.cache.entry("linux", inputs, make) / "linux"
     clone = tmp_path_factory.mktemp("intree") / "linux"
-    git(repository, "clone", "--quiet", "--shared", ".", str(clone))
-    git(clone, "config", "user.name", "Ada Tester")
-    git(clone, "config", "user.email", "ada@example.org")
-    done = export(clone)
-    assert done.returncode == 0, done.stderr
+    exported(session, request.param, clone)
     git(clone, "checkout", "--quiet", BRANCH)
     return clone
 
