@@ -29,10 +29,9 @@ enum blknull_completion {
 #define BLKNULL_CPU_LOCAL	(-1)	/* the one that submits the I/O */
 #define BLKNULL_CPU_NEXT	(-2)	/* the next one online */
 
-/**
- * struct blknull_config - values of the attributes, which attrs.h describes
- *
- * A field is a bool, an int or a long long; its size says which.
+/*
+ * The values of the attributes, which attrs.h describes. A field is a bool, an
+ * int or a long long; its size says which.
  */
 struct blknull_config {
 	int index;

@@ -36,21 +36,21 @@ static const char *module_folder(void)
 	return access("/modules", F_OK) ? NULL : "/modules";
 }
 
-/* The errno whose text is the end of modprobe's @message. */
+/* The negative errno whose text is in modprobe's @message. */
 static int modprobe_errno(const char *message)
 {
 	int err;
 
 	/* These have texts of modprobe's own. */
 	if (strstr(message, "already in kernel"))
-		return EEXIST;
+		return -EEXIST;
 	if (strstr(message, "not found in directory") ||
 	    strstr(message, "unknown parameter"))
-		return ENOENT;
+		return -ENOENT;
 	for (err = 1; err < 134; err++)
 		if (strstr(message, strerror(err)))
-			return err;
-	return EIO;
+			return -err;
+	return -EIO;
 }
 
 static int module_probe(const char *name, const char *params)
@@ -66,7 +66,7 @@ static int module_probe(const char *name, const char *params)
 		return -errno;
 	message[fread(message, 1, sizeof(message) - 1, said)] = 0;
 	status = pclose(said);
-	return status ? -modprobe_errno(message) : 0;
+	return status ? modprobe_errno(message) : 0;
 }
 
 int module_load(const char *name, const char *params)
