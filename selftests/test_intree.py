@@ -12,7 +12,7 @@ from test_style import IGNORED, OUTSIDE
 
 from iopath.base import process
 from iopath.base.arch import X86_64
-from iopath.base.sources import copy_sources, source_root
+from iopath.base.sources import source_root
 from iopath.kernels.recipe import minimal_configs
 from iopath.kernels.root import root
 from iopath.measure.session import Session
@@ -176,35 +176,6 @@ def test_builds(linux: Path, prepared: Path) -> None:
         assert {path.stem for path in (linux / name).glob("*.c")} <= {
             path.stem for path in (prepared / name).glob("*.o")
         }
-
-
-def functions(path: Path) -> dict[str, list[str]]:
-    """The instructions of an object file's functions, without places and padding."""
-    command = ["objdump", "-d", "-r", "--no-show-raw-insn", path]
-    padding = re.compile(r"\t(?:cs |data16 )*nop|\bint3\b|xchg +%ax,%ax")
-    found: dict[str, list[str]] = {}
-    now: list[str] = []
-    for line in subprocess.check_output(command, text=True).splitlines():
-        if match := re.fullmatch(r"[0-9a-f]+ <(?:compat_|biogen_|blknull_)?(.*?)(?:_op)?>:", line):
-            now = found.setdefault(match[1], [])
-        elif (match := re.match(r" +[0-9a-f]+:\t(\w+)", line)) and not padding.search(line):
-            now.append(match[1])
-    return found
-
-
-@pytest.mark.long
-def test_same_code(linux: Path, prepared: Path, tmp_path: Path) -> None:
-    """Each function has the instructions that it has in a module which kernel/compat adapts."""
-    if "CONFIG_BIOGEN=m" not in (prepared / ".config").read_text().splitlines():
-        return  # built in, biogen is bound in another way
-    make(linux, "-s", "-j2", f"O={prepared}", *(f"{name}/" for name in FOLDERS))
-    copy_sources(tmp_path)
-    for name in ("blknull", "biogen"):
-        make(linux, "-s", "-j2", f"O={prepared}", f"M={tmp_path}", f"kernel/{name}/")
-        ours = functions(tmp_path / f"kernel/{name}/{name}.o")
-        theirs = functions(prepared / f"drivers/block/{name}/{name}.o")
-        assert len(ours) > 80
-        assert ours == theirs
 
 
 @pytest.mark.long

@@ -38,11 +38,9 @@ class Module:
         return [f"{name}={value}" for name, value in values.items()]
 
     def steps(self, overrides: Overrides) -> list[str]:
-        """Steps that create what the parameters would, if the kernel has the module built in."""
+        """Steps that create in configfs what the parameters would create, for a kernel that has the
+        module built in."""
         values = {**dict(self.parameters), **overrides.get(self.name, {})}
-        if self.name == "biogen":  # naming the device binds it
-            names = sorted(values, key=lambda name: name == "device")
-            return [f"write /sys/module/biogen/parameters/{name} {values[name]}" for name in names]
         found = []
         for number in range(int(values.pop("nr_devices", 1))):
             folder = f"/sys/kernel/config/{self.name}/{self.name}{number}"
