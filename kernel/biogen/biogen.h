@@ -108,6 +108,11 @@ void biogen_destroy(struct biogen_device *bg);
 int biogen_devices_init(void);
 void biogen_devices_exit(void);
 
+/* configfs.c */
+int biogen_configfs_init(void);
+void biogen_configfs_allow(void);
+void biogen_configfs_exit(void);
+
 /* chardev.c */
 const struct file_operations *biogen_fops(const struct biogen_device *bg);
 

@@ -14,7 +14,7 @@
 
 static char *device;
 module_param(device, charp, 0444);
-MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none)");
+MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none; see configfs)");
 
 static bool write;
 module_param(write, bool, 0444);
@@ -45,15 +45,24 @@ static int __init biogen_init(void)
 			       write ? " exclusively" : "", err);
 			goto exit_devices;
 		}
-		/* Last: nothing fails once a program may have opened it. */
+	}
+	err = biogen_configfs_init();
+	if (err)
+		goto discard_device0;
+	/* Last: nothing fails once a program may have opened it. */
+	if (biogen_device0) {
 		err = biogen_publish(biogen_device0);
 		if (err)
-			goto discard_device0;
+			goto exit_configfs;
 	}
+	biogen_configfs_allow();
 	return 0;
 
+exit_configfs:
+	biogen_configfs_exit();
 discard_device0:
-	biogen_discard(biogen_device0);
+	if (biogen_device0)
+		biogen_discard(biogen_device0);
 exit_devices:
 	biogen_devices_exit();
 exit_ios:
@@ -63,6 +72,7 @@ exit_ios:
 
 static void __exit biogen_exit(void)
 {
+	biogen_configfs_exit();
 	if (biogen_device0)
 		biogen_destroy(biogen_device0);
 	biogen_devices_exit();

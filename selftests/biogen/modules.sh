@@ -67,7 +67,7 @@ for module in blknull biogen; do
 done
 
 echo "TAP version 13"
-echo "1..22"
+echo "1..32"
 mount -t configfs none $CONFIGFS 2>/dev/null
 
 result blknull_loads load blknull nr_devices=2 size_mb=64
@@ -83,11 +83,22 @@ result target_held fails rmmod blknull
 result biogen_unloads rmmod biogen
 result node_gone test ! -e /dev/biogen0
 
-result biogen_writable load biogen device=/dev/blknull1 write=1
+load biogen
+result item mkdir $CONFIGFS/biogen/x
+cd $CONFIGFS/biogen/x || exit 1
+result no_device fails set_to power 1
+result device set_to device /dev/blknull1
+result write set_to write 1
+result power set_to power 1
+result node_named is node biogen0
 result write_now writes /dev/biogen0
-exec 3</dev/biogen0
+result live fails set_to device /dev/blknull0
+result no_children fails mkdir "$CONFIGFS/biogen/x/y"
 result module_held fails rmmod biogen
-exec 3<&-
+result power_off set_to power 0
+result withdrawn test ! -e /dev/biogen0
+cd /
+result item_gone rmdir $CONFIGFS/biogen/x
 result unloads rmmod biogen
 
 result disk mkdir $CONFIGFS/blknull/y

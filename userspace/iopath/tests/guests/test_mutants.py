@@ -85,6 +85,11 @@ MUTANTS = [
         "biogen_reg -t limit",
     ),
     Mutant(
+        "attributes do not change while power is on", "biogen/configfs.c",
+        "if (bi->bg) {\n\t\tret = -EBUSY;", "if (false) {\n\t\tret = -EBUSY;",
+        "biogen_file -t configfs",
+    ),
+    Mutant(
         "the generator stops at an error", "biogen/worker.c",
         "biogen_gen_end_early(w->gen, BIOGEN_FAILED);", "",
         "biogen_run -t error",
