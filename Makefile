@@ -36,7 +36,7 @@ help:
 	@echo '                    DEB_HOST_ARCH=arm64  those of arm64'
 	@echo '  make htmldocs   build the documentation: build/html'
 	@echo '  make results    repeat the figures of the documentation; pages and charts: build/results'
-	@echo '  make screenshots  pictures of the page, the site and the README: build/screenshots'
+	@echo '  make screenshots  one sheet of all pages, charts and the README: build/screenshots'
 	@echo '                    WHAT="page=report.html"  of other files'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
@@ -174,7 +174,7 @@ htmldocs: $(SPHINX)/.complete
 results: setup-measure userspace
 	@Documentation/results/update.sh
 
-# What people see, in the browser of the tests; pictures of the last time: build/screenshots/before.
+# What people see, on one sheet, in the browser of the tests: look at it after a change.
 WHAT ?=
 
 .PHONY: screenshots

@@ -48,6 +48,13 @@ track() {
 	IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml \
 		--output $large/track \
 		--svg Documentation/results/track.svg --mail Documentation/results/track.txt
+	cp $large/track/points.json Documentation/results/track.json
+}
+
+# The page of these points. It takes a second, and no kernel.
+site() {
+	build/venv/bin/python Documentation/results/site.py \
+		Documentation/results/track.json $large/debian.html
 }
 
 # A repository of a kernel.
@@ -131,7 +138,7 @@ for part in modules ancestors emulators peak claims; do
 	eval "$part() { page $part; }"
 done
 
-parts="ladder modules features drivers ancestors emulators peak claims shown questions track rt takes readme"
+parts="ladder modules features drivers ancestors emulators peak claims shown questions track site rt takes readme"
 # The names of parts have no blanks.
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $parts

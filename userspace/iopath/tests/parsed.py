@@ -48,6 +48,7 @@ class Parsed(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        data = data.replace("\u00a0", " ")
         if self._is_data:
             self.data = json.loads(data)
             self._is_data = False

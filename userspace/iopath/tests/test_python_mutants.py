@@ -249,6 +249,21 @@ MUTANTS = [
         "track/test_tracker.py::test_chart_in_the_dark",
     ),
     Mutant(
+        "no figure of a page leaves its cell", "show/templates/page.css",
+        ".heat { font-size: .85rem; }", ".heat { font-size: .85rem; table-layout: fixed; }",
+        "show/test_legible.py::test_page[two kernels]",
+    ),
+    Mutant(
+        "no text of a page is too small to read", "show/templates/page.css",
+        ".options { font-size: .85rem; }", ".options { font-size: .65rem; }",
+        "show/test_legible.py::test_page[two kernels]",
+    ),
+    Mutant(
+        "what a call costs in all is its place in the page", "show/programpage.py",
+        "(-_most(changes[key]), -_size(parts[key]), key[1])", "(-_size(parts[key]), key[1])",
+        "show/test_programpage.py::test_what_changes_most_in_all_is_first",
+    ),
+    Mutant(
         "functions of a feature are those of the largest layers", "studies/featuretable.py",
         "key=lambda one: -sum(abs(by) for by, _ in one[1])", "key=lambda one: one[0]",
         "studies/test_features.py::test_functions_by_layer",

@@ -50,6 +50,7 @@ STYLE = {
     "ytick.color": INK,
 }
 
+_LEAST = 8.25  # points of the smallest text in an SVG: 11 pixels
 _BAR = 0.17  # inches of height for one bar
 
 
@@ -216,7 +217,7 @@ def history(result: ExactResult) -> Figure:
                     axes.annotate(
                         short(value), (at, value), (0, 4 if top else -4),
                         textcoords="offset points", ha="center", va="bottom" if top else "top",
-                        fontsize=6, color=_OP_COLOURS[op],
+                        fontsize=6, color=INK,
                     )  # fmt: skip
             middle = (min(values) + max(values)) / 2
             half = max((max(values) - min(values)) * 0.62, middle * 0.025)
@@ -268,7 +269,7 @@ def save(figure: Figure, path: Path, kind: str = "") -> None:
                 if title := figure.get_label():
                     metadata["Title"] = str(title)
                 figure.savefig(drawn, format="svg", facecolor=_GROUND, metadata=metadata)
-            drawn = io.BytesIO(_dark(_compact(drawn.getvalue().decode())).encode())
+            drawn = io.BytesIO(_dark(_compact(_readable(drawn.getvalue().decode()))).encode())
         case ".png":
             with matplotlib.rc_context(STYLE):
                 figure.savefig(
@@ -277,6 +278,19 @@ def save(figure: Figure, path: Path, kind: str = "") -> None:
         case _:
             raise UsageError(f"{path}: charts are written as .svg or .png")
     files.write(path, drawn.getvalue())
+
+
+def _readable(svg: str) -> str:
+    """The same drawing, so large that its smallest text can be read."""
+    sizes = re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+)px", svg)
+    smallest = min(map(float, sizes), default=_LEAST)
+    factor = max(1.0, _LEAST / smallest)
+    return re.sub(
+        r' (width|height)="([\d.]+)pt"',
+        lambda found: f' {found[1]}="{float(found[2]) * factor:.2f}pt"',
+        svg,
+        count=2,
+    )
 
 
 def _compact(svg: str) -> str:

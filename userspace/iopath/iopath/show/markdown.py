@@ -162,9 +162,7 @@ def _attribution(change: ExactChange) -> list[str]:
     if rest:
         before, after = sum(part.before for part in rest), sum(part.after for part in rest)
         total = texts.signed(sum(part.difference for part in rest))
-        table.append(
-            (texts.the_others(len(rest)), texts.count(before), texts.count(after), total, "")
-        )
+        table.append((texts.rest(len(rest)), texts.count(before), texts.count(after), total, ""))
     if abs(change.unattributed) >= 0.005:
         table.append(("not attributed", "", "", texts.signed(change.unattributed), ""))
     titles = ("function", "before", "after", "difference", "note")

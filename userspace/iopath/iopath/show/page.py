@@ -160,12 +160,17 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
             change = found.change if found else None
             text = ""
             if found and change:
-                text = found.text if len(result.names) == 2 else texts.share(change)
+                text = _pair_text(found, change) if len(result.names) == 2 else texts.share(change)
             mover = texts.top_mover(change) if change and change.is_news else ""
             cells.append(HeatCell(kernel, link(row, kernel, before), found, text, mover))
         title = row.title.removesuffix(f" {size}") if size else row.title
         made.append(HeatRow(row, title, cells))
     return sorted(made, key=lambda row: row.rank) if len(result.names) > 1 else made
+
+
+def _pair_text(cell: texts.Cell, change: Change) -> str:
+    """The only change of a row."""
+    return texts.brief(change) if change.differs else cell.text
 
 
 def _size(result: Result) -> str:
@@ -329,7 +334,10 @@ def _panel(
     changes = [
         abs(sum(part[2] for part in side)) for rung in drawn for side in (rung.fewer, rung.more)
     ]
-    words = [size_text(size) if size else "", "longer rungs, with a scale of their own" * long]
+    words = [
+        size_text(size) if size else "",
+        "rungs that take much more, with a scale of their own" * long,
+    ]
     return Panel(", ".join(filter(None, words)), drawn, scale, max(changes, default=0) or 1)
 
 
@@ -374,6 +382,7 @@ def environment() -> Environment:
     )
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     made.filters["count"] = texts.count
+    made.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")
     return made
 
 

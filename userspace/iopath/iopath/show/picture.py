@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import blended_transform_factory
 
 from iopath.compare import exact
 from iopath.compare.changes import ExactChange
@@ -20,8 +21,11 @@ RUNGS = ("gen.sync", "raw.pread", "dio.pread", "dio.uring", "buf.pread")
 
 _BAR = "#8a9099"  # on white and in the dark
 _GREW = "#d9542b"
-_PITCH = 0.118  # inches of height for one bar
-_GAP = 0.55  # of a bar, between two rungs
+_WIDTH = 3.4  # inches: as wide as a text on a phone, so that it is not made smaller
+_PITCH = 0.15  # inches of height for one bar
+_GAP = 1.5  # of a bar, above a rung's bars, for its name
+_HEAD = 0.3  # inches
+_TEXT = 8.25  # points: 11 pixels
 
 
 @dataclass
@@ -81,15 +85,16 @@ def draw(result: ExactResult, op: str = "read") -> Figure:
     kernels = result.names
     rows = {row.rung: row for row in result.rows() if row.op == op and row.rung in RUNGS}
     pitch = len(kernels) + _GAP
+    height = len(rows) * pitch * _PITCH
     most = max(
         record.instructions_per_io for row in rows.values() for record in row.records.values()
     )
     largest = named(result, op)
     steps = {(step.rung, step.after): step for step in largest}
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, len(rows) * pitch * _PITCH + 0.32), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, height + _HEAD))
         figure.set_label(_say(result, op, largest))
-        axes = figure.subplots()
+        axes = figure.add_axes((0.12, 0, 0.88, height / (height + _HEAD)))
         for index, rung in enumerate(name for name in RUNGS if name in rows):
             before = None
             for at, kernel in enumerate(kernels):
@@ -98,15 +103,16 @@ def draw(result: ExactResult, op: str = "read") -> Figure:
                     figure_ = record.instructions_per_io
                     _bar(axes, index * pitch + at, figure_, before, steps.get((rung, kernel)), most)
                 before = record.instructions_per_io if record else None
-        _names(axes, [name for name in RUNGS if name in rows], kernels, pitch)
-        axes.set_xlim(0, most * 2.1)
-        axes.set_ylim(len(rows) * pitch - _GAP - 0.5, -0.6)
+        _names(axes, [name for name in RUNGS if name in rows], kernels, pitch, largest)
+        axes.set_xlim(0, most * 1.25)
+        axes.set_ylim(len(rows) * pitch - _GAP, -_GAP)
         axes.set_xticks([])
         for spine in axes.spines.values():
             spine.set_visible(False)
-        axes.set_title(
-            f"instructions per {op} of 4 KiB; red: the largest steps", loc="left", fontsize=8
-        )
+        figure.text(
+            0.01, 1 - 0.2 / (height + _HEAD),
+            f"instructions per {op} of 4 KiB; red: the largest steps", fontsize=_TEXT,
+        )  # fmt: skip
     return figure
 
 
@@ -116,26 +122,24 @@ def _bar(
     axes.barh(y, length, height=0.84, color=_BAR)
     if step and before is not None:
         axes.barh(y, length - before, left=before, height=0.84, color=_GREW)
-    words = f"{length:,.0f}"
-    axes.text(length + most / 100, y, words, va="center", fontsize=6.8)
-    if step:
-        axes.annotate(
-            step.text, (length + most / 100, y), (4.6 * len(words) + 3, 0),
-            textcoords="offset points", va="center", fontsize=7.2, fontweight="bold",
-        )  # fmt: skip
+    axes.text(length + most / 100, y, f"{length:,.0f}", va="center", fontsize=_TEXT)
 
 
-def _names(axes: Axes, rungs: Sequence[str], kernels: Sequence[str], pitch: float) -> None:
-    """Name each bar by its kernel, and each group of bars by its rung."""
+def _names(
+    axes: Axes, rungs: Sequence[str], kernels: Sequence[str], pitch: float, steps: Sequence[Step]
+) -> None:
+    """Name each bar by its kernel, and each group of bars by its rung, with its step."""
     axes.set_yticks(
         [index * pitch + at for index in range(len(rungs)) for at in range(len(kernels))],
         [name.removeprefix("debian:") for name in kernels] * len(rungs),
-        fontsize=6.8,
+        fontsize=_TEXT,
     )
     axes.tick_params(axis="y", length=0, pad=2)
+    said = {step.rung: step.text for step in steps}
     for index, rung in enumerate(rungs):
-        axes.annotate(
-            rung, (0, index * pitch + (len(kernels) - 1) / 2), (-30, 0),
-            textcoords="offset points", ha="right", va="center", fontsize=8, fontweight="bold",
-            color=INK,
-        )  # fmt: skip
+        for words, weight, place in ((rung, "bold", 0.01), (said.get(rung, ""), "normal", 0.24)):
+            axes.figure.text(
+                place, index * pitch - 0.95, words, fontsize=_TEXT, fontweight=weight, color=INK,
+                va="center",
+                transform=blended_transform_factory(axes.figure.transFigure, axes.transData),
+            )  # fmt: skip

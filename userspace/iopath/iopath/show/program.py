@@ -68,7 +68,7 @@ def counted(result: Result, ran: Ran, *, every: bool, top: int | None) -> View:
     boot, most = ran.boots[0], top or _FUNCTIONS
     view = View(
         f"{ran.name}: {command(result)}: {boot.whole:,} instructions",
-        ("", "times", "program,\nbefore the call", "kernel,\neach time", "in all", _COSTLIEST),
+        ("", "times", "program,\nbefore\nthe call", "kernel,\neach time", "in all", _COSTLIEST),
     )
     calls = sorted(boot.of(CALL), key=lambda part: -(part.instructions + part.before))
     shown = calls if every or len(calls) <= _ROWS + 1 else calls[:_ROWS]

@@ -32,7 +32,7 @@ class _Column:
         least = max(map(cell_len, words), default=0)
         if not self.wraps or self.joined:
             return least
-        return max(least, min(_LEGIBLE, self.widest))
+        return max(least, min(_BESIDE if self.below else _LEGIBLE, self.widest))
 
     @property
     def widest(self) -> int:
@@ -51,6 +51,7 @@ class _Column:
 
 _GAP = 2  # columns between two columns of a table
 _LEGIBLE = 36  # columns of a text
+_BESIDE = 28  # of one that is put below its row if it is narrower
 _INDENT = "  "  # of lines below a row
 
 
@@ -139,6 +140,8 @@ class Table:
                     for title, w in zip(titles, widths, strict=True)
                 ]
                 yield Text((" " * _GAP).join(cells), "bold")
+            if titled := "; ".join(c.title for c in below if c.title and not c.number):
+                yield Text(_INDENT + titled, "bold")
             yield Text(rule * (sum(widths) + _GAP * (len(widths) - 1)))
         for at, style in enumerate(self._styles):
             if at and at in self._sections:

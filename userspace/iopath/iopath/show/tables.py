@@ -114,7 +114,7 @@ def functions(record: ExactRecord, top: int | None, *, every: bool = False) -> T
     if rest:
         cells = [texts.count(sum(part.count(name) for part in rest)) for name in columns]
         hint = "" if every else " (--all)"
-        table.row(f"{texts.the_others(len(rest))}{hint}", "", *cells, style="dim")
+        table.row(f"{texts.rest(len(rest))}{hint}", "", *cells, style="dim")
     apart = record.instructions_per_io - profile.total
     if abs(apart) >= 0.005:
         table.row("clock against profile", "", texts.signed(apart), style="dim")
@@ -368,7 +368,7 @@ def attribution(change: ExactChange, top: int) -> Table:
     rest = change.functions[top:]
     if rest:
         total = texts.signed(sum(row.difference for row in rest))
-        table.row(texts.the_others(len(rest)), "", "", "", total, style="dim")
+        table.row(texts.rest(len(rest)), "", "", "", total, style="dim")
     if abs(change.unattributed) >= 0.005:
         apart = texts.signed(change.unattributed)
         table.row("clock against profile", "", "", "", apart, style="dim")
@@ -430,7 +430,7 @@ def sampled_functions(profile: SampledProfile, top: int | None) -> Table:
     rest = profile.functions[top:] if top else []
     if rest:
         more = texts.count(sum(row.ns for row in rest))
-        table.row(f"{texts.the_others(len(rest))} (--all)", "", more, style="dim")
+        table.row(f"{texts.rest(len(rest))} (--all)", "", more, style="dim")
     table.add_section()
     table.row("all", "", texts.count(profile.ns), style="bold")
     return table

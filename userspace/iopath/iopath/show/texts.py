@@ -271,6 +271,11 @@ def the_others(number: int) -> str:
     return "the other function" if number == 1 else f"the other {number} functions together"
 
 
+def rest(number: int) -> str:
+    """The same below a title that says what they are."""
+    return "the other one" if number == 1 else f"the other {number}"
+
+
 def besides(brief: Sequence[str]) -> str:
     """What differs between kernels and is not their code."""
     return f"the kernels also differ in: {'; '.join(brief)}"

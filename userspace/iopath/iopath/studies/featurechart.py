@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from iopath.show.charts import INK, STYLE
@@ -59,7 +60,11 @@ def chart(costs: Sequence[Cost]) -> Figure:
         axes.set_axisbelow(True)
         axes.set_xlabel("instructions more per I/O", fontsize=8, color=INK)
         for number, kernel in enumerate(kernels):
-            _write(axes, number, -0.08, kernel.removeprefix("debian:"), number, bold=True)
+            _write(axes, number, -0.08, kernel.removeprefix("debian:"), bold=True)
+            figure.add_artist(Line2D(
+                [1 + _FIGURE * (number + 0.2) / _AXIS], [-0.08], marker="o", markersize=4,
+                color=_COLOURS[number % len(_COLOURS)], transform=axes.get_yaxis_transform(),
+            ))  # fmt: skip
         at = 0.0
         for group in drawn:
             axes.annotate(
@@ -98,16 +103,13 @@ def _draw(axes: Axes, y: float, name: str, lengths: Sequence[float | None]) -> N
         if by is not None:
             colour = _COLOURS[number % len(_COLOURS)]
             axes.plot([by], [y], marker="o", markersize=4, color=colour, linestyle="none")
-        _write(axes, number, y, "-" if by is None else f"{by:+,.0f}", number)
+        _write(axes, number, y, "-" if by is None else f"{by:+,.0f}")
 
 
-def _write(
-    axes: Axes, column: int, y: float, text: str, number: int, *, bold: bool = False
-) -> None:
+def _write(axes: Axes, column: int, y: float, text: str, *, bold: bool = False) -> None:
     """A figure of a kernel, right of the axis."""
     axes.annotate(
         text, (1, y), (72 * _FIGURE * (column + 1), 0), fontsize=7.5, ha="right", va="center",
         xycoords=("axes fraction", "data"), textcoords="offset points", annotation_clip=False,
-        color=_COLOURS[number % len(_COLOURS)] if bold else INK,
-        fontweight="bold" if bold else "normal",
+        color=INK, fontweight="bold" if bold else "normal",
     )  # fmt: skip

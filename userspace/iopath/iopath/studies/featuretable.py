@@ -82,7 +82,7 @@ EXPLAINED = {
 def _legend(kernels: Sequence[str]) -> str:
     said = "; ".join(f"{name}: {what}" for name, what in EXPLAINED.items())
     last = f"on {kernels[-1]}, " if len(kernels) > 1 else ""
-    return f"{last}more per I/O: {said}"
+    return f"{last}instructions per I/O; {said}"
 
 
 def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[str]:
@@ -151,9 +151,10 @@ def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
             cells[share] += " %" if cells[share] else ""
             table.row(*cells)
         put(console, table)
-        put_text(console, _legend(kernels), "dim")
         if _counted_together(rows):
             _show_shared(_shared(rows), console)
+    put(console, Text())
+    put_text(console, _legend(list(dict.fromkeys(cost.kernel for cost in costs))), "dim")
     for cost in costs:
         if cost.error:
             title = f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}"

@@ -4,31 +4,52 @@
 It needs no network and no server. The pages of steps and the result files lie beside it.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from iopath.base import files
-from iopath.show import page
+from iopath.show import page, texts
 from iopath.track import store
 from iopath.track.index import Index, Step, ordered, rung_title
 from iopath.track.store import Point
 from iopath.track.watches import Config
 
 NAME = "index.html"
+POINTS = "points.json"  # what the page shows
 
 
 def write(folder: Path, config: Config, index: Index) -> None:
-    """Write the page, if it changes."""
-    text = page.environment().get_template("track.html").render(
-        title=config.title,
-        data=data(config, index),
+    """Write the page and its points, if they change."""
+    shown = {"title": config.title, **data(config, index)}
+    points = json.dumps(shown, indent=1, sort_keys=True)
+    for name, text in ((NAME, render(shown)), (POINTS, f"{points}\n")):
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            files.write(path, text.encode())
+
+
+def render(shown: dict[str, Any]) -> str:
+    """The page that shows this."""
+    return page.environment().get_template("track.html").render(
+        title=shown["title"],
+        data={"watches": shown["watches"]},
+        unknown=texts.UNKNOWN,
         css=page.source("page.css") + page.source("track.css"),
         script=page.source("track.js"),
     )  # fmt: skip
-    path = folder / NAME
-    if not path.exists() or path.read_text() != text:
-        files.write(path, text.encode())
+
+
+def alone(path: Path) -> str:
+    """The page of a file of points, without links to what does not lie beside it."""
+    shown = json.loads(path.read_text())
+    for watch in shown["watches"]:
+        for part in (*watch["points"], *watch["links"]):
+            part["file"] = ""
+        for step in watch["steps"]:
+            step["page"] = ""
+    return render(shown)
 
 
 def data(config: Config, index: Index) -> dict[str, Any]:

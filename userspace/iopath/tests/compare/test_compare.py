@@ -313,7 +313,7 @@ def test_time_stamps_instead_of_other_instructions_are_seen(tmp_path: Path) -> N
     assert found == [said.format(0)]
     assert regressions(compared(whole), None, limited(tmp_path, '"dio.pread fences" = 0')) == []
     gone = two(PLAIN, STAMPED)
-    assert shown(gone)[0].endswith("dio.pread read: timestamps -20.")
+    assert shown(gone)[0].endswith("takes the same in sum; timestamps -20.")
     assert regressions(compared(gone), 0, []) == []
     assert "one 500.00 500.00 +0.00 timestamps +20.00" in re.sub(
         r"[,| ]+", " ", markdown(parse(whole), compared(whole))

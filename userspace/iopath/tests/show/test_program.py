@@ -58,7 +58,7 @@ def test_one_kernel() -> None:
     assert lines[0] == "a: dd bs=4k 'a b': 120,917 instructions"
     rows = {line[:20].strip(): line.split() for line in lines}
     assert rows["read"] == ["read", "1,000", "20.00", "100.00", "120,000", "vfs_read", "100"]
-    assert rows["9 more"][2:4] == ["9", "315"]
+    assert rows["9 others (--all)"][3:5] == ["9", "315"]
     assert rows["after its last call"][-1] == "7"
     assert rows["in all"][-1] == "120,917"
     assert lines[-1] == "not in it: idle 1,234"

@@ -38,10 +38,13 @@ def a_long_run(name: str, read: int) -> Ran:
 def test_two_kernels() -> None:
     parsed = Parsed(page(a_run("a", a_boot(100)), a_run("b", a_boot(105))))
     assert "a to b: 1,090 to 1,140 instructions, +4.6 %" in parsed.text
-    assert ["the whole", "1,090", "1,140 +4.6 %"] in parsed.rows
-    assert ["read", "100.00", "105.00 +5.0 %"] in parsed.rows
-    assert ["page fault", "70.00", "70.00"] in parsed.rows
-    assert ["read", "10", "100.00", "+5.00", "+50", "vfs_read +5.00"] in parsed.rows
+    assert parsed.rows[:5] == [
+        ["call", "times", "a", "b", "change in all", "most of it, each time"],
+        ["the whole", "", "1,090", "1,140", "+50 (+4.6 %)", ""],
+        ["read", "10", "100.00", "105.00", "+50 (+5.0 %)", "vfs_read +5.00"],
+        ["page fault", "1", "70.00", "70.00", "same", ""],
+        ["its own code", "", "20.00", "20.00", "same", ""],
+    ]
     assert ["vfs_read", "100.00", "105.00", "+5.00"] in parsed.rows
 
 
@@ -51,7 +54,21 @@ def test_one_kernel_and_a_call_that_another_lacks() -> None:
     more = a_boot(100)
     more.parts.append(Part(CALL, "brk", 2, 50, 0, {"do_brk": 50}))
     parsed = Parsed(page(a_run("a", a_boot(100)), a_run("b", more)))
-    assert ["brk", "-", "25.00"] in parsed.rows
+    assert ["brk", "2", "-", "25.00", "+50", "do_brk +25.00"] in parsed.rows
+
+
+def test_what_changes_most_in_all_is_first() -> None:
+    """A rare call that changed by more per cent is below it, and has less colour."""
+    ran = [
+        a_run(name, replace(a_boot(read), parts=[
+            *a_boot(read).parts, Part(CALL, "setsid", 1, once, 0, {"f": once})]))
+        for name, read, once in (("a", 1000, 20), ("b", 1055, 64), ("c", 990, 20))
+    ]  # fmt: skip
+    parsed = Parsed(page(*ran))
+    assert [row[0] for row in parsed.rows[2:4]] == ["read", "setsid"]
+    assert parsed.rows[2][2:] == ["1,000.00", "1,055.00 +550 (+5.5 %)", "990.00 -100 (-1.0 %)"]
+    heat = [int(value[7:-1]) for name, value in parsed.attributes if value.startswith("--heat")]
+    assert heat[4] > heat[5] > heat[7] > heat[6] == heat[8] == 0
 
 
 def test_each_function_is_in_a_row() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cases import cases
 from command import Command
-from examples import a_result
+from examples import BOOTS, a_result
 from pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 from rich.console import Console
 from waiting import wait_for
@@ -84,6 +84,55 @@ def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
     console = Console(file=io.StringIO(), width=200, highlight=False)
     terminal.show_comparison(compared(two(rows)), console)
     assert console.file.getvalue().splitlines()[0].rstrip() == f"old to new: {text}"
+
+
+def switching(before: float, after: float) -> dict[str, Any]:
+    """A path that switches to a worker, which takes 700 instructions, *before* or *after*."""
+    worker = [
+        row("worker_thread", 100.0, "scheduling"), row("__schedule", 600.0, "scheduling"),
+    ]  # fmt: skip
+    sides = [[*PLAIN, *worker] if turns else PLAIN for turns in (before, after)]
+    whole = two(sides[1], [*sides[0], row("gone", 50.0)])
+    for record, turns in zip(whole["results"], (before, after), strict=True):
+        record["counts"]["switches"] = [turns] * BOOTS
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cause", "by"),
+    [
+        (2.0, 0.0, "no longer switches to a worker", "-700"),
+        (0.0, 2.0, "switches to a worker", "+700"),
+    ],
+)
+def test_a_switch_of_tasks_is_the_cause(before: float, after: float, cause: str, by: str) -> None:
+    """It is in the first line, in the table, and before all functions; the scheduler's are one
+    line."""
+    lines = digest(switching(before, after), 200)
+    assert lines[0].endswith(f"; {cause} (scheduling {by}).")
+    at = next(at for at, line in enumerate(lines) if line.startswith("dio.pread read  "))
+    assert lines[at].endswith(f"  {cause}")
+    at = next(at for at, line in enumerate(lines) if "instructions per I/O" in line)
+    assert lines[at + 1].split(maxsplit=2) == [f"{by}.00", "scheduling", cause]
+    assert lines[at + 2].endswith("gone, gone")
+    assert not any("worker_thread" in line for line in lines)
+
+
+def test_the_largest_change_is_named() -> None:
+    """The best one is named beside the worst one, and both are in the table, however many others
+    come before them."""
+    whole = a_ladder("a", "b")
+    for record in whole["results"]:
+        if (record["rung"], record["op"]) == ("gen.batch", "read"):
+            more = {"a": 1e6, "b": 1e6 - 5000}[record["kernel"]["name"]]
+            record["instructions_per_io"] += more
+            record["boots"] = [figure + more for figure in record["boots"]]
+    text = " ".join(digest(whole, 1000)[0].split())
+    assert re.search(
+        r"Worst: mq.uring read .*\. Best: mq.pread read .*\. Largest: gen.batch read -4,997", text
+    )
+    table = [line.split("  ")[0] for line in digest(whole, 200)]
+    assert {"mq.uring read", "mq.pread read", "gen.batch read"} <= {*table}
 
 
 def test_what_does_no_io_is_never_the_worst() -> None:
@@ -348,7 +397,7 @@ def test_a_profile_shows_what_is_not_zero() -> None:
     assert layers == ["block", "VFS", "user"]
     head = next(line.split() for line in lines if line.startswith("function"))
     assert head == ["function", "layer", "instructions", "calls"]
-    assert any(line.startswith("the other function (--all)") for line in lines)
+    assert any(line.startswith("the other one (--all)") for line in lines)
     lines = profile_lines(whole, None, every=True)
     head = next(line.split() for line in lines if line.startswith("function"))
     assert {"locked", "reads", "branches"} <= set(head)

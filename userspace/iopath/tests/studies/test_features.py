@@ -14,7 +14,7 @@ from pairs import profiled, row
 from rich.console import Console
 from shared_lines import a_boot, a_line, merged
 
-from iopath.base.errors import IopathError, Lacking, Unreachable
+from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.compare.changes import FunctionChange
 from iopath.guest.machine import Machine
 from iopath.measure.measurement import Measurement
@@ -166,6 +166,36 @@ def test_production_before_layers_before_tracers() -> None:
     assert not tracers & {"iostats", "bfq", "fanotify", "apparmor", "ext4.pread"}
 
 
+def test_the_base_alone_is_not_shown() -> None:
+    """It is shown beside features, or if nothing else was measured."""
+    nothing = a_cost("nothing", 0.0)
+    for costs, titles in (
+        ([nothing, a_cost("ext4.pread", 5.0, layer=True)], ["layers on mq.pread read"]),
+        ([nothing, a_cost("bfq", 5.0)], ["mq.pread read"]),
+        ([nothing], ["mq.pread read"]),
+    ):
+        assert [title for title, _, _ in featuretable.groups(costs)] == titles
+
+
+def test_a_family_is_suggested() -> None:
+    with pytest.raises(UsageError, match=r"unknown feature 'ext4': did you mean 'ext4\.\*'\?"):
+        feature.choose(feature.load()[1], ["ext4"])
+
+
+def test_a_switch_of_tasks_is_the_cause() -> None:
+    """The layer is named with what the kernel does, instead of its functions."""
+    some = [
+        FunctionChange(
+            name=name, layer=layer, before=0.0, after=by, difference=by, counts={}, note="new"
+        )
+        for name, layer, by in (("a", "scheduling", 70.0), ("b", "VFS", 30.0))
+    ]
+    cost = a_cost("x", 100.0, functions=some, cause="switches to a worker")
+    assert featuretable.functions(cost) == [
+        "switches to a worker: scheduling +70.00", "VFS +30.00: b +30.00", "(100 % shown)",
+    ]  # fmt: skip
+
+
 def test_functions_by_layer() -> None:
     """The largest layers with their largest functions, and their share: 10 + 6 + 4 + 3 of 10 + 6 +
     2 + 4 + 3 + 1."""
@@ -229,7 +259,7 @@ def test_shared_lines_of_a_feature() -> None:
     assert f"| {' | '.join(row)} |" in featuretable.markdown(BASE, costs)
     console = Console(width=200, record=True, file=io.StringIO())
     featuretable.show(BASE, costs, console)
-    assert row == re.split(r" {2,}", console.export_text().rstrip().splitlines()[-1])
+    assert row == re.split(r" {2,}", console.export_text().rstrip().splitlines()[-3])
     nothing, one = features.dump(BASE, costs)["features"]
     assert nothing["shared"] == []
     assert one["shared"][0]["locked"] == 1.0

@@ -45,7 +45,7 @@ from iopath.kernels.apt import Package
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
-from iopath.show import charts
+from iopath.show import charts, texts
 from iopath.track import chart, kcidb, store
 from iopath.track import site as tracksite
 from iopath.track.index import Index
@@ -570,18 +570,24 @@ def test_site_shows_the_step(browser: Browser, site: Path) -> None:
     assert "000000000004 to 000000000005" in step
     assert "dio.pread read: +5.00 (+0.83 %): vfs_read +5.00" in step
     assert text_of(browser, "#answer") == (
+        "000000000007 (2026-11-01) against 000000000006: mean same; no step."
+    )
+    assert text_of(browser, "#extremes") == (
         "Largest increase: dio.pread read +5.00 (+0.83 %) in 000000000005: vfs_read +5.00."
     )
     rows = browser.run(
         "[...document.querySelectorAll('#matrix tbody tr')].map((row) => row.innerText)"
     )
-    assert [" ".join(row.split()) for row in rows[1:4]] == [
-        "000000000006 subject 6 43.43 606.93 601.93",
-        "000000000005 subject 5 43.43 606.93 +5.00 601.93",
-        "000000000004 subject 4 43.43 601.93 601.93",
+    assert [" ".join(row.split()) for row in rows] == [
+        "syscall 43.43 43.43 43.43 43.43 43.43",
+        "dio.pread read 601.93 601.93 606.93 +0.8 % 606.93 606.93",
+        "dio.pread write 601.93 601.93 601.93 601.93 601.93",
     ]
+    mean = " ".join(text_of(browser, "#matrix tfoot").split())  # the root of the product
+    assert mean.startswith("mean of 2 rungs 601.93 same 601.93 same 604.42 +0.4 % 604.42 same")
+    assert not browser.run("document.getElementById('unknown').checkVisibility()")
     assert "does not boot" in browser.run("document.querySelector('#failed').textContent")
-    for link in ("#steps a", "#plot .step", "#matrix td a", "#answer a"):
+    for link in ("#steps a", "#plot .step", "#matrix td a", "#extremes a"):
         show(browser, site)
         browser.run(
             f"document.querySelector({json.dumps(link)})"
@@ -669,10 +675,47 @@ def test_gap(browser: Browser, tmp_path: Path) -> None:
     assert paths == ["MHVM", "MHV"]
     assert f"iopath compare {pair.path} --html" in text_of(browser, "#command")
     assert (tmp_path / pair.path).is_file()
-    assert "QEMU 7.2 to 8.0" in text_of(browser, "#matrix tbody tr.broken")
+    assert "QEMU 7.2 to 8.0" in text_of(browser, "#notes")
     show(browser, tmp_path, f"one={points[0].title}")
     assert "the two cannot be compared" in text_of(browser, "#command")
     assert text_of(browser, "#beside tbody td.change") == "-"
+
+
+def test_the_newest_kernel_is_first(browser: Browser, tmp_path: Path) -> None:
+    """The answer is what the newest kernel changed. A question mark is explained."""
+    keep(tmp_path, [a_point(number) for number in range(3)], planted=2)
+    for path in store.points(tmp_path):
+        data = json.loads(path.read_text())
+        for record in data["results"]:
+            record["boots"], record["rounds"] = record["boots"][:1], 9
+        path.write_text(json.dumps(data))
+    tracksite.write(tmp_path, config(tmp_path), index_of(tmp_path))
+    show(browser, tmp_path)
+    assert " ".join(text_of(browser, "#answer").split()) == (
+        "000000000002 (2026-11-01) against 000000000001: mean +0.4 %; the largest steps:"
+        " dio.pread read +5.00 (+0.83 %)?: vfs_read +5.00."
+    )
+    assert "+0.8\u00a0%?" in text_of(browser, "#matrix tbody")
+    assert text_of(browser, "#unknown") == texts.UNKNOWN
+
+
+def test_points_are_enough_for_the_page(browser: Browser, site: Path) -> None:
+    """It has all figures, and no link to what does not lie beside it."""
+    browser.open(tracksite.alone(site / tracksite.POINTS))
+    browser.settle()
+    alone = text_of(browser, "#matrix")
+    links = "[...document.querySelectorAll('a')].map((one) => one.getAttribute('href') ?? '')"
+    assert all(link.startswith("#") for link in browser.run(links))
+    show(browser, site)
+    assert text_of(browser, "#matrix") == alone
+    assert not all(link.startswith("#") for link in browser.run(links))
+
+
+def test_a_chart_is_drawn_again_in_another_window(browser: Browser, site: Path) -> None:
+    """Its text keeps its size."""
+    show(browser, site)
+    browser.window(390)
+    browser.wait("document.querySelector('#plot svg').viewBox.baseVal.width < 390")
 
 
 @pytest.mark.parametrize("width", [390, 1400])
@@ -698,7 +741,9 @@ def test_many_points(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, "rung=dio.pread/read/4096")
     assert f"{MANY} kernels" in text_of(browser, "#about")
     assert browser.run("document.querySelectorAll('#plot .step').length") == 1
-    assert browser.run("document.querySelectorAll('#matrix tbody tr').length") == 12
+    assert browser.run("document.querySelectorAll('#matrix thead th').length") == 6
+    browser.run("document.querySelector('#more-rows button').click()")
+    assert browser.run("document.querySelectorAll('#matrix thead th').length") == MANY + 1
     for _ in range(5):
         browser.run("zoom(0.5)")
     browser.run("document.querySelector('#choice [name=out]').click()")

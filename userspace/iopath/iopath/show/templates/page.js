@@ -167,7 +167,10 @@ function moveCell(event) {
 	if (!by || down < 0)
 		return;
 	event.preventDefault();
-	const next = links[down + by[0]]?.[links[down].indexOf(event.target) + by[1]];
+	let right = links[down].indexOf(event.target) + by[1];
+	while (by[1] && right in links[down] && !links[down][right]) // figures beside a change have no link
+		right += by[1];
+	const next = links[down + by[0]]?.[right];
 	if (next) {
 		event.target.tabIndex = -1;
 		next.tabIndex = 0;
@@ -388,7 +391,7 @@ function differenceTables(found, before, after, at) {
 	})).sort(bySize);
 	const most = (rows) => Math.max(0, ...rows.map((row) => Math.abs(change(row))));
 	const difference = {
-		...number("difference", change, signed),
+		...number("change", change, signed),
 		fill: (cell, row) => {
 			const value = row.unattributed ?? change(row);
 			cell.textContent = signed(value);

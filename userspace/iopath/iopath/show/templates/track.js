@@ -6,9 +6,10 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 
 const FEW = 8; // steps that are listed at first
-const ROWS = 12; // kernels in the table at first
-const LARGE = 1; // per cent, from which on a change is set off in the table
-const LETTER = 6.2; // pixels of a character in the chart, at most
+const COLUMNS = 5; // kernels in the table at first
+const STRONGEST = 25; // per cent of change, from which on the colour is the strongest
+const LARGEST = 3; // changes of the newest kernel that are named
+const LETTER = 6.8; // pixels of a character in the chart, at most
 const DOTS = 150; // points in view up to which each is drawn
 const LEAST = 4; // points that are in view at least
 const SVG = "http://www.w3.org/2000/svg";
@@ -181,55 +182,94 @@ function link(changes) {
 	return `#${String(words).replaceAll("%2F", "/").replaceAll("%2C", ",")}`;
 }
 
-// The table of kernels and rungs, the newest first.
+// The table of rungs and kernels, the newest on the right.
+
+// A change's colour, in per cent: as in the page of a comparison.
+function strength(percent) {
+	return Math.round(6 + 34 * Math.sqrt(Math.min(1, Math.abs(percent) / STRONGEST)));
+}
+
+// A difference in per cent, with a question mark if it may be noise.
+function share(own) {
+	const text = own.percent === null ? signed(own.difference) : `${own.percent > 0 ? "+" : ""}${count(own.percent, 1)}\u00a0%`;
+	return text + (own.text.endsWith("?") ? "?" : "");
+}
 
 function cellOf(watch, number, rung) {
 	const value = watch.rungs[rung].values[number];
 	const own = changeOf(stepTo(watch, number), rung);
 	if (value === null)
-		return element("td", { class: "number" }, "-");
-	const cell = element("td", { class: "number" }, count(value));
-	if (own) {
-		const great = Math.abs(own.percent ?? 0) >= LARGE ? " large" : "";
-		cell.className += ` ${direction(own.difference)}${great}`;
-		cell.append(element("a", {
-			href: page(watch, stepTo(watch, number), rung), class: direction(own.difference), title: `${own.text}: ${own.functions || own.mover}`,
-		}, signed(own.difference)));
-	}
-	return cell;
+		return element("td", {}, element("span", {}, "-"));
+	const figure = element("b", {}, count(value));
+	if (!own)
+		return element("td", {}, element("span", {}, figure));
+	return element("td", {
+		class: own.difference > 0 ? "more" : "less", style: `--heat:${strength(own.percent ?? 0)}%`,
+		title: `${own.text}: ${own.functions || own.mover}`,
+	}, linked(page(watch, stepTo(watch, number), rung), {}, figure, element("span", {}, share(own))));
+}
+
+// The geometric mean of the rungs with I/O that all of these kernels have, for each kernel.
+function means(watch, numbers) {
+	const rungs = watch.rungs.filter((rung) => !rung.key.includes("/none/")
+		&& numbers.every((number) => rung.values[number] > 0));
+	const mean = (number) => Math.exp(rungs.reduce((sum, rung) => sum + Math.log(rung.values[number]), 0) / rungs.length);
+	return { rungs: rungs.length, values: rungs.length ? numbers.map(mean) : [] };
+}
+
+// By how much the mean of a kernel differs from that of the kernel before it.
+function meanChange(watch, number) {
+	const before = linkTo(watch, number);
+	if (!before || watch.points[before.before].instrument !== watch.points[number].instrument)
+		return null;
+	const { values: [old, now] } = means(watch, [before.before, number]);
+	return now === undefined ? null : 100 * (now / old - 1);
+}
+
+function percent(value) {
+	const text = count(value, 1);
+	return Number(text) === 0 ? "same" : `${value > 0 ? "+" : ""}${text}\u00a0%`;
 }
 
 function drawMatrix(at) {
 	const { watch, last } = at;
 	const table = document.getElementById("matrix");
 	const head = table.tHead.rows[0];
-	head.replaceChildren(head.cells[0], ...watch.rungs.map((rung, number) => {
-		const cell = element("th", { scope: "col", class: "number" }, element("a", { href: link({ rung: rung.key }) }, rung.title));
-		if (number === at.rung)
-			cell.setAttribute("aria-current", "true");
-		return cell;
+	const numbers = [];
+	for (let number = at.table ? 0 : Math.max(0, last + 1 - COLUMNS); number <= last; number++)
+		numbers.push(number);
+	table.style.setProperty("--kernels", numbers.length);
+	table.classList.toggle("many", numbers.length > COLUMNS);
+	head.replaceChildren(head.cells[0], ...numbers.map((number) => {
+		const one = watch.points[number];
+		const words = [one.title, one.date, one.detail].filter(Boolean).join(", ");
+		return element("th", { scope: "col", class: "number", title: words },
+			...brief(watch, one).split(/(?<=\.)/).flatMap((part) => [part, element("wbr")]));
 	}));
-	const shown = at.table ? last + 1 : Math.min(ROWS, last + 1);
-	const rows = [];
-	for (let number = last; number > last - shown; number--) {
-		const one = watch.points[number], before = linkTo(watch, number);
-		const name = element("th", { scope: "row" }, element("span", { class: "name" }, one.title));
-		const notes = [watch.git ? one.detail : ""];
+	table.tBodies[0].replaceChildren(...watch.rungs.map((rung, at_) => {
+		const row = element("tr", at_ === at.rung ? { "aria-current": "true" } : {},
+			element("th", { scope: "row" }, element("a", { href: link({ rung: rung.key }) }, rung.title)));
+		row.append(...numbers.map((number) => cellOf(watch, number, at_)));
+		return row;
+	}));
+	const { rungs, values } = means(watch, numbers);
+	table.tFoot.replaceChildren(...values.length ? [element("tr", {}, element("th", { scope: "row" }, `mean of ${plural(rungs, "rung")}`),
+		...values.map((value, place) => {
+			const by = meanChange(watch, numbers[place]);
+			return element("td", {}, element("span", {}, element("b", {}, count(value)), ...by === null ? [] : [element("span", {}, percent(by))]));
+		}))] : []);
+	const notes = numbers.flatMap((number) => {
+		const before = linkTo(watch, number), step = stepTo(watch, number);
+		const words = [...before?.breaks ?? [], step?.differing.length ? "not judged" : ""];
 		if (before && before.before !== number - 1)
-			notes.push(`against ${watch.points[before.before].title}`);
-		notes.push(...before?.breaks ?? []);
-		const step = stepTo(watch, number);
-		if (step?.differing.length)
-			notes.push("not judged");
-		for (const note of notes.filter(Boolean))
-			name.append(element("span", { class: "dim" }, note));
-		rows.push(element("tr", before?.breaks.length ? { class: "broken" } : {}, name,
-			...watch.rungs.map((_, rung) => cellOf(watch, number, rung))));
-	}
-	table.tBodies[0].replaceChildren(...rows);
+			words.unshift(`against ${watch.points[before.before].title}`);
+		return words.some(Boolean) ? [`${brief(watch, watch.points[number])}: ${words.filter(Boolean).join(", ")}`] : [];
+	});
+	document.getElementById("notes").textContent = notes.length ? `${notes.join("; ")}.` : "";
+	document.getElementById("unknown").hidden = ![...table.tBodies[0].querySelectorAll("td")].some((cell) => cell.textContent.endsWith("?"));
 	const rest = document.getElementById("more-rows");
 	rest.replaceChildren();
-	if (shown <= last) {
+	if (numbers.length <= last) {
 		const all = element("button", { type: "button" }, `Show all ${last + 1} kernels`);
 		all.onclick = () => go({ table: "all" }, true);
 		rest.append(all);
@@ -247,8 +287,14 @@ function matches(watch, step, text) {
 	return all.some((part) => part.toLowerCase().includes(text.toLowerCase()));
 }
 
+// The address of a step's functions; empty if they are not beside this page.
 function page(watch, step, rung) {
-	return `${address(step.page)}#rung=${watch.rungs[rung].key}`;
+	return step.page && `${address(step.page)}#rung=${watch.rungs[rung].key}`;
+}
+
+// A link, if there is an address.
+function linked(href, attributes, ...children) {
+	return element(href ? "a" : "span", href ? { href, ...attributes } : attributes, ...children);
 }
 
 function drawSteps(at) {
@@ -268,7 +314,7 @@ function drawSteps(at) {
 			return item;
 		}
 		const own = changeOf(step, at.rung) ?? step.changes[0];
-		item.append(element("a", { href: page(watch, step, own.rung) }, `${before.title} to ${after.title}`));
+		item.append(linked(page(watch, step, own.rung), {}, `${before.title} to ${after.title}`));
 		if (watch.git)
 			item.append(element("div", {}, after.detail));
 		const kind = direction(own.difference);
@@ -328,7 +374,7 @@ function drawChart(at) {
 	const x = (number) => MARGIN.left + inner.width * (number - from + 0.5) / (to - from + 1);
 	const y = (value) => MARGIN.top + inner.height * (high - value) / (high - low);
 	const at_ = (pixel) => Math.min(to, Math.max(from, Math.floor(from + (pixel - MARGIN.left) / inner.width * (to - from + 1))));
-	scale = { at, x, y, number: at_, seen, height, rung };
+	scale = { at, x, y, number: at_, seen, width, height, rung };
 	const marks = ticks(low, high, 5);
 	for (const tick of marks.found) {
 		drawn.append(shape("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(tick), y2: y(tick) }),
@@ -360,7 +406,8 @@ function drawChart(at) {
 		const sign = kind === "shrank" ? 1 : -1;
 		const [px, py] = [x(step.after), y(rung.values[step.after])];
 		const triangle = `M${px} ${py + 6 * sign}l-6 ${-11 * sign}h12z`;
-		drawn.append(shape("a", { href: page(watch, step, at.rung), tabindex: "-1", class: `step ${kind}`, "aria-label": `${watch.points[step.after].title}: ${own.text}` },
+		const href = page(watch, step, at.rung);
+		drawn.append(shape(href ? "a" : "g", { ...href ? { href } : {}, tabindex: "-1", class: `step ${kind}`, "aria-label": `${watch.points[step.after].title}: ${own.text}` },
 			shape("path", { d: triangle })));
 		labels.push({ own, sign, x: px, y: py, name: brief(watch, watch.points[step.after]) });
 	}
@@ -417,7 +464,7 @@ function point(number) {
 	told.replaceChildren(element("strong", {}, `${one.title}: ${count(value)}`),
 		` ${[watch.lines.length > 1 ? watch.lines[one.line] : "", one.date, one.detail].filter(Boolean).join(", ")}`);
 	if (own) {
-		told.append(element("br"), element("a", { href: page(watch, step, scale.at.rung) }, `since ${watch.points[step.before].title}`),
+		told.append(element("br"), linked(page(watch, step, scale.at.rung), {}, `since ${watch.points[step.before].title}`),
 			`: ${own.text}${own.functions ? `: ${own.functions}` : ` ${own.mover}`}`);
 	}
 }
@@ -591,8 +638,8 @@ function drawBeside(at) {
 	if (apart && !gap)
 		where.replaceChildren("Another version of QEMU or iopath counted the second one, so the two cannot be compared.");
 	else if (step)
-		where.replaceChildren(element("a", { href: address(step.page) }, "The functions that changed"));
-	else
+		where.replaceChildren(linked(address(step.page), {}, step.page ? "The functions that changed" : ""));
+	else if (one.file)
 		where.replaceChildren("The functions that changed: ", element("code", {}, `iopath compare ${gap ? gap.file : `${one.file} ${two.file}`} --html page.html`));
 }
 
@@ -601,7 +648,7 @@ function drawBeside(at) {
 function drawFiles({ watch }) {
 	document.getElementById("measured-title").textContent = `${plural(watch.points.length, "kernel")}, as JSON`;
 	document.getElementById("files").replaceChildren(...[...watch.points].reverse().map((one) =>
-		element("li", {}, element("a", { href: address(one.file) }, one.title), ` ${one.detail}`)));
+		element("li", {}, linked(address(one.file), {}, one.title), ` ${one.detail}`)));
 	const failed = document.getElementById("failed");
 	failed.hidden = !watch.failed.length;
 	failed.querySelector("summary").textContent = `${plural(watch.failed.length, "kernel")} not measured`;
@@ -623,10 +670,36 @@ function extreme(watch, what, sign) {
 		return [];
 	const { step, own } = found;
 	const besides = linkTo(watch, step.after).breaks;
-	return [element("p", {}, `${what}: `,
-		element("a", { href: page(watch, step, own.rung) }, `${watch.rungs[own.rung].title} `, element("span", { class: "figure" }, own.text)),
+	return [element("p", {}, `${what}: `, ...told_(watch, step, own),
 		` in ${watch.points[step.after].title}: ${own.functions || own.mover}`,
 		besides.length ? ` (there also ${besides.join(", ")})` : "", ".")];
+}
+
+// A change of a step, as a link.
+function told_(watch, step, own) {
+	return [linked(page(watch, step, own.rung), {}, `${watch.rungs[own.rung].title} `, element("span", { class: "figure" }, own.text))];
+}
+
+// The newest kernel: by how much its mean differs from the kernel before it, and its largest steps.
+function newest(watch, number) {
+	const before = linkTo(watch, number), step = stepTo(watch, number), one = watch.points[number];
+	const said = element("p", {}, element("strong", {}, one.title), one.date ? ` (${one.date})` : "");
+	if (!before)
+		return said;
+	said.append(` against ${watch.points[before.before].title}: `);
+	if (step?.differing.length) {
+		const more = step.differing.length - 1;
+		said.append(`not judged: ${step.differing[0]}${more ? `, and ${more} more` : ""}.`);
+		return said;
+	}
+	const by = meanChange(watch, number);
+	said.append(by === null ? "" : `mean ${percent(by)}; `);
+	const found = (step?.changes ?? []).filter((own) => !watch.rungs[own.rung].key.includes("/none/"))
+		.toSorted((a, b) => Math.abs(b.percent ?? 0) - Math.abs(a.percent ?? 0)).slice(0, LARGEST);
+	said.append(found.length ? "the largest steps: " : "no step.");
+	found.forEach((own, place) => said.append(...told_(watch, step, own),
+		own.functions || own.mover ? `: ${own.functions.split(", ")[0] || own.mover}` : "", place < found.length - 1 ? "; " : "."));
+	return said;
 }
 
 let shown = "";
@@ -641,15 +714,15 @@ function draw() {
 	data.watches = usable;
 	const at = state();
 	const { watch } = at;
-	const newest = watch.points[at.last];
-	about.textContent = `${watch.name}: ${plural(watch.points.length, "kernel")} from ${watch.points[0].title} to ${newest.title}`
-		+ `${newest.date ? ` (${newest.date})` : ""}, ${plural(watch.steps.filter((step) => step.changes.length).length, "step")}.`;
-	document.getElementById("answer").replaceChildren(...extreme(watch, "Largest increase", 1), ...extreme(watch, "Largest decrease", -1));
+	const end = watch.points[at.last];
+	about.textContent = `${watch.name}: ${plural(watch.points.length, "kernel")} from ${watch.points[0].title} to ${end.title}, ${plural(watch.steps.filter((step) => step.changes.length).length, "step")}.`;
+	document.getElementById("answer").replaceChildren(newest(watch, at.last));
+	document.getElementById("extremes").replaceChildren(...extreme(watch, "Largest increase", 1), ...extreme(watch, "Largest decrease", -1));
 	const watches = document.getElementById("watches");
 	watches.hidden = data.watches.length < 2;
-	watches.replaceChildren(...data.watches.map((one) => element("a", {
+	watches.replaceChildren(...data.watches.flatMap((one) => [element("a", {
 		href: `#watch=${encodeURIComponent(one.name)}`, ...(one === watch ? { "aria-current": "page" } : {}),
-	}, one.name)));
+	}, one.name), " "]));
 	document.getElementById("main").hidden = false;
 	if (shown !== watch.name) {
 		cursor = -1;
@@ -665,7 +738,7 @@ function draw() {
 
 addEventListener("hashchange", draw);
 new ResizeObserver(() => {
-	if (scale && plot.clientWidth && Math.abs(plot.clientWidth - plot.firstElementChild.clientWidth) > 1)
+	if (scale && plot.clientWidth && Math.abs(plot.clientWidth - scale.width) > 1)
 		drawChart(state());
 }).observe(plot);
 draw();
