@@ -12,7 +12,8 @@ from iopath.results.result import Figure, Key, OfRung
 
 
 def percent(before: float, after: float) -> float | None:
-    return 100 * (after - before) / before if before else None
+    """By how many per cent a figure grew; None if it was 0 or less."""
+    return 100 * (after - before) / before if before > 0 else None
 
 
 @dataclass(kw_only=True)

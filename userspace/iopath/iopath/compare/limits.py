@@ -55,7 +55,13 @@ def read(path: Path, rungs: Collection[str], unknown: Callable[[str], str]) -> l
         raise UsageError(f"{path} is not a table of limits: {error}") from error
     if not table:
         raise UsageError(f'{path} has no limits: add lines like "dio.pread read" = 0.5')
-    return [_limit(path, name, value, rungs, unknown) for name, value in table.items()]
+    found: dict[str, Limit] = {}
+    for name, value in table.items():
+        limit = _limit(path, name, value, rungs, unknown)
+        if limit.text in found:
+            raise UsageError(f"{path}: {limit.text!r} has two limits: it must have one")
+        found[limit.text] = limit
+    return list(found.values())
 
 
 def _limit(

@@ -22,7 +22,7 @@ from iopath.base.cache import Cache, digest_file, digest_of
 from iopath.base.errors import IopathError, Stopped
 from iopath.base.programs import code_digest
 from iopath.counts import calls, sharing
-from iopath.guest import states
+from iopath.guest import channel, states
 from iopath.guest.guest import Record
 from iopath.guest.image import KALLSYMS, Image
 from iopath.guest.machine import Machine, Qemu
@@ -53,8 +53,9 @@ class Job:
     def inputs(self) -> dict[str, Any]:
         """Everything that the records depend on. What CPUs share is read from the guest's memory,
         which is not kept, so these records depend on the code that reads it. Which of the others
-        are kept is decided in this file."""
-        read_by = {"read_by": code_digest() if self.shared else digest_file(Path(__file__))}
+        are kept is decided in this file, and channel.py reads them."""
+        own = [digest_file(Path(name)) for name in (__file__, channel.__file__)]
+        read_by = {"read_by": code_digest() if self.shared else digest_of({"files": own})}
         return {
             **states.inputs(self.qemu, self.machine, self.image.start),
             **read_by,

@@ -10,11 +10,18 @@ from iopath.base.errors import IopathError, UsageError
 def read(path: Path, kind: str) -> object:
     """What a file of a *kind*, "a result", holds. Raises an error if it cannot be read."""
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(), parse_constant=_no_number)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise IopathError(f"{path} is not {kind} file: it is nested too deeply") from error
     except ValueError as error:
         raise IopathError(f"{path} is not {kind} file: {error}") from error
+
+
+def _no_number(text: str) -> None:
+    """Python reads NaN and Infinity, which JSON does not have."""
+    raise ValueError(f"{text} is not a number")
 
 
 def schema_of(data: object) -> int | None:

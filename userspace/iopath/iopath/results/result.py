@@ -377,7 +377,27 @@ def load(path: Path) -> Result:
         raise IopathError(
             f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
         )
-    return parse(data, str(path))
+    found = parse(data, str(path))
+    _check_records(found, str(path))
+    return found
+
+
+def _check_records(found: Result, what: str) -> None:
+    """Raise IopathError if a record is there twice, or names a boot or a kernel that is not."""
+    known: set[tuple[str, Key]] = set()
+    for record in found.results:
+        name = f"{record.kernel.name}: {record.title} {record.size}".rstrip()
+        if (record.kernel.name, record.key) in known:
+            raise IopathError(f"{what} is not {_KIND} file: {name} is there twice")
+        known.add((record.kernel.name, record.key))
+        if record.kernel.name not in found.names:
+            raise IopathError(f"{what} is not {_KIND} file: {name}: it does not have this kernel")
+        boot = getattr(record, "profile_boot", None)
+        if boot is not None and boot >= len(record.boots):
+            raise IopathError(
+                f"{what} is not {_KIND} file: {name}: its profile is of boot {boot} of"
+                f" {len(record.boots)}"
+            )
 
 
 def fold(records: Iterable[Record]) -> str:

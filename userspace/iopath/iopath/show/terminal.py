@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Print results and comparisons. What is printed depends on the kind of result."""
 
+from collections.abc import Sequence
 from functools import singledispatch
 
 from rich.console import Console

@@ -21,6 +21,7 @@ from iopath.base.errors import UsageError
 from iopath.compare import labels as labelled
 from iopath.compare import limits
 from iopath.compare.attribution import relayer
+from iopath.compare.changes import percent
 from iopath.compare.compare import in_order, merge
 from iopath.compare.exact import compare, incomparable
 from iopath.compare.labels import brief, labels
@@ -729,6 +730,13 @@ def test_more_than_nothing_is_beyond_any_limit(tmp_path: Path) -> None:
     ) == [f"{MORE} indirect 1.00 (1000 % allowed)"]
 
 
+def test_a_figure_that_was_not_positive_has_no_percentage() -> None:
+    """Its growth is beyond any limit: -3 to +40 are not -1,433 %."""
+    assert percent(-3.0, 40.0) is None
+    assert percent(0.0, 40.0) is None
+    assert percent(40.0, 50.0) == 25.0
+
+
 def test_a_limit_of_its_own_goes_before_the_general_one(tmp_path: Path) -> None:
     worse = compared(two(LOCKED))
     assert len(regressions(worse, 0, [])) == 1
@@ -757,6 +765,7 @@ def test_limits_of_rungs_from_a_file(tmp_path: Path) -> None:
         ('"dio.pread" = nan', "invalid limit of 'dio.pread': must be a percentage"),
         ('"dio.pread" = {read = 1}', "invalid limit of 'dio.pread': must be a percentage"),
         ("", "has no limits"),
+        ('"dio.pread read" = 0\n"dio.pread  read" = 50', "'dio.pread read' has two limits"),
         ("=", "is not a table of limits"),
     ],
 )

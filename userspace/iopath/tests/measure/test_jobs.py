@@ -4,10 +4,12 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from iopath.base.errors import IopathError
+from iopath.guest import channel
 from iopath.guest.guest import Record
 from iopath.guest.image import KALLSYMS, Image, Start
 from iopath.guest.machine import Machine, Qemu
@@ -24,16 +26,17 @@ def job_with(folder: Path, options: str) -> Job:
     return Job(Qemu("", "", ""), Machine(), image, kernel, options, "", folder, progress)
 
 
+@pytest.mark.parametrize("module", [jobs, channel], ids=lambda module: module.__name__)
 def test_records_kept_by_other_code_are_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ) -> None:
-    """Code that keeps other records finds nothing under its key, and no incomplete records."""
+    """Code that keeps or reads records in another way finds nothing under its key."""
     job = job_with(tmp_path, "")
     before = job.inputs()
     assert job.inputs() == before
-    other = tmp_path / "jobs.py"
-    other.write_text(Path(jobs.__file__).read_text() + "# keeps other records\n")
-    monkeypatch.setattr(jobs, "__file__", str(other))
+    other = tmp_path / "other.py"
+    other.write_text(Path(module.__file__).read_text() + "# keeps other records\n")
+    monkeypatch.setattr(module, "__file__", str(other))
     assert {name for name, value in job.inputs().items() if value != before[name]} == {"read_by"}
 
 

@@ -268,6 +268,9 @@ def test_schema_refuses(
         ("{", "is not a result file: "),
         ("[]", "is not a result file: at the top"),
         ('{"schema": 99}', "has schema 99, this iopath knows up to"),
+        ('{"schema": 2, "spread": NaN}', "is not a result file: NaN is not a number"),
+        ('{"schema": 2, "spread": -Infinity}', "is not a result file: -Infinity is not a number"),
+        ("[" * 100_000, "is not a result file: it is nested too deeply"),
     ],
 )
 def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
@@ -277,6 +280,26 @@ def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
         load(path)
     with pytest.raises(UsageError, match="No such file"):
         load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda r: r["results"].append(r["results"][0]), "is there twice"),
+        (lambda r: r["results"][0]["kernel"].update(name="another"), "does not have this kernel"),
+        (lambda r: r["results"][0].update(profile_boot=9), "its profile is of boot 9 of "),
+    ],
+)
+def test_records_that_contradict_the_file(
+    result: dict[str, Any], tmp_path: Path, change: Callable[[dict[str, Any]], None], complaint: str
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(result))
+    load(path)
+    change(result)
+    path.write_text(json.dumps(result))
+    with pytest.raises(IopathError, match=f"is not a result file: .*{complaint}"):
+        load(path)
 
 
 def shown(result: dict[str, Any]) -> list[str]:
