@@ -223,7 +223,7 @@ def test_the_questions_show_what_the_results_say() -> None:
     text = (ROOT / "Documentation/questions.rst").read_text()
     results = (RESULTS / "questions.txt").read_text()
     assert not_printed(text, results) == []
-    script = (RESULTS / "update.sh").read_text()
+    script = (ROOT / "selftests/results/update.sh").read_text()
     commands = [command for command, _ in SHOWN.findall(text)]
     assert len(commands) > 3
     assert all(f"\t\t{command}\n" in script for command in commands)
