@@ -16,7 +16,7 @@ def test_the_documentation_has_the_table() -> None:
     for row in rows:
         lines += [f"   {'- ' if number else '* - '}{text}".replace("   - ", "     - ")
                   for number, text in enumerate(row)]  # fmt: skip
-    text = (source_root() / "Documentation/measuring.rst").read_text()
+    text = (source_root() / "Documentation/metrics.rst").read_text()
     assert "\n".join(lines) in text, "\n".join(lines)
 
 
