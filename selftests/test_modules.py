@@ -58,6 +58,21 @@ def test_32_bit(session: Session, series: str) -> None:
     assert 'BUILD_EXCLUSIVE_CONFIG="CONFIG_64BIT"' in (source_root() / "dkms.conf").read_text()
 
 
+@pytest.mark.parametrize("line", ["CONFIG_CC_IS_GCC=y", "CONFIG_CC_IS_CLANG=y"])
+def test_compiler(tmp_path: Path, line: str) -> None:
+    """make and DKMS build modules with the compiler that built the kernel."""
+    (tmp_path / ".config").write_text(f"CONFIG_64BIT=y\n{line}\n")
+    (tmp_path / "Makefile").write_text("modules:\n\t@echo x LLVM=$(LLVM) x\n")
+    make = ["make", "-s", "-C", source_root(), "modules", f"KDIR={tmp_path}"]
+    script = (
+        'kernel_source_dir=$1 dkms_tree=/var/lib/dkms; . "$2"; echo "${MAKE[0]}"; echo "$CLEAN"'
+    )
+    dkms = ["bash", "-euc", script, "bash", tmp_path, source_root() / "dkms.conf"]
+    for command, number in ((make, 1), (dkms, 2)):
+        said = subprocess.check_output(command, text=True)
+        assert said.count(" LLVM=1 ") == (number if "CLANG" in line else 0), said
+
+
 @pytest.mark.parametrize("series", cases(SPARSE, quick=SPARSE[-1:]))
 def test_sparse(session: Session, series: str, tmp_path: Path) -> None:
     """sparse runs in the kernel's build root, with this machine's program."""

@@ -78,7 +78,7 @@ def test_ruff(what: tuple[str, ...]) -> None:
     """All Python code, by the settings of the package."""
     package = ROOT / "userspace/iopath"
     ruff = Path(sys.executable).with_name("ruff")
-    places = [ROOT / name for name in ("userspace", "selftests", "Documentation")]
+    places = [ROOT / name for name in ("kernel", "userspace", "selftests", "Documentation")]
     run(ruff, *what, "--quiet", "--config", "pyproject.toml", *places, cwd=package)
 
 

@@ -37,16 +37,6 @@ struct blknull_device *blknull_device_alloc(const struct blknull_config *config)
 }
 
 /**
- * blknull_device_free() - free a device that was not published
- * @dev: the device
- */
-void blknull_device_free(struct blknull_device *dev)
-{
-	kvfree(dev->zones);
-	kfree(dev);
-}
-
-/**
  * blknull_device_published() - blknull_free_disk() will free one more device
  */
 void blknull_device_published(void)
@@ -60,7 +50,7 @@ void blknull_device_published(void)
  */
 void blknull_free_disk(struct gendisk *disk)
 {
-	blknull_device_free(disk->private_data);
+	kfree(disk->private_data);
 	if (atomic_dec_and_test(&blknull_disks))
 		wake_up_var(&blknull_disks);
 }

@@ -37,6 +37,22 @@ class Module:
         values = {**dict(self.parameters), **overrides.get(self.name, {})}
         return [f"{name}={value}" for name, value in values.items()]
 
+    def steps(self, overrides: Overrides) -> list[str]:
+        """Steps that create what the parameters would, if the kernel has the module built in."""
+        values = {**dict(self.parameters), **overrides.get(self.name, {})}
+        if self.name == "biogen":  # naming the device binds it
+            names = sorted(values, key=lambda name: name == "device")
+            return [f"write /sys/module/biogen/parameters/{name} {values[name]}" for name in names]
+        found = []
+        for number in range(int(values.pop("nr_devices", 1))):
+            folder = f"/sys/kernel/config/{self.name}/{self.name}{number}"
+            found.append(f"mkdir {folder}")
+            for name, listed in values.items():
+                each = listed.split(",")
+                found.append(f"write {folder}/{name} {each[min(number, len(each) - 1)]}")
+            found.append(f"write {folder}/power 1")
+        return found
+
 
 @dataclass(frozen=True)
 class Rung:
