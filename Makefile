@@ -6,6 +6,8 @@
 VERSION := 0.2.0
 BUILD   := $(CURDIR)/build
 KDIR    ?= /lib/modules/$(shell uname -r)/build
+# A kernel that Clang built takes modules that Clang built.
+LLVM    ?= $(shell ! grep -qsx CONFIG_CC_IS_CLANG=y '$(KDIR)/.config' || echo 1)
 KERNELS ?= debian:6.1 debian:7.2
 ARGS    ?=
 PREFIX  ?= /usr/local
@@ -38,6 +40,8 @@ help:
 	@echo '  make results    repeat the figures of the documentation; pages and charts: build/results'
 	@echo '  make screenshots  one sheet of all pages, charts and the README: build/screenshots'
 	@echo '                    WHAT="page=report.html"  of other files'
+	@echo '  make intree     write the modules into a kernel as a series of patches: KERNEL=REPOSITORY'
+	@echo '                    BRANCH=blknull-biogen  the name of the branch'
 	@echo '  make clean      remove what was built here (not the cache, ~/.cache/iopath)'
 
 .PHONY: measure
@@ -47,7 +51,7 @@ measure: setup-$(if $(findstring riscv64,$(KERNELS)),riscv64,$(if $(findstring a
 .PHONY: modules
 modules:
 	@test -d '$(KDIR)' || { echo 'KDIR=$(KDIR): no such kernel build tree; install its headers or set KDIR' >&2; exit 2; }
-	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' modules
+	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' $(if $(LLVM),LLVM=$(LLVM)) modules
 
 # Programs. Those of guests are built by the compiler of one Debian suite, so that they are the same
 # on every machine: for this one, and on x86-64 for each other architecture with an emulator.
@@ -91,6 +95,12 @@ check-all: setup-check userspace
 # What fails on demand, races and fuzzing; RUNS= and SEED= for longer and other fuzzing.
 check-faults: setup-check userspace
 	@AGAIN=1 KERNEL=debug T='selftests/fault_nth or races or fuzz' selftests/check.sh
+
+# The modules as patches for a kernel's git repository.
+.PHONY: intree
+intree:
+	@test -n '$(KERNEL)' || { echo 'KERNEL= is missing: the path of a git repository of Linux' >&2; exit 2; }
+	@kernel/intree/export.py '$(KERNEL)' $(BRANCH)
 
 # Modules on this machine.
 

@@ -77,11 +77,11 @@ parts() {
 	[[ -n ${T-}${KERNEL-} ]] ||
 		part prepare "$venv/python" selftests/prepare.py debian:{6.1,7.2,7.3,5.10,6.12,6.12-arm64}
 	part iopath "${pytest[@]}" -m "not guest$short" userspace/iopath/tests "${pick[@]}"
-	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track,intree}.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
-	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model}.py "${pick[@]}"
+	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model,metric}.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
 	selftests
 	part program "${pytest[@]}" -m "guest$short" $tests/test_program.py "${pick[@]}"
@@ -92,6 +92,7 @@ parts() {
 	part stacked "${pytest[@]}" -m "guest$short" $tests/test_stacked.py "${pick[@]}"
 	part blknull "${pytest[@]}" -m "guest$short" $tests/test_blknull.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
+	part intree "${pytest[@]}" -m "not guest$short" selftests/test_intree.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
 	[[ -z ${ALL-} && $want != riscv64 ]] || part riscv64 "${pytest[@]}" $tests/test_riscv64.py "${pick[@]}"
 }

@@ -2,11 +2,12 @@
 """The style of the sources: every file that git knows (or would), by the tool for its kind."""
 
 import graphlib
+import itertools
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath
 
 import pytest
@@ -77,7 +78,7 @@ def test_ruff(what: tuple[str, ...]) -> None:
     """All Python code, by the settings of the package."""
     package = ROOT / "userspace/iopath"
     ruff = Path(sys.executable).with_name("ruff")
-    places = [ROOT / name for name in ("userspace", "selftests", "Documentation")]
+    places = [ROOT / name for name in ("kernel", "userspace", "selftests", "Documentation")]
     run(ruff, *what, "--quiet", "--config", "pyproject.toml", *places, cwd=package)
 
 
@@ -153,7 +154,14 @@ def c_files(top: str) -> dict[str, str]:
 
 
 MODULES = c_files("kernel")
+# Functions of headers whose uses make a circle, which is still to be removed.
+KNOWN = {"ioloop": ("options_write", "options_mixed")}
 PROGRAMS = {name: c_files(f"userspace/{name}") for name in ("ioloop", "pathcount", "guest")}
+
+
+def stem(name: str) -> str:
+    """What x.c and x.h are together."""
+    return name.rpartition(".")[0]
 
 
 def include_circle(files: Mapping[str, str]) -> list[str]:
@@ -167,13 +175,18 @@ def include_circle(files: Mapping[str, str]) -> list[str]:
     return circle(graph)
 
 
-def call_circle(files: Mapping[str, str]) -> list[str]:
-    """A circle of uses of functions and variables among *files*, where x.c and x.h count as one."""
+def call_circle(files: Mapping[str, str], known: Collection[str] = ()) -> list[str]:
+    """A circle of uses of functions and variables among *files*, where x.c and x.h count as one;
+    without uses of the *known* functions."""
     code = {}
     where = {}
     for name, text in files.items():
         text = re.sub(r"/\*.*?\*/|//.*?$|^#include.*?$", "", text, flags=re.DOTALL | re.MULTILINE)
-        if name.endswith(".c"):
+        if name.endswith(".h"):
+            # Inline functions; stubs of what a configuration lacks are defined in their .c file.
+            inline = re.findall(r"^static [^{};#=(]*?(\w+)\([^{};#]*\)\n\{", text, re.MULTILINE)
+            where = dict.fromkeys(inline, stem(name)) | where
+        else:
             defined = re.findall(
                 r"^(?!static)[a-z](?:[^{};#=(]*?)(\w+)(?:\([^{};#]*\)\n\{|(?:\[.*\])? = \{)",
                 text,
@@ -185,15 +198,15 @@ def call_circle(files: Mapping[str, str]) -> list[str]:
                 re.sub(r"^(?:struct|enum|union) \w+;$", "", text, flags=re.MULTILINE),
                 re.MULTILINE,
             )
-            where |= dict.fromkeys(defined, name.removesuffix(".c"))
+            where |= dict.fromkeys(defined, stem(name))
         # Declarations begin in the first column and have no body.
         code[name] = re.sub(r"^(?!static)[a-z][^{};#=]*;", "", text, flags=re.MULTILINE)
     graph: dict[str, set[str]] = {}
     for name, text in code.items():
-        user = name.rpartition(".")[0]
+        user = stem(name)
         # Members and types of structures are not uses.
         words = re.findall(r"(?<!->)(?<!\.)(?<!struct )\b[a-z]\w*", text)
-        used = {where[word] for word in words if word in where}
+        used = {where[word] for word in words if word in where and word not in known}
         graph.setdefault(user, set()).update(used - {user})
     return circle(graph)
 
@@ -207,28 +220,89 @@ def test_no_circle_in_modules() -> None:
 def test_no_circle_in_program(name: str) -> None:
     assert len(PROGRAMS[name]) > 3
     assert include_circle(PROGRAMS[name]) == []
-    assert call_circle(PROGRAMS[name]) == []
+    assert call_circle(PROGRAMS[name], KNOWN.get(name, ())) == []
+    # One that was removed is not in the list.
+    assert bool(call_circle(PROGRAMS[name])) == (name in KNOWN)
+
+
+# The walk of a write through biogen, in contributing.rst: file and function of each step.
+WALK = re.compile(r"^(\d+) +``(\w+\.[ch])`` +``(\w+)\(\)``", re.MULTILINE)
+STOPS, RETURNS = 14, 4
+
+
+def functions(text: str) -> dict[str, str]:
+    """The functions that a C file defines, with their bodies."""
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    found = re.findall(
+        r"^[a-z][^{};#=(]*?(\w+)\([^{};#]*\)\n\{\n(.*?)^\}", code, re.MULTILINE | re.DOTALL
+    )
+    return dict(found)
+
+
+def walk_faults(walk: Sequence[tuple[str, str]], files: Mapping[str, str]) -> list[str]:
+    """What is wrong with a walk of files and functions: each step is defined in its file, and is
+    named by a step before or, if it is a callback, in the file of one. Going on in a file that
+    was left is a return."""
+    faults = []
+    bodies: list[str] = []
+    texts = []
+    for name, function in walk:
+        body = functions(files.get(f"biogen/{name}", "")).get(function)
+        if body is None:
+            faults.append(f"{name} has no {function}()")
+            continue
+        word = re.compile(rf"\b{function}\b")
+        if bodies and not any(word.search(text) for text in (*bodies, *texts)):
+            faults.append(f"no step before calls {function}()")
+        bodies.append(body)
+        # Callbacks are in tables and inline functions of the files before.
+        texts += [files[f"biogen/{name}"]] if name.endswith(".h") else []
+    visits = [name for name, _ in itertools.groupby(name for name, _ in walk)]
+    returns = len(visits) - len(set(visits))
+    if len(walk) > STOPS or returns > RETURNS:
+        faults.append(f"{len(walk)} stops and {returns} returns")
+    return faults
+
+
+def walk() -> list[tuple[str, str]]:
+    rows = WALK.findall((ROOT / "Documentation/contributing.rst").read_text())
+    assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1))
+    return [(name, function) for _, name, function in rows]
+
+
+def test_walk_through_biogen() -> None:
+    assert len(walk()) > 10
+    assert walk_faults(walk(), MODULES) == []
+
+
+def test_planted_walk() -> None:
+    good = walk()
+    assert walk_faults([("rw.c", "biogen_rw_gone"), *good[1:]], MODULES) != []
+    assert walk_faults([("io.h", good[0][1]), *good[1:]], MODULES) != []
+    assert walk_faults([good[0], *reversed(good[1:])], MODULES) != []
+    assert walk_faults([*good, ("rw.c", "biogen_read")], MODULES) != []
 
 
 # Planted faults: the tools find them.
 
 
 def test_planted_include_circle() -> None:
-    files = MODULES | {"compat/bio.h": '#include "biogen/rw.h"\n'}
-    assert {"compat/bio.h", "biogen/biogen.h", "biogen/rw.h"} <= set(include_circle(files))
+    files = MODULES | {"compat/bio.h": '#include "biogen/submit.h"\n'}
+    assert {"compat/bio.h", "biogen/biogen.h", "biogen/submit.h"} <= set(include_circle(files))
 
 
 @pytest.mark.parametrize(
     ("name", "text", "found"),
     [
-        ("biogen/io.h", "static int x(void)\n{\n\tbiogen_put_ended(0, 0);\n}\n", "biogen/request"),
+        ("biogen/io.h", "static int x(void)\n{\n\tbiogen_io_wait(0);\n}\n", "biogen/late"),
+        ("biogen/io.h", "static int x(void)\n{\n\tbiogen_io_rewind(0);\n}\n", "biogen/submit"),
         ("blknull/bio.c", "static int x(void)\n{\n\tblknull_destroy(0);\n}\n", "blknull/disk"),
         ("biogen/pin.c", "static void *x = &biogen_fops;\n", "biogen/chardev"),
     ],
 )  # fmt: skip
 def test_planted_call_circle(name: str, text: str, found: str) -> None:
     stems = set(call_circle(MODULES | {name: MODULES[name] + text}))
-    assert {found, name.rpartition(".")[0]} <= stems
+    assert {found, stem(name)} <= stems
 
 
 @pytest.mark.parametrize(
@@ -243,8 +317,8 @@ def test_planted_call_circle(name: str, text: str, found: str) -> None:
 )  # fmt: skip
 def test_planted_call_circle_in_program(program: str, name: str, text: str, found: str) -> None:
     files = PROGRAMS[program]
-    stems = set(call_circle(files | {name: files[name] + text}))
-    assert {found, name.rpartition(".")[0]} <= stems
+    stems = set(call_circle(files | {name: files[name] + text}, KNOWN.get(program, ())))
+    assert {found, stem(name)} <= stems
 
 
 def test_planted_include_circle_in_program() -> None:

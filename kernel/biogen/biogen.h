@@ -12,7 +12,10 @@
 #include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/types.h>
+#include <linux/uio.h>
 
 #include "compat/bdev.h"
 #include "compat/bio.h"
@@ -20,6 +23,7 @@
 struct biogen_gen;
 struct biogen_idle;
 struct biogen_regs;
+struct biogen_run;
 
 /**
  * struct biogen_target - the block device that a biogen device is bound to
@@ -61,18 +65,39 @@ struct biogen_device {
 /**
  * struct biogen_file - one open file
  * @bg: the device
+ * @file: the file
  * @lock: protects @gen, and making @regs
  * @gen: the generator's run in progress, or NULL
  * @regs: registered memory, or NULL if there never was any
- * @fops: the operations that do not know of it
  */
 struct biogen_file {
 	struct biogen_device *bg;
+	struct file *file;
 	struct mutex lock; /* gen, making regs */
 	struct biogen_gen *gen;
 	struct biogen_regs *regs;
-	const struct file_operations *fops;
 };
+
+/*
+ * Enter a read-side section of RCU. Preemption that is off is one, in fewer
+ * instructions. But with PREEMPT_RT, charging a bio to a cgroup may sleep, and
+ * lockdep knows only of rcu_read_lock().
+ */
+static __always_inline void biogen_rcu_lock(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || IS_ENABLED(CONFIG_PROVE_RCU))
+		rcu_read_lock();
+	else
+		preempt_disable();
+}
+
+static __always_inline void biogen_rcu_unlock(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || IS_ENABLED(CONFIG_PROVE_RCU))
+		rcu_read_unlock();
+	else
+		preempt_enable();
+}
 
 /* device.c */
 struct biogen_device *biogen_create(const char *path, bool write,
@@ -83,17 +108,24 @@ void biogen_destroy(struct biogen_device *bg);
 int biogen_devices_init(void);
 void biogen_devices_exit(void);
 
-/* configfs.c */
-int biogen_configfs_init(void);
-void biogen_configfs_allow(void);
-void biogen_configfs_exit(void);
-
-/* target.c */
-int biogen_target_open(struct biogen_target *target, const char *path,
-		       bool write);
-void biogen_target_close(struct biogen_target *target);
-
 /* chardev.c */
 const struct file_operations *biogen_fops(const struct biogen_device *bg);
+
+/* rw.c: file operations */
+ssize_t biogen_read(struct file *file, char __user *buf, size_t count,
+		    loff_t *pos);
+ssize_t biogen_write(struct file *file, const char __user *buf, size_t count,
+		     loff_t *pos);
+ssize_t biogen_read_iter(struct kiocb *iocb, struct iov_iter *to);
+ssize_t biogen_write_iter(struct kiocb *iocb, struct iov_iter *from);
+
+/* stream.c */
+ssize_t biogen_rw_stream(struct biogen_device *bg, struct kiocb *iocb,
+			 struct iov_iter *iter, loff_t pos, size_t count,
+			 blk_opf_t opf);
+
+/* gen.c */
+long biogen_gen_run(struct file *file, struct biogen_run __user *urun);
+void biogen_gen_stop(struct biogen_file *bf, fl_owner_t owner);
 
 #endif /* BIOGEN_H */

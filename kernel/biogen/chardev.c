@@ -13,11 +13,8 @@
 
 #include "biogen.h"
 #include "compat/file.h"
-#include "compat/split.h"
-#include "gen.h"
 #include "reg.h"
-#include "reg_io.h"
-#include "rw.h"
+#include "target.h"
 
 static int biogen_open(struct inode *inode, struct file *file)
 {
@@ -28,12 +25,12 @@ static int biogen_open(struct inode *inode, struct file *file)
 	if ((file->f_mode & FMODE_WRITE) && !bg->target.holder)
 		return -EACCES;
 
-	bf = kzalloc(sizeof(*bf), GFP_KERNEL);
+	bf = kzalloc(sizeof(*bf), GFP_KERNEL_ACCOUNT);
 	if (!bf)
 		return -ENOMEM;
 	bf->bg = bg;
+	bf->file = file;
 	mutex_init(&bf->lock);
-	bf->fops = file->f_op;
 	file->private_data = bf;
 
 	compat_file_allow_direct(file, bg->target.mapping);
@@ -45,32 +42,9 @@ static int biogen_release(struct inode *inode, struct file *file)
 {
 	struct biogen_file *bf = file->private_data;
 
-	biogen_regs_destroy(bf->regs);
+	biogen_regs_release(bf->regs);
 	kfree(bf);
 	return 0;
-}
-
-static ssize_t biogen_read(struct file *file, char __user *buf, size_t count,
-			   loff_t *pos)
-{
-	ssize_t ret = biogen_rw_buf(file, (unsigned long)buf, count, *pos,
-				    REQ_OP_READ);
-
-	if (likely(ret > 0))
-		*pos += ret;
-	return ret;
-}
-
-static ssize_t biogen_write(struct file *file, const char __user *buf,
-			    size_t count, loff_t *pos)
-{
-	blk_opf_t opf = biogen_write_opf(file->f_flags & O_DSYNC);
-	ssize_t ret = biogen_rw_buf(file, (unsigned long)buf, count, *pos,
-				    opf);
-
-	if (likely(ret > 0))
-		*pos += ret;
-	return ret;
 }
 
 /*
@@ -99,18 +73,6 @@ static ssize_t biogen_read_iter_wait(struct kiocb *iocb, struct iov_iter *to)
 static ssize_t biogen_write_iter_wait(struct kiocb *iocb, struct iov_iter *from)
 {
 	return biogen_allow_wait(iocb) ?: biogen_write_iter(iocb, from);
-}
-
-static ssize_t biogen_reg_read_iter_wait(struct kiocb *iocb,
-					 struct iov_iter *to)
-{
-	return biogen_allow_wait(iocb) ?: biogen_reg_read_iter(iocb, to);
-}
-
-static ssize_t biogen_reg_write_iter_wait(struct kiocb *iocb,
-					  struct iov_iter *from)
-{
-	return biogen_allow_wait(iocb) ?: biogen_reg_write_iter(iocb, from);
 }
 
 static loff_t biogen_llseek(struct file *file, loff_t offset, int whence)
@@ -145,7 +107,6 @@ static int biogen_info(struct biogen_device *bg,
 {
 	struct block_device *bdev = bg->target.bdev;
 	struct biogen_info info = {
-		.version	= BIOGEN_VERSION,
 		.flags		= (bg->target.holder ? BIOGEN_INFO_WRITE : 0) |
 				  (bg->coherent ? BIOGEN_INFO_COHERENT : 0),
 		.size		= compat_bdev_nr_bytes(bdev),
@@ -190,9 +151,6 @@ static int biogen_size_info(struct block_device *bdev, unsigned int cmd,
 	return put_user(value, (unsigned int __user *)to);
 }
 
-static const struct file_operations *
-biogen_reg_fops(const struct biogen_file *bf);
-
 static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct biogen_file *bf = file->private_data;
@@ -203,7 +161,7 @@ static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case BIOGEN_RUN:
 		return biogen_gen_run(file, (struct biogen_run __user *)arg);
 	case BIOGEN_REGISTER:
-		return biogen_register(file, biogen_reg_fops(bf),
+		return biogen_register(file,
 				       (struct biogen_register __user *)arg);
 	case BIOGEN_UNREGISTER:
 		return biogen_unregister(file,
@@ -288,28 +246,4 @@ const struct file_operations *biogen_fops(const struct biogen_device *bg)
 
 	return compat_bdev_nowait(bdev) && !compat_bdev_splits_page(bdev) ?
 	       &biogen_nowait_fops : &biogen_wait_fops;
-}
-
-static const struct file_operations biogen_reg_nowait_fops = {
-	BIOGEN_FOPS,
-	.read		= biogen_reg_read,
-	.write		= biogen_reg_write,
-	.read_iter	= biogen_reg_read_iter,
-	.write_iter	= biogen_reg_write_iter,
-};
-
-static const struct file_operations biogen_reg_wait_fops = {
-	BIOGEN_FOPS,
-	.read		= biogen_reg_read,
-	.write		= biogen_reg_write,
-	.read_iter	= biogen_reg_read_iter_wait,
-	.write_iter	= biogen_reg_write_iter_wait,
-};
-
-/* The same operations, which look buffers up in registered memory. */
-static const struct file_operations *
-biogen_reg_fops(const struct biogen_file *bf)
-{
-	return bf->fops == &biogen_nowait_fops ? &biogen_reg_nowait_fops :
-						 &biogen_reg_wait_fops;
 }

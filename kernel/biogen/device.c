@@ -10,6 +10,7 @@
 #include "biogen.h"
 #include "compat/file.h"
 #include "io.h"
+#include "target.h"
 
 #define BIOGEN_MAX_DEVICES	256
 

@@ -12,7 +12,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "gen.h"
+#include "biogen.h"
 #include "stats.h"
 #include "worker.h"
 
@@ -25,14 +25,10 @@ static int biogen_check_run(struct file *file, struct biogen_run *run)
 	loff_t size = compat_bdev_nr_bytes(bdev);
 	u32 rest;
 
-	if (run->version != BIOGEN_VERSION)
-		return -EPROTONOSUPPORT;
 	if (run->flags & ~BIOGEN_FLAGS || run->state ||
 	    memchr_inv(run->reserved, 0, sizeof(run->reserved)))
 		return -EINVAL;
 	if (run->pattern < BIOGEN_FIXED || run->pattern > BIOGEN_RANDOM ||
-	    run->inject < BIOGEN_SUBMIT_BIO ||
-	    run->inject > BIOGEN_SUBMIT_BIO_NOACCT ||
 	    run->wait < BIOGEN_ASYNC || run->wait > BIOGEN_POLLED ||
 	    run->write_percent > 100)
 		return -EINVAL;

@@ -4,13 +4,15 @@
  */
 #include <linux/bio.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "io.h"
-#include "submit.h"
 
 static struct kmem_cache *biogen_small_cache;
 static struct kmem_cache *biogen_large_cache;
+static struct workqueue_struct *biogen_workqueue;
 
 /**
  * biogen_io_init() - initialise a struct biogen_io
@@ -18,7 +20,7 @@ static struct kmem_cache *biogen_large_cache;
  * @bg: the device
  * @max_vecs: number of segments that there is memory for
  *
- * biogen_io_make_ready() charges the bio to the cgroup of the task that uses it.
+ * biogen_io_make_ready() does the rest when a task uses the bio.
  */
 void biogen_io_init(struct biogen_io *io, struct biogen_device *bg,
 		    unsigned short max_vecs)
@@ -26,8 +28,31 @@ void biogen_io_init(struct biogen_io *io, struct biogen_device *bg,
 	memset(io, 0, sizeof(*io));
 	io->bg = bg;
 	io->max_vecs = max_vecs;
-	biogen_io_setup(io);
+	compat_bio_init(&io->bio, bg->target.bdev, io->vecs, max_vecs);
 }
+
+#ifdef CONFIG_BLK_CGROUP
+/**
+ * biogen_io_enter_other() - charge a bio to a cgroup that may be another one
+ * @io: not in flight
+ * @css: the cgroup of the current task, kept by biogen_rcu_lock()
+ *
+ * A kthread may work for a task of another cgroup, and a cgroup that is being
+ * removed has its parent's blkg. A bio that is charged to another cgroup than @css
+ * must be seen again next time.
+ */
+void biogen_io_enter_other(struct biogen_io *io,
+			   struct cgroup_subsys_state *css)
+{
+	struct bio *bio = &io->bio;
+
+	if (current->flags & PF_KTHREAD)
+		bio_associate_blkg(bio);
+	else
+		bio_associate_blkg_from_css(bio, css);
+	io->ready = compat_bio_css(bio) == css ? css : BIOGEN_NOT_READY;
+}
+#endif
 
 /**
  * biogen_io_alloc() - allocate a struct biogen_io
@@ -119,11 +144,34 @@ static struct kmem_cache *biogen_io_cache_create(const char *name,
 }
 
 /**
- * biogen_io_caches_create() - create the slab caches of all devices
+ * biogen_run_in_task() - run a function in process context
+ * @work: its argument
+ * @func: the function
+ *
+ * Context: Any.
+ */
+void biogen_run_in_task(struct work_struct *work, work_func_t func)
+{
+	INIT_WORK(work, func);
+	queue_work(biogen_workqueue, work);
+}
+
+/**
+ * biogen_finish_work() - wait for what biogen_run_in_task() was given before
+ *
+ * Context: Process context, sleeps.
+ */
+void biogen_finish_work(void)
+{
+	flush_workqueue(biogen_workqueue);
+}
+
+/**
+ * biogen_ios_init() - create what all devices share
  *
  * Return: 0 or -ENOMEM.
  */
-int biogen_io_caches_create(void)
+int biogen_ios_init(void)
 {
 	biogen_small_cache = biogen_io_cache_create("biogen_small",
 						    BIOGEN_SMALL_VECS);
@@ -131,18 +179,33 @@ int biogen_io_caches_create(void)
 		return -ENOMEM;
 	biogen_large_cache = biogen_io_cache_create("biogen_large",
 						    BIOGEN_LARGE_VECS);
-	if (!biogen_large_cache) {
-		kmem_cache_destroy(biogen_small_cache);
-		return -ENOMEM;
-	}
+	if (!biogen_large_cache)
+		goto destroy_small;
+	biogen_workqueue = alloc_workqueue("biogen",
+					   WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!biogen_workqueue)
+		goto destroy_large;
 	return 0;
+
+destroy_large:
+	kmem_cache_destroy(biogen_large_cache);
+destroy_small:
+	kmem_cache_destroy(biogen_small_cache);
+	return -ENOMEM;
 }
 
 /**
- * biogen_io_caches_destroy() - destroy the slab caches; no device is left
+ * biogen_ios_exit() - destroy it; no device is left
+ *
+ * RCU callbacks queue the work that frees registrations. A task that has
+ * completed an iocb may still be in the module's code when the last file is
+ * closed.
  */
-void biogen_io_caches_destroy(void)
+void biogen_ios_exit(void)
 {
+	rcu_barrier();
+	destroy_workqueue(biogen_workqueue);
 	kmem_cache_destroy(biogen_large_cache);
 	kmem_cache_destroy(biogen_small_cache);
+	synchronize_rcu_tasks();
 }

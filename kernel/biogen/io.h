@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * struct biogen_io: a bio that is used again and again. Each CPU keeps unused
- * ones.
+ * ones. The memory and the workqueue that all devices share.
  */
 #ifndef BIOGEN_IO_H
 #define BIOGEN_IO_H
@@ -23,6 +23,8 @@
 /* No task's cgroup: biogen_io_make_ready() must see the bio before its next use. */
 #define BIOGEN_NOT_READY	((struct cgroup_subsys_state *)NULL)
 
+struct biogen_gathered;
+struct biogen_reg;
 struct biogen_request;
 
 /**
@@ -36,13 +38,13 @@ struct biogen_request;
  * @req: in flight as a part of a long request: that request
  * @iocb: in flight, asynchronous: completed at the end
  * @waiter: in flight, synchronous: the task that waits; NULL when @bio has ended
- * @err: asynchronous: the error, if @work is to complete @iocb
  * @bytes: asynchronous: length of the data
  * @max_vecs: number of entries in @vecs
+ * @nr_vecs: number of them that have pages which biogen has pinned
  * @work: asynchronous: completes @iocb in process context
- * @regs: in flight, asynchronous, in registered memory: its owner
- * @table: the same: segments gathered for the bio, or NULL
- * @srcu_idx: the same: from entering @regs->srcu
+ * @reg: in flight, asynchronous: the registration that the bio's pages are of,
+ *	or NULL
+ * @gathered: the same: the pages of several registrations, or NULL
  * @vecs: the segments
  */
 struct biogen_io {
@@ -56,30 +58,17 @@ struct biogen_io {
 		struct kiocb *iocb;
 		struct task_struct *waiter;
 	};
-	int err;
 	unsigned int bytes;
 	unsigned short max_vecs;
+	unsigned short nr_vecs;
 	union {
 		struct work_struct work;
 		struct {
-			struct biogen_regs *regs;
-			struct bio_vec *table;
-			int srcu_idx;
+			struct biogen_reg *reg;
+			struct biogen_gathered *gathered;
 		};
 	};
 	struct bio_vec vecs[];
-};
-
-/**
- * enum biogen_pages - whose pages a bio has
- * @BIOGEN_PINNED_PAGE: one page, pinned by biogen, in the bio's own table
- * @BIOGEN_PINNED_PAGES: pinned by biogen, in the bio's own table
- * @BIOGEN_CALLERS_PAGES: pinned by the caller, in the caller's table
- */
-enum biogen_pages {
-	BIOGEN_PINNED_PAGE,
-	BIOGEN_PINNED_PAGES,
-	BIOGEN_CALLERS_PAGES,
 };
 
 /**
@@ -101,13 +90,18 @@ void biogen_io_init(struct biogen_io *io, struct biogen_device *bg,
 		    unsigned short max_vecs);
 struct biogen_io *biogen_io_alloc(struct biogen_device *bg, bool large);
 void biogen_io_free(struct biogen_io *io);
+void biogen_io_enter_other(struct biogen_io *io,
+			   struct cgroup_subsys_state *css);
 
 void biogen_io_put_spare(struct biogen_device *bg, struct biogen_io *io);
 int biogen_idle_create(struct biogen_device *bg);
 void biogen_idle_destroy(struct biogen_device *bg);
 
-int biogen_io_caches_create(void);
-void biogen_io_caches_destroy(void);
+void biogen_run_in_task(struct work_struct *work, work_func_t func);
+void biogen_finish_work(void);
+
+int biogen_ios_init(void);
+void biogen_ios_exit(void);
 
 /**
  * biogen_io_get() - get a small bio

@@ -1,134 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion of single bios that end later than their submission: either the
- * submitter waits, or the end of the bio completes the iocb.
+ * Bios that end later than their submission: either the submitter waits, or the
+ * end of the bio completes the request. submit.h explains the submitter's count.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
-#include "cache.h"
-#include "late.h"
 #include "pin.h"
 #include "reg.h"
 #include "submit.h"
-
-static struct workqueue_struct *biogen_workqueue;
+#include "target.h"
 
 /**
- * biogen_complete_in_task() - complete a request in process context
- * @work: work item of the request
- * @func: completes it
+ * biogen_end_io() - end_io() of a bio that did not end during submission
+ * @bio: of a struct biogen_io
  *
  * Context: Any.
  */
-void biogen_complete_in_task(struct work_struct *work, work_func_t func)
+void biogen_end_io(struct bio *bio)
 {
-	INIT_WORK(work, func);
-	queue_work(biogen_workqueue, work);
+	struct biogen_io *io = container_of(bio, struct biogen_io, bio);
+
+	io->end(io);
 }
-
-/*
- * Asynchronous: from the end of the bio to ki_complete(). @pages is a constant;
- * @sleep: in process context, where pages can be dirtied and the page cache
- * invalidated.
- */
-static __always_inline void
-biogen_async_complete(struct biogen_io *io, int err,
-		      const enum biogen_pages pages, const bool sleep)
-{
-	struct kiocb *iocb = io->iocb;
-	long ret = err ?: (long)io->bytes;
-
-	if (sleep && op_is_write(bio_op(&io->bio)) && biogen_cached(io->bg))
-		biogen_cache_drop(io->bg, iocb->ki_pos, io->bytes);
-	if (pages == BIOGEN_PINNED_PAGES)
-		biogen_io_unpin_vecs(io, sleep && biogen_io_dirties(io));
-	if (!biogen_io_keep(io->bg, io))
-		biogen_io_free(io);
-	biogen_iocb_complete(iocb, ret);
-}
-
-static void biogen_pinned_work(struct work_struct *work)
-{
-	struct biogen_io *io = container_of(work, struct biogen_io, work);
-
-	biogen_async_complete(io, io->err, BIOGEN_PINNED_PAGES, true);
-}
-
-static void biogen_callers_work(struct work_struct *work)
-{
-	struct biogen_io *io = container_of(work, struct biogen_io, work);
-
-	biogen_async_complete(io, io->err, BIOGEN_CALLERS_PAGES, true);
-}
-
-/*
- * The data has arrived. A page that is clean now must be dirtied, and a page
- * that is cached now must be dropped: both need process context. Pages that
- * become clean or cached later do so with the new data in them.
- */
 
 /**
- * biogen_end_pinned() - end of an asynchronous bio with pages that biogen pinned
- * @io: ended
- *
- * Context: Any.
+ * biogen_io_end_later() - drop the submitter's count on a bio
+ * @io: submitted, and not ended by biogen_io_submit()
+ * @end: called once, now or later, in any context; it owns @io from then on
  */
-void biogen_end_pinned(struct biogen_io *io)
+void biogen_io_end_later(struct biogen_io *io, void (*end)(struct biogen_io *))
 {
-	int err = biogen_io_error(io);
-
-	if (op_is_write(bio_op(&io->bio)) ? biogen_cached(io->bg) :
-					    biogen_io_must_dirty(io)) {
-		io->err = err;
-		biogen_complete_in_task(&io->work, biogen_pinned_work);
-	} else {
-		biogen_async_complete(io, err, BIOGEN_PINNED_PAGES, false);
+	io->end = end;
+	io->ready = BIOGEN_NOT_READY;
+	/* bio_endio() does the same, and is only needed for the last count. */
+	if (unlikely(atomic_dec_and_test(&io->bio.__bi_remaining))) {
+		atomic_set(&io->bio.__bi_remaining, 1);
+		bio_endio(&io->bio);
 	}
-}
-
-/* The page cache must be looked at, or there is an error. */
-static noinline void biogen_end_callers_rare(struct biogen_io *io)
-{
-	int err = biogen_io_error(io);
-
-	if (op_is_write(bio_op(&io->bio)) && biogen_cached(io->bg)) {
-		io->err = err;
-		biogen_complete_in_task(&io->work, biogen_callers_work);
-	} else {
-		biogen_async_complete(io, err, BIOGEN_CALLERS_PAGES, false);
-	}
-}
-
-/**
- * biogen_end_callers() - end of an asynchronous bio with the caller's pages
- * @io: ended
- *
- * Context: Any.
- */
-void biogen_end_callers(struct biogen_io *io)
-{
-	struct kiocb *iocb = io->iocb;
-	long bytes = io->bytes;
-
-	if (unlikely(io->bio.bi_status) ||
-	    (op_is_write(bio_op(&io->bio)) && biogen_cached(io->bg)) ||
-	    unlikely(!biogen_io_keep(io->bg, io)))
-		biogen_end_callers_rare(io);
-	else
-		biogen_iocb_complete(iocb, bytes);
-}
-
-/**
- * biogen_end_registered() - end of an asynchronous bio in registered memory
- * @io: ended; stops using &biogen_io.regs
- *
- * Context: Any.
- */
-void biogen_end_registered(struct biogen_io *io)
-{
-	biogen_reg_release(io);
-	biogen_end_callers(io);
 }
 
 /* Synchronous: the submitter, which waits, has the rest to do. */
@@ -181,34 +90,85 @@ void biogen_io_wait(struct biogen_io *io)
 	}
 }
 
-/**
- * biogen_io_late_sync() - wait for the end of a bio
- * @io: submitted, and not ended by biogen_io_submit()
- *
- * Context: Process context, may sleep.
+/*
+ * Asynchronous: from the end of the bio to ki_complete(). @sleep: in process
+ * context, where pages can be dirtied and the page cache invalidated. Only the
+ * iocb's file keeps device and module alive: nothing is accessed afterwards.
  */
-void biogen_io_late_sync(struct biogen_io *io)
+static __always_inline void biogen_async_complete(struct biogen_io *io,
+						  const bool sleep)
 {
-	biogen_io_start_wait(io);
-	biogen_io_wait(io);
+	struct kiocb *iocb = io->iocb;
+	long ret = biogen_io_error(io) ?: (long)io->bytes;
+
+	if (sleep && op_is_write(bio_op(&io->bio)) && biogen_cached(io->bg))
+		biogen_cache_drop(io->bg, iocb->ki_pos, io->bytes);
+	biogen_io_unpin(io, sleep && biogen_io_dirties(io));
+	if (!biogen_io_keep(io->bg, io))
+		biogen_io_free(io);
+	WRITE_ONCE(iocb->private, NULL);
+	if (ret > 0)
+		iocb->ki_pos += ret;
+	compat_ki_complete(iocb, ret);
+}
+
+static void biogen_async_work(struct work_struct *work)
+{
+	biogen_async_complete(container_of(work, struct biogen_io, work), true);
+}
+
+/*
+ * Asynchronous. The data has arrived. A page that is clean now must be dirtied,
+ * and a page that is cached now must be dropped: both need process context.
+ * Pages that become clean or cached later do so with the new data in them.
+ */
+static void biogen_end_async(struct biogen_io *io)
+{
+	if (io->reg)
+		biogen_reg_put(io->reg);
+	else if (unlikely(io->gathered))
+		biogen_gathered_put(io->gathered);
+	if (op_is_write(bio_op(&io->bio)) ? biogen_cached(io->bg) :
+					    biogen_io_must_dirty(io))
+		biogen_run_in_task(&io->work, biogen_async_work);
+	else
+		biogen_async_complete(io, false);
+}
+
+/*
+ * True if a bio was refused because it would have had to wait, for example for a
+ * free request. io_uring retries without REQ_NOWAIT if the system call returns
+ * -EAGAIN, but on a completed request only for block devices.
+ */
+static bool biogen_io_refused(struct biogen_io *io)
+{
+	/* The driver may be setting it now; then the count says what it is. */
+	return data_race(io->bio.bi_status) == BLK_STS_AGAIN &&
+	       atomic_read_acquire(&io->bio.__bi_remaining) == 1;
 }
 
 /**
- * biogen_workqueue_create() - create the workqueue for completions
+ * biogen_io_late() - what follows if biogen_io_submit() returned false
+ * @io: a small bio that is all of a request
+ * @iocb: the request; may be NULL
+ * @bytes: length of the data
  *
- * Return: 0 or -ENOMEM.
+ * Context: Process context, sleeps unless @iocb is asynchronous.
+ * Return: true if the bio completes @iocb when it ends; then @io must not be
+ * accessed any more. False if it has ended and is the caller's again.
  */
-int biogen_workqueue_create(void)
+noinline bool biogen_io_late(struct biogen_io *io, struct kiocb *iocb,
+			     size_t bytes)
 {
-	biogen_workqueue = alloc_workqueue("biogen",
-					   WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	return biogen_workqueue ? 0 : -ENOMEM;
-}
-
-/**
- * biogen_workqueue_destroy() - destroy the workqueue; no device is left
- */
-void biogen_workqueue_destroy(void)
-{
-	destroy_workqueue(biogen_workqueue);
+	if (!biogen_is_async(iocb) || unlikely(biogen_io_refused(io))) {
+		biogen_io_start_wait(io);
+		biogen_io_wait(io);
+		return false;
+	}
+	io->iocb = iocb;
+	io->bytes = bytes;
+	if (unlikely(io->bio.bi_opf & REQ_POLLED))
+		WRITE_ONCE(iocb->private, &io->bio);
+	biogen_io_end_later(io, biogen_end_async);
+	return true;
 }

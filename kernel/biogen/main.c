@@ -6,84 +6,120 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 
 #include "biogen.h"
 #include "compat/file.h"
 #include "compat/split.h"
 #include "io.h"
-#include "late.h"
+
+/* Built in, the parameters are set when block devices have paths. */
+#ifdef MODULE
+#define BIOGEN_PERM	0444
+#else
+#define BIOGEN_PERM	0644
+#endif
 
 static char *device;
-module_param(device, charp, 0444);
-MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none; see configfs)");
 
 static bool write;
-module_param(write, bool, 0444);
+module_param(write, bool, BIOGEN_PERM);
 MODULE_PARM_DESC(write, "Open the block device exclusively and allow writes (default N)");
 
 static bool coherent = true;
-module_param(coherent, bool, 0444);
+module_param(coherent, bool, BIOGEN_PERM);
 MODULE_PARM_DESC(coherent, "Keep coherent with the block device's page cache (default Y)");
 
 /* The device that the parameters ask for, or NULL. */
 static struct biogen_device *biogen_device0;
 
+static int biogen_bind(void)
+{
+	struct biogen_device *bg = biogen_create(device, write, coherent);
+	int err;
+
+	if (IS_ERR(bg)) {
+		pr_err("cannot open device=%s%s: error %ld\n", device,
+		       write ? " exclusively" : "", PTR_ERR(bg));
+		return PTR_ERR(bg);
+	}
+	/* Last: nothing fails once a program may have opened it. */
+	err = biogen_publish(bg);
+	if (err) {
+		biogen_discard(bg);
+		return err;
+	}
+	biogen_device0 = bg;
+	return 0;
+}
+
+#ifdef MODULE
+module_param(device, charp, 0444);
+#else
+/* The driver is initialised; until then, and when it is bound, it refuses. */
+static bool biogen_ready;
+
+static int biogen_device_set(const char *text, const struct kernel_param *kp)
+{
+	char *copy;
+	int err;
+
+	if (!READ_ONCE(biogen_ready) || biogen_device0)
+		return -EBUSY;
+	copy = kstrdup(text, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	err = param_set_charp(strim(copy), kp);
+	kfree(copy);
+	return err ?: biogen_bind();
+}
+
+static const struct kernel_param_ops biogen_device_ops = {
+	.set	= biogen_device_set,
+	.get	= param_get_charp,
+	.free	= param_free_charp,
+};
+
+module_param_cb(device, &biogen_device_ops, &device, BIOGEN_PERM);
+#endif
+MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none)");
+
 static int __init biogen_init(void)
 {
 	int err;
 
-	err = biogen_io_caches_create();
+	err = biogen_ios_init();
 	if (err)
 		return err;
-	err = biogen_workqueue_create();
-	if (err)
-		goto destroy_caches;
 	err = biogen_devices_init();
 	if (err)
-		goto destroy_workqueue;
+		goto exit_ios;
+#ifdef MODULE
 	if (device) {
-		biogen_device0 = biogen_create(device, write, coherent);
-		if (IS_ERR(biogen_device0)) {
-			err = PTR_ERR(biogen_device0);
-			pr_err("cannot open device=%s%s: error %d\n", device,
-			       write ? " exclusively" : "", err);
-			goto exit_devices;
-		}
-	}
-	err = biogen_configfs_init();
-	if (err)
-		goto discard_device0;
-	/* Last: nothing fails once a program may have opened it. */
-	if (biogen_device0) {
-		err = biogen_publish(biogen_device0);
+		err = biogen_bind();
 		if (err)
-			goto exit_configfs;
+			goto exit_devices;
 	}
-	biogen_configfs_allow();
 	return 0;
 
-exit_configfs:
-	biogen_configfs_exit();
-discard_device0:
-	if (biogen_device0)
-		biogen_discard(biogen_device0);
 exit_devices:
 	biogen_devices_exit();
-destroy_workqueue:
-	biogen_workqueue_destroy();
-destroy_caches:
-	biogen_io_caches_destroy();
+#else
+	WRITE_ONCE(biogen_ready, true);
+	return 0;
+#endif
+exit_ios:
+	biogen_ios_exit();
 	return err;
 }
 
 static void __exit biogen_exit(void)
 {
-	biogen_configfs_exit();
 	if (biogen_device0)
 		biogen_destroy(biogen_device0);
 	biogen_devices_exit();
-	biogen_workqueue_destroy();
-	biogen_io_caches_destroy();
+	biogen_ios_exit();
 }
 
 module_init(biogen_init);

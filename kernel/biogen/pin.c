@@ -7,10 +7,10 @@
 #include <linux/uio.h>
 #include <xen/xen.h>
 
-#include "check.h"
 #include "compat/file.h"
 #include "compat/pages.h"
 #include "pin.h"
+#include "target.h"
 
 /* Pages pinned at a time: bounds the stack, and keeps them in the L1 cache. */
 #define BIOGEN_PIN_BATCH	64
@@ -18,15 +18,15 @@
 #define BIOGEN_BIO_BYTES	(4U << 20)
 
 /**
- * biogen_io_unpin_vecs() - unpin the pages of a bio that has ended
+ * biogen_io_unpin() - unpin the pages of a bio that has ended
  * @io: its pages are pinned
  * @dirty: dirty the pages; then it may sleep
  */
-void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty)
+void biogen_io_unpin(struct biogen_io *io, bool dirty)
 {
 	struct bio_vec *bv;
 
-	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++) {
+	for (bv = io->vecs; bv < io->vecs + io->nr_vecs; bv++) {
 		struct page *page = bv->bv_page;
 
 		if (bv->bv_offset + bv->bv_len > PAGE_SIZE) {
@@ -42,14 +42,14 @@ void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty)
 static void biogen_io_add_pages(struct biogen_io *io, struct page **pages,
 				unsigned int offset, unsigned int len)
 {
-	struct bio_vec *bv = io->vecs + io->bio.bi_vcnt - 1;
+	struct bio_vec *bv = io->vecs + io->nr_vecs - 1;
 	/* Adjacent pages are not adjacent in the machine's memory under Xen. */
 	const bool merge = !xen_domain();
 	/* The page that continues the last segment. */
 	struct page *next = NULL;
 	unsigned int part;
 
-	if (merge && io->bio.bi_vcnt && !offset &&
+	if (merge && io->nr_vecs && !offset &&
 	    !offset_in_page(bv->bv_offset + bv->bv_len))
 		next = bv->bv_page + biogen_bvec_pages(bv);
 	for (; len; len -= part, offset = 0, pages++) {
@@ -67,14 +67,14 @@ static void biogen_io_add_pages(struct biogen_io *io, struct page **pages,
 		if (merge)
 			next = page + 1;
 	}
-	io->bio.bi_vcnt = bv - io->vecs + 1;
+	io->nr_vecs = bv - io->vecs + 1;
 }
 
 /* Unpin and remove the last @bytes. */
 static void biogen_io_trim(struct biogen_io *io, unsigned int bytes)
 {
 	while (bytes) {
-		struct bio_vec *bv = &io->vecs[io->bio.bi_vcnt - 1];
+		struct bio_vec *bv = &io->vecs[io->nr_vecs - 1];
 		unsigned int part = min(bytes, bv->bv_len);
 		unsigned long had = biogen_bvec_pages(bv);
 		unsigned long keep;
@@ -84,7 +84,7 @@ static void biogen_io_trim(struct biogen_io *io, unsigned int bytes)
 		keep = bv->bv_len ? biogen_bvec_pages(bv) : 0;
 		compat_unpin_page_range(bv->bv_page + keep, had - keep, false);
 		if (!bv->bv_len)
-			io->bio.bi_vcnt--;
+			io->nr_vecs--;
 	}
 }
 
@@ -112,7 +112,7 @@ int biogen_pin_small(struct biogen_io *io, unsigned long addr,
 	if (pinned <= 0)
 		return pinned ?: -EFAULT;
 	bytes = min_t(unsigned int, bytes, pinned * PAGE_SIZE - offset);
-	io->bio.bi_vcnt = 0;
+	io->nr_vecs = 0;
 	biogen_io_add_pages(io, pages, offset, bytes);
 	excess = bytes & biogen_block_mask(io->bg);
 	if (excess)
@@ -139,11 +139,11 @@ ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
 	unsigned int bytes = 0, excess;
 	int pinned = 0;
 
-	io->bio.bi_vcnt = 0;
+	io->nr_vecs = 0;
 	/* A part that was submitted could not be taken back. */
 	if (!(opf & REQ_NOWAIT))
 		count = min_t(size_t, count, BIOGEN_BIO_BYTES);
-	while (bytes < count && io->bio.bi_vcnt < io->max_vecs) {
+	while (bytes < count && io->nr_vecs < io->max_vecs) {
 		unsigned long addr;
 		unsigned int offset, npages;
 		size_t len;
@@ -165,7 +165,7 @@ ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
 		len = min_t(size_t, len, count - bytes);
 		offset = offset_in_page(addr);
 		npages = min3((unsigned int)BIOGEN_PIN_BATCH,
-			      (unsigned int)io->max_vecs - io->bio.bi_vcnt,
+			      (unsigned int)io->max_vecs - io->nr_vecs,
 			      (unsigned int)DIV_ROUND_UP(offset + len,
 							 PAGE_SIZE));
 		pinned = pin_user_pages_fast(addr - offset, npages, gup_flags,
@@ -179,7 +179,7 @@ ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
 	}
 
 	if ((opf & REQ_NOWAIT) && bytes && bytes < count && pinned > 0) {
-		biogen_io_unpin_vecs(io, false);
+		biogen_io_unpin(io, false);
 		return -EAGAIN;
 	}
 	excess = bytes & biogen_block_mask(io->bg);

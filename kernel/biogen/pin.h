@@ -15,7 +15,7 @@ int biogen_pin_small(struct biogen_io *io, unsigned long addr,
 		     unsigned int bytes, blk_opf_t opf);
 ssize_t biogen_pin_iter(struct biogen_io *io, struct iov_iter *iter,
 			size_t count, blk_opf_t opf);
-void biogen_io_unpin_vecs(struct biogen_io *io, bool dirty);
+void biogen_io_unpin(struct biogen_io *io, bool dirty);
 
 /* True if the I/O overwrites the pages of @io. */
 static __always_inline bool biogen_io_dirties(const struct biogen_io *io)
@@ -70,7 +70,7 @@ static inline bool biogen_io_must_dirty(const struct biogen_io *io)
 
 	if (!biogen_io_dirties(io))
 		return false;
-	for (bv = io->vecs; bv < io->vecs + io->bio.bi_vcnt; bv++)
+	for (bv = io->vecs; bv < io->vecs + io->nr_vecs; bv++)
 		for (i = 0; i < biogen_bvec_pages(bv); i++)
 			if (!PageDirty(bv->bv_page + i))
 				return true;

@@ -4,11 +4,10 @@
  *
  * BIOGEN_REGISTER pins the pages of a range of user memory and makes two tables
  * of them: the segments, which are the physically contiguous runs of pages, in
- * the form that a bio takes; and for each page the segment that it is in. The
- * first registration of an open file gives it the file operations that look
- * buffers up (chardev.c); no other file pays for them. An I/O whose buffer is in
- * a registered range takes its segments from the table, and its bio points into
- * the table (reg_io.c). Any other I/O takes the ordinary path.
+ * the form that a bio takes; and for each page the segment that it is in. Files
+ * that have registrations look the buffers of their I/O up (rw.c). An I/O whose
+ * buffer is in a registered range takes its segments from the table, and its bio
+ * points into the table. Any other I/O pins its memory.
  *
  * The end of a registration
  * -------------------------
@@ -16,14 +15,17 @@
  * A registration is *live* while it is in one of the file's slots. It leaves the
  * slot by BIOGEN_UNREGISTER, by the release of the file, or because an MMU
  * notifier says that the page tables of the range change. It ends as a whole. I/O
- * that begins later does not find it. What follows needs to sleep, so a work item
- * does it:
+ * that begins later does not find it.
  *
- *	live --> ended --> notifier removed --> grace period of SRCU --> unused
+ * Each I/O holds the registration's percpu_ref from the lookup until its bio has
+ * ended. percpu_ref_kill() drops the first reference after a grace period of RCU,
+ * in which lookups that found the registration in its slot have ended. Whoever
+ * drops the last reference queues the work that removes the notifier, dirties
+ * and unpins the pages and frees the registration. BIOGEN_UNREGISTER waits for
+ * the RCU callback, and for that work. It does not wait for I/O in flight.
  *
- * Each I/O is a reader of SRCU from the lookup until its bio has ended, so the
- * pages and the tables of an unused registration are in no bio, and it is freed:
- * the pages are dirtied and unpinned.
+ * The release of a file waits for nothing. No I/O is in flight and none begins,
+ * so a registration that is live then is freed without its count.
  *
  * An I/O that looks a buffer up just before the range is unmapped uses the old
  * pages. So does the ordinary path if it pins the page just before. An I/O that
@@ -62,10 +64,13 @@
  * Locks
  * -----
  *
- * regs->mutex is held while a range is pinned and put into a slot. regs->lock
- * protects the slots and the lists. The notifier takes it, from any function that
- * changes page tables, so nothing is allocated or woken inside of it but the work
- * item. mmap_lock is taken inside regs->mutex. The work item takes neither.
+ * regs->mutex is held while a range is pinned and put into a slot. mmap_lock is
+ * taken inside of it, while the mappings are checked; pinning takes it by itself
+ * and drops it while it waits for a page. A mapping that is replaced between the
+ * two changes the notifier's sequence number, and the range is pinned again.
+ *
+ * regs->lock protects the slots. The notifier takes it, from any function that
+ * changes page tables, so nothing is allocated or woken inside of it.
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -80,6 +85,7 @@
 #include <linux/userfaultfd_k.h>
 #include <xen/xen.h>
 
+#include "compat/file.h"
 #include "compat/pages.h"
 #include "pin.h"
 #include "reg.h"
@@ -160,40 +166,44 @@ static unsigned long biogen_reg_limit(const struct biogen_reg *reg)
 	return reg->base + ((unsigned long)reg->nr_pages << PAGE_SHIFT);
 }
 
-/* Pin the pages of @reg. Return: 0 or an error; then nothing is pinned. */
-static int biogen_reg_pin(struct biogen_reg *reg, struct page **pages)
+/* Check the mappings of @reg. */
+static int biogen_reg_check(struct biogen_reg *reg)
 {
-	unsigned long addr, end = biogen_reg_limit(reg), done = 0;
+	unsigned long addr, end = biogen_reg_limit(reg);
 	struct vm_area_struct *vma;
-	long pinned = 0;
+	int err = 0;
 
 	if (mmap_read_lock_killable(reg->mm))
 		return -EINTR;
-	for (addr = reg->base; addr < end; addr = vma->vm_end) {
+	for (addr = reg->base; addr < end && !err; addr = vma->vm_end) {
 		vma = find_vma(reg->mm, addr);
-		if (!vma || vma->vm_start > addr)
-			pinned = -EFAULT;
-		else if (!biogen_reg_may_pin(vma))
-			pinned = -EOPNOTSUPP;
-		if (pinned < 0)
+		if (!vma || vma->vm_start > addr) {
+			err = -EFAULT;
 			break;
-	}
-	while (pinned >= 0 && done < reg->nr_pages) {
-		pinned = compat_pin_user_pages(reg->base + (done << PAGE_SHIFT),
-					       min_t(unsigned long,
-						     reg->nr_pages - done,
-						     BIOGEN_REG_BATCH),
-					       FOLL_WRITE | FOLL_LONGTERM,
-					       pages + done);
-		if (pinned > 0)
-			done += pinned;
-		else if (!pinned)
-			pinned = -EFAULT;
+		}
+		if (!biogen_reg_may_pin(vma))
+			err = -EOPNOTSUPP;
 	}
 	mmap_read_unlock(reg->mm);
-	if (pinned < 0) {
-		unpin_user_pages(pages, done);
-		return pinned;
+	return err;
+}
+
+/* Pin the pages of @reg. Return: 0 or an error; then nothing is pinned. */
+static int biogen_reg_pin(struct biogen_reg *reg, struct page **pages)
+{
+	u32 done;
+	int pinned;
+
+	for (done = 0; done < reg->nr_pages; done += pinned) {
+		pinned = compat_pin_user_pages_longterm(reg->base +
+				((unsigned long)done << PAGE_SHIFT),
+				min_t(u32, reg->nr_pages - done,
+				      BIOGEN_REG_BATCH), pages + done);
+		if (pinned <= 0) {
+			unpin_user_pages(pages, done);
+			return pinned ?: -EFAULT;
+		}
+		cond_resched();
 	}
 	return 0;
 }
@@ -232,8 +242,8 @@ static int biogen_reg_fill(struct biogen_reg *reg, struct page **pages)
 			first = i;
 		}
 		bv->bv_len += PAGE_SIZE;
-		reg->pages[i].segment = bv - reg->segments;
-		reg->pages[i].first = first;
+		reg->pages[i].segment = bv;
+		reg->pages[i].start = first << PAGE_SHIFT;
 	}
 	return 0;
 }
@@ -254,64 +264,59 @@ static void biogen_reg_unpin(struct biogen_reg *reg, bool dirty)
 	biogen_reg_uncharge(reg);
 }
 
+static void biogen_regs_put(struct biogen_regs *regs)
+{
+	if (refcount_dec_and_test(&regs->count))
+		kfree(regs);
+}
+
 static void biogen_reg_free(struct biogen_reg *reg)
 {
 	if (reg->cred)
 		put_cred(reg->cred);
 	mmdrop(reg->mm);
+	percpu_ref_exit(&reg->ref);
+	biogen_regs_put(reg->regs);
 	kvfree(reg->pages);
 	kfree(reg);
 }
 
 /* The end. */
 
+/* No I/O uses @reg, and none will. */
+static void biogen_reg_destroy(struct biogen_reg *reg)
+{
+	mmu_interval_notifier_remove(&reg->notifier);
+	biogen_reg_unpin(reg, true);
+	biogen_reg_free(reg);
+}
+
+static void biogen_reg_work(struct work_struct *work)
+{
+	biogen_reg_destroy(container_of(work, struct biogen_reg, work));
+}
+
+/* The last reference was dropped. Any context. */
+static void biogen_reg_unused(struct percpu_ref *ref)
+{
+	struct biogen_reg *reg = container_of(ref, struct biogen_reg, ref);
+
+	biogen_run_in_task(&reg->work, biogen_reg_work);
+}
+
 /* Take a registration out of its slot. */
+static void biogen_reg_take_out(struct biogen_reg *reg)
+{
+	lockdep_assert_held(&reg->regs->lock);
+	reg->live = false;
+	RCU_INIT_POINTER(reg->regs->slots[reg->slot], NULL);
+}
+
+/* End a registration: it is freed when no I/O uses it. */
 static void biogen_reg_end(struct biogen_reg *reg)
 {
-	struct biogen_regs *regs = reg->regs;
-
-	lockdep_assert_held(&regs->lock);
-	if (!reg->live)
-		return;
-	reg->live = false;
-	RCU_INIT_POINTER(regs->slots[reg->slot], NULL);
-	list_add_tail(&reg->list, &regs->ended);
-	schedule_work(&regs->work);
-}
-
-/* SRCU: no I/O uses it any more. */
-static void biogen_reg_unused(struct rcu_head *rcu)
-{
-	struct biogen_reg *reg = container_of(rcu, struct biogen_reg, rcu);
-	struct biogen_regs *regs = reg->regs;
-	unsigned long flags;
-
-	spin_lock_irqsave(&regs->lock, flags);
-	list_add_tail(&reg->list, &regs->unused);
-	schedule_work(&regs->work);
-	spin_unlock_irqrestore(&regs->lock, flags);
-}
-
-static void biogen_regs_work(struct work_struct *work)
-{
-	struct biogen_regs *regs = container_of(work, struct biogen_regs, work);
-	struct biogen_reg *reg, *next;
-	LIST_HEAD(ended);
-	LIST_HEAD(unused);
-
-	spin_lock_irq(&regs->lock);
-	list_splice_init(&regs->ended, &ended);
-	list_splice_init(&regs->unused, &unused);
-	spin_unlock_irq(&regs->lock);
-
-	list_for_each_entry_safe(reg, next, &ended, list) {
-		mmu_interval_notifier_remove(&reg->notifier);
-		call_srcu(&regs->srcu, &reg->rcu, biogen_reg_unused);
-	}
-	list_for_each_entry_safe(reg, next, &unused, list) {
-		biogen_reg_unpin(reg, true);
-		biogen_reg_free(reg);
-	}
+	biogen_reg_take_out(reg);
+	percpu_ref_kill(&reg->ref);
 }
 
 /* True if the change of the page tables is one that ends a registration. */
@@ -355,7 +360,7 @@ static bool biogen_reg_invalidate(struct mmu_interval_notifier *notifier,
 	spin_lock_irqsave(&reg->regs->lock, flags);
 	/* What is being pinned now is pinned again. */
 	mmu_interval_set_seq(notifier, seq);
-	if (ends)
+	if (ends && reg->live)
 		biogen_reg_end(reg);
 	spin_unlock_irqrestore(&reg->regs->lock, flags);
 	return true;
@@ -367,79 +372,51 @@ static const struct mmu_interval_notifier_ops biogen_reg_notifier_ops = {
 
 /* The beginning. */
 
-static struct biogen_regs *biogen_regs_create(void)
+/* The registrations of a file, which are created if it had none yet, or NULL. */
+static struct biogen_regs *biogen_regs_of(struct biogen_file *bf)
 {
-	struct biogen_regs *regs = kzalloc(sizeof(*regs), GFP_KERNEL);
+	struct biogen_regs *regs;
 
-	if (!regs)
-		return NULL;
-	if (init_srcu_struct(&regs->srcu)) {
-		kfree(regs);
-		return NULL;
+	mutex_lock(&bf->lock);
+	regs = bf->regs;
+	if (!regs) {
+		regs = kzalloc(sizeof(*regs), GFP_KERNEL_ACCOUNT);
+		if (regs) {
+			mutex_init(&regs->mutex);
+			spin_lock_init(&regs->lock);
+			refcount_set(&regs->count, 1);
+			/* Pairs with the READ_ONCE() of who uses it. */
+			smp_store_release(&bf->regs, regs);
+		}
 	}
-	mutex_init(&regs->mutex);
-	spin_lock_init(&regs->lock);
-	INIT_LIST_HEAD(&regs->ended);
-	INIT_LIST_HEAD(&regs->unused);
-	INIT_WORK(&regs->work, biogen_regs_work);
+	mutex_unlock(&bf->lock);
 	return regs;
 }
 
 /**
- * biogen_regs_destroy() - end and free all registrations of a file
+ * biogen_regs_release() - end and free all registrations of a file
  * @regs: the registrations, of which no I/O is in flight; or NULL
  *
- * Context: Process context, sleeps.
+ * Context: Process context, may sleep.
  */
-void biogen_regs_destroy(struct biogen_regs *regs)
+void biogen_regs_release(struct biogen_regs *regs)
 {
 	struct biogen_reg *reg;
 	unsigned int i;
 
 	if (!regs)
 		return;
-	spin_lock_irq(&regs->lock);
 	for (i = 0; i < regs->nr_slots; i++) {
+		spin_lock_irq(&regs->lock);
 		reg = rcu_dereference_protected(regs->slots[i],
 						lockdep_is_held(&regs->lock));
 		if (reg)
-			biogen_reg_end(reg);
+			biogen_reg_take_out(reg);
+		spin_unlock_irq(&regs->lock);
+		if (reg)
+			biogen_reg_destroy(reg);
 	}
-	spin_unlock_irq(&regs->lock);
-	/* Removes the notifiers; makes them unused; frees them. */
-	flush_work(&regs->work);
-	srcu_barrier(&regs->srcu);
-	flush_work(&regs->work);
-	cleanup_srcu_struct(&regs->srcu);
-	kfree(regs);
-}
-
-/*
- * The registrations of a file. Those of a file that has none yet are created,
- * and the file's operations are those that know them from now on. Both tables
- * have the same operations, so it does not matter which of them a system call
- * that is in progress reads; tty_io.c does the same for a terminal that is hung
- * up.
- */
-static struct biogen_regs *
-biogen_regs_of(struct file *file, const struct file_operations *fops)
-{
-	struct biogen_file *bf = file->private_data;
-	struct biogen_regs *regs;
-
-	mutex_lock(&bf->lock);
-	regs = bf->regs;
-	if (!regs) {
-		regs = biogen_regs_create();
-		if (regs) {
-			WRITE_ONCE(bf->regs, regs);
-			/* A reader of the new f_op must see these regs. */
-			synchronize_rcu();
-			WRITE_ONCE(file->f_op, fops);
-		}
-	}
-	mutex_unlock(&bf->lock);
-	return regs;
+	biogen_regs_put(regs);
 }
 
 /* The first registration of this process that overlaps a range, or NULL. */
@@ -488,7 +465,7 @@ static struct biogen_reg *biogen_reg_alloc(struct biogen_regs *regs,
 					   unsigned long start,
 					   unsigned long length)
 {
-	struct biogen_reg *reg = kzalloc(sizeof(*reg), GFP_KERNEL);
+	struct biogen_reg *reg = kzalloc(sizeof(*reg), GFP_KERNEL_ACCOUNT);
 
 	if (!reg)
 		return NULL;
@@ -498,10 +475,13 @@ static struct biogen_reg *biogen_reg_alloc(struct biogen_regs *regs,
 	reg->nr_pages = DIV_ROUND_UP(start - reg->base + length, PAGE_SIZE);
 	reg->pages = kvmalloc_array(reg->nr_pages, sizeof(*reg->pages),
 				    GFP_KERNEL_ACCOUNT);
-	if (!reg->pages) {
+	if (!reg->pages || percpu_ref_init(&reg->ref, biogen_reg_unused, 0,
+					   GFP_KERNEL_ACCOUNT)) {
+		kvfree(reg->pages);
 		kfree(reg);
 		return NULL;
 	}
+	refcount_inc(&regs->count);
 	reg->regs = regs;
 	reg->mm = current->mm;
 	mmgrab(reg->mm);
@@ -513,17 +493,20 @@ static struct biogen_reg *biogen_reg_alloc(struct biogen_regs *regs,
 /*
  * Pin, charge and fill @reg, and put it into its slot, unless its page tables
  * have changed meanwhile. Another thread may end it as soon as it is there.
- * Return: the number of segments, -EAGAIN if they have, or an error.
+ * Return: 0, -EAGAIN if they have, or an error.
  */
-static long biogen_reg_try(struct biogen_reg *reg, struct page **pages)
+static int biogen_reg_try(struct biogen_reg *reg, struct page **pages,
+			  u32 __user *usegments)
 {
 	struct biogen_regs *regs = reg->regs;
 	unsigned long seq;
-	long segments;
 	bool changed;
 	int err;
 
 	seq = mmu_interval_read_begin(&reg->notifier);
+	err = biogen_reg_check(reg);
+	if (err)
+		return err;
 	err = biogen_reg_pin(reg, pages);
 	if (err)
 		return err;
@@ -533,7 +516,10 @@ static long biogen_reg_try(struct biogen_reg *reg, struct page **pages)
 	err = biogen_reg_fill(reg, pages);
 	if (err)
 		goto uncharge;
-	segments = reg->nr_segments;
+	if (put_user(reg->nr_segments, usegments)) {
+		biogen_reg_unpin(reg, false);
+		return -EFAULT;
+	}
 
 	spin_lock_irq(&regs->lock);
 	changed = mmu_interval_read_retry(&reg->notifier, seq);
@@ -545,7 +531,7 @@ static long biogen_reg_try(struct biogen_reg *reg, struct page **pages)
 	}
 	spin_unlock_irq(&regs->lock);
 	if (!changed)
-		return segments;
+		return 0;
 	biogen_reg_unpin(reg, false);
 	return -EAGAIN;
 
@@ -556,13 +542,13 @@ unpin:
 	return err;
 }
 
-/* Register a range. Return: the number of its segments, or an error. */
-static long biogen_reg_create(struct biogen_regs *regs, unsigned long start,
-			      unsigned long length)
+/* Register a range. Return: 0 or an error. */
+static int biogen_reg_create(struct biogen_regs *regs, unsigned long start,
+			     unsigned long length, u32 __user *usegments)
 {
 	struct biogen_reg *reg;
 	struct page **pages;
-	long ret = -ENOMEM;
+	int ret = -ENOMEM;
 	int tries;
 
 	reg = biogen_reg_alloc(regs, start, length);
@@ -577,10 +563,17 @@ static long biogen_reg_create(struct biogen_regs *regs, unsigned long start,
 	ret = mmu_interval_notifier_insert(&reg->notifier, reg->mm, reg->base,
 					   biogen_reg_limit(reg) - reg->base,
 					   &biogen_reg_notifier_ops);
+	/*
+	 * The first notifier of a process is refused while a signal is pending,
+	 * also one that only makes the task run task_work for io_uring. Nothing
+	 * has been done, so begin again when it is handled.
+	 */
+	if (ret == -EINTR)
+		ret = -ERESTARTNOINTR;
 	if (ret)
 		goto free_pages;
 	for (tries = 0; tries < BIOGEN_REG_TRIES; tries++) {
-		ret = biogen_reg_try(reg, pages);
+		ret = biogen_reg_try(reg, pages, usegments);
 		if (ret != -EAGAIN)
 			break;
 		if (fatal_signal_pending(current)) {
@@ -588,10 +581,10 @@ static long biogen_reg_create(struct biogen_regs *regs, unsigned long start,
 			break;
 		}
 	}
-	if (ret < 0)
+	if (ret)
 		goto remove_notifier;
 	kvfree(pages);
-	return ret;
+	return 0;
 
 remove_notifier:
 	mmu_interval_notifier_remove(&reg->notifier);
@@ -621,37 +614,28 @@ static int biogen_reg_copy_arg(struct biogen_register *arg,
 /**
  * biogen_register() - BIOGEN_REGISTER
  * @file: the open file
- * @fops: its operations from the first registration on
  * @uarg: the range
  *
  * Context: Process context, sleeps.
  * Return: 0 or an error.
  */
-int biogen_register(struct file *file, const struct file_operations *fops,
-		    struct biogen_register __user *uarg)
+int biogen_register(struct file *file, struct biogen_register __user *uarg)
 {
 	struct biogen_register arg;
 	struct biogen_regs *regs;
-	long segments;
 	int err;
 
-	/* Tiny SRCU cannot be left in an interrupt. */
-	if (IS_ENABLED(CONFIG_TINY_SRCU))
-		return -EOPNOTSUPP;
 	err = biogen_reg_copy_arg(&arg, uarg);
 	if (err)
 		return err;
-	regs = biogen_regs_of(file, fops);
+	regs = biogen_regs_of(file->private_data);
 	if (!regs)
 		return -ENOMEM;
 	if (mutex_lock_killable(&regs->mutex))
 		return -EINTR;
-	segments = biogen_reg_create(regs, arg.addr, arg.length);
+	err = biogen_reg_create(regs, arg.addr, arg.length, &uarg->segments);
 	mutex_unlock(&regs->mutex);
-	if (segments < 0)
-		return segments;
-	/* If the structure is gone, the registration stays all the same. */
-	return put_user((u32)segments, &uarg->segments);
+	return err;
 }
 
 /**
@@ -659,10 +643,10 @@ int biogen_register(struct file *file, const struct file_operations *fops,
  * @file: the open file
  * @uarg: the range
  *
- * The pages are unpinned when no I/O uses them any more, which this does not wait
- * for: an I/O that is polled ends only if the program goes on.
+ * If no I/O uses the pages, they are unpinned and the charge is back at the end.
+ * This does not wait for I/O: one that is polled ends only if the program goes on.
  *
- * Context: Process context, may sleep.
+ * Context: Process context, sleeps.
  * Return: 0 or an error.
  */
 int biogen_unregister(struct file *file, struct biogen_register __user *uarg)
@@ -687,17 +671,94 @@ int biogen_unregister(struct file *file, struct biogen_register __user *uarg)
 	else
 		err = -ENOENT;
 	spin_unlock_irq(&regs->lock);
-	return err;
+	if (err)
+		return err;
+	/* The callback of percpu_ref_kill(), and what it queues. */
+	rcu_barrier();
+	biogen_finish_work();
+	return 0;
+}
+
+/* Vectors. */
+
+/**
+ * biogen_gathered_put() - let go of the registrations of a vector
+ * @gathered: from biogen_gather(); is freed
+ *
+ * Context: Any.
+ */
+void biogen_gathered_put(struct biogen_gathered *gathered)
+{
+	unsigned int i;
+
+	for (i = 0; i < BIOGEN_MAX_REGISTERED; i++)
+		if (gathered->regs[i])
+			biogen_reg_put(gathered->regs[i]);
+	kfree(gathered);
+}
+
+/* Hold @reg once. Return: false if another one had its slot. */
+static bool biogen_gather_reg(struct biogen_gathered *gathered,
+			      struct biogen_reg *reg)
+{
+	struct biogen_reg *held = gathered->regs[reg->slot];
+
+	if (held)
+		biogen_reg_put(reg);
+	else
+		gathered->regs[reg->slot] = reg;
+	return !held || held == reg;
 }
 
 /**
- * biogen_reg_release() - let go of the registered memory of a bio
- * @io: ended, asynchronous
+ * biogen_gather() - look the buffers of a vector up and hold them
+ * @regs: the file's registrations
+ * @iter: the vector
  *
- * Context: Any. The file is still open.
+ * Return: a table of their segments, to be given to biogen_gathered_put(); or
+ * NULL if they are not all registered or are more than a bio holds.
  */
-void biogen_reg_release(struct biogen_io *io)
+struct biogen_gathered *biogen_gather(struct biogen_regs *regs,
+				      const struct iov_iter *iter)
 {
-	kfree(io->table);
-	biogen_regs_put(io->regs, io->srcu_idx);
+	const struct iovec *iov = compat_iter_iov(iter);
+	size_t left = iov_iter_count(iter), skip = iter->iov_offset;
+	struct biogen_gathered *gathered;
+	struct bio_vec *to;
+
+	gathered = kmalloc(sizeof(*gathered), GFP_KERNEL);
+	if (!gathered)
+		return NULL;
+	memset(gathered->regs, 0, sizeof(gathered->regs));
+	to = gathered->vecs;
+	for (; left; iov++, skip = 0) {
+		size_t len = min_t(size_t, left, iov->iov_len - skip);
+		struct biogen_span span;
+		bool found;
+
+		if (!len)
+			continue;
+		biogen_rcu_lock();
+		found = biogen_reg_get(regs, (unsigned long)iov->iov_base + skip,
+				       len, &span);
+		biogen_rcu_unlock();
+		if (!found)
+			goto put;
+		if (!biogen_gather_reg(gathered, span.reg) ||
+		    span.nr_vecs > gathered->vecs + BIOGEN_LARGE_VECS - to)
+			goto put;
+		left -= len;
+		for (; len; len -= to->bv_len, span.bv++, span.skip = 0, to++) {
+			to->bv_page = span.bv->bv_page;
+			to->bv_offset = span.bv->bv_offset + span.skip;
+			to->bv_len = min_t(size_t, len,
+					   span.bv->bv_len - span.skip);
+		}
+	}
+	gathered->nr_vecs = to - gathered->vecs;
+	return gathered;
+
+put:
+	biogen_gathered_put(gathered);
+	return NULL;
 }

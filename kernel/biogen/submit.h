@@ -9,9 +9,9 @@
  * Nothing is woken or called back, and the bio keeps its cgroup, so the next
  * I/O finds it initialised.
  *
- * Otherwise the bio ends later: it has not ended yet, bio_endio() has more to
- * do, or a driver changed bi_bdev or bi_end_io. The submitter sets the callback
- * and drops its count by bio_endio(). The last count to be dropped
+ * Otherwise the bio ends later (late.c): it has not ended yet, bio_endio() has
+ * more to do, or a driver changed bi_bdev or bi_end_io. The submitter sets the
+ * callback and drops its count by bio_endio(). The last count to be dropped
  * calls biogen_end_io() like any other end_io(). bio_endio() drops the reference
  * to the cgroup, so biogen_io_make_ready() takes another one for the next I/O.
  */
@@ -26,44 +26,38 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/task_io_accounting_ops.h>
 #include <trace/events/block.h>
 
 #include "io.h"
 
+/* late.c: bios that end later than their submission */
 void biogen_end_io(struct bio *bio);
-void biogen_io_setup(struct biogen_io *io);
-void biogen_io_enter_other(struct biogen_io *io,
-			   struct cgroup_subsys_state *css);
+void biogen_io_end_later(struct biogen_io *io, void (*end)(struct biogen_io *));
+void biogen_io_start_wait(struct biogen_io *io);
+void biogen_io_wait(struct biogen_io *io);
+bool biogen_io_late(struct biogen_io *io, struct kiocb *iocb,
+		    size_t bytes);
 
-/*
- * Keep the cgroups of the current task from being freed. Preemption that is off is
- * enough for RCU, and takes fewer instructions; but with PREEMPT_RT, charging a
- * bio to a cgroup may sleep.
- */
-static __always_inline void biogen_lock_css(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		rcu_read_lock();
-	else
-		preempt_disable();
-}
-
-static __always_inline void biogen_unlock_css(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		rcu_read_unlock();
-	else
-		preempt_enable();
-}
-
-/* The cgroup that bios of this task are charged to; see biogen_lock_css(). */
-static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
+/* The cgroup that bios of this task are charged to; see biogen_rcu_lock(). */
+static __always_inline struct cgroup_subsys_state *biogen_task_css(void)
 {
 #ifdef CONFIG_BLK_CGROUP
 	return task_css_check(current, io_cgrp_id, true);
 #else
 	return ERR_PTR(-ENODEV);
 #endif
+}
+
+/* The same, only to be compared: it may be freed. */
+static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
+{
+	struct cgroup_subsys_state *css;
+
+	biogen_rcu_lock();
+	css = biogen_task_css();
+	biogen_rcu_unlock();
+	return css;
 }
 
 /**
@@ -75,7 +69,7 @@ static __always_inline struct cgroup_subsys_state *biogen_current_css(void)
  * @flags: BIO_* of the pages
  */
 static __always_inline void biogen_io_rewind(struct biogen_io *io,
-					     unsigned int bytes, loff_t pos,
+					     size_t bytes, loff_t pos,
 					     blk_opf_t opf,
 					     unsigned short flags)
 {
@@ -97,7 +91,7 @@ static __always_inline void biogen_io_rewind(struct biogen_io *io,
 /**
  * biogen_io_make_ready() - make a bio ready for the current task
  * @io: not in flight
- * @css: biogen_current_css(), kept by biogen_lock_css()
+ * @css: biogen_task_css(), kept by biogen_rcu_lock()
  *
  * The bio is new, or another cgroup's, or ended later: then bio_endio() has
  * dropped its cgroup, and a driver may have changed its device and end_io().
@@ -123,9 +117,32 @@ biogen_io_make_ready(struct biogen_io *io, struct cgroup_subsys_state *css)
 #endif
 }
 
+/*
+ * True if a submitted bio has ended, and bio_endio() only had to drop the count. A
+ * driver may redirect the bio to another device or set an end_io() of its own.
+ */
+static __always_inline bool biogen_io_ended(const struct biogen_io *io,
+					    const struct biogen_device *bg)
+{
+	const struct bio *bio = &io->bio;
+
+	/* Pairs with the barrier of the driver's drop of its count. */
+	if (unlikely(atomic_read_acquire(&bio->__bi_remaining) != 1))
+		return false;
+	/* The low limits of blk-throttle measure latency in bio_endio(). */
+	if (IS_ENABLED(CONFIG_BLK_DEV_THROTTLING_LOW))
+		return false;
+	return likely(!(bio->bi_flags & ~COMPAT_BIO_IDLE_FLAGS) &&
+		      !(bio->bi_opf & (REQ_INTEGRITY | REQ_POLLED)) &&
+		      bio->bi_end_io == biogen_end_io &&
+		      compat_bio_is_on(bio, bg->target.bdev) &&
+		      !trace_block_bio_complete_enabled());
+}
+
 /**
- * biogen_io_prepare() - make the bio ready for submission
- * @io: filled with pages
+ * biogen_io_submit() - fill a bio in and submit it
+ * @io: not in flight
+ * @bg: its device
  * @table: the pages, usually @io's own
  * @nr_vecs: number of entries in @table
  * @offset: where the data begins in the first one
@@ -133,90 +150,39 @@ biogen_io_make_ready(struct biogen_io *io, struct cgroup_subsys_state *css)
  * @pos: position on the device
  * @opf: operation and flags
  * @flags: BIO_* of the pages
- *
- * The caller sets the priority.
+ * @ioprio: priority
+ * @css: biogen_current_css()
  *
  * The bio is not ready if the task's cgroup is another one than last time, or if
- * the bio did not end by biogen_io_submit() and so has no cgroup.
+ * the bio did not end here last time and so has no cgroup.
+ *
+ * Return: true if the bio has ended. It is the caller's again, and
+ * biogen_io_error() has its result. Otherwise the caller still holds its count,
+ * and calls a function of late.c.
  */
-static __always_inline void
-biogen_io_prepare(struct biogen_io *io, struct bio_vec *table,
-		  unsigned short nr_vecs, unsigned int offset,
-		  unsigned int bytes, loff_t pos, blk_opf_t opf,
-		  unsigned short flags)
+static __always_inline bool
+biogen_io_submit(struct biogen_io *io, const struct biogen_device *bg,
+		 const struct bio_vec *table, unsigned short nr_vecs,
+		 unsigned int offset, size_t bytes, loff_t pos, blk_opf_t opf,
+		 unsigned short flags, u16 ioprio,
+		 struct cgroup_subsys_state *css)
 {
-	struct cgroup_subsys_state *css;
 	struct bio *bio = &io->bio;
 
 	biogen_io_rewind(io, bytes, pos, opf, flags);
 	compat_bio_set_offset(bio, offset);
-	bio->bi_io_vec = table;
+	bio->bi_io_vec = (struct bio_vec *)table;
 	bio->bi_vcnt = nr_vecs;
-
-	biogen_lock_css();
-	css = biogen_current_css();
-	if (unlikely(io->ready != css))
-		biogen_io_make_ready(io, css);
-	biogen_unlock_css();
-}
-
-/*
- * True if bio_endio() only had to drop the count. A driver may
- * redirect the bio to another device or set an end_io() of its own.
- */
-static __always_inline bool
-biogen_endio_only_counted(const struct biogen_io *io)
-{
-	const struct bio *bio = &io->bio;
-
-	/* The low limits of blk-throttle measure latency in bio_endio(). */
-	if (IS_ENABLED(CONFIG_BLK_DEV_THROTTLING_LOW))
-		return false;
-	return !(bio->bi_flags & ~COMPAT_BIO_IDLE_FLAGS) &&
-	       !(bio->bi_opf & (REQ_INTEGRITY | REQ_POLLED)) &&
-	       bio->bi_end_io == biogen_end_io &&
-	       compat_bio_is_on(bio, io->bg->target.bdev) &&
-	       !trace_block_bio_complete_enabled();
-}
-
-/**
- * biogen_io_submit() - submit a bio; the only place that does
- * @io: prepared
- * @account: by submit_bio(), otherwise by submit_bio_noacct(); a constant
- *
- * Return: true if the bio has ended. It is the caller's again, and
- * biogen_io_error() has its result. Otherwise the caller still holds its count
- * and calls biogen_io_end_later().
- */
-static __always_inline bool biogen_io_submit(struct biogen_io *io,
-					     const bool account)
-{
-	struct bio *bio = &io->bio;
-
-	if (account)
-		submit_bio(bio);
-	else
-		submit_bio_noacct(bio);
-	/* Pairs with the barrier of the driver's drop of its count. */
-	return likely(atomic_read_acquire(&bio->__bi_remaining) == 1) &&
-	       likely(biogen_endio_only_counted(io));
-}
-
-/**
- * biogen_io_end_later() - drop the submitter's count on a bio
- * @io: submitted, and not ended by biogen_io_submit()
- * @end: called once, now or later, in any context; it owns @io from then on
- */
-static __always_inline void
-biogen_io_end_later(struct biogen_io *io, void (*end)(struct biogen_io *))
-{
-	io->end = end;
-	io->ready = BIOGEN_NOT_READY;
-	/* bio_endio() does the same, and is only needed for the last count. */
-	if (unlikely(atomic_dec_and_test(&io->bio.__bi_remaining))) {
-		atomic_set(&io->bio.__bi_remaining, 1);
-		bio_endio(&io->bio);
+	bio->bi_ioprio = ioprio;
+	if (unlikely(io->ready != css)) {
+		biogen_rcu_lock();
+		biogen_io_make_ready(io, biogen_task_css());
+		biogen_rcu_unlock();
 	}
+	if (op_is_write(opf))
+		task_io_account_write(bytes);
+	submit_bio(bio);
+	return likely(biogen_io_ended(io, bg));
 }
 
 /*
@@ -230,15 +196,27 @@ static __always_inline u16 biogen_task_ioprio(void)
 	return ioc ? ioc->ioprio : 0;
 }
 
+/* Operation and flags of a write. */
+static __always_inline blk_opf_t biogen_write_opf(bool dsync)
+{
+	return REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | (dsync ? REQ_FUA : 0);
+}
+
 /* Flags of the bio for the flags of the iocb. */
-static __always_inline blk_opf_t biogen_iocb_opf(struct kiocb *iocb)
+static __always_inline blk_opf_t biogen_iocb_opf(struct kiocb *iocb,
+						 bool is_write)
 {
 	blk_opf_t opf = 0;
 
+	if (likely(!(iocb->ki_flags &
+		     (IOCB_NOWAIT | IOCB_HIPRI | IOCB_DSYNC))))
+		return 0;
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		opf |= REQ_NOWAIT;
 	if (unlikely(iocb->ki_flags & IOCB_HIPRI) && !is_sync_kiocb(iocb))
 		opf |= REQ_POLLED;
+	if (is_write && (iocb->ki_flags & IOCB_DSYNC))
+		opf |= REQ_FUA;
 	return opf;
 }
 

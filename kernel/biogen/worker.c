@@ -14,7 +14,6 @@
 
 #include <iopath/marker.h>
 
-#include "late.h"
 #include "submit.h"
 #include "worker.h"
 
@@ -116,14 +115,11 @@ static bool biogen_round_over(struct biogen_worker *w)
 	       (w->until && ktime_get_ns() >= w->until);
 }
 
-/* Make a bio ready, in the way that the run asks for. */
-static void biogen_gen_make_ready(struct biogen_worker *w, struct biogen_io *io)
+static void biogen_gen_make_ready(struct biogen_io *io)
 {
-	if (w->gen->run.flags & BIOGEN_REINIT)
-		biogen_io_setup(io);
-	biogen_lock_css();
-	biogen_io_make_ready(io, biogen_current_css());
-	biogen_unlock_css();
+	biogen_rcu_lock();
+	biogen_io_make_ready(io, biogen_task_css());
+	biogen_rcu_unlock();
 	io->bio.bi_io_vec = io->vecs;
 	io->bio.bi_vcnt = 1;
 }
@@ -140,7 +136,7 @@ static noinline bool biogen_gen_renew(struct biogen_worker *w,
 		if (biogen_round_over(w))
 			return false;
 	}
-	biogen_gen_make_ready(w, io);
+	biogen_gen_make_ready(io);
 	return true;
 }
 
@@ -160,9 +156,9 @@ static __always_inline void biogen_gen_late(struct biogen_worker *w,
  * Return: the number of I/Os not submitted because the round is over.
  */
 static __always_inline u64 biogen_submit_some(struct biogen_worker *w, u64 ios,
-					      const bool account,
 					      const bool same)
 {
+	const struct biogen_device *bg = w->gen->bg;
 	const bool latency = !same && (w->gen->run.flags & BIOGEN_LATENCY);
 	const struct cgroup_subsys_state *css = w->css;
 	const unsigned int bytes = w->gen->run.block_size;
@@ -180,7 +176,8 @@ static __always_inline u64 biogen_submit_some(struct biogen_worker *w, u64 ios,
 			biogen_slot(io)->start = ktime_get_ns();
 
 		biogen_io_rewind(io, bytes, pos, opf, 0);
-		if (unlikely(!biogen_io_submit(io, account))) {
+		submit_bio(&io->bio);
+		if (unlikely(!biogen_io_ended(io, bg))) {
 			biogen_gen_late(w, io, same ? w->pos : pos);
 			continue;
 		}
@@ -201,25 +198,18 @@ static __always_inline u64 biogen_submit_some(struct biogen_worker *w, u64 ios,
  */
 static noinline u64 biogen_submit_same(struct biogen_worker *w, u64 ios)
 {
-	return biogen_submit_some(w, ios, true, true);
+	return biogen_submit_some(w, ios, true);
 }
 
-static noinline u64 biogen_submit_same_noacct(struct biogen_worker *w, u64 ios)
+static noinline u64 biogen_submit_other(struct biogen_worker *w, u64 ios)
 {
-	return biogen_submit_some(w, ios, false, true);
-}
-
-static noinline u64 biogen_submit_other(struct biogen_worker *w, u64 ios,
-					const bool account)
-{
-	return biogen_submit_some(w, ios, account, false);
+	return biogen_submit_some(w, ios, false);
 }
 
 /* Submit @ios I/Os and wait for all. Return: the number of I/Os done. */
 static u64 biogen_submit_all(struct biogen_worker *w, u64 ios)
 {
 	const struct biogen_run *run = &w->gen->run;
-	const bool account = run->inject == BIOGEN_SUBMIT_BIO;
 	struct blk_plug plug;
 	u64 left = ios, some, rest;
 
@@ -228,12 +218,8 @@ static u64 biogen_submit_all(struct biogen_worker *w, u64 ios)
 							 BIOGEN_CHECK_IOS);
 		if (run->batch > 1)
 			blk_start_plug(&plug);
-		if (w->same && account)
-			rest = biogen_submit_same(w, some);
-		else if (w->same)
-			rest = biogen_submit_same_noacct(w, some);
-		else
-			rest = biogen_submit_other(w, some, account);
+		rest = w->same ? biogen_submit_same(w, some) :
+				 biogen_submit_other(w, some);
 		if (run->batch > 1)
 			blk_finish_plug(&plug);
 		left -= some - rest;
@@ -279,16 +265,15 @@ static int biogen_thread(void *data)
 
 	/* Here, because the bios are charged to the thread's cgroup. */
 	do {
-		biogen_gen_make_ready(w, w->io);
+		biogen_gen_make_ready(w->io);
 		w->io = biogen_slot(w->io)->ring;
 	} while (w->io != first);
 	/*
 	 * ERR_PTR(-ESTALE) is no bio's, so each is made ready for each I/O.
 	 * BIOGEN_NOT_READY is that of a bio in flight.
 	 */
-	w->css = gen->run.flags & BIOGEN_REINIT ||
-		 first->ready == BIOGEN_NOT_READY ?
-		 ERR_PTR(-ESTALE) : first->ready;
+	w->css = first->ready == BIOGEN_NOT_READY ? ERR_PTR(-ESTALE) :
+						    first->ready;
 
 	if (gen->run.warmup_ios && biogen_barrier(gen)) {
 		biogen_submit_all(w, gen->run.warmup_ios);

@@ -67,23 +67,6 @@ BLKNULL_NUMBER(poll_queues, "0", 0, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
 	       "Additional queues that are polled, 0 to as many as CPUs (default 0); for mode=mq")
 BLKNULL_NUMBER(hw_queue_depth, "64", 1, BLK_MQ_MAX_DEPTH, BLKNULL_NEEDS_MQ,
 	       "Requests in flight in a queue, 1 to 10240 (default 64); for mode=mq")
-BLKNULL_BOOL(shared_tags, "0", BLKNULL_NEEDS_MQ,
-	     "Share one tag set among all devices with shared_tags=1 (default N); for mode=mq")
-
-BLKNULL_BOOL(zoned, "0", BLKNULL_NEEDS_MQ,
-	     "Make a zoned device, host-managed (default N); for mode=mq, Linux 6.11 or newer")
-BLKNULL_NUMBER(zone_size_mb, "256", 1, 1 << 19,
-	       BLKNULL_POWER_OF_2 | BLKNULL_NEEDS_ZONED,
-	       "Size of a zone in MiB, a power of 2 (default 256); for zoned=1")
-BLKNULL_NUMBER(zone_capacity_mb, "0", 1, 1 << 19,
-	       BLKNULL_OR_0 | BLKNULL_NEEDS_ZONED,
-	       "Writable part of a zone in MiB (default 0: all); for zoned=1")
-BLKNULL_NUMBER(zone_nr_conv, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
-	       "Number of conventional zones, the first ones (default 0); for zoned=1")
-BLKNULL_NUMBER(zone_max_open, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
-	       "Maximum number of open zones (default 0: no limit); for zoned=1")
-BLKNULL_NUMBER(zone_max_active, "0", 0, INT_MAX, BLKNULL_NEEDS_ZONED,
-	       "Maximum number of active zones (default 0: no limit); for zoned=1")
 
 BLKNULL_BOOL(faults, "0", 0,
 	     "Inject faults by the attributes below (default N)")
@@ -98,14 +81,6 @@ BLKNULL_NUMBER(delay_every, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE
 BLKNULL_NUMBER(delay_nsec, "1000000", 1, NSEC_PER_SEC * 60,
 	       BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Length of the delay in nanoseconds, 1 to 60000000000 (default 1000000)")
-BLKNULL_NUMBER(requeue_every, "0", 2, INT_MAX,
-	       BLKNULL_OR_0 | BLKNULL_NEEDS_MQ | BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
-	       "Requeue every Nth request, N at least 2 (default 0: none); for mode=mq, faults=1")
-BLKNULL_NUMBER(timeout_every, "0", 0, INT_MAX,
-	       BLKNULL_NEEDS_MQ | BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
-	       "Let every Nth request time out (default 0: none); for mode=mq, faults=1")
-BLKNULL_NUMBER(timeout_ms, "30000", 1, 3600 * 1000, BLKNULL_NEEDS_MQ,
-	       "Milliseconds until a request times out, 1 to 3600000 (default 30000); for mode=mq")
 
 #undef BLKNULL_NUMBER
 #undef BLKNULL_BOOL

@@ -5,6 +5,7 @@
 #ifndef BLKNULL_H
 #define BLKNULL_H
 
+#include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -17,8 +18,6 @@
 
 struct blknull_counters;
 struct blknull_remote;
-struct blknull_tags;
-struct blknull_zones;
 
 /* Ends an I/O, given its node. */
 typedef void blknull_end_t(struct llist_node *node);
@@ -30,14 +29,13 @@ typedef void blknull_end_t(struct llist_node *node);
  * @config: the attributes; only those that are BLKNULL_LIVE change
  * @split: a bio may exceed the limits and must be split
  * @features: the generic path applies features
- * @tags: the tag set in mode mq, or NULL
  * @counters: per-CPU counters, or NULL
  * @remotes: if I/O ends on another CPU, the I/Os that are to end, by CPU
  * @end: how these end
  * @blocks: if memory backed, a struct blknull_block for each page that was
  *	written
- * @zones: the zones, or NULL
  * @faults: fault injection
+ * @tags: the tag set in mode mq
  */
 struct blknull_device {
 	struct list_head node;
@@ -45,13 +43,12 @@ struct blknull_device {
 	struct blknull_config config;
 	bool split;
 	bool features;
-	struct blknull_tags *tags;
 	struct blknull_counters __percpu *counters;
 	struct blknull_remote __percpu *remotes;
 	blknull_end_t *end;
 	struct xarray blocks;
-	struct blknull_zones *zones;
 	struct blknull_faults faults;
+	struct blk_mq_tag_set tags;
 };
 
 /*
@@ -61,12 +58,11 @@ struct blknull_device {
 static inline bool blknull_has_features(const struct blknull_config *config)
 {
 	return config->memory_backed || config->stats || config->faults ||
-	       config->zoned || config->complete_cpu != BLKNULL_CPU_LOCAL;
+	       config->complete_cpu != BLKNULL_CPU_LOCAL;
 }
 
 /* device.c */
 struct blknull_device *blknull_device_alloc(const struct blknull_config *config);
-void blknull_device_free(struct blknull_device *dev);
 void blknull_device_published(void);
 void blknull_free_disk(struct gendisk *disk);
 void blknull_devices_wait(void);
@@ -81,6 +77,10 @@ void blknull_disk_exit(void);
 const struct block_device_operations *
 blknull_bio_mode(const struct blknull_device *dev);
 void blknull_bio_end(struct llist_node *node);
+
+/* mq.c */
+int blknull_mq_alloc_tags(struct blknull_device *dev);
+void blknull_mq_end(struct llist_node *node);
 
 /* data.c */
 blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio);

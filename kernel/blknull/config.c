@@ -14,7 +14,6 @@
 #include <linux/string.h>
 
 #include "blknull.h"
-#include "zoned.h"
 
 static const char *const blknull_choices_mode[] = { "bio", "mq", NULL };
 
@@ -316,8 +315,6 @@ static const char *blknull_unmet(const struct blknull_config *config,
 		return "write_cache=1";
 	if (attr->flags & BLKNULL_NEEDS_FAULTS && !config->faults)
 		return "faults=1";
-	if (attr->flags & BLKNULL_NEEDS_ZONED && !config->zoned)
-		return "zoned=1";
 	return NULL;
 }
 
@@ -375,13 +372,7 @@ int blknull_config_check(const struct blknull_config *config)
 				   config->home_node);
 		return -EINVAL;
 	}
-	if (config->complete_cpu != BLKNULL_CPU_LOCAL) {
-		int err = blknull_check_complete_cpu(config);
-
-		if (err)
-			return err;
-	}
-	if (config->zoned)
-		return blknull_zoned_check(config);
+	if (config->complete_cpu != BLKNULL_CPU_LOCAL)
+		return blknull_check_complete_cpu(config);
 	return 0;
 }

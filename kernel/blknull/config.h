@@ -29,10 +29,9 @@ enum blknull_completion {
 #define BLKNULL_CPU_LOCAL	(-1)	/* the one that submits the I/O */
 #define BLKNULL_CPU_NEXT	(-2)	/* the next one online */
 
-/**
- * struct blknull_config - values of the attributes, which attrs.h describes
- *
- * A field is a bool, an int or a long long; its size says which.
+/*
+ * The values of the attributes, which attrs.h describes. A field is a bool, an
+ * int or a long long; its size says which.
  */
 struct blknull_config {
 	int index;
@@ -61,19 +60,11 @@ struct blknull_config {
 
 	int complete_cpu;
 
-	bool zoned;
-	int zone_size_mb;
-	int zone_capacity_mb;
-	int zone_nr_conv;
-	int zone_max_open;
-	int zone_max_active;
-
 	int completion;
 	long long completion_nsec;
 	int submit_queues;
 	int poll_queues;
 	int hw_queue_depth;
-	bool shared_tags;
 
 	bool faults;
 	int fail_every;
@@ -81,9 +72,6 @@ struct blknull_config {
 	int fail_status;
 	int delay_every;
 	long long delay_nsec;
-	int requeue_every;
-	int timeout_every;
-	int timeout_ms;
 };
 
 /**
@@ -110,14 +98,13 @@ struct blknull_attr {
 #define BLKNULL_POWER_OF_2	BIT(0)
 #define BLKNULL_OR_0		BIT(1)	/* 0 disables the limit */
 #define BLKNULL_LIVE		BIT(2)	/* may change while power is on */
-#define BLKNULL_CPU		BIT(7)	/* a number, local or next */
+#define BLKNULL_CPU		BIT(3)	/* a number, local or next */
 /* Refused unless another attribute is set. */
-#define BLKNULL_NEEDS_MQ		BIT(3)
-#define BLKNULL_NEEDS_CACHE	BIT(4)
-#define BLKNULL_NEEDS_FAULTS	BIT(5)
-#define BLKNULL_NEEDS_ZONED	BIT(6)
-#define BLKNULL_NEEDS_BIO	BIT(8)
-#define BLKNULL_NEEDS_MEMORY	BIT(9)
+#define BLKNULL_NEEDS_MQ	BIT(4)
+#define BLKNULL_NEEDS_CACHE	BIT(5)
+#define BLKNULL_NEEDS_FAULTS	BIT(6)
+#define BLKNULL_NEEDS_BIO	BIT(7)
+#define BLKNULL_NEEDS_MEMORY	BIT(8)
 
 /* The attributes by number, in the order of attrs.h. */
 enum blknull_attr_number {

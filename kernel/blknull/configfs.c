@@ -117,6 +117,32 @@ static ssize_t blknull_item_badblocks_show(struct config_item *item, char *page)
 	return badblocks_show(&to_blknull_item(item)->badblocks, page, 0);
 }
 
+static bool blknull_badblocks_add(struct badblocks *bb, sector_t first,
+				  sector_t sectors)
+{
+	/* A list has no room for more. */
+	return sectors <= INT_MAX && compat_badblocks_set(bb, first, sectors);
+}
+
+/*
+ * In parts: a length goes through an int, where one of 2^32 sectors makes
+ * badblocks_clear() loop for ever.
+ */
+static bool blknull_badblocks_remove(struct badblocks *bb, sector_t first,
+				     sector_t sectors)
+{
+	sector_t part;
+
+	/* Stop when the list is empty. */
+	for (; sectors && bb->count; first += part, sectors -= part) {
+		part = min_t(sector_t, sectors, 1 << 30);
+		if (!compat_badblocks_clear(bb, first, part))
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
 /* "+FIRST-LAST" adds bad sectors, "-FIRST-LAST" removes them. */
 static ssize_t blknull_item_badblocks_store(struct config_item *item,
 					    const char *page, size_t len)
@@ -141,11 +167,11 @@ static ssize_t blknull_item_badblocks_store(struct config_item *item,
 		goto unlock;
 	}
 	if (sign == '+')
-		done = compat_badblocks_set(&bi->badblocks, first,
-					    last - first + 1);
+		done = blknull_badblocks_add(&bi->badblocks, first,
+					     last - first + 1);
 	else
-		done = compat_badblocks_clear(&bi->badblocks, first,
-					      last - first + 1);
+		done = blknull_badblocks_remove(&bi->badblocks, first,
+						last - first + 1);
 	ret = done ? len : -ENOSPC;
 unlock:
 	mutex_unlock(&bi->lock);

@@ -55,8 +55,6 @@ BLKNULL_COUNTER(others, ios[BLKNULL_OTHERS], false);
 BLKNULL_COUNTER(interrupts, ios[BLKNULL_INTERRUPTS], false);
 BLKNULL_COUNTER(failed, ios[BLKNULL_FAILED], true);
 BLKNULL_COUNTER(delayed, ios[BLKNULL_DELAYED], true);
-BLKNULL_COUNTER(requeued, ios[BLKNULL_REQUEUED], true);
-BLKNULL_COUNTER(timed_out, ios[BLKNULL_TIMED_OUT], true);
 
 static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_reads.attr.attr,
@@ -72,8 +70,6 @@ static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_interrupts.attr.attr,
 	&blknull_counter_failed.attr.attr,
 	&blknull_counter_delayed.attr.attr,
-	&blknull_counter_requeued.attr.attr,
-	&blknull_counter_timed_out.attr.attr,
 	NULL,
 };
 

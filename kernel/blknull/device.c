@@ -6,6 +6,7 @@
  */
 #include <linux/blkdev.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
@@ -36,16 +37,6 @@ struct blknull_device *blknull_device_alloc(const struct blknull_config *config)
 }
 
 /**
- * blknull_device_free() - free a device that was not published
- * @dev: the device
- */
-void blknull_device_free(struct blknull_device *dev)
-{
-	kvfree(dev->zones);
-	kfree(dev);
-}
-
-/**
  * blknull_device_published() - blknull_free_disk() will free one more device
  */
 void blknull_device_published(void)
@@ -59,7 +50,7 @@ void blknull_device_published(void)
  */
 void blknull_free_disk(struct gendisk *disk)
 {
-	blknull_device_free(disk->private_data);
+	kfree(disk->private_data);
 	if (atomic_dec_and_test(&blknull_disks))
 		wake_up_var(&blknull_disks);
 }
@@ -67,9 +58,11 @@ void blknull_free_disk(struct gendisk *disk)
 /**
  * blknull_devices_wait() - wait until all devices are freed
  *
- * A file drops its reference to the module shortly before that to the disk.
+ * A file drops its reference to the module shortly before that to the disk. The task
+ * that frees the last device may still be in blknull_free_disk() then.
  */
 void blknull_devices_wait(void)
 {
 	wait_var_event(&blknull_disks, !atomic_read(&blknull_disks));
+	synchronize_rcu_tasks();
 }

@@ -7,11 +7,10 @@
 #include <linux/blkdev.h>
 #include <linux/idr.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 
 #include "blknull.h"
 #include "counters.h"
-#include "tags.h"
-#include "zoned.h"
 
 /* Maximum discard or write-zeroes: bi_size has 32 bits. */
 #define BLKNULL_MAX_DATALESS	(UINT_MAX >> SECTOR_SHIFT)
@@ -39,28 +38,10 @@ static int blknull_take_index(struct blknull_config *config)
 	return 0;
 }
 
-static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
+static blk_features_t blknull_features(const struct blknull_config *config)
 {
-	const struct blknull_config *config = &dev->config;
-	struct queue_limits lim = {
-		.logical_block_size	= config->block_size,
-		.physical_block_size	= config->block_size,
-		.max_hw_sectors		= config->max_sectors ?: UINT_MAX,
-		.max_segments		= config->max_segments ?: USHRT_MAX,
-		.max_segment_size	= UINT_MAX,
-	};
 	blk_features_t features = 0;
 
-	if (dev->zones) {
-		blknull_zones_limits(dev, &lim);
-		features |= BLK_FEAT_ZONED;
-	}
-	if (config->virt_boundary)
-		lim.virt_boundary_mask = PAGE_SIZE - 1;
-	if (config->discard)
-		lim.max_hw_discard_sectors = BLKNULL_MAX_DATALESS;
-	if (config->write_zeroes)
-		lim.max_write_zeroes_sectors = BLKNULL_MAX_DATALESS;
 	if (config->rotational)
 		features |= BLK_FEAT_ROTATIONAL;
 	if (config->write_cache)
@@ -70,27 +51,60 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 	if (config->iostats)
 		features |= BLK_FEAT_IO_STAT;
 	/* A bio that ends at once never waits. blk-mq sets this itself. */
-	if (!dev->tags && (!config->memory_backed || config->bypass) &&
-	    !config->faults)
+	if (config->mode == BLKNULL_BIO &&
+	    (!config->memory_backed || config->bypass) && !config->faults)
 		features |= BLK_FEAT_NOWAIT;
+	return features;
+}
 
-	return compat_alloc_disk(dev->tags ? &dev->tags->set : NULL, &lim,
-				 features, config->dma_alignment - 1,
-				 config->home_node, dev);
+/* A disk without support for partitions, or an ERR_PTR(). */
+static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
+{
+	const struct blknull_config *config = &dev->config;
+	const unsigned int dma_mask = config->dma_alignment - 1;
+	const blk_features_t features = blknull_features(config);
+	struct queue_limits lim = {
+		.logical_block_size	= config->block_size,
+		.physical_block_size	= config->block_size,
+		.max_hw_sectors		= config->max_sectors ?: UINT_MAX,
+		.max_segments		= config->max_segments ?: USHRT_MAX,
+		.max_segment_size	= UINT_MAX,
+		COMPAT_LIMITS(dma_mask, features)
+	};
+	struct gendisk *disk;
+	int err;
+
+	if (config->virt_boundary)
+		lim.virt_boundary_mask = PAGE_SIZE - 1;
+	if (config->discard)
+		lim.max_hw_discard_sectors = BLKNULL_MAX_DATALESS;
+	if (config->write_zeroes)
+		lim.max_write_zeroes_sectors = BLKNULL_MAX_DATALESS;
+
+	if (config->mode == BLKNULL_MQ)
+		disk = compat_mq_alloc_disk(&dev->tags, &lim, dma_mask,
+					    features, config->home_node, dev);
+	else
+		disk = compat_bio_alloc_disk(&lim, dma_mask, features,
+					     config->home_node, dev);
+	if (IS_ERR(disk))
+		return disk;
+	disk->flags |= GENHD_FL_NO_PART;
+	if (config->mode == BLKNULL_MQ && !config->iostats) {
+		err = compat_drop_io_stat(disk->queue);
+		if (err) {
+			compat_end_queue(disk);
+			put_disk(disk);
+			return ERR_PTR(err);
+		}
+	}
+	return disk;
 }
 
 static const struct block_device_operations blknull_mq_disk_ops = {
 	.owner		= THIS_MODULE,
 	COMPAT_FREE_DISK(blknull_free_disk)
 };
-
-static const struct block_device_operations *
-blknull_disk_mode(const struct blknull_device *dev)
-{
-	if (dev->config.zoned)
-		return blknull_zoned_mode();
-	return dev->tags ? &blknull_mq_disk_ops : blknull_bio_mode(dev);
-}
 
 /**
  * blknull_create() - create a device and publish it
@@ -125,11 +139,6 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 			goto put_index;
 		}
 	}
-	if (config->zoned) {
-		err = blknull_zones_create(dev);
-		if (err)
-			goto free_counters;
-	}
 	if (config->complete_cpu != BLKNULL_CPU_LOCAL) {
 		dev->end = config->mode == BLKNULL_MQ ? blknull_mq_end :
 							blknull_bio_end;
@@ -138,28 +147,24 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 			goto free_counters;
 	}
 	if (config->mode == BLKNULL_MQ) {
-		err = blknull_tags_get(dev);
+		err = blknull_mq_alloc_tags(dev);
 		if (err)
 			goto free_remotes;
 	}
 	disk = blknull_alloc_disk(dev);
 	if (IS_ERR(disk)) {
 		err = PTR_ERR(disk);
-		goto put_tags;
+		goto free_tags;
 	}
 	dev->disk = disk;
-	disk->fops = blknull_disk_mode(dev);
+	disk->fops = config->mode == BLKNULL_MQ ? &blknull_mq_disk_ops :
+						  blknull_bio_mode(dev);
 	disk->private_data = dev;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "blknull%d",
 		 dev->config.index);
 	set_capacity(disk, (sector_t)config->size_mb << (20 - SECTOR_SHIFT));
 	set_disk_ro(disk, config->read_only);
 
-	if (config->zoned) {
-		err = blknull_zones_publish(dev);
-		if (err)
-			goto discard_disk;
-	}
 	err = compat_add_disk(disk, groups);
 	if (err)
 		goto discard_disk;
@@ -167,10 +172,11 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	return dev;
 
 discard_disk:
-	compat_discard_disk(disk);
-put_tags:
-	if (dev->tags)
-		blknull_tags_put(dev);
+	compat_end_queue(disk);
+	put_disk(disk);
+free_tags:
+	if (config->mode == BLKNULL_MQ)
+		blk_mq_free_tag_set(&dev->tags);
 free_remotes:
 	blknull_remotes_free(dev);
 free_counters:
@@ -178,7 +184,7 @@ free_counters:
 put_index:
 	ida_free(&blknull_indices, dev->config.index);
 free_dev:
-	blknull_device_free(dev);
+	kfree(dev);
 	return ERR_PTR(err);
 }
 
@@ -201,8 +207,8 @@ void blknull_destroy(struct blknull_device *dev)
 	if (dev->remotes)
 		blknull_remotes_drain(dev);
 	blknull_remotes_free(dev);
-	if (dev->tags)
-		blknull_tags_put(dev);
+	if (dev->config.mode == BLKNULL_MQ)
+		blk_mq_free_tag_set(&dev->tags);
 	blknull_data_free(dev);
 	free_percpu(dev->counters);
 	ida_free(&blknull_indices, dev->config.index);

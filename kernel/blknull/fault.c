@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault injection: I/O that fails, is delayed, is requeued or times out.
+ * Fault injection: I/O that fails or is delayed.
  */
+#include <linux/badblocks.h>
 #include <linux/bio.h>
 #include <linux/slab.h>
 
@@ -167,6 +168,16 @@ static bool blknull_is_due(u64 n, const int *every)
 	return !rest;
 }
 
+static bool blknull_is_bad(struct badblocks *badblocks, sector_t sector,
+			   unsigned int sectors)
+{
+	compat_bad_sectors_t nr;
+	sector_t first;
+
+	return badblocks && sectors &&
+	       badblocks_check(badblocks, sector, sectors, &first, &nr);
+}
+
 /**
  * blknull_fault_action() - choose what fault injection does to an I/O
  * @dev: the device, with faults=1
@@ -187,15 +198,10 @@ enum blknull_fault_action blknull_fault_action(struct blknull_device *dev,
 
 	if (n == READ_ONCE(config->fail_nth) ||
 	    blknull_is_due(n, &config->fail_every) ||
-	    (dev->faults.badblocks && sectors &&
-	     compat_badblocks_check(dev->faults.badblocks, sector, sectors))) {
+	    blknull_is_bad(dev->faults.badblocks, sector, sectors)) {
 		blknull_count(dev, BLKNULL_FAILED);
 		return BLKNULL_FAIL;
 	}
-	if (blknull_is_due(n, &config->timeout_every))
-		return BLKNULL_LOSE;
-	if (blknull_is_due(n, &config->requeue_every))
-		return BLKNULL_REQUEUE;
 	if (blknull_is_due(n, &config->delay_every))
 		return BLKNULL_DELAY;
 	return BLKNULL_PASS;

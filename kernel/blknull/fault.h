@@ -38,8 +38,6 @@ struct blknull_faults {
 enum blknull_fault_action {
 	BLKNULL_PASS,
 	BLKNULL_FAIL,
-	BLKNULL_LOSE,
-	BLKNULL_REQUEUE,
 	BLKNULL_DELAY,
 };
 

@@ -34,13 +34,25 @@
  */
 
 /*
+ * True if a page is anonymous memory, in the fewest instructions. The bit of
+ * its mapping is not enough: slab pages use that field for something else.
+ * PG_swapbacked is set for all anonymous memory except hugetlbfs, and not for
+ * slab pages or tail pages. Pages of hugetlbfs do not count as anonymous here.
+ */
+static __always_inline bool blknull_is_anon(const struct page *page)
+{
+	return compat_page_flags(page) & BIT(PG_swapbacked) &&
+	       (unsigned long)page->mapping & FOLIO_MAPPING_ANON;
+}
+
+/*
  * Quick test: true if a bio that reads needs no filling. A bio shorter than a
  * sector is empty.
  */
 static __always_inline bool blknull_read_no_fill(const struct bio *bio)
 {
 	return bio->bi_iter.bi_size < SECTOR_SIZE ||
-	       compat_head_page_anon(bio->bi_io_vec->bv_page);
+	       blknull_is_anon(bio->bi_io_vec->bv_page);
 }
 
 /*
@@ -54,7 +66,7 @@ static __always_inline bool blknull_no_fill(const struct bio *bio)
 /* Fill a bio after the quick test failed: its first page may be a tail page. */
 static inline void blknull_fill(struct bio *bio)
 {
-	if (!compat_head_page_anon(compound_head(bio->bi_io_vec->bv_page)))
+	if (!blknull_is_anon(compound_head(bio->bi_io_vec->bv_page)))
 		zero_fill_bio(bio);
 }
 

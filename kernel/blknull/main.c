@@ -12,9 +12,13 @@
 
 #define BLKNULL_MAX_DEVICES	1024
 
+#ifdef MODULE
 static unsigned int nr_devices = 1;
+#else
+static unsigned int nr_devices;
+#endif
 module_param(nr_devices, uint, 0444);
-MODULE_PARM_DESC(nr_devices, "Number of devices created at load, 0 to 1024 (default 1). The parameters below are lists with a value per device; the last value is used for all further devices and for those created in configfs");
+MODULE_PARM_DESC(nr_devices, "Number of devices created at load, 0 to 1024 (default 1; 0 if built in). The parameters below are lists with a value per device; the last value is used for all further devices and for those created in configfs");
 
 /* Devices created by parameters; used at load and unload only. */
 static LIST_HEAD(blknull_devices);

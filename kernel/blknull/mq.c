@@ -15,21 +15,17 @@
 #include "compat/timer.h"
 #include "counters.h"
 #include "fill.h"
-#include "tags.h"
-#include "zoned.h"
 
 /**
  * struct blknull_request - driver data of a request
  * @node: entry in the list @done of its queue, or in that of another CPU
  * @timer: ends the request
  * @status: the result
- * @lost: the request is left to time out
  */
 struct blknull_request {
 	struct llist_node node;
 	struct hrtimer timer;
 	blk_status_t status;
-	bool lost;
 };
 
 /**
@@ -92,16 +88,6 @@ COMPAT_MQ_POLL_OP(blknull_mq_poll_op, blknull_mq_poll)
 
 static enum blk_eh_timer_return blknull_mq_timeout(struct request *rq)
 {
-	struct blknull_request *request = blk_mq_rq_to_pdu(rq);
-	struct blknull_device *dev = rq->q->queuedata;
-
-	if (request->lost) {
-		request->lost = false;
-		request->status = BLK_STS_TIMEOUT;
-		blknull_count(dev, BLKNULL_TIMED_OUT);
-		blk_mq_complete_request(rq);
-		return BLK_EH_DONE;
-	}
 	if (rq->mq_hctx->type == HCTX_TYPE_POLL) {
 		/* It was not polled in time. */
 		blknull_mq_poll(rq->mq_hctx, NULL);
@@ -134,19 +120,19 @@ static void blknull_mq_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 
 static void blknull_mq_map_queues(struct blk_mq_tag_set *set)
 {
-	struct blknull_tags *tags = set->driver_data;
+	const struct blknull_config *config = set->driver_data;
 	struct blk_mq_queue_map *map = set->map;
 
-	map[HCTX_TYPE_DEFAULT].nr_queues = tags->submit_queues;
+	map[HCTX_TYPE_DEFAULT].nr_queues = config->submit_queues;
 	map[HCTX_TYPE_DEFAULT].queue_offset = 0;
 	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
-	if (!tags->poll_queues)
+	if (!config->poll_queues)
 		return;
 	/* Reads have no queues of their own. */
 	map[HCTX_TYPE_READ].nr_queues = 0;
 	map[HCTX_TYPE_READ].queue_offset = 0;
-	map[HCTX_TYPE_POLL].nr_queues = tags->poll_queues;
-	map[HCTX_TYPE_POLL].queue_offset = tags->submit_queues;
+	map[HCTX_TYPE_POLL].nr_queues = config->poll_queues;
+	map[HCTX_TYPE_POLL].queue_offset = config->submit_queues;
 	blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
 }
 
@@ -229,8 +215,8 @@ void blknull_mq_end(struct llist_node *node)
 }
 
 /*
- * Apply the features of a device. Return: false if the request was requeued or
- * ends by other means than attribute completion.
+ * Apply the features of a device. Return: false if the request ends by other
+ * means than attribute completion.
  */
 static noinline bool blknull_features_handle(struct blknull_device *dev,
 					     struct request *rq)
@@ -243,21 +229,10 @@ static noinline bool blknull_features_handle(struct blknull_device *dev,
 	if (config->faults)
 		action = blknull_fault_action(dev, blk_rq_pos(rq),
 					      blk_rq_sectors(rq));
-	if (action == BLKNULL_REQUEUE) {
-		blknull_count(dev, BLKNULL_REQUEUED);
-		blk_mq_requeue_request(rq, true);
-		return false;
-	}
 	if (config->stats)
 		blknull_count_op(dev, req_op(rq), blk_rq_sectors(rq));
-	if (action == BLKNULL_LOSE) {
-		request->lost = true;
-		return false;
-	}
 	if (action == BLKNULL_FAIL)
 		request->status = blknull_fail_status(dev);
-	else if (config->zoned)
-		request->status = blknull_zoned_request(dev, rq);
 	else if (config->memory_backed)
 		request->status = blknull_data_request(dev, rq);
 	if (request->status == BLK_STS_OK && config->zero_fill &&
@@ -343,25 +318,40 @@ static const struct blk_mq_ops blknull_generic_ops = {
 	BLKNULL_MQ_OPS
 };
 
-/* With features, requests are queued one by one: they may be requeued. */
+/* With features, requests are queued one by one, as by most drivers. */
 static const struct blk_mq_ops blknull_features_ops = {
 	.queue_rq	= blknull_generic_rq,
 	BLKNULL_MQ_OPS
 };
 
 /**
- * blknull_mq_mode() - choose the operations of a tag set
- * @config: the attributes of its devices
- * @set: its ops and cmd_size are set
+ * blknull_mq_alloc_tags() - allocate the tag set of a device
+ * @dev: the device; its @tags are filled in
+ *
+ * Context: Process context, may sleep.
+ * Return: 0 or an error.
  */
-void blknull_mq_mode(const struct blknull_config *config,
-		     struct blk_mq_tag_set *set)
+int blknull_mq_alloc_tags(struct blknull_device *dev)
 {
-	if (blknull_has_features(config))
+	struct blknull_config *config = &dev->config;
+	struct blk_mq_tag_set *set = &dev->tags;
+
+	if (dev->features)
 		set->ops = &blknull_features_ops;
 	else if (config->completion == BLKNULL_INLINE && config->zero_fill)
 		set->ops = &blknull_default_ops;
 	else
 		set->ops = &blknull_generic_ops;
+	set->nr_hw_queues = config->submit_queues + config->poll_queues;
+	set->nr_maps = config->poll_queues ? HCTX_MAX_TYPES : 1;
+	set->queue_depth = config->hw_queue_depth;
+	set->numa_node = config->home_node;
 	set->cmd_size = sizeof(struct blknull_request);
+	set->flags = COMPAT_BLK_MQ_F_SHOULD_MERGE |
+		     COMPAT_BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	/* Allocating memory for a block may sleep. */
+	if (config->memory_backed)
+		set->flags |= BLK_MQ_F_BLOCKING;
+	set->driver_data = config;
+	return blk_mq_alloc_tag_set(set);
 }

@@ -74,8 +74,6 @@ static inline struct gendisk *compat_bio_disk(const struct bio *bio)
 #define BLK_FEAT_WRITE_CACHE		BIT(2)
 #define BLK_FEAT_FUA			BIT(3)
 #define BLK_FEAT_IO_STAT		BIT(4)
-/* Unused: see zones.h. */
-#define BLK_FEAT_ZONED			BIT(5)
 #define blk_features_t			unsigned int
 
 static inline void compat_set_features(struct request_queue *q,
@@ -134,12 +132,16 @@ static inline void compat_set_limits(struct request_queue *q,
 #define COMPAT_SHIM_LIMITS		""
 #endif
 
-/* blk-mq sets this for every queue since 6.11. */
+/*
+ * blk-mq sets BLK_FEAT_IO_STAT for every queue since 6.11, along with the other
+ * features. Goes with support for 6.10.
+ */
 static inline int compat_drop_io_stat(struct request_queue *q)
 {
 #if COMPAT_KERNEL_BEFORE(6, 11)
 	return 0;
 #else
+	/* blk-mq has set it. */
 	struct queue_limits lim = queue_limits_start_update(q);
 
 	lim.features &= ~BLK_FEAT_IO_STAT;
@@ -170,7 +172,7 @@ static inline void compat_end_queue(struct gendisk *disk)
 #if COMPAT_KERNEL_BEFORE(5, 18)
 #define COMPAT_FREE_DISK(op)
 #else
-#define COMPAT_FREE_DISK(op)		.free_disk = op,
+#define COMPAT_FREE_DISK(op)		.free_disk	= op,
 #endif
 
 /* Drop a disk that was added and is withdrawn. */
@@ -183,45 +185,44 @@ static inline void compat_put_disk(struct gendisk *disk,
 	put_disk(disk);
 }
 
-/* Drop a disk that was not added; ->free_disk() is not called for it. */
-static inline void compat_discard_disk(struct gendisk *disk)
-{
-	compat_end_queue(disk);
-	put_disk(disk);
-}
-
-/**
- * compat_alloc_disk() - blk_alloc_disk() or blk_mq_alloc_disk() as of 6.11
- * @set: requests for blk-mq, or NULL for a disk that takes bios
- * @lim: limits of the queue, without what follows
- * @features: BLK_FEAT_* of the queue
- * @dma_mask: bits that must be clear in the address of a buffer; it is a limit
- *	since 6.0 (c964d62f5cab "block: move the dma_alignment field to struct
- *	queue_limits")
- * @node: NUMA node to allocate on
- * @queuedata: for the driver to find in the queue
- *
- * blk_alloc_disk() and blk_mq_alloc_disk() came with 5.14 (f525464a8000 "block:
- * add blk_alloc_disk and blk_cleanup_disk APIs"); before, queue and disk were
- * made one by one, and a disk without a major number of its own had to say that
- * it wants an extended one. GENHD_FL_NO_PART was GENHD_FL_NO_PART_SCAN before
- * 5.17 (46e7eac647b3 "block: rename GENHD_FL_NO_PART_SCAN to
- * GENHD_FL_NO_PART"). Those branches go with support for 5.13 and 5.16.
- *
- * Return: the disk, without partition support, or an ERR_PTR().
+/*
+ * GENHD_FL_NO_PART was GENHD_FL_NO_PART_SCAN before 5.17 (46e7eac647b3 "block:
+ * rename GENHD_FL_NO_PART_SCAN to GENHD_FL_NO_PART"). Goes with support for 5.16.
  */
+#if COMPAT_KERNEL_BEFORE(5, 17)
+#define GENHD_FL_NO_PART		GENHD_FL_NO_PART_SCAN
+#endif
+
+/*
+ * What became limits with 6.0 (c964d62f5cab "block: move the dma_alignment field
+ * to struct queue_limits") and 6.11, as an initialiser of struct queue_limits.
+ * Goes with support for 6.10.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 11)
+#define COMPAT_LIMITS(_dma_mask, _features)
+#else
+#define COMPAT_LIMITS(_dma_mask, _features)				\
+	.dma_alignment		= _dma_mask,				\
+	.features		= _features,
+#endif
+
+/*
+ * blk_alloc_disk() and blk_mq_alloc_disk() of 6.11, with the arguments of
+ * COMPAT_LIMITS(). They came with 5.14 (f525464a8000 "block: add blk_alloc_disk
+ * and blk_cleanup_disk APIs"); before, queue and disk were made one by one, and a
+ * disk without a major number of its own had to say that it wants an extended
+ * one. Go with support for 6.10.
+ */
+#if COMPAT_KERNEL_BEFORE(6, 11)
 static inline struct gendisk *compat_alloc_disk(struct blk_mq_tag_set *set,
 						struct queue_limits *lim,
+						unsigned int dma_mask,
 						blk_features_t features,
-						unsigned int dma_mask, int node,
-						void *queuedata)
+						int node, void *queuedata)
 {
 	struct gendisk *disk;
 
 #if !COMPAT_KERNEL_BEFORE(6, 9)
-#if !COMPAT_KERNEL_BEFORE(6, 11)
-	lim->features = features;
-#endif
 	lim->dma_alignment = dma_mask;
 	disk = set ? blk_mq_alloc_disk(set, lim, queuedata) :
 		     blk_alloc_disk(lim, node);
@@ -248,24 +249,29 @@ static inline struct gendisk *compat_alloc_disk(struct blk_mq_tag_set *set,
 	q->queuedata = queuedata;
 	compat_set_limits(q, lim, dma_mask);
 #endif
-#if COMPAT_KERNEL_BEFORE(6, 11)
 	compat_set_features(disk->queue, features);
-#endif
-#if COMPAT_KERNEL_BEFORE(5, 17)
-	disk->flags |= GENHD_FL_NO_PART_SCAN;
-#else
-	disk->flags |= GENHD_FL_NO_PART;
-#endif
-	if (set && !(features & BLK_FEAT_IO_STAT)) {
-		int err = compat_drop_io_stat(disk->queue);
-
-		if (err) {
-			compat_discard_disk(disk);
-			return ERR_PTR(err);
-		}
-	}
 	return disk;
 }
+
+#define compat_mq_alloc_disk		compat_alloc_disk
+#define compat_bio_alloc_disk(lim, dma_mask, features, node, queuedata)	\
+	compat_alloc_disk(NULL, lim, dma_mask, features, node, queuedata)
+#else
+static inline struct gendisk *
+compat_mq_alloc_disk(struct blk_mq_tag_set *set, struct queue_limits *lim,
+		     unsigned int dma_mask, blk_features_t features, int node,
+		     void *queuedata)
+{
+	return blk_mq_alloc_disk(set, lim, queuedata);
+}
+
+static inline struct gendisk *
+compat_bio_alloc_disk(struct queue_limits *lim, unsigned int dma_mask,
+		      blk_features_t features, int node, void *queuedata)
+{
+	return blk_alloc_disk(lim, node);
+}
+#endif
 
 /*
  * add_disk() returns whether it worked since 5.15 (83cbce957446 "block: add
@@ -285,28 +291,19 @@ static inline int compat_add_disk(struct gendisk *disk,
 /*
  * Numbers of sectors in a list of bad blocks are sector_t since 6.15
  * (d301f164c3fb "badblocks: use sector_t instead of int to avoid truncation of
- * badblocks length"), an int before. Goes with support for 6.14.
+ * badblocks length"), an int before. Since then badblocks_set() and
+ * badblocks_clear() return true on success; before, an errno. Goes with support
+ * for 6.14.
  */
-static inline bool compat_badblocks_check(struct badblocks *bb,
-					  sector_t sector, unsigned int sectors)
-{
-	sector_t first;
 #if COMPAT_KERNEL_BEFORE(6, 15)
-	int bad;
+#define compat_bad_sectors_t		int
 #else
-	sector_t bad;
+#define compat_bad_sectors_t		sector_t
 #endif
 
-	return badblocks_check(bb, sector, sectors, &first, &bad);
-}
-
-/* Since then they return true on success; before, an errno. */
 static inline bool compat_badblocks_set(struct badblocks *bb, sector_t sector,
 					sector_t sectors)
 {
-	/* More than a list has room for. */
-	if (sectors > INT_MAX)
-		return false;
 #if COMPAT_KERNEL_BEFORE(6, 15)
 	return !badblocks_set(bb, sector, sectors, 1);
 #else
@@ -314,28 +311,14 @@ static inline bool compat_badblocks_set(struct badblocks *bb, sector_t sector,
 #endif
 }
 
-/*
- * In parts: a length goes through an int up to 7.3, where one of 2^32 sectors
- * makes badblocks_clear() loop for ever.
- */
 static inline bool compat_badblocks_clear(struct badblocks *bb, sector_t sector,
 					  sector_t sectors)
 {
-	sector_t part;
-
-	/* Stop when the list is empty. */
-	for (; sectors && bb->count; sector += part, sectors -= part) {
-		part = min_t(sector_t, sectors, 1 << 30);
 #if COMPAT_KERNEL_BEFORE(6, 15)
-		if (badblocks_clear(bb, sector, part))
-			return false;
+	return !badblocks_clear(bb, sector, sectors);
 #else
-		if (!badblocks_clear(bb, sector, part))
-			return false;
+	return badblocks_clear(bb, sector, sectors);
 #endif
-		cond_resched();
-	}
-	return true;
 }
 
 #if COMPAT_KERNEL_BEFORE(5, 14)

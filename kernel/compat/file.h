@@ -111,20 +111,7 @@ static inline struct class *compat_class_create(const char *name)
 #if COMPAT_KERNEL_BEFORE(5, 16)
 #define compat_iopoll			NULL
 #else
-static inline int compat_iopoll(struct kiocb *iocb, struct io_comp_batch *iob,
-				unsigned int flags)
-{
-	struct bio *bio;
-	int ret = 0;
-
-	/* The bio may end and be reused, but its memory stays a bio. */
-	rcu_read_lock();
-	bio = READ_ONCE(iocb->private);
-	if (bio)
-		ret = bio_poll(bio, iob, flags);
-	rcu_read_unlock();
-	return ret;
-}
+#define compat_iopoll			iocb_bio_iopoll
 #endif
 
 #if COMPAT_KERNEL_BEFORE(5, 16)

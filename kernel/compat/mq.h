@@ -146,7 +146,7 @@ static inline bool compat_add_to_batch(struct request *rq,
 		while ((rq = rq_list_pop(list)))			\
 			func(rq);					\
 	}
-#define COMPAT_MQ_QUEUE_RQS(op)		.queue_rqs = op,
+#define COMPAT_MQ_QUEUE_RQS(op)		.queue_rqs	= op,
 #define COMPAT_SHIM_QUEUE_RQS		""
 #endif
 

@@ -13,30 +13,22 @@
 #include "compat/version.h"
 
 /*
- * True if a page is anonymous memory, in the fewest instructions. The bit of
- * its mapping is not enough: slab pages use that field for something else.
- * PG_swapbacked is set for all anonymous memory except hugetlbfs, and not for
- * slab pages or tail pages. Pages of hugetlbfs do not count as anonymous here. The
- * flags are a struct since 6.18, and the bit's name is FOLIO_MAPPING_ANON since
- * 6.17 (the series that removed the other uses of the bits). Goes with support
- * for 6.17.
+ * The flags of a page are a struct since 6.18, and the bit in the mapping of an
+ * anonymous one is called FOLIO_MAPPING_ANON since 6.17 (the series that removed
+ * the other uses of the bits). Goes with support for 6.17.
  */
-static __always_inline bool compat_head_page_anon(const struct page *page)
+static __always_inline unsigned long compat_page_flags(const struct page *page)
 {
 #if COMPAT_KERNEL_BEFORE(6, 18)
-	const unsigned long flags = page->flags;
+	return page->flags;
 #else
-	const unsigned long flags = page->flags.f;
+	return page->flags.f;
 #endif
-#if COMPAT_KERNEL_BEFORE(6, 17)
-	const unsigned long anon = PAGE_MAPPING_ANON;
-#else
-	const unsigned long anon = FOLIO_MAPPING_ANON;
-#endif
-
-	return flags & BIT(PG_swapbacked) &&
-	       (unsigned long)page->mapping & anon;
 }
+
+#if COMPAT_KERNEL_BEFORE(6, 17)
+#define FOLIO_MAPPING_ANON		PAGE_MAPPING_ANON
+#endif
 
 /*
  * A segment is mapped by one function since 5.15 (e6e7471706dc "bvec: add a
@@ -81,19 +73,21 @@ static inline void compat_unpin_page_range(struct page *page,
 }
 
 /*
- * Pinning lost its last argument, where to put the mappings, in 6.5 (4c630f307455
- * "mm/gup: remove vmas parameter from pin_user_pages()"). Goes with support for
- * 6.4.
+ * Pinning for long waits for a page without mmap_lock, and so for the handler of
+ * a userfaultfd, since 6.3 (53b2d09bf55a "mm/gup: remove the restriction on locked
+ * with FOLL_LONGTERM"). Before, the pages are brought in first, by pinning them
+ * for a moment. Goes with support for 6.2.
  */
-static inline long compat_pin_user_pages(unsigned long addr, unsigned long nr,
-					 unsigned int gup_flags,
-					 struct page **pages)
+static inline int compat_pin_user_pages_longterm(unsigned long addr, int nr,
+						 struct page **pages)
 {
-#if COMPAT_KERNEL_BEFORE(6, 5)
-	return pin_user_pages(addr, nr, gup_flags, pages, NULL);
-#else
-	return pin_user_pages(addr, nr, gup_flags, pages);
+#if COMPAT_KERNEL_BEFORE(6, 3)
+	nr = pin_user_pages_fast(addr, nr, FOLL_WRITE, pages);
+	if (nr <= 0)
+		return nr;
+	unpin_user_pages(pages, nr);
 #endif
+	return pin_user_pages_fast(addr, nr, FOLL_WRITE | FOLL_LONGTERM, pages);
 }
 
 /*

@@ -27,8 +27,6 @@
 
 #define DISK_MIB	8
 #define DISK_SIZE	(DISK_MIB * MIB)
-#define CONFIGFS	"/sys/kernel/config"
-#define ITEM		CONFIGFS "/biogen/test"
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
 static const struct disk slow = {
@@ -41,9 +39,6 @@ FIXTURE(file) {
 
 FIXTURE_SETUP(file)
 {
-	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
-		ASSERT_EQ(EBUSY, errno);
-	rmdir(ITEM);
 	ASSERT_EQ(0, biogen_unload());
 	ASSERT_EQ(0, disks_create(&brd, 2));
 	self->buf = aligned_alloc(4096, MIB);
@@ -52,7 +47,6 @@ FIXTURE_SETUP(file)
 
 FIXTURE_TEARDOWN(file)
 {
-	rmdir(ITEM);
 	EXPECT_EQ(0, biogen_unload());
 	EXPECT_EQ(0, disks_destroy());
 }
@@ -281,7 +275,6 @@ TEST_F_TIMEOUT(file, read_only, TIMEOUT)
 	EXPECT_EQ(-1, pwrite(fd, self->buf, 4096, 0));
 	EXPECT_EQ(EBADF, errno);
 	ASSERT_EQ(0, ioctl(fd, BIOGEN_INFO, &info));
-	EXPECT_EQ(BIOGEN_VERSION, info.version);
 	EXPECT_EQ(BIOGEN_INFO_COHERENT, info.flags);
 	EXPECT_EQ(DISK_SIZE, info.size);
 	EXPECT_EQ(512, info.block_size);
@@ -433,126 +426,6 @@ TEST_F_TIMEOUT(file, read_only_disk, TIMEOUT)
 	EXPECT_EQ(EPERM, errno);
 	EXPECT_EQ(512, pread(fd, self->buf, 512, 0));
 	close(fd);
-}
-
-static int set(const char *name, const char *value)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), ITEM "/%s", name);
-	return write_text(path, value);
-}
-
-static bool shows(const char *name, const char *value)
-{
-	char path[128], text[128];
-
-	snprintf(path, sizeof(path), ITEM "/%s", name);
-	return !read_text(path, text, sizeof(text)) && !strcmp(text, value);
-}
-
-TEST_F_TIMEOUT(file, configfs, TIMEOUT)
-{
-	int fd;
-
-	ASSERT_EQ(0, module_load("biogen", ""));
-	ASSERT_EQ(0, mkdir(ITEM, 0755));
-	EXPECT_EQ(-1, mkdir(ITEM, 0755));
-	EXPECT_EQ(EEXIST, errno);
-	EXPECT_EQ(-EAGAIN, module_unload_now("biogen"));
-
-	/* The defaults. */
-	EXPECT_TRUE(shows("device", "\n"));
-	EXPECT_TRUE(shows("write", "0\n"));
-	EXPECT_TRUE(shows("coherent", "1\n"));
-	EXPECT_TRUE(shows("node", "\n"));
-	EXPECT_TRUE(shows("power", "0\n"));
-
-	/* Wrong values change nothing. */
-	EXPECT_EQ(-EINVAL, set("power", "1"));
-	EXPECT_EQ(-EINVAL, set("power", "2"));
-	EXPECT_EQ(-EINVAL, set("write", "maybe"));
-	EXPECT_EQ(-EINVAL, set("coherent", "-1"));
-	EXPECT_EQ(-EACCES, set("node", "biogen7"));
-	EXPECT_EQ(0, set("device", "/dev/absent\n"));
-	EXPECT_EQ(-ENOENT, set("power", "1"));
-	EXPECT_TRUE(shows("power", "0\n"));
-	EXPECT_TRUE(shows("write", "0\n"));
-
-	EXPECT_EQ(0, set("device", "/dev/ram1\n"));
-	EXPECT_TRUE(shows("device", "/dev/ram1\n"));
-	EXPECT_EQ(0, set("write", "1"));
-	EXPECT_EQ(0, set("coherent", "0"));
-	ASSERT_EQ(0, set("power", "1"));
-	EXPECT_EQ(0, set("power", "1"));
-	EXPECT_TRUE(shows("power", "1\n"));
-	EXPECT_TRUE(shows("node", "biogen0\n"));
-
-	/* Nothing can be changed while power is on. */
-	EXPECT_EQ(-EBUSY, set("device", "/dev/ram0"));
-	EXPECT_EQ(-EBUSY, set("write", "0"));
-	EXPECT_EQ(-EBUSY, set("coherent", "1"));
-	EXPECT_TRUE(shows("device", "/dev/ram1\n"));
-
-	/* A file outlives its device's directory. */
-	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, fd);
-	memset(self->buf, 0x77, 4096);
-	EXPECT_EQ(4096, pwrite(fd, self->buf, 4096, 0));
-	EXPECT_EQ(0, set("power", "0"));
-	EXPECT_EQ(-ENOENT, try_open(BIOGEN, O_RDONLY));
-	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
-	EXPECT_EQ(-EBUSY, set("power", "1"));
-	close(fd);
-	ASSERT_EQ(0, set("power", "1"));
-	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, rmdir(ITEM));
-	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
-	EXPECT_EQ(0x77, self->buf[4095]);
-	close(fd);
-	EXPECT_EQ(0, try_open("/dev/ram1", O_RDWR | O_EXCL));
-}
-
-/* All attributes at once, from several processes, while devices come and go. */
-TEST_F_TIMEOUT(file, configfs_races, TIMEOUT)
-{
-	static const char *const what[][2] = {
-		{ "power", "1" }, { "power", "0" }, { "write", "1" },
-		{ "device", "/dev/ram0" }, { "coherent", "0" },
-	};
-	uint64_t end = now_ns() + 5000000000ULL;
-	pid_t pid[8];
-	int i, status;
-
-	ASSERT_EQ(0, module_load("biogen", ""));
-	for (i = 0; i < ARRAY_SIZE(pid); i++) {
-		pid[i] = fork();
-		ASSERT_LE(0, pid[i]);
-		while (!pid[i] && now_ns() < end) {
-			if (i < ARRAY_SIZE(what)) {
-				set(what[i][0], what[i][1]);
-				shows("node", "");
-			} else if (i == 5) {
-				mkdir(ITEM, 0755);
-				usleep(1000);
-			} else if (i == 6) {
-				usleep(3000);
-				rmdir(ITEM);
-			} else {
-				int fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
-
-				pread(fd, self->buf, 4096, 0);
-				close(fd);
-			}
-		}
-		if (!pid[i])
-			_exit(0);
-	}
-	for (i = 0; i < ARRAY_SIZE(pid); i++) {
-		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
-		EXPECT_EQ(0, status);
-	}
 }
 
 /* Loading, use and unloading at the same time. */

@@ -6,13 +6,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -787,31 +793,257 @@ static bool pinned_becomes(long kib)
 	return pinned_kib() == kib;
 }
 
-/* Charged to the user, unless the user may lock any amount. */
+/*
+ * Charged to the user, unless the user may lock any amount, until
+ * BIOGEN_UNREGISTER or close() returns.
+ */
 TEST_F_TIMEOUT(reg, limit, TIMEOUT)
 {
 	struct rlimit limit = { 64 * KIB, 64 * KIB };
 	unsigned char *p = self->arena;
-	uint64_t until;
+	int i;
 
 	ASSERT_EQ(0, reg(self->fd, p, ARENA));
 	EXPECT_EQ((long)(ARENA / KIB), pinned_kib());
 	ASSERT_EQ(0, unreg(self->fd, p, ARENA));
-	EXPECT_TRUE(pinned_becomes(0));
+	EXPECT_EQ(0, pinned_kib());
 	if (seteuid(65534))
 		SKIP(return, "no users");
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &limit));
 	EXPECT_EQ(-ENOMEM, reg(self->fd, p, 128 * KIB));
 	EXPECT_EQ(0, pinned_kib());
-	EXPECT_EQ(0, reg(self->fd, p, 64 * KIB));
-	EXPECT_EQ(-ENOMEM, reg(self->fd, p + 64 * KIB, self->page));
-	EXPECT_EQ(0, unreg(self->fd, p, 64 * KIB));
-	until = now_ns() + 300000000000ULL;
-	while (reg(self->fd, p + 64 * KIB, self->page) && now_ns() <= until)
-		usleep(10000);
-	EXPECT_TRUE(reads(self->fd, p + 64 * KIB, self->page, 512));
-	EXPECT_EQ(0, unreg(self->fd, p + 64 * KIB, self->page));
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, reg(self->fd, p, 64 * KIB));
+		EXPECT_EQ(-ENOMEM, reg(self->fd, p + 64 * KIB, self->page));
+		EXPECT_TRUE(reads(self->fd, p, 64 * KIB, 512));
+		ASSERT_EQ(0, unreg(self->fd, p, 64 * KIB));
+		ASSERT_EQ(0, reg(self->fd, p + 64 * KIB, 64 * KIB));
+		EXPECT_TRUE(reads(self->fd, p + 64 * KIB, 64 * KIB, 512));
+		ASSERT_EQ(0, unreg(self->fd, p + 64 * KIB, 64 * KIB));
+	}
+	ASSERT_EQ(0, reg(self->fd, p, 64 * KIB));
 	EXPECT_EQ(0, seteuid(0));
+	close(self->fd);
+	EXPECT_EQ(0, pinned_kib());
+	self->fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+}
+
+static long percpu_kib(void)
+{
+	char text[4096];
+	const char *line;
+
+	if (read_text("/proc/meminfo", text, sizeof(text)))
+		return -1;
+	line = strstr(text, "Percpu:");
+	return line ? atol(line + 7) : -1;
+}
+
+#define MANY	2000
+
+/* An open file keeps no memory of each CPU after BIOGEN_UNREGISTER. */
+TEST_F_TIMEOUT(reg, many_files, TIMEOUT)
+{
+	struct rlimit files = { MANY + 64, MANY + 64 };
+	int fds[MANY], i;
+	long before;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	before = percpu_kib();
+	ASSERT_LT(0, before);
+	for (i = 0; i < MANY; i++) {
+		fds[i] = open(BIOGEN, O_RDWR | O_CLOEXEC);
+		ASSERT_LE(0, fds[i]);
+		ASSERT_EQ(0, reg(fds[i], self->arena, self->page));
+		if (i % 100)
+			by_dontneed(self->arena, self->page);
+		else
+			ASSERT_EQ(0, unreg(fds[i], self->arena, self->page));
+		/* Let the rest of the work be done. */
+		if (i % 50 == 0)
+			ASSERT_TRUE(pinned_becomes(0));
+	}
+	EXPECT_TRUE(pinned_becomes(0));
+	EXPECT_GT(before + MANY / 4, percpu_kib());
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+
+/* The shortest of 20 times. */
+static uint64_t shortest(bool (*what)(struct _test_data_reg *self),
+			 struct _test_data_reg *self)
+{
+	uint64_t least = UINT64_MAX;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		uint64_t begin = now_ns();
+
+		if (!what(self))
+			return 0;
+		begin = now_ns() - begin;
+		least = begin < least ? begin : least;
+	}
+	return least;
+}
+
+static bool grace_period(struct _test_data_reg *self)
+{
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+static bool open_close(struct _test_data_reg *self)
+{
+	int fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+
+	return fd >= 0 && !reg(fd, self->arena, self->page) && !close(fd);
+}
+
+/* Opening, registering and closing do not wait for a grace period of RCU. */
+TEST_F_TIMEOUT(reg, no_grace_period, TIMEOUT)
+{
+	uint64_t ours, rcu = shortest(grace_period, self);
+
+	ASSERT_TRUE(open_close(self));
+	ours = shortest(open_close, self);
+	TH_LOG("%llu ns, a grace period %llu ns", (unsigned long long)ours,
+	       (unsigned long long)rcu);
+	EXPECT_LT(0, ours);
+	EXPECT_GT(rcu / 2, ours);
+}
+
+static void on_alarm(int sig)
+{
+}
+
+/*
+ * A signal does not make the first BIOGEN_REGISTER of a process fail: neither one
+ * with a handler, nor what io_uring sends to have its task complete I/O.
+ */
+TEST_F_TIMEOUT(reg, signals, TIMEOUT)
+{
+	struct sigaction handler = { .sa_handler = on_alarm };
+	struct itimerval often = { { 0, 20000 }, { 0, 20000 } };
+	int i, j;
+
+	use(_metadata, self, &slow);
+	for (i = 0; i < 20; i++) {
+		pid_t child = fork();
+
+		ASSERT_LE(0, child);
+		if (!child) {
+			struct iovec iov[4];
+			struct engine engine;
+			struct op op[4];
+			int fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+
+			if (i & 1) {
+				sigaction(SIGALRM, &handler, NULL);
+				setitimer(ITIMER_REAL, &often, NULL);
+			}
+			for (j = 0; j < 4; j++) {
+				iov[j].iov_base = self->arena + j * 64 * KIB;
+				iov[j].iov_len = 4 * KIB;
+				op[j] = (struct op){
+					.fd = self->plain, .iov = &iov[j],
+					.nr = 1, .offset = j * 4 * KIB
+				};
+			}
+			if (engine_init(&engine, ENGINE_URING, NULL, 0))
+				_exit(1);
+			if (!(i & 1) && engine_start(&engine, op, 4))
+				_exit(2);
+			/* The I/O in flight ends any moment. */
+			usleep(i & 1 ? 1000 * (i / 2) : 1500 * (i / 2));
+			_exit(-reg(fd, self->arena + MIB, 256 * KIB));
+		}
+		EXPECT_TRUE(succeeds(child)) {
+			TH_LOG("round %d", i);
+		}
+	}
+}
+
+/* If the number of segments cannot be stored, nothing is registered. */
+TEST_F_TIMEOUT(reg, no_result, TIMEOUT)
+{
+	struct biogen_register *range = mmap(NULL, self->page,
+			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+
+	ASSERT_NE(MAP_FAILED, range);
+	range->addr = (uintptr_t)self->arena;
+	range->length = ARENA;
+	ASSERT_EQ(0, mprotect(range, self->page, PROT_READ));
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_REGISTER, range));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(0, pinned_kib());
+	EXPECT_EQ(-ENOENT, unreg(self->fd, self->arena, ARENA));
+	EXPECT_EQ(0, reg(self->fd, self->arena, ARENA));
+}
+
+struct later {
+	int fd;
+	unsigned char *p;
+	size_t size;
+	int result;
+	bool done;
+};
+
+static void *register_later(void *data)
+{
+	struct later *later = data;
+
+	later->result = reg(later->fd, later->p, later->size);
+	__atomic_store_n(&later->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * Memory whose pages a program brings in (userfaultfd). While BIOGEN_REGISTER
+ * waits for one, other threads map and unmap memory.
+ */
+TEST_F_TIMEOUT(reg, userfault, TIMEOUT)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct later later = { .fd = self->fd, .size = 16 * self->page };
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	unsigned int faults = 0;
+	pthread_t thread;
+
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	later.p = anon(later.size);
+	ASSERT_NE(NULL, later.p);
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	range.range.start = (uintptr_t)later.p;
+	range.range.len = later.size;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &range));
+	memset(self->arena, 0x3c, self->page);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, register_later, &later));
+	while (!__atomic_load_n(&later.done, __ATOMIC_ACQUIRE)) {
+		struct pollfd fault = { .fd = uffd, .events = POLLIN };
+		struct uffd_msg msg;
+		struct uffdio_copy copy = {
+			.src = (uintptr_t)self->arena, .len = self->page
+		};
+
+		if (poll(&fault, 1, 10) != 1 ||
+		    read(uffd, &msg, sizeof(msg)) != sizeof(msg))
+			continue;
+		/* Needs mmap_lock for writing. */
+		ASSERT_EQ(0, munmap(anon(self->page), self->page));
+		copy.dst = msg.arg.pagefault.address & ~(self->page - 1);
+		ASSERT_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+		faults++;
+	}
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, later.result);
+	EXPECT_EQ(16, faults);
+	EXPECT_TRUE(all(later.p, later.size, 0x3c));
+	EXPECT_TRUE(reads(self->fd, later.p, later.size, 512));
+	EXPECT_EQ(0, unreg(self->fd, later.p, later.size));
+	close(uffd);
 }
 
 /* A huge page is one segment, whether it is of hugetlbfs or not. */

@@ -62,9 +62,7 @@ static void good_run(struct _test_data_run *self)
 	memset(self->rounds, 0xee, sizeof(self->rounds));
 	self->job[1].cpu = 1;
 	self->run = (struct biogen_run) {
-		.version	= BIOGEN_VERSION,
 		.pattern	= BIOGEN_SEQUENTIAL,
-		.inject		= BIOGEN_SUBMIT_BIO,
 		.wait		= BIOGEN_ASYNC,
 		.block_size	= 4096,
 		.depth		= 8,
@@ -127,8 +125,8 @@ TEST_F_TIMEOUT(run, waits, TIMEOUT)
 }
 
 /*
- * All combinations of pattern, submission and waiting; and each set of flags
- * with each of their values.
+ * All combinations of pattern and waiting; and each set of flags with each of
+ * their values.
  */
 TEST_F_TIMEOUT(run, counts, TIMEOUT)
 {
@@ -141,7 +139,6 @@ TEST_F_TIMEOUT(run, counts, TIMEOUT)
 
 		good_run(self);
 		self->run.pattern = BIOGEN_FIXED + pattern;
-		self->run.inject = BIOGEN_SUBMIT_BIO + (pattern + flags) % 2;
 		self->run.flags = flags;
 		self->run.nr_jobs = jobs;
 		self->run.write_percent = 30;
@@ -222,18 +219,12 @@ static const struct {
 	uint64_t value;
 	int err;
 } refused[] = {
-	{ RUN_FIELD(version), 0, EPROTONOSUPPORT },
-	{ RUN_FIELD(version), BIOGEN_VERSION + 1, EPROTONOSUPPORT },
 	{ RUN_FIELD(flags), BIOGEN_FLAGS + 1, EINVAL },
 	{ RUN_FIELD(flags), 1U << 31, EINVAL },
 	{ RUN_FIELD(pattern), 0, EINVAL },
 	{ RUN_FIELD(pattern), BIOGEN_RANDOM + 1, EINVAL },
-	{ RUN_FIELD(inject), 0, EINVAL },
-	{ RUN_FIELD(inject), BIOGEN_SUBMIT_BIO_NOACCT + 1, EINVAL },
 	{ RUN_FIELD(wait), 0, EINVAL },
 	{ RUN_FIELD(wait), BIOGEN_POLLED + 1, EINVAL },
-	/* The size of version 1. */
-	{ RUN_FIELD(wait), 1, EINVAL },
 	{ RUN_FIELD(write_percent), 101, EINVAL },
 	{ RUN_FIELD(write_percent), -1, EINVAL },
 	{ RUN_FIELD(block_size), 0, EINVAL },
@@ -339,6 +330,12 @@ TEST_F_TIMEOUT(run, bad_pointers, TIMEOUT)
 	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_INFO, constant));
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-1, ioctl(self->fd, _IO(_IOC_TYPE(BIOGEN_RUN), 3), constant));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, 0, constant));
+	EXPECT_EQ(ENOTTY, errno);
+	/* A structure of another size is another command's. */
+	EXPECT_EQ(-1, ioctl(self->fd, BIOGEN_RUN + (8 << _IOC_SIZESHIFT),
+			    &self->run));
 	EXPECT_EQ(ENOTTY, errno);
 
 	self->run.jobs = 0;

@@ -21,14 +21,63 @@
 #define CONFIGFS	"/sys/kernel/config"
 #define MAX_DISKS	4
 
-int module_load(const char *name, const char *params)
+/* The modules that a program loads; its Makefile may say others. */
+#ifndef MODULES_NEEDED
+#define MODULES_NEEDED	"biogen blknull"
+#endif
+
+/* The folder with the module files, or NULL if modprobe finds them. */
+static const char *module_folder(void)
 {
 	const char *folder = getenv("MODULES");
+
+	if (folder)
+		return folder;
+	return access("/modules", F_OK) ? NULL : "/modules";
+}
+
+/* The negative errno whose text is in modprobe's @message. */
+static int modprobe_errno(const char *message)
+{
+	int err;
+
+	/* These have texts of modprobe's own. */
+	if (strstr(message, "already in kernel"))
+		return -EEXIST;
+	if (strstr(message, "not found in directory") ||
+	    strstr(message, "unknown parameter"))
+		return -ENOENT;
+	for (err = 1; err < 134; err++)
+		if (strstr(message, strerror(err)))
+			return -err;
+	return -EIO;
+}
+
+static int module_probe(const char *name, const char *params)
+{
+	char command[4096], message[512] = "";
+	FILE *said;
+	int status;
+
+	snprintf(command, sizeof(command),
+		 "LC_ALL=C modprobe --first-time %s %s 2>&1", name, params);
+	said = popen(command, "re");
+	if (!said)
+		return -errno;
+	message[fread(message, 1, sizeof(message) - 1, said)] = 0;
+	status = pclose(said);
+	return status ? modprobe_errno(message) : 0;
+}
+
+int module_load(const char *name, const char *params)
+{
+	const char *folder = module_folder();
 	char path[256];
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "%s/%s.ko", folder ? folder : "/modules",
-		 name);
+	if (!folder)
+		return module_probe(name, params);
+	snprintf(path, sizeof(path), "%s/%s.ko", folder, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -36,6 +85,41 @@ int module_load(const char *name, const char *params)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+/* End the program as kselftest wants it of a test that cannot run. */
+static void skip(const char *what, const char *why)
+{
+	printf("TAP version 13\n1..0 # SKIP %s%s\n", what, why);
+	exit(4);
+}
+
+static void need_module(const char *name)
+{
+	char path[256], command[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", name);
+	if (!access(path, F_OK)) {
+		snprintf(path, sizeof(path), "/sys/module/%s/initstate", name);
+		if (access(path, F_OK))
+			skip(name, " is built in: the tests load and unload it");
+	}
+	snprintf(path, sizeof(path), "%s/%s.ko", module_folder() ?: "", name);
+	snprintf(command, sizeof(command), "modprobe -q -n %s 2>/dev/null",
+		 name);
+	if (access(path, F_OK) && (module_folder() || system(command)))
+		skip(name, ": there is no such module");
+}
+
+/* Before main(): a program whose modules cannot be loaded runs no test. */
+__attribute__((constructor)) static void need_modules(void)
+{
+	char names[] = MODULES_NEEDED, *rest = names, *name;
+
+	if (geteuid())
+		skip("", "must be run as root");
+	while ((name = strsep(&rest, " ")))
+		need_module(name);
 }
 
 int module_unload_now(const char *name)

@@ -17,7 +17,11 @@
 #define TIMEOUT		1200
 #define LONG_TIMEOUT	3600
 
-/* Modules, which are files of the folder $MODULES, or else of /modules. */
+/*
+ * Modules: files of the folder $MODULES, or else of /modules if there is one;
+ * otherwise modprobe finds them. A program ends with status 4 (skipped) if it is
+ * not run by root, or if one of MODULES_NEEDED does not exist.
+ */
 int module_load(const char *name, const char *params);
 int module_unload(const char *name);
 /* Without waiting for its last user. */

@@ -87,7 +87,7 @@ TEST_F_TIMEOUT(churn, load_and_unload, LONG_TIMEOUT)
 {
 	static const char *const params[] = {
 		"", "mode=mq", "memory_backed=1", "mode=mq memory_backed=1",
-		"nr_devices=4 mode=bio,mq shared_tags=0,1 stats=1",
+		"nr_devices=4 mode=bio,mq stats=1",
 	};
 	unsigned long i;
 
@@ -111,7 +111,7 @@ TEST_F_TIMEOUT(churn, create_and_destroy, LONG_TIMEOUT)
 		"faults=1 delay_every=3 delay_nsec=100000 fail_every=5",
 		"complete_cpu=next",
 		"mode=mq memory_backed=1 completion=softirq complete_cpu=next",
-		"mode=mq faults=1 requeue_every=3 delay_every=7",
+		"mode=mq faults=1 delay_every=7",
 	};
 	unsigned long i;
 

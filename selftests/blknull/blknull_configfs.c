@@ -57,7 +57,7 @@ TEST_F_TIMEOUT(item, bad_values, TIMEOUT)
 	/* Valid alone, but not with the other attributes. */
 	static const char *const unfit[] = {
 		"mode=bio submit_queues=2", "mode=bio completion=timer",
-		"fua=1", "fail_every=2", "faults=1 requeue_every=2",
+		"fua=1", "fail_every=2", "faults=1 bypass=1",
 		"mode=mq submit_queues=1000", "home_node=63",
 		"badblocks=+1-2",
 	};
@@ -126,17 +126,15 @@ TEST_F_TIMEOUT(item, live_values, TIMEOUT)
 
 	ASSERT_LE(0, log);
 	ASSERT_EQ(0, item_on("a", "mode=bio faults=1"));
-	EXPECT_EQ(-EINVAL, item_set("a", "requeue_every", "2"));
-	EXPECT_EQ(-EINVAL, item_set("a", "timeout_every", "2"));
-	EXPECT_TRUE(log_has(log, "needs mode=mq"));
-	EXPECT_STREQ("0", item_get("a", "requeue_every"));
-	EXPECT_STREQ("0", item_get("a", "timeout_every"));
+	EXPECT_EQ(-EINVAL, item_set("a", "bypass", "1"));
+	EXPECT_TRUE(log_has(log, "needs memory_backed=1"));
+	EXPECT_STREQ("0", item_get("a", "bypass"));
 	EXPECT_EQ(0, item_set("a", "fail_every", "2"));
 	EXPECT_STREQ("2", item_get("a", "fail_every"));
 	/* The values with power off. */
 	EXPECT_EQ(0, item_set("a", "power", "0"));
 	EXPECT_STREQ("2", item_get("a", "fail_every"));
-	EXPECT_STREQ("0", item_get("a", "requeue_every"));
+	EXPECT_STREQ("0", item_get("a", "bypass"));
 	EXPECT_EQ(0, item_set("a", "power", "1"));
 	close(log);
 }
@@ -188,19 +186,7 @@ TEST_F_TIMEOUT(item, features, TIMEOUT)
 		}
 		i++;
 	}
-	EXPECT_LT(30, i);
-}
-
-TEST_F_TIMEOUT(item, shared_tags, TIMEOUT)
-{
-	ASSERT_EQ(0, item_on("a", "mode=mq shared_tags=1 hw_queue_depth=4"));
-	ASSERT_EQ(0, item_make("b"));
-	ASSERT_EQ(0, item_configure("b", "mode=mq shared_tags=1"));
-	EXPECT_EQ(-EINVAL, item_set("b", "power", "1"));
-	ASSERT_EQ(0, item_set("b", "hw_queue_depth", "4"));
-	EXPECT_EQ(0, item_set("b", "power", "1"));
-	EXPECT_EQ(0, item_set("a", "power", "0"));
-	EXPECT_EQ(0, item_set("a", "power", "1"));
+	EXPECT_LT(25, i);
 }
 
 /* Parameters are lists, and the initial values in configfs. */

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* blknull's faults on demand: failures, bad blocks, delays, requeues, timeouts. */
+/* blknull's faults on demand: failures, bad blocks, delays. */
 #include "device_fixture.h"
 #include "item_fixture.h"
-
-static bool is_mq(const char *mode)
-{
-	return !strncmp(mode, "mode=mq", 7);
-}
 
 TEST_F_TIMEOUT(device, failures, TIMEOUT)
 {
@@ -118,42 +113,6 @@ TEST_F_TIMEOUT(device, delays, TIMEOUT)
 		EXPECT_LE(i % 2 ? 200000000 : 0, took);
 	}
 	EXPECT_EQ(2, item_counter("a", "delayed"));
-}
-
-TEST_F_TIMEOUT(device, requeues, TIMEOUT)
-{
-	int i;
-
-	if (!is_mq(variant->mode)) {
-		EXPECT_EQ(-EINVAL, turn_on(variant->mode, "faults=1"
-					   " requeue_every=3", O_DIRECT));
-		return;
-	}
-	self->fd = turn_on(variant->mode, "faults=1 requeue_every=3", O_DIRECT);
-	ASSERT_LE(0, self->fd);
-	for (i = 0; i < 200; i++)
-		ASSERT_EQ(0, read_page(self->fd, self->buf, 0, 0));
-	/* A requeued request counts again. */
-	EXPECT_EQ(99, item_counter("a", "requeued"));
-	EXPECT_EQ(-EINVAL, item_set("a", "requeue_every", "1"));
-}
-
-TEST_F_TIMEOUT(device, timeouts, TIMEOUT)
-{
-	int i;
-
-	if (!is_mq(variant->mode)) {
-		EXPECT_EQ(-EINVAL, turn_on(variant->mode, "faults=1"
-					   " timeout_every=3", O_DIRECT));
-		return;
-	}
-	self->fd = turn_on(variant->mode, "faults=1 timeout_every=3"
-			   " timeout_ms=100", O_DIRECT);
-	ASSERT_LE(0, self->fd);
-	for (i = 1; i <= 6; i++)
-		EXPECT_EQ(i % 3 ? 0 : -ETIMEDOUT,
-			  read_page(self->fd, self->buf, 0, 0));
-	EXPECT_EQ(2, item_counter("a", "timed_out"));
 }
 
 TEST_HARNESS_MAIN

@@ -353,68 +353,6 @@ TEST_F_TIMEOUT(nth, load, LONG_TIMEOUT)
 	}
 }
 
-/* Devices of configfs. */
-
-#define ITEM		CONFIGFS "/biogen/nth"
-
-static long make_item(struct _test_data_nth *self, const void *arg)
-{
-	return mkdir(ITEM, 0755) ? -errno : 0;
-}
-
-static bool remove_item(struct _test_data_nth *self, const void *arg, long ret)
-{
-	return !rmdir(ITEM) ? !ret : ret && errno == ENOENT;
-}
-
-static long set_device(struct _test_data_nth *self, const void *arg)
-{
-	return write_text(ITEM "/device", arg);
-}
-
-static long power_on(struct _test_data_nth *self, const void *arg)
-{
-	return write_text(ITEM "/power", "1");
-}
-
-static bool powered(struct _test_data_nth *self, const void *arg, long ret)
-{
-	char text[32];
-
-	if (read_text(ITEM "/power", text, sizeof(text)) ||
-	    strcmp(text, ret ? "0\n" : "1\n"))
-		return false;
-	if (!access(BIOGEN, F_OK) == !!ret)
-		return false;
-	return write_text(ITEM "/power", "0") == 0 && access(BIOGEN, F_OK);
-}
-
-TEST_F_TIMEOUT(nth, configfs, TIMEOUT)
-{
-	const struct faulty make = {
-		.name = "mkdir", .run = make_item, .check = remove_item,
-		.errors = { ENOMEM }, .least = 1,
-	};
-	const struct faulty set = {
-		.name = "device", .run = set_device,
-		.arg = disk_path(variant->disk, 0),
-		.errors = { ENOMEM }, .least = 1,
-	};
-	const struct faulty power = {
-		.name = "power", .run = power_on, .check = powered,
-		.errors = { ENOMEM }, .least = 1,
-	};
-
-	ASSERT_EQ(0, module_load("biogen", ""));
-	sweep(_metadata, self, &make);
-	ASSERT_EQ(0, mkdir(ITEM, 0755));
-	sweep(_metadata, self, &set);
-	ASSERT_EQ(0, set_device(self, disk_path(variant->disk, 0)));
-	ASSERT_EQ(0, write_text(ITEM "/write", "1"));
-	sweep(_metadata, self, &power);
-	ASSERT_EQ(0, rmdir(ITEM));
-}
-
 /* Files. */
 
 static long open_file(struct _test_data_nth *self, const void *arg)
@@ -561,10 +499,8 @@ static int prepare_run(struct _test_data_nth *self, const void *arg)
 {
 	memset(&self->job, 0, sizeof(self->job));
 	self->run = (struct biogen_run) {
-		.version	= BIOGEN_VERSION,
 		.flags		= BIOGEN_LATENCY,
 		.pattern	= BIOGEN_RANDOM,
-		.inject		= BIOGEN_SUBMIT_BIO,
 		.wait		= BIOGEN_ASYNC,
 		.block_size	= 8192,
 		.depth		= 8,

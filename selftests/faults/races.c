@@ -74,9 +74,7 @@ static int generate_for_ever(int fd, unsigned int cpus)
 {
 	struct biogen_job job[2] = { { .cpu = 0 }, { .cpu = 1 } };
 	struct biogen_run run = {
-		.version	= BIOGEN_VERSION,
 		.pattern	= BIOGEN_RANDOM,
-		.inject		= BIOGEN_SUBMIT_BIO,
 		.wait		= BIOGEN_ASYNC,
 		.write_percent	= 50,
 		.block_size	= 4096,

@@ -135,11 +135,11 @@ readme() {
 	cat -s build/README >README.md
 }
 
-for part in modules ancestors emulators peak claims; do
+for part in modules ancestors emulators peak claims clang; do
 	eval "$part() { page $part; }"
 done
 
-parts="ladder modules features drivers ancestors emulators peak claims shown questions track site rt takes readme"
+parts="ladder modules features drivers ancestors emulators peak claims clang shown questions track site rt takes readme"
 # The names of parts have no blanks.
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $parts

@@ -93,6 +93,7 @@ static int redirect_create(struct redirect *redirect, int index)
 		.max_hw_sectors		= UINT_MAX,
 		.max_segments		= USHRT_MAX,
 		.max_segment_size	= UINT_MAX,
+		COMPAT_LIMITS(511, 0)
 	};
 	struct gendisk *disk;
 	sector_t sectors;
@@ -107,11 +108,12 @@ static int redirect_create(struct redirect *redirect, int index)
 		err = -EINVAL;
 		goto close;
 	}
-	disk = compat_alloc_disk(NULL, &lim, 0, 511, NUMA_NO_NODE, NULL);
+	disk = compat_bio_alloc_disk(&lim, 511, 0, NUMA_NO_NODE, NULL);
 	if (IS_ERR(disk)) {
 		err = PTR_ERR(disk);
 		goto close;
 	}
+	disk->flags |= GENHD_FL_NO_PART;
 	disk->fops = &redirect_fops;
 	disk->private_data = redirect;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "redirect%d", index);
@@ -123,7 +125,8 @@ static int redirect_create(struct redirect *redirect, int index)
 	return 0;
 
 put_disk:
-	compat_discard_disk(disk);
+	compat_end_queue(disk);
+	put_disk(disk);
 close:
 	compat_bdev_close(redirect->handle, redirect);
 	return err;
@@ -132,7 +135,8 @@ close:
 static void redirect_destroy(struct redirect *redirect)
 {
 	del_gendisk(redirect->disk);
-	compat_discard_disk(redirect->disk);
+	compat_end_queue(redirect->disk);
+	put_disk(redirect->disk);
 	compat_bdev_close(redirect->handle, redirect);
 }
 

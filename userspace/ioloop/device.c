@@ -100,14 +100,8 @@ static bool inspect_biogen(struct device *dev, const struct options *o, int fd,
 
 	if (ioctl(fd, BIOGEN_INFO, &info)) {
 		snprintf(msg, size,
-			 "%s: is a character device, but not biogen's: %s",
+			 "%s: is a character device, but not biogen's of this version: %s",
 			 dev->name, strerror(errno));
-		return false;
-	}
-	if (info.version != BIOGEN_VERSION) {
-		snprintf(msg, size,
-			 "%s: biogen.ko has interface %u, this program %d",
-			 dev->name, info.version, BIOGEN_VERSION);
 		return false;
 	}
 	if (options_write(o) && !(info.flags & BIOGEN_INFO_WRITE)) {

@@ -338,10 +338,22 @@ found:
 
 static void add(struct tally *sum, const struct tally *tally)
 {
+	unsigned int i;
+
 	sum->times += tally->times;
-	sum->reads += tally->reads;
-	sum->writes += tally->writes;
-	sum->strings += tally->strings;
+	for (i = 0; i < NR_BLOCK_COUNTS; i++)
+		sum->counts[i] += tally->counts[i];
+}
+
+/* This runs at each memory access. Unrolled, it tests only what may be counted. */
+static inline void tally_count(const uint64_t *amounts)
+{
+	unsigned int i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < NR_BLOCK_COUNTS; i++)
+		if (amounts[i])
+			now.tally.counts[i] += amounts[i];
 }
 
 /* The first @executed instructions of a block ran once (or did not: -1). */
@@ -352,7 +364,7 @@ static void account(struct block *block, unsigned int executed,
 	struct context *context = &now.region->contexts[node->context];
 	struct record *rec;
 
-	if (!executed && !tally->reads && !tally->writes)
+	if (!executed && !tally_has_counts(tally))
 		return;
 	rec = find_record(node, block, executed);
 	if (!rec->touched) {
@@ -361,7 +373,7 @@ static void account(struct block *block, unsigned int executed,
 		now.touched = rec;
 	}
 	add(&rec->round, tally);
-	now.round.instructions += tally->times * executed;
+	now.round.counts[COUNT_instructions] += tally->times * executed;
 	if (is_kernel(block->addr))
 		context->kernel += tally->times * executed;
 	else
@@ -531,18 +543,18 @@ static void resume(const struct departure *from, uint64_t pc)
 		 */
 		recount(from, from->begun);
 	} else if (from->begun < block->nr || block->last_kind == INSN_TRAP) {
-		now.round.faults++;
+		now.round.counts[COUNT_faults]++;
 	} else if (was_tried(from, pc)) {
-		now.round.faults++;
+		now.round.counts[COUNT_faults]++;
 		retract(from);
 	} else if (block_repeats(block, pc)) {
 		retract(from);
-		now.round.iterations++;
+		now.round.counts[COUNT_iterations]++;
 	} else if (leads_to(block, pc, NULL)) {
 		follow(from, pc);
 	} else {
 		/* The kernel handled a fault and continued elsewhere. */
-		now.round.faults++;
+		now.round.counts[COUNT_faults]++;
 		retract(from);
 	}
 }
@@ -558,7 +570,7 @@ static void enter(const struct departure *from, uint64_t pc)
 	}
 	frame = push(find_child(top()->node, NODE_ENTRY, pc, 0));
 	frame->from = *from;
-	now.round.entries++;
+	now.round.counts[COUNT_entries]++;
 }
 
 /* The current function was called before this task was first seen. */
@@ -579,12 +591,12 @@ static void leave(uint64_t pc)
 		frame--;
 	if (frame->node->kind == NODE_ROOT) {
 		if (stack->base == CONTEXT_TASK)
-			now.round.unmatched++;
+			now.round.counts[COUNT_unmatched]++;
 		new_root(pc);
 		return;
 	}
 	if (frame->node->kind == NODE_SYSCALL && is_kernel(pc)) {
-		now.round.unmatched++;
+		now.round.counts[COUNT_unmatched]++;
 		return;
 	}
 	from = frame->from;
@@ -638,7 +650,20 @@ static void follow_return(uint64_t slot, uint64_t pc)
 	else if (frame == top() && frame->node->kind == NODE_ROOT)
 		new_root(pc);
 	else
-		now.round.unmatched++;
+		now.round.counts[COUNT_unmatched]++;
+}
+
+static void count_follow(const struct block *block, uint64_t pc)
+{
+	const uint64_t amounts[] = {
+#define FOLLOW_COUNT(name, amount) \
+	[COUNT_##name] = (amount),
+#include "counts.h"
+	};
+	unsigned int i;
+
+	for (i = 0; i < NR_FOLLOW_COUNTS; i++)
+		now.round.follow_counts[i] += amounts[i];
 }
 
 /* The last instruction of @from was executed and led to @pc. */
@@ -647,8 +672,8 @@ static void follow(const struct departure *from, uint64_t pc)
 	const struct block *block = from->block;
 	struct frame *frame;
 
-	if (now.lines && block->last_kind == INSN_BRANCH && pc != block->end)
-		now.round.taken++;
+	if (now.lines)
+		count_follow(block, pc);
 	if (now.model)
 		model_branches(block, pc);
 	switch (block->last_kind) {
@@ -703,7 +728,7 @@ static void switch_task(uint64_t pc)
 
 	loaded_task = 0;
 	now.stack->task = saved_task;
-	now.round.switches++;
+	now.round.counts[COUNT_switches]++;
 	for (i = 0; i < nr_stacks; i++) {
 		if (stacks[i]->task == task) {
 			now.stack = stacks[i];
@@ -752,10 +777,13 @@ void flow_stack_slot(uint64_t slot)
  */
 void flow_access(uint64_t addr, size_t size, bool write)
 {
-	if (write)
-		now.tally.writes++;
-	else
-		now.tally.reads++;
+	const uint64_t amounts[NR_BLOCK_COUNTS] = {
+#define ACCESS_COUNT(name, amount) \
+	[COUNT_##name] = (amount),
+#include "counts.h"
+	};
+
+	tally_count(amounts);
 	now.access_insn = *now.insn_counter;
 	if (now.lines)
 		touch_range(addr, size, true);
@@ -783,6 +811,17 @@ void flow_resume(struct block *block)
 	now.string = 0;
 }
 
+static void count_block(const struct block *block)
+{
+	const uint64_t amounts[NR_BLOCK_COUNTS] = {
+#define BLOCK_COUNT(name, amount) \
+	[COUNT_##name] = (amount),
+#include "counts.h"
+	};
+
+	tally_count(amounts);
+}
+
 /**
  * flow_step() - the next block begins
  * @pc: its address
@@ -808,7 +847,7 @@ void flow_step(uint64_t pc, struct block *next)
 		from.executed -= again;
 		if (!again && block_repeats(block, pc)) {
 			from.executed--;
-			now.round.iterations++;
+			now.round.counts[COUNT_iterations]++;
 		}
 	} else if (pc != block_pc(block, from.begun)) {
 		/*
@@ -821,10 +860,7 @@ void flow_step(uint64_t pc, struct block *next)
 	} else {
 		again = true;
 	}
-	/* An iteration that faults halfway is executed again. */
-	if (now.string && block->accesses)
-		now.tally.strings = now.string / block->accesses *
-				    now.string_size;
+	count_block(block);
 	account(block, from.executed, &now.tally);
 	if (loaded_task)
 		switch_task(pc);
@@ -901,9 +937,9 @@ static uint64_t round_own(const struct round *round)
 
 	for (i = 0; round->waits && i < round->nr_shares; i++)
 		if (round->shares[i].context == CONTEXT_OTHER)
-			return round->instructions - round->shares[i].user -
+			return round->counts[COUNT_instructions] - round->shares[i].user -
 			       round->shares[i].kernel;
-	return round->instructions;
+	return round->counts[COUNT_instructions];
 }
 
 /* Did an earlier round of the region have the same count? */

@@ -55,19 +55,35 @@ struct block {
 	struct block *next;
 };
 
+/* What counts.h has: with a block, of a round, and of one that counts lines. */
+enum {
+#define ACCESS_COUNT(name, ...)		COUNT_##name,
+#define BLOCK_COUNT(name, ...)		COUNT_##name,
+#include "counts.h"
+	NR_BLOCK_COUNTS
+};
+
+enum {
+#define EVENT_COUNT(name)		COUNT_##name,
+#include "counts.h"
+	NR_EVENT_COUNTS
+};
+
+enum {
+#define FOLLOW_COUNT(name, ...)		COUNT_##name,
+#include "counts.h"
+	NR_FOLLOW_COUNTS
+};
+
 /**
  * struct tally - what was counted
  * @times:	executions, or of no instruction: iterations of a repeated string
  *		instruction after which it went on
- * @reads:	memory reads in them
- * @writes:	memory writes
- * @strings:	bytes of repeated string instructions
+ * @counts:	in them
  */
 struct tally {
 	uint64_t times;
-	uint64_t reads;
-	uint64_t writes;
-	uint64_t strings;
+	uint64_t counts[NR_BLOCK_COUNTS];
 };
 
 /**
@@ -166,18 +182,13 @@ struct sample {
 
 /**
  * struct round - one pass from BEGIN to END
- * @instructions: all of them, a repeated string instruction once
- * @iterations:	the other iterations of repeated string instructions
- * @entries:	interrupts and exceptions that began
- * @faults:	exceptions among them
+ * @counts:	in all contexts
+ * @follow_counts: the same, if there are @lines
  * @expected:	interrupts that belong to the I/O, or ANY_INTERRUPTS
  * @waits:	the CPU is idle until a device answers
- * @switches:	times that another task was switched in
- * @unmatched:	returns without a call in the call tree
- * @has_lines:	@lines, @pages and @taken are counted
+ * @has_lines:	@lines, @pages and @follow_counts are counted
  * @lines:	distinct cache lines
  * @pages:	distinct pages of 4 KiB
- * @taken:	conditional branches that were taken
  * @model:	what the model counted; NULL if the round was not modelled
  * @nr_shares:	how many @shares
  * @shares:	contexts with instructions in this round
@@ -186,18 +197,13 @@ struct sample {
  *		one of so many round_own() instructions; else there are none
  */
 struct round {
-	uint64_t instructions;
-	uint64_t iterations;
-	unsigned int entries;
-	unsigned int faults;
+	uint64_t counts[NR_EVENT_COUNTS];
+	uint64_t follow_counts[NR_FOLLOW_COUNTS];
 	unsigned int expected;
 	bool waits;
-	unsigned int switches;
-	unsigned int unmatched;
 	bool has_lines;
 	unsigned int lines[NR_PLACES];
 	unsigned int pages[NR_PLACES];
-	unsigned int taken;
 	struct model_round *model;
 	unsigned int nr_shares;
 	struct share *shares;
@@ -234,8 +240,20 @@ struct region {
 static inline bool round_is_quiet(const struct round *round)
 {
 	return round->expected == ANY_INTERRUPTS ||
-	       (round->entries == round->faults + round->expected &&
-		(!round->waits || round->switches));
+	       (round->counts[COUNT_entries] ==
+		round->counts[COUNT_faults] + round->expected &&
+		(!round->waits || round->counts[COUNT_switches]));
+}
+
+/* Is there anything in @tally besides executions? */
+static inline bool tally_has_counts(const struct tally *tally)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_BLOCK_COUNTS; i++)
+		if (tally->counts[i])
+			return true;
+	return false;
 }
 
 static inline bool is_kernel(uint64_t addr)

@@ -18,7 +18,7 @@
 #include "report.h"
 #include "shared.h"
 
-#define FORMAT_VERSION	3
+#define FORMAT_VERSION	4
 
 static const char *const node_kinds[] = {
 	[NODE_ROOT]	= "root",
@@ -57,6 +57,26 @@ static const char *const model_counts[] = {
 	[MODEL_CONDITIONAL] = "conditional",
 	[MODEL_INDIRECT]    = "indirect",
 	[MODEL_RETURN]	    = "returns",
+};
+
+static const char *const block_counts[] = {
+#define ACCESS_COUNT(name, ...) \
+	[COUNT_##name] = #name,
+#define BLOCK_COUNT(name, ...) \
+	[COUNT_##name] = #name,
+#include "counts.h"
+};
+
+static const char *const event_counts[] = {
+#define EVENT_COUNT(name) \
+	[COUNT_##name] = #name,
+#include "counts.h"
+};
+
+static const char *const follow_counts[] = {
+#define FOLLOW_COUNT(name, ...) \
+	[COUNT_##name] = #name,
+#include "counts.h"
 };
 
 static char *path, *tmp_path;
@@ -103,7 +123,7 @@ static void write_block(struct block *block)
 
 static bool is_empty(const struct tally *tally)
 {
-	return !tally->times && !tally->reads && !tally->writes;
+	return !tally->times && !tally_has_counts(tally);
 }
 
 /* Blocks come before the nodes that name them. */
@@ -125,6 +145,7 @@ static void write_counts(const struct node *node, const char *name,
 {
 	const struct record *rec;
 	const char *comma = "";
+	unsigned int i, nr;
 
 	fprintf(out, ",\"%s\":[", name);
 	for (rec = node->records; rec; rec = rec->next_node) {
@@ -133,11 +154,13 @@ static void write_counts(const struct node *node, const char *name,
 
 		if (is_empty(sum))
 			continue;
-		fprintf(out, "%s[%d,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-			comma, rec->block->id, rec->executed, sum->times,
-			sum->reads, sum->writes);
-		if (sum->strings)
-			fprintf(out, ",%" PRIu64, sum->strings);
+		fprintf(out, "%s[%d,%u,%" PRIu64, comma, rec->block->id,
+			rec->executed, sum->times);
+		nr = NR_BLOCK_COUNTS;
+		while (nr && !sum->counts[nr - 1])
+			nr--;
+		for (i = 0; i < nr; i++)
+			fprintf(out, ",%" PRIu64, sum->counts[i]);
 		fputc(']', out);
 		comma = ",";
 	}
@@ -234,18 +257,25 @@ static void write_model(const struct model_round *model)
 	fputc('}', out);
 }
 
+static void write_named(const char *const *names, const uint64_t *counts,
+			unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		fprintf(out, ",\"%s\":%" PRIu64, names[i], counts[i]);
+}
+
 static void write_round(const struct round *round, unsigned int region,
 			unsigned int number)
 {
 	unsigned int i;
 
 	fprintf(out, "{\"type\":\"round\",\"region\":%u,\"round\":%u,"
-		"\"instructions\":%" PRIu64 ",\"iterations\":%" PRIu64
-		",\"quiet\":%s,\"entries\":%u,"
-		"\"faults\":%u,\"switches\":%u,\"unmatched\":%u,"
-		"\"contexts\":[", region, number, round->instructions,
-		round->iterations, round_is_quiet(round) ? "true" : "false", round->entries,
-		round->faults, round->switches, round->unmatched);
+		"\"quiet\":%s", region, number,
+		round_is_quiet(round) ? "true" : "false");
+	write_named(event_counts, round->counts, NR_EVENT_COUNTS);
+	fputs(",\"contexts\":[", out);
 	for (i = 0; i < round->nr_shares; i++)
 		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
 			round->shares[i].context, round->shares[i].user,
@@ -254,7 +284,8 @@ static void write_round(const struct round *round, unsigned int region,
 	if (round->has_lines) {
 		write_places("lines", round->lines);
 		write_places("pages", round->pages);
-		fprintf(out, ",\"taken\":%u", round->taken);
+		write_named(follow_counts, round->follow_counts,
+			    NR_FOLLOW_COUNTS);
 	}
 	if (round->model)
 		write_model(round->model);
@@ -452,8 +483,11 @@ bool report_write(const struct report_info *info)
 
 	fprintf(out, "{\"type\":\"pathcount\",\"format\":%d,\"target\":"
 		"\"%s\",\"api\":{\"min\":%d,\"current\":%d,\"used\":%d},"
-		"\"lines\":%u}\n", FORMAT_VERSION, arch->name, info->api_min,
-		info->api_cur, info->api_used, info->lines);
+		"\"lines\":%u,\"counts\":[", FORMAT_VERSION, arch->name,
+		info->api_min, info->api_cur, info->api_used, info->lines);
+	for (i = 0; i < NR_BLOCK_COUNTS; i++)
+		fprintf(out, "%s\"%s\"", i ? "," : "", block_counts[i]);
+	fputs("]}\n", out);
 	for (i = 0; i < NR_REGIONS; i++) {
 		struct region *region = flow_regions[i];
 

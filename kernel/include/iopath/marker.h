@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * Marker instructions: how a program or a module tells an instruction counter
- * (userspace/pathcount) where a measured region begins and ends.
+ * where a measured region begins and ends.
  *
  * A marker is an instruction without effect that carries a magic number and an
  * operation: on x86-64 an eight-byte NOP, nopl disp32(%rax,%rax,1), in whose

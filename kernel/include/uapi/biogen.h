@@ -8,10 +8,12 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Goes up whenever a structure or the meaning of a field changes. */
-#define BIOGEN_VERSION		2
-
-/* No valid choice is zero: a forgotten field is an error, not a default. */
+/*
+ * No valid choice is zero: a forgotten field is an error, not a default. What is
+ * added later is a flag, a choice or a reserved field: a module that does not know
+ * it refuses it (EINVAL). A structure of another size has another ioctl number
+ * (ENOTTY).
+ */
 
 /* Where the next I/O goes. */
 enum biogen_pattern {
@@ -20,24 +22,17 @@ enum biogen_pattern {
 	BIOGEN_RANDOM		= 3,	/* to any block of the area */
 };
 
-/* Which function of the block layer a bio is handed to. */
-enum biogen_inject {
-	BIOGEN_SUBMIT_BIO	= 1,	/* submit_bio() */
-	BIOGEN_SUBMIT_BIO_NOACCT = 2,	/* submit_bio_noacct(): no accounting */
-};
-
 /* How completions are waited for. */
 enum biogen_wait {
-	BIOGEN_ASYNC		= 2,	/* the oldest, when depth is reached */
-	BIOGEN_POLLED		= 3,	/* the same, asking the device */
+	BIOGEN_ASYNC		= 1,	/* the oldest, when depth is reached */
+	BIOGEN_POLLED		= 2,	/* the same, asking the device */
 };
 
 /* biogen_run.flags */
-#define BIOGEN_REINIT		0x01 /* initialise the bio for each I/O */
-#define BIOGEN_LATENCY		0x02 /* fill the histograms; costs time */
-#define BIOGEN_MARK		0x04 /* marker instructions round rounds */
+#define BIOGEN_LATENCY		0x01 /* fill the histograms; costs time */
+#define BIOGEN_MARK		0x02 /* marker instructions round rounds */
 
-#define BIOGEN_FLAGS		(BIOGEN_REINIT | BIOGEN_LATENCY | BIOGEN_MARK)
+#define BIOGEN_FLAGS		(BIOGEN_LATENCY | BIOGEN_MARK)
 
 /* biogen_run.state */
 #define BIOGEN_DONE		1	/* count or duration reached */
@@ -105,10 +100,8 @@ struct biogen_job {
 
 /**
  * struct biogen_run - generate I/O from threads in the kernel
- * @version: (in) BIOGEN_VERSION
- * @flags: (in) BIOGEN_REINIT and so on
+ * @flags: (in) BIOGEN_LATENCY and so on
  * @pattern: (in) enum biogen_pattern
- * @inject: (in) enum biogen_inject
  * @wait: (in) enum biogen_wait
  * @write_percent: (in) 0 to 100; other than 0 needs a file open for writing
  *	and a device that is not read-only
@@ -135,10 +128,8 @@ struct biogen_job {
  * results are written if the call returns 0, for any @state.
  */
 struct biogen_run {
-	__u32 version;
 	__u32 flags;
 	__u32 pattern;
-	__u32 inject;
 	__u32 wait;
 	__u32 write_percent;
 	__u32 block_size;
@@ -165,20 +156,18 @@ struct biogen_run {
 
 /**
  * struct biogen_info - what the file is bound to
- * @version: (out) BIOGEN_VERSION of the module
- * @flags: (out) BIOGEN_INFO_WRITE and so on
  * @size: (out) bytes on the target
+ * @flags: (out) BIOGEN_INFO_WRITE and so on
  * @block_size: (out) logical block size of the target
  * @dev: (out) device number of the target, as makedev() makes it
  * @reserved: (out) 0
  */
 struct biogen_info {
-	__u32 version;
-	__u32 flags;
 	__u64 size;
+	__u32 flags;
 	__u32 block_size;
 	__u32 dev;
-	__u64 reserved[4];
+	__u32 reserved[5];
 };
 
 /* Registered ranges of an open file, of all processes; more are -ENOSPC. */
@@ -207,6 +196,13 @@ struct biogen_info {
  * on) or loses the permission to be written. All of the registration ends then;
  * reads and writes pin their memory again, as before BIOGEN_REGISTER. Those in
  * flight finish on the pages that they began with.
+ *
+ * If none of them is in flight, the pages are unpinned and the charge to
+ * RLIMIT_MEMLOCK is back when BIOGEN_UNREGISTER or the last close returns.
+ * Otherwise that happens soon after the last of them has ended; and soon after a
+ * registration has ended in another way.
+ *
+ * A signal does not make BIOGEN_REGISTER fail: after the handler, it begins again.
  *
  * Errors of BIOGEN_REGISTER:
  *

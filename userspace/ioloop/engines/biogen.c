@@ -47,10 +47,8 @@ static bool biogen_setup(struct job *job)
 	job->data = g;
 	g->job.cpu = (uint32_t)(job->cpu < 0 ? sched_getcpu() : job->cpu);
 	g->run = (struct biogen_run){
-		.version = BIOGEN_VERSION,
 		.flags = BIOGEN_MARK,
 		.pattern = biogen_pattern(o),
-		.inject = BIOGEN_SUBMIT_BIO,
 		.wait = o->hipri ? BIOGEN_POLLED : BIOGEN_ASYNC,
 		.write_percent = options_write(o) ? 100 : 0,
 		.block_size = (uint32_t)o->bs,

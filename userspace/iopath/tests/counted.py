@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a program of ten reads costs, as a kernel counts it."""
 
+from iopath.counts.output import FORMAT
+from iopath.results.metrics import TALLIES
 from iopath.results.program import BESIDE, CALL, FAULT, OWN, Boot, Part, Ran
+
+# The first line of the plugin's output.
+HEADER = {
+    "type": "pathcount",
+    "format": FORMAT,
+    "target": "x86_64",
+    "counts": [metric.source.tally for metric in TALLIES],
+}
 
 
 def a_boot(read: int, fault: int = 70, seed: int = 1) -> Boot:

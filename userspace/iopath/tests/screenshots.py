@@ -25,7 +25,7 @@ from iopath.base.sources import source_root
 
 _ROOT = source_root()
 _WIDTHS = (390, 800, 1400, 1920)
-_CHART = 1200
+_CHART, _HIGH = 1600, 4000  # pixels of a window with all of a chart
 _HIGHEST = 1600  # pixels of a page that are shown
 _SCALE = 0.32  # of a page on the sheet
 _SHEET = 3000  # pixels
@@ -97,7 +97,7 @@ def main() -> int:
             is_chart = path.suffix == ".svg"
             for width in (_CHART,) if is_chart else _WIDTHS:
                 for scheme in ("light", "dark"):
-                    look = Look(width, scheme)
+                    look = Look(width, scheme, height=_HIGH if is_chart else Look.height)
                     browser.window(width)
                     browser.visit(path, address)
                     wrong += [f"{name}: {one}" for one in faults(browser, [look])]

@@ -237,6 +237,7 @@ SKIPS = {
     "memory is aligned to blocks": ("5.10",),
     "no search for tasks that hang": ("kcsan", "6.12-arm64-64k"),
     "no users": tuple(OURS),
+    "no userfaultfd": tuple(OURS),
     "no system calls of 32 bits": (*OURS, "6.12-arm64", "6.12-arm64-16k", "6.1-arm64"),
 }
 

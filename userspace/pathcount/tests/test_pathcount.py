@@ -118,15 +118,23 @@ class Output:
     def accesses(self, region: int, column: str) -> tuple[int, int]:
         """Memory reads and writes of a region."""
         rows = [row for node in self.nodes[region].values() for row in node[column]]
-        return sum(row[3] for row in rows), sum(row[4] for row in rows)
+        return self.count("reads", rows), self.count("writes", rows)
+
+    def count(self, name: str, rows: Iterable[list[int]]) -> int:
+        """A count of executed blocks. Those at the end of a row that are 0 are not written."""
+        at = 3 + self.header["counts"].index(name)
+        return sum(sum(row[at : at + 1]) for row in rows)
 
     def strings(self, region: int, column: str) -> int:
         """Bytes of repeated string instructions in user mode."""
-        return sum(
-            sum(row[5:])
-            for node in self.nodes[region].values()
-            for row in node[column]
-            if not is_kernel(self.blocks[row[0]]["addr"])
+        return self.count(
+            "strings",
+            (
+                row
+                for node in self.nodes[region].values()
+                for row in node[column]
+                if not is_kernel(self.blocks[row[0]]["addr"])
+            ),
         )
 
     def times(self, region: int, column: str, addr: int) -> int:

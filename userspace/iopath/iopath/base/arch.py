@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
 
+OWN_CPU = "iopath-1"  # guest/cpus.py has what it is of x86-64; elsewhere it is the usual model
+
 
 @dataclass(frozen=True)
 class Arch:
@@ -23,7 +25,7 @@ class Arch:
     qemu_package: str  # the Debian package that has it
     firmware_package: str  # and the one that has its firmware
     machine: str  # its machine type, with options
-    cpu: str  # its CPU model, unless --cpu says otherwise
+    cpu: str  # its CPU model, unless --cpu says otherwise; OWN_CPU if that is one of our own
     cpu_options: str  # added to every CPU model
     firmware: tuple[str, ...]  # files that QEMU loads for our guests besides its program
     resumes: bool  # whether a saved state has all that a guest needs
@@ -34,6 +36,7 @@ class Arch:
     source: str  # its folder below arch/ in the source tree, which is the Makefile's ARCH
     modules: tuple[str, ...]  # folders in it with modules that a guest may need
     image: str  # the file that boots, in a built tree
+    magic: tuple[int, bytes]  # where its header has a magic number, and that
     target: str  # the make target that builds it
     option: str  # the configuration option of its kernels
     options: tuple[str, ...]  # other options that must be built in
@@ -43,12 +46,17 @@ class Arch:
     # enter a table of vectors
     calls: tuple[str, ...]  # the same for interrupts of CPUs that call each other; if all
     # interrupts enter by one vector, prefixes of functions that only such interrupts execute
+    paging: str  # the format of its page tables (counts/paging.py); empty if that is not known, so
+    # that a guest has one CPU only
+    programs: bool  # whether the plugin follows its system calls, so that programs are counted
     sata: bool  # whether its machine has a SATA controller
     tick: str  # the function of the timer's interrupt; empty: no device can be waited for
     clock: str  # the clock source that programs read without a system call
 
     # Programs and packages.
     debian: str  # Debian's name of it
+    elf: int  # its number in ELF files
+    hosts: bool  # whether iopath runs on such a machine, and not in its guests only
     triplet: str  # the name of its libraries and compilers
     loader: str  # the dynamic linker, as programs ask for it
 
@@ -68,7 +76,7 @@ X86_64 = Arch(
     qemu_package="qemu-system-x86",
     firmware_package="seabios",
     machine="pc-q35-7.2,usb=off,vmport=off",
-    cpu="iopath-1",
+    cpu=OWN_CPU,
     cpu_options="",
     firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"),
     resumes=True,
@@ -78,6 +86,7 @@ X86_64 = Arch(
     source="x86",
     modules=("crypto",),
     image="arch/x86/boot/bzImage",
+    magic=(0x202, b"HdrS"),  # of the boot protocol 2.00 and later
     target="bzImage",
     option="X86_64",
     options=("SERIAL_8250_CONSOLE",),
@@ -85,10 +94,14 @@ X86_64 = Arch(
     syscall_prefix="__x64_sys_",
     exceptions=("asm_exc_", "exc_"),
     calls=("asm_sysvec_call_function",),
+    paging="x86",
+    programs=True,
     sata=True,
     tick="sysvec_apic_timer_interrupt",
     clock="tsc",
     debian="amd64",
+    elf=62,
+    hosts=True,
     triplet="x86_64-linux-gnu",
     loader="lib64/ld-linux-x86-64.so.2",
 )
@@ -111,6 +124,7 @@ AARCH64 = Arch(
     source="arm64",
     modules=("crypto", "lib"),  # btrfs of 6.1 and 6.12 needs xor-neon
     image="arch/arm64/boot/Image",
+    magic=(0x38, b"ARM\x64"),
     target="Image",
     option="ARM64",
     options=("SERIAL_AMBA_PL011_CONSOLE", "PCI_HOST_GENERIC"),
@@ -118,10 +132,14 @@ AARCH64 = Arch(
     syscall_prefix="__arm64_sys_",
     exceptions=(),
     calls=("generic_smp_call_function_",),
+    paging="arm64",
+    programs=True,
     sata=False,
     tick="arch_timer_handler_virt",
     clock="arch_sys_counter",
     debian="arm64",
+    elf=183,
+    hosts=True,
     triplet="aarch64-linux-gnu",
     loader="lib/ld-linux-aarch64.so.1",
 )
@@ -141,6 +159,7 @@ RISCV64 = Arch(
     source="riscv",
     modules=("crypto", "lib"),
     image="arch/riscv/boot/Image",
+    magic=(0x38, b"RSC\x05"),
     target="Image",
     option="RISCV",
     options=("SERIAL_8250_CONSOLE", "SERIAL_OF_PLATFORM", "PCI_HOST_GENERIC", "RISCV_PMU_SBI"),
@@ -148,10 +167,14 @@ RISCV64 = Arch(
     syscall_prefix="__riscv_sys_",
     exceptions=("do_trap_", "do_page_fault"),  # all enter by handle_exception
     calls=("generic_smp_call_function_",),
+    paging="",
+    programs=False,
     sata=False,
     tick="",
     clock="riscv_clocksource",
     debian="riscv64",
+    elf=243,
+    hosts=False,
     triplet="riscv64-linux-gnu",
     loader="lib/ld-linux-riscv64-lp64d.so.1",
 )
@@ -168,7 +191,7 @@ def named(name: str) -> Arch:
 def this_machine() -> Arch:
     """The architecture of this machine."""
     name = platform.machine()
-    known = [arch.name for arch in ARCHES if arch != RISCV64]  # its kernels run in guests only
+    known = [arch.name for arch in ARCHES if arch.hosts]
     if name not in known:
         raise IopathError(f"this machine is {name}: must be {' or '.join(known)}")
     return named(name)

@@ -12,7 +12,7 @@ from iopath.base.errors import UsageError
 from iopath.cli.options import Options, block_size, number
 from iopath.guest.machine import Machine
 from iopath.results.ops import OPS
-from iopath.rungs import builtin, rungfile
+from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import MOST_CPUS, Settings
 
@@ -118,7 +118,7 @@ class Guest:
         name = str(self.rungs)
         if not self.rungs.exists() and builtin.matching([name], builtin.RUNGS):
             raise UsageError(f"--rungs {name}: no such file; to measure a rung, use --rung {name}")
-        return rungfile.load(self.rungs)
+        return builtin.load(self.rungs)
 
     def need_counts(self) -> None:
         """Refuse to measure time."""

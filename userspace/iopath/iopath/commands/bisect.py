@@ -5,7 +5,6 @@ import argparse
 from dataclasses import replace
 from typing import TypeVar
 
-from iopath.base.arch import BY_DEBIAN
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.cli import program
 from iopath.cli.building import Building
@@ -17,7 +16,6 @@ from iopath.cli.work import Work
 from iopath.compare import compare, noise
 from iopath.compare import sharing as sharing_changes
 from iopath.kernels import gitrepo
-from iopath.kernels.sources.debian import arch_of
 from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.show import sharing
@@ -77,8 +75,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
 def _of_program(
     args: argparse.Namespace, command: Command, guest: Guest, session: Session, work: Work
 ) -> None:
-    of_git = args.good.startswith("git:")
-    arch = BY_DEBIAN[args.arch] if of_git else arch_of(_debian_spec(args.good))
+    arch = session.find(args.good).arch
     wanted = command.program(session, arch)
     counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
     ends = _search(studies.Search(counting.measure, work.say, args.metric), args, session, work)
@@ -107,28 +104,20 @@ def _search(
     search: bisection.Measuring[Found], args: argparse.Namespace, session: Session, work: Work
 ) -> list[Found]:
     """What the last good kernel and the first bad one take."""
-    if args.good.startswith("git:"):
-        for name in (args.good, args.bad):
-            if gitrepo.SETTINGS.search(name):
-                raise UsageError(
-                    f"{name}: all commits have one configuration: use --config and --kconfig"
-                )
-        place, good = gitrepo.split(args.good.removeprefix("git:"))
-        other, bad = gitrepo.split(args.bad.removeprefix("git:"))
-        if not args.bad.startswith("git:") or place != other:
+    if (first := session.commit(args.good)) is None:
+        names, text = session.between(args.good, args.bad)
+        work.say(text)
+        return bisection.packages(search, names, work.say)
+    for name in (args.good, args.bad):
+        if gitrepo.SETTINGS.search(name):
             raise UsageError(
-                f"{args.bad}: not a commit of {place}: it must be git:{place}@REVISION"
+                f"{name}: all commits have one configuration: use --config and --kconfig"
             )
-        repository = session.repository(place)
-        return bisection.commits(search, repository, good, bad, session.cache, work.say)
-    specs = [_debian_spec(name) for name in (args.good, args.bad)]
-    known = session.debian_kernels(arch_of(specs[0]))
-    kernels = bisection.between(*specs, known)
-    work.say(bisection.describe(kernels, known))
-    return bisection.packages(search, kernels, work.say)
-
-
-def _debian_spec(name: str) -> str:
-    if not name.startswith("debian:"):
-        raise UsageError(f"{name}: bisect takes debian:... kernels or git:PATH@REVISION")
-    return name.removeprefix("debian:")
+    (repository, good), prefix = first, args.good.partition(":")[0]
+    last = session.commit(args.bad)
+    if last is None or last[0] != repository:
+        raise UsageError(
+            f"{args.bad}: not a commit of {repository.name}: it must be"
+            f" {prefix}:{repository.name}@REVISION"
+        )
+    return bisection.commits(search, prefix, repository, good, last[1], session.cache, work.say)

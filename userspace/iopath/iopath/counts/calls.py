@@ -6,15 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from iopath.base.arch import AARCH64, X86_64, Arch
+from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
 from iopath.counts.output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
 from iopath.results.symbol import plain
-
-# Architectures whose programs are counted.
-ARCHES = (X86_64, AARCH64)
 
 _VECTOR = 128  # bytes between entries in a table of vectors
 _VECTORS = ("exception", "interrupt", "fast interrupt", "error")  # four times
@@ -132,15 +129,15 @@ def boot(counted: Output, symbols: Symbols, seed: int, arch: Arch) -> Boot:
 def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
     found: list[dict[str, int]] = [defaultdict(int) for _ in counted.buckets]
     known: dict[int, list[str]] = {}
-    for number, executed, bucket, times in counted.calls.counts if counted.calls else ():
-        block = counted.blocks[number]
+    for part in counted.calls.counts if counted.calls else ():
+        block, functions = counted.blocks[part.block], found[part.context]
         if block.address < KERNEL:
-            found[bucket]["user"] += executed * times
+            functions["user"] += part.instructions * part.times
             continue
-        if number not in known:
-            known[number] = [one.text for one in symbols.find_each(block.addresses)]
-        for name in known[number][:executed]:
-            found[bucket][name] += times
+        if part.block not in known:
+            known[part.block] = [one.text for one in symbols.find_each(block.addresses)]
+        for name in known[part.block][: part.instructions]:
+            functions[name] += part.times
     return [
         _Counted(bucket, dict(by_function))
         for bucket, by_function in zip(counted.buckets, found, strict=True)

@@ -155,14 +155,14 @@ class LongRuns:
 
     def _is_exception(self, context: int, region: Flat) -> bool:
         """Whether a context is that of an exception: page faults belong to the task."""
-        address = region.entries[context][0]
+        address = region.entries[context].address
         return self._found.arch.is_exception(address, self._symbols.find(address).name)
 
     def _ticks(self, region: Flat) -> int:
         """The interrupts of a region."""
         return sum(
-            times
-            for context, (_, times) in region.entries.items()
+            entry.times
+            for context, entry in region.entries.items()
             if not self._is_exception(context, region)
         )
 

@@ -4,16 +4,20 @@
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from iopath.base.arch import Arch, named
 from iopath.base.errors import IopathError
+from iopath.results.metrics import OF_ROUND, PLACES, TALLIES
 
 _OTHER_TASKS = 1  # the context of what is neither the task nor entered from it
 
-FORMAT = 3
+FORMAT = 4
+_OF_ROUND = tuple(metric.source.round for metric in OF_ROUND)
+_PLACES = {metric.source.places[0] for metric in PLACES if metric.source.places}
+_BUILD = "build both from one source (make userspace)"
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,9 @@ class Round:
     """A round of a region. It is *quiet* if no interrupt came, or as many as belong to its I/Os;
     *user* are the instructions in user mode, *others* those of other tasks, outside of interrupts.
     A repeated string instruction is one of the *instructions*; its other *iterations* are
-    not, but the guest's clock counts them. Cache lines, pages and taken branches are counted in
-    some rounds only, and so is the *model*: the misses by the state of the CPU before.
+    not, but the guest's clock counts them. *counts* has those of the table of metrics, by the
+    plugin's name. The number of distinct *places*, such as cache lines, by name and kind, is
+    counted in some rounds only, and so is the *model*: the misses by the state of the CPU before.
     """
 
     instructions: int
@@ -45,29 +50,35 @@ class Round:
     user: int
     others: int
     quiet: bool
-    faults: int
-    switches: int
     unmatched: int
-    lines: dict[str, int] | None
-    pages: dict[str, int] | None
-    taken: int | None
-    model: dict[str, dict[str, int]] | None
+    counts: Mapping[str, int]
+    places: Mapping[str, Mapping[str, int]]
+    model: Mapping[str, Mapping[str, int]] | None
+
+
+class Executed(NamedTuple):
+    """What was executed of a block: its first instructions, and how many *times*. *counts* are
+    those of the table of metrics, in its order: memory accesses and, of the string instruction
+    that ends the block, bytes. Where that instruction went on after these iterations, it is not
+    among the instructions."""
+
+    block: int
+    instructions: int
+    times: int
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Node:
     """A function in the call tree of a region; *site* is where it was called from. *median* has
-    what it executed in the median round: block, instructions of it, times, reads, writes and, of
-    the string instruction that ends the block, bytes. Where that instruction went on after these
-    iterations, it is not among the instructions. *quiet* and *disturbed* have the same of all
-    rounds."""
+    what it executed in the median round, *quiet* and *disturbed* in all rounds."""
 
     address: int
     parent: int | None
     site: int | None
-    median: Sequence[Sequence[int]]
-    quiet: Sequence[Sequence[int]]
-    disturbed: Sequence[Sequence[int]]
+    median: Sequence[Executed]
+    quiet: Sequence[Executed]
+    disturbed: Sequence[Executed]
 
 
 @dataclass
@@ -92,13 +103,30 @@ class Part:
     instructions: int
 
 
+class Entry(NamedTuple):
+    """Where a context was entered, and how often."""
+
+    address: int
+    times: int
+
+
+class InContext(NamedTuple):
+    """How many *times* the first instructions of a block were executed, and on whose behalf: in a
+    context of a flat region, or for a bucket of a program."""
+
+    block: int
+    instructions: int
+    context: int
+    times: int
+
+
 @dataclass(frozen=True)
 class Flat:
     """What a CPU executed in a region that is counted flat. In a guest with several CPUs, *lengths*
     are the instructions of its task in each round that was not left out, and there are no parts."""
 
-    entries: dict[int, tuple[int, int]]  # by context: where it was entered, and how often
-    counts: Sequence[tuple[int, int, int, int]]  # block, executed, context, times
+    entries: dict[int, Entry]  # by context
+    counts: Sequence[InContext]
     rounds: int
     switches: int  # to another task
     iterations: int  # of string instructions, see Round
@@ -156,7 +184,7 @@ class Calls:
     switches: int
     unmatched: int
     last: int
-    counts: Sequence[tuple[int, int, int, int]]  # block, executed, bucket, times
+    counts: Sequence[InContext]
 
 
 @dataclass
@@ -184,15 +212,17 @@ def read(lines: Iterable[str]) -> Output:
 
 def _read(records: Iterable[dict[str, Any]]) -> Output:
     found = None
+    order: Sequence[int] = ()
     for record in records:
         kind = record["type"]
         if kind == "pathcount":
             if record["format"] != FORMAT:
                 raise IopathError(
                     f"pathcount writes format {record['format']}, this iopath reads {FORMAT}:"
-                    " build both from one source (make userspace)"
+                    f" {_BUILD}"
                 )
             found = Output(named(record["target"]))
+            order = _order(record["counts"])
         elif found is None:
             raise ValueError(f"it begins with {kind}")
         elif kind == "end":
@@ -208,7 +238,7 @@ def _read(records: Iterable[dict[str, Any]]) -> Output:
         elif kind == "round":
             found.regions[record["region"]].rounds.append(_round(record))
         elif kind == "node":
-            found.regions[record["region"]].nodes[record["node"]] = _node(record)
+            found.regions[record["region"]].nodes[record["node"]] = _node(record, order)
         elif kind == "flat":
             found.flats[record["region"]].append(_flat(record))
         elif kind == "access":
@@ -220,34 +250,56 @@ def _read(records: Iterable[dict[str, Any]]) -> Output:
     raise IopathError("pathcount's output ends early")
 
 
+def _order(names: Sequence[str]) -> list[int]:
+    """Where the plugin's output has the counts of a block, in the order of the metrics."""
+    wanted = [metric.source.tally for metric in TALLIES]
+    if missing := [name for name in wanted if name not in names]:
+        raise IopathError(f"pathcount does not count {', '.join(missing)}: {_BUILD}")
+    return [names.index(name) for name in wanted]
+
+
 def _round(record: dict[str, Any]) -> Round:
     shares = record.get("contexts", ())
     user = sum(user for _, user, _ in shares)
     others = sum(user + kernel for context, user, kernel in shares if context == _OTHER_TASKS)
     return Round(
         record["instructions"], record["iterations"], user, others, record["quiet"],
-        record["faults"], record["switches"], record["unmatched"], record.get("lines"),
-        record.get("pages"), record.get("taken"), record.get("model"),
+        record["unmatched"], {name: record.get(name, 0) for name in _OF_ROUND},
+        {name: record[name] for name in _PLACES if name in record}, record.get("model"),
     )  # fmt: skip
 
 
-def _node(record: dict[str, Any]) -> Node:
+def _node(record: dict[str, Any], order: Sequence[int]) -> Node:
     site = record.get("site")
     return Node(
         int(record["addr"], 16), record.get("parent"), int(site, 16) if site else None,
-        record["median"], record.get("quiet", ()), record.get("disturbed", ()),
+        *(_executed(record.get(name, ()), order) for name in ("median", "quiet", "disturbed")),
     )  # fmt: skip
 
 
+def _executed(rows: Iterable[Sequence[int]], order: Sequence[int]) -> list[Executed]:
+    """Counts at the end of a row that are 0 are not written."""
+    return [
+        Executed(
+            block, executed, times,
+            tuple(counts[at] if at < len(counts) else 0 for at in order),
+        )
+        for block, executed, times, *counts in rows
+    ]  # fmt: skip
+
+
 def _flat(record: dict[str, Any]) -> Flat:
-    entries = {context: (int(address, 16), times) for context, address, times in record["entries"]}
+    entries = {
+        context: Entry(int(address, 16), times) for context, address, times in record["entries"]
+    }
     parts = [
         Part(None if parent < 0 else parent, kind, int(address, 16), int(site, 16), instructions)
         for parent, kind, address, site, instructions in record.get("parts", ())
     ]
     return Flat(
-        entries, record["counts"], record["rounds"], record["switches"], record["iterations"],
-        record.get("cpu", 0), record.get("left_out", 0), record.get("lengths", []), parts,
+        entries, [InContext(*row) for row in record["counts"]], record["rounds"],
+        record["switches"], record["iterations"], record.get("cpu", 0),
+        record.get("left_out", 0), record.get("lengths", []), parts,
     )  # fmt: skip
 
 
@@ -271,5 +323,5 @@ def _bucket(record: dict[str, Any]) -> Bucket:
 def _calls(record: dict[str, Any]) -> Calls:
     return Calls(
         record["begun"], record["tried"], record["iterations"], record["switches"],
-        record["unmatched"], record["last"], record["counts"],
+        record["unmatched"], record["last"], [InContext(*row) for row in record["counts"]],
     )  # fmt: skip

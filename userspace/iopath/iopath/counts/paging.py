@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The memory of a guest by physical address and, through the kernel's page tables, by its
-addresses. Each architecture has a class."""
+addresses. Each format of page tables has a class."""
 
 import itertools
 import mmap
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from iopath.base.arch import AARCH64, X86_64, Arch
+from iopath.base.arch import Arch
 from iopath.base.errors import IopathError, UsageError
 
 STRUCT_PAGE = 64  # bytes of the structure that describes a page
@@ -228,18 +228,18 @@ class _Arm64(Paging):
         return range(first, first + len(self._ram) // self.page)
 
 
-_KNOWN = {X86_64: _X86, AARCH64: _Arm64}
+_FORMATS = {"x86": _X86, "arm64": _Arm64}  # Arch.paging
 
 
 def check(arches: Iterable[Arch]) -> None:
     """Raise UsageError if the memory of guests of one of these architectures cannot be read. Guests
     with several CPUs need that."""
     for arch in arches:
-        if arch not in _KNOWN:
+        if not arch.paging:
             name = arch.name
             raise UsageError(f"--cpus: kernels of {name} are measured on one CPU only")
 
 
 def paging(arch: Arch, ram: mmap.mmap, symbols: Mapping[str, int]) -> Paging:
     """The memory of a guest of an architecture; *symbols* are the addresses of its kernel's."""
-    return _KNOWN[arch](ram, symbols)
+    return _FORMATS[arch.paging](ram, symbols)

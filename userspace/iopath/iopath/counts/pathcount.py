@@ -9,7 +9,7 @@ figure of a rung. So all counts belong to the path, and they add up to the figur
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
@@ -17,42 +17,10 @@ from iopath.counts import parts
 from iopath.counts.output import Block, Flat, Node, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
+from iopath.results.metrics import COUNTED, OF_KIND, OF_ROUND, PLACES, TALLIES
 from iopath.results.model import Misses, Model
-from iopath.results.profiles import COSTLY, STRING_BYTES, ExactFunction, ExactProfile
+from iopath.results.profiles import COSTLY, COUNTS, ExactFunction, ExactProfile
 from iopath.results.symbol import Symbol, plain
-
-# What each kind of instruction, as the plugin writes it, counts as.
-EVENTS = {
-    "locked": "L",
-    "calls": "cC",
-    "indirect": "JC",
-    "branches": "b",
-}
-_ROLES = {letter: [name for name, kinds in EVENTS.items() if letter in kinds] for letter in "LcCJb"}
-_COSTLY = {
-    "T": "timestamps",
-    "S": "serialising",
-    "i": "serialising",
-    "M": "msrs",
-    "P": "ports",
-    "F": "fences",
-}
-
-# The metrics that each kind counts for.
-_KINDS = {
-    kind: (
-        *_ROLES.get(kind, ()),
-        *([_COSTLY[kind]] if kind in _COSTLY else []),
-        *{"r": ["returns"], "j": ["jumps"]}.get(kind, []),
-    )
-    for kind in {*_ROLES, *_COSTLY, "r", "j"}
-}
-_EVENTS = (
-    "reads",
-    "writes",
-    "string bytes",
-    *sorted({n for names in _KINDS.values() for n in names}),
-)
 
 _SWITCHES = ("schedule_idle", "__schedule")  # what the idle loop calls to run a task
 
@@ -72,24 +40,19 @@ def _line_variance(executed: set[int]) -> float:
 # Counts.
 
 
-@dataclass
-class Counts:
-    """Executed instructions and events."""
+INSTRUCTIONS = "instructions"
 
-    instructions: float = 0
-    reads: float = 0
-    writes: float = 0
-    locked: float = 0
-    calls: float = 0
-    indirect: float = 0
-    branches: float = 0
+# By the metric's name in profiles: what was executed, and the metrics of blocks that are not 0.
+Counts = dict[str, float]
 
-    def add(self, other: "Counts", times: float = 1) -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value * times)
 
-    def scaled(self, by: float) -> dict[str, float]:
-        return {name: round(value * by, 4) for name, value in vars(self).items()}
+def _fields(counts: Counts, scale: float) -> dict[str, float]:
+    """What a profile has of each function and of the whole."""
+    return {name: round(counts.get(name, 0) * scale, 4) for name in COUNTS}
+
+
+def _costly(counts: Counts, scale: float) -> dict[str, float]:
+    return {name: round(counts[name] * scale, 4) for name in COSTLY if counts.get(name)}
 
 
 @dataclass(frozen=True)
@@ -105,9 +68,6 @@ class CountedRound:
     idle: int = 0
 
 
-_Costly = dict[str, float]  # counts by name, of those that are not 0
-
-
 @dataclass
 class _Block:
     """A straight run of instructions, resolved to functions."""
@@ -116,21 +76,15 @@ class _Block:
     kinds: str
     symbols: list[Symbol]
 
-    def segments(self, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
+    def segments(self, executed: int) -> list[tuple[Symbol, Counts]]:
         """The counts of the first *executed* instructions, by function."""
-        found: dict[Symbol, tuple[Symbol, Counts, _Costly]] = {}
+        found: dict[Symbol, Counts] = {}
         for symbol, kind in zip(self.symbols[:executed], self.kinds, strict=False):
-            _, part, costly = found.setdefault(symbol, (symbol, Counts(), {}))
-            part.instructions += 1
-            for role in _ROLES.get(kind, ()):
-                setattr(part, role, getattr(part, role) + 1)
-            if kind in _COSTLY:
-                costly[_COSTLY[kind]] = costly.get(_COSTLY[kind], 0) + 1
-        return list(found.values())
-
-
-def _scaled(costly: _Costly, by: float) -> _Costly:
-    return {name: round(costly[name] * by, 4) for name in COSTLY if costly.get(name)}
+            part = found.setdefault(symbol, {INSTRUCTIONS: 0})
+            part[INSTRUCTIONS] += 1
+            for metric in OF_KIND.get(kind, ()):
+                part[metric.key] = part.get(metric.key, 0) + 1
+        return list(found.items())
 
 
 class BootProfile:
@@ -152,7 +106,7 @@ class BootProfile:
         }
         self.flats = {number: each[0] for number, each in output.flats.items()}
         self._blocks = {number: self._resolved(block) for number, block in output.blocks.items()}
-        self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts, _Costly]]] = {}
+        self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts]]] = {}
 
     def _resolved(self, block: Block) -> _Block:
         addresses = block.addresses
@@ -183,12 +137,12 @@ class BootProfile:
         """The instructions of the idle loop in the median round of a region."""
         nodes = self.regions[number].nodes
         return sum(
-            executed * times
+            part.instructions * part.times
             for at in self._idle_nodes[number]
-            for _, executed, times, *_ in nodes[at].median
+            for part in nodes[at].median
         )
 
-    def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts, _Costly]]:
+    def _resolve(self, block: int, executed: int) -> list[tuple[Symbol, Counts]]:
         key = (block, executed)
         if key not in self._segments:
             self._segments[key] = self._blocks[block].segments(executed)
@@ -202,67 +156,60 @@ class BootProfile:
         if region.median is None:
             raise IopathError(f"every round of region {number} was interrupted")
         scale = 1 / ios_per_round
-        functions: dict[Symbol, Counts] = defaultdict(Counts)
-        costly: dict[Symbol, _Costly] = defaultdict(lambda: defaultdict(float))
+        functions: dict[Symbol, Counts] = defaultdict(lambda: defaultdict(float))
         stacks: dict[tuple[str, ...], float] = defaultdict(float)
         paths: dict[int, tuple[str, ...]] = {}
         for number_, node in self._nodes(number):
             own = self._symbols.find(node.address)
             path = self._path(region, number_, paths)
-            for block, executed, times, reads, writes, *strings in node.median:
-                at = self._blocks[block].symbols[-1]  # a string instruction ends its block
-                if strings:
-                    costly[at][STRING_BYTES] += strings[0]
-                if not executed:
-                    functions[at].reads += reads
-                    functions[at].writes += writes
-                for index, (symbol, counts, events) in enumerate(self._resolve(block, executed)):
+            for part in node.median:
+                segments = self._resolve(part.block, part.instructions)
+                for symbol, counts in segments:
                     total = functions[symbol]
-                    total.add(counts, times)
-                    for name, count in events.items():
-                        costly[symbol][name] += count * times
-                    if index == 0:
-                        total.reads += reads
-                        total.writes += writes
+                    for name, count in counts.items():
+                        total[name] += count * part.times
                     # A function that was jumped to is shown below the function with the jump.
                     stack = path if symbol == own else (*path, symbol.text)
-                    stacks[stack] += counts.instructions * times
-        whole = Counts()
+                    stacks[stack] += counts[INSTRUCTIONS] * part.times
+                end = self._blocks[part.block].symbols[-1]
+                first = segments[0][0] if segments else end
+                for metric, count in zip(TALLIES, part.counts, strict=True):
+                    if count:
+                        functions[end if metric.source.at_end else first][metric.key] += count
+        whole: Counts = defaultdict(float)
         layers: dict[str, float] = defaultdict(float)
         rows = []
         for symbol, counts in functions.items():
-            whole.add(counts)
+            for name, count in counts.items():
+                whole[name] += count
             layer = self._layers.of(symbol)
-            layers[layer] += counts.instructions
+            layers[layer] += counts[INSTRUCTIONS]
             rows.append(
                 ExactFunction(
                     name=symbol.name,
                     module=symbol.module,
                     layer=layer,
-                    **counts.scaled(scale),
-                    costly=_scaled(costly[symbol], scale) if symbol in costly else None,
+                    **_fields(counts, scale),
+                    costly=_costly(counts, scale) or None,
                 )
             )
         rows.sort(key=lambda row: (-row.instructions, row.name))
         counted = region.rounds[region.median]
         executed = counted.instructions - self.idle(number)
-        if whole.instructions != executed:
+        if whole[INSTRUCTIONS] != executed:
             raise IopathError(
-                f"region {number}: functions add up to {whole.instructions:.0f} instructions, the"
+                f"region {number}: functions add up to {whole[INSTRUCTIONS]:.0f} instructions, the"
                 f" round to {executed}: pathcount and iopath differ"
             )
-        user = sum(c.instructions for s, c in functions.items() if s.module == "user")
+        user = sum(c[INSTRUCTIONS] for s, c in functions.items() if s.module == "user")
         return ExactProfile(
             unmatched_returns=counted.unmatched,
-            faults=round(counted.faults * scale, 4),
-            switches=round(counted.switches * scale, 4),
+            faults=round(counted.counts["faults"] * scale, 4),
+            switches=round(counted.counts["switches"] * scale, 4),
             user=round(user * scale, 4),
-            kernel=round((whole.instructions - user) * scale, 4),
-            **whole.scaled(scale),
-            costly=_scaled(
-                {name: sum(counts.get(name, 0) for counts in costly.values()) for name in COSTLY},
-                scale,
-            ),
+            kernel=round((whole[INSTRUCTIONS] - user) * scale, 4),
+            **_fields(whole, scale),
+            costly=_costly(whole, scale),
             layers={
                 name: round(layers[name] * scale, 4)
                 for name in self._layers.names
@@ -278,28 +225,24 @@ class BootProfile:
 
     def events(self, number: int, ios_per_round: int) -> dict[str, float]:
         """The metrics that are counted per I/O in the median round of a region."""
-        found = dict.fromkeys(_EVENTS, 0.0)
         region = self.regions[number]
+        of_round = region.rounds[region.median or 0].counts
+        found: Counts = defaultdict(float)
         for _, node in self._nodes(number):
-            for block, executed, times, reads, writes, *strings in node.median:
-                found["reads"] += reads
-                found["writes"] += writes
-                found["string bytes"] += sum(strings)
-                for kind in self._blocks[block].kinds[:executed]:
-                    for name in _KINDS.get(kind, ()):
-                        found[name] += times
-        counted = region.rounds[region.median or 0]
-        found["faults"], found["switches"] = counted.faults, counted.switches
-        found["taken branches"] = counted.taken or 0
-        places = {
-            "lines": self.lines(number, ios_per_round),
-            "pages": self.pages(number, ios_per_round),
-        }
-        return {name: round(count / ios_per_round, 4) for name, count in found.items()} | {
-            f"{what} {name}": round(counts[f"{what}_user"] + counts[f"{what}_kernel"], 4)
-            for name, counts in places.items()
-            for what in ("code", "data")
-        }
+            for part in node.median:
+                for metric, count in zip(TALLIES, part.counts, strict=True):
+                    found[metric.name] += count
+                for kind in self._blocks[part.block].kinds[: part.instructions]:
+                    for metric in OF_KIND.get(kind, ()):
+                        found[metric.name] += part.times
+        for metric in OF_ROUND:
+            found[metric.name] = of_round[metric.source.round]
+        found = {name: round(count / ios_per_round, 4) for name, count in found.items()}
+        for metric in PLACES:
+            name, what = metric.source.places or ("", "")
+            places = self.places(name, number, ios_per_round)
+            found[metric.name] = round(places[f"{what}_user"] + places[f"{what}_kernel"], 4)
+        return {name: found.get(name, 0.0) for name in COUNTED}
 
     def rounds(self, number: int) -> list[CountedRound]:
         """What was counted of each round of a region.
@@ -314,7 +257,7 @@ class BootProfile:
             switch = region.rounds[region.median].others - self.idle(number)
         return [
             CountedRound(
-                part.instructions, part.iterations, part.quiet, part.switches,
+                part.instructions, part.iterations, part.quiet, part.counts["switches"],
                 max(0, part.others - switch) if self.waits else 0,
             )
             for part in region.rounds
@@ -323,37 +266,42 @@ class BootProfile:
     def flat_counts(self, region: Flat) -> dict[int, dict[Symbol, float]]:
         """The instructions of a flat region by context and function."""
         found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
-        for block, executed, context, times in region.counts:
-            of_context = found[context]
-            for symbol, counts, _ in self._resolve(block, executed):
-                of_context[symbol] += counts.instructions * times
+        for part in region.counts:
+            of_context = found[part.context]
+            for symbol, counts in self._resolve(part.block, part.instructions):
+                of_context[symbol] += counts[INSTRUCTIONS] * part.times
         return found
 
     def calls(self, region: Flat, functions: Container[int]) -> dict[int, int]:
         """How often each of *functions* was called in a flat region, by its address."""
         found: dict[int, int] = defaultdict(int)
-        for block, executed, _, times in region.counts:
-            address = self._blocks[block].addresses[0]
-            if executed and address in functions:
-                found[address] += times
+        for part in region.counts:
+            address = self._blocks[part.block].addresses[0]
+            if part.instructions and address in functions:
+                found[address] += part.times
         return found
 
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:
         """How often each instruction of a region was executed per I/O, in its median round."""
         counts: dict[int, float] = defaultdict(float)
         for _, node in self._nodes(number):
-            for block, executed, times, *_ in node.median:
-                for address in self._blocks[block].addresses[:executed]:
-                    counts[address] += times / ios_per_round
+            for part in node.median:
+                for address in self._blocks[part.block].addresses[: part.instructions]:
+                    counts[address] += part.times / ios_per_round
         return counts
 
     def lines(self, number: int, ios_per_round: int) -> dict[str, float]:
-        """Distinct cache lines touched per I/O in a region: the fewest of its quiet rounds."""
-        return self._fewest(number, ios_per_round, [part.lines for part in self._quiet(number)])
+        """Distinct cache lines touched per I/O in a region."""
+        return self.places("lines", number, ios_per_round)
 
-    def pages(self, number: int, ios_per_round: int) -> dict[str, float]:
-        """Distinct pages touched per I/O in a region: the fewest of its quiet rounds."""
-        return self._fewest(number, ios_per_round, [part.pages for part in self._quiet(number)])
+    def places(self, name: str, number: int, ios_per_round: int) -> dict[str, float]:
+        """Distinct places touched per I/O in a region, "lines" or "pages": the fewest of its quiet
+        rounds."""
+        counted = [part.places[name] for part in self._quiet(number) if name in part.places]
+        if not counted:
+            raise IopathError(f"no round of region {number} counted its {name}")
+        fewest = min(counted, key=lambda places: sum(places.values()))
+        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
 
     def model(self, number: int, ios_per_round: int) -> Model | None:
         """What a modelled CPU would have missed per I/O in a region, in the quiet round in which it
@@ -385,23 +333,15 @@ class BootProfile:
         region = self.regions.get(number)
         return [part for part in (region.rounds if region else ()) if part.quiet]
 
-    def _fewest(
-        self, number: int, ios_per_round: int, rounds: Iterable[dict[str, int] | None]
-    ) -> dict[str, float]:
-        counted = [places for places in rounds if places is not None]
-        if not counted:
-            raise IopathError(f"no round of region {number} counted its cache lines")
-        fewest = min(counted, key=lambda places: sum(places.values()))
-        return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
-
     def _executed(self, number: int) -> dict[Symbol, set[int]]:
         """The pieces of _ALIGNMENT bytes that each kernel function executes in a region's median
         round."""
         found: dict[Symbol, set[int]] = defaultdict(set)
         for _, node in self._nodes(number):
-            for block, executed, *_ in node.median:
-                part = self._blocks[block]
-                for address, symbol in zip(part.addresses[:executed], part.symbols, strict=False):
+            for part in node.median:
+                block = self._blocks[part.block]
+                addresses = block.addresses[: part.instructions]
+                for address, symbol in zip(addresses, block.symbols, strict=False):
                     if address >= KERNEL:
                         found[symbol].add(address // _ALIGNMENT)
         return found

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base import typed
 from iopath.base.arch import Arch
@@ -70,7 +69,7 @@ Boot = Mapping[str, InBoot]  # by region
 
 def found(
     shared: Sequence[Shared], counts: Sequence[str], kallsyms: str, ram: Path, arch: Arch
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What the runs of a guest share, by region, from what the plugin counted and the guest's
     memory: JSON that read() reads."""
     symbols = Symbols(kallsyms)

@@ -29,20 +29,19 @@ def regions(output: Output, symbols: Symbols) -> dict[int, Region]:
         own = {_TASK}
         for flat in flats:
             names = {
-                context: symbols.find(address).name
-                for context, (address, _) in flat.entries.items()
+                context: symbols.find(entry.address).name for context, entry in flat.entries.items()
             }
             calls = _calls(flat, names, output, symbols)
             region.lengths[flat.cpu] = flat.lengths
             region.left_out[flat.cpu] = flat.left_out
             region.called[flat.cpu] = sum(
-                executed * times for _, executed, context, times in flat.counts if context in calls
+                part.instructions * part.times for part in flat.counts if part.context in calls
             )
             # An I/O that ends on another CPU ends in an interrupt there.
             own |= calls | {
                 context
-                for context, (address, _) in flat.entries.items()
-                if output.arch.is_exception(address, names[context])
+                for context, entry in flat.entries.items()
+                if output.arch.is_exception(entry.address, names[context])
             }
         for use in output.uses.get(number, ()):
             # Accesses by the program's own code are not the kernel's. Accesses in few rounds are
@@ -60,7 +59,8 @@ def _calls(flat: Flat, names: Mapping[int, str], output: Output, symbols: Symbol
     if output.arch.exceptions:
         return {context for context, name in names.items() if name.startswith(prefix)}
     called: dict[int, int] = defaultdict(int)
-    for block, _, context, times in flat.counts:
-        if context in names and symbols.find(output.blocks[block].address).name.startswith(prefix):
-            called[context] += times
+    for part in flat.counts:
+        address = output.blocks[part.block].address
+        if part.context in names and symbols.find(address).name.startswith(prefix):
+            called[part.context] += part.times
     return {context for context, times in called.items() if 2 * times >= flat.rounds}

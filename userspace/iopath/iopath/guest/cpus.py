@@ -7,7 +7,7 @@ instructions for it. The number in a CPU's name rises when its features change.
 
 from dataclasses import dataclass
 
-from iopath.base.arch import AARCH64, X86_64, Arch
+from iopath.base.arch import OWN_CPU, Arch
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,6 @@ FEATURES = (
     ),
 )  # fmt: skip
 
-OWN = "iopath-1"
-
 _X86_64 = ",".join(
     (
         "base,vendor=AuthenticAMD,family=26,model=2,stepping=1,model-id=iopath",
@@ -66,12 +64,13 @@ _X86_64 = ",".join(
         "enforce=on",  # refuse to start if QEMU lacks one of them
     )
 )
-_OWN = {X86_64: _X86_64, AARCH64: AARCH64.cpu}
 
 
 def qemu_name(model: str, arch: Arch) -> str:
     """What QEMU calls a CPU *model*: our own, or one of QEMU's."""
-    return _OWN.get(arch, model) if model == OWN else model
+    if model != OWN_CPU:
+        return model
+    return _X86_64 if arch.cpu == OWN_CPU else arch.cpu
 
 
 def table() -> str:

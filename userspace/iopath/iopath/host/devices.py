@@ -13,7 +13,7 @@ from iopath.rungs.builtin import BIOGEN
 from iopath.rungs.runs import Run
 
 # struct biogen_info and the command that fills it (kernel/include/uapi/biogen.h).
-_INFO = struct.Struct("=IIQII32x")
+_INFO = struct.Struct("=QIII20x")
 _BIOGEN_INFO = 2 << 30 | _INFO.size << 16 | 0xBF << 8 | 2
 _WRITE = 1
 
@@ -44,7 +44,7 @@ def _check_biogen(writing: bool) -> None:
             answer = fcntl.ioctl(file, _BIOGEN_INFO, bytes(_INFO.size))
     except OSError as error:
         raise UsageError(f"{BIOGEN}: {error.strerror}") from error
-    _, flags, _, _, number = _INFO.unpack(answer)
+    _, flags, _, number = _INFO.unpack(answer)
     target = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
     if not target.startswith("blknull"):
         raise UsageError(

@@ -7,6 +7,11 @@ NAMES               how its kernels are named, for messages; PREFIX[:SPEC] if ":
                     out, and SPEC is empty then
 find(spec, finder)  the kernel that "PREFIX:SPEC" asks for
 expand(...)         the names that such a name stands for, if it can stand for several
+commit(spec, finder)  the repository and the revision, if its kernels are commits of one
+between(good, bad, finder)  the names of the kernels from one SPEC to another, in that order, and a
+                    line about them, if it has a list of kernels
+
+bisect takes kernels of sources with one of the last two, series those with commit().
 
 "host" is the running kernel, for commands that measure time.
 """
@@ -21,6 +26,7 @@ from iopath.base.cache import Cache
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.kernels import sources
 from iopath.kernels.apt import Apt
+from iopath.kernels.gitrepo import Repository
 from iopath.kernels.kernel import Kernel
 from iopath.kernels.recipe import Recipe
 
@@ -61,6 +67,27 @@ class Finder:
             " debian:6.1"
         )
 
+    def commit(self, name: str) -> tuple[Repository, str] | None:
+        """The repository and the revision that a kernel is; None if it is no commit."""
+        prefix, _, spec = name.partition(":")
+        return _source(prefix).commit(spec, self) if has(name, "commit") else None
+
+    def between(self, good: str, bad: str) -> tuple[list[str], str]:
+        """The names of the kernels from *good* to *bad*, and a line about them."""
+        for name in (good, bad):
+            if not has(name, "between") or name.partition(":")[0] != good.partition(":")[0]:
+                searched = [
+                    one
+                    for prefix in prefixes()
+                    if has(f"{prefix}:x", "between") or has(f"{prefix}:x", "commit")
+                    for one in _source(prefix).NAMES
+                ]
+                raise UsageError(
+                    f"{name}: cannot be searched: must be {' or '.join(searched)}, both ends alike"
+                )
+        specs = [name.partition(":")[2] for name in (good, bad)]
+        return _source(good.partition(":")[0]).between(*specs, self)
+
     def expand(self, names: Sequence[str], *, every: int = 1, merges: bool = False) -> list[str]:
         """*names*, each of which may stand for several: a range of commits stands for the commit
         that it is compared with and its own commits, oldest first."""
@@ -68,10 +95,16 @@ class Finder:
         for name in names:
             prefix, _, spec = name.partition(":")
             several = None
-            if spec and prefix in prefixes() and hasattr(_source(prefix), "expand"):
+            if has(name, "expand"):
                 several = _source(prefix).expand(spec, self, every=every, merges=merges)
             found += [name] if several is None else several
         return found
+
+
+def has(name: str, function: str) -> bool:
+    """Whether the source of a kernel has a *function* besides those that all have."""
+    prefix, _, spec = name.partition(":")
+    return bool(spec) and prefix in prefixes() and hasattr(_source(prefix), function)
 
 
 def prefixes() -> list[str]:

@@ -26,6 +26,12 @@ def make_words(arch: Arch) -> list[str]:
     return [f"ARCH={arch.source}", f"CROSS_COMPILE={arch.triplet}-"]
 
 
+def llvm_words(config: str) -> list[str]:
+    """The arguments of make for modules of a kernel with this configuration: they are built by the
+    compiler that built the kernel."""
+    return ["LLVM=1"] if "CONFIG_CC_IS_CLANG=y" in config.splitlines() else []
+
+
 def modules_entry(inputs: dict[str, object]) -> Entry:
     """The cache entry of the modules that are built for *inputs*."""
     return "modules", {**inputs, "source": source_digest(), "recipe": _RECIPE}

@@ -14,6 +14,14 @@ from iopath.kernels.built import Built
 from iopath.kernels.elf import functions
 from iopath.kernels.parts import BUILT_IN
 
+# The options by which a kernel has the project's modules itself: see kernel/intree.
+_OPTIONS = {"blknull": "CONFIG_BLK_DEV_BLKNULL", "biogen": "CONFIG_BIOGEN"}
+
+
+def ours_built_in(module: str, built: Built) -> bool:
+    """Whether a kernel has one of the project's modules built in."""
+    return f"{_OPTIONS.get(module)}=y" in built.config.read_text().splitlines()
+
 
 def find(module: str, built: Built) -> Path | None:
     """The file of a module, the project's or the kernel's own."""

@@ -16,6 +16,8 @@ SUITE = "trixie"  # the default
 MINIMAL = "minimal"  # the default configuration
 MINIMAL_CONFIG = Path(__file__).with_name("minimal.config")
 
+LLVM = "LLVM=1"  # among the options: build with Clang and lld, as make of a kernel takes it
+
 _OPTION = re.compile(r"(?:CONFIG_)?(\w+)=(.+)")
 
 
@@ -23,7 +25,8 @@ _OPTION = re.compile(r"(?:CONFIG_)?(\w+)=(.+)")
 class Recipe:
     """How kernels are built: with the compiler of a *suite*, from the configuration *base* (the
     text of a .config; None: make tinyconfig), with the *fragment* merged over it. *options* are
-    those of the fragment that the result must have, *asked* those that a user asked for."""
+    those of the fragment that the result must have, *asked* those that a user asked for. With
+    *llvm* the compiler is Clang."""
 
     suite: str
     base: str | None
@@ -31,10 +34,11 @@ class Recipe:
     options: tuple[str, ...]
     arch: Arch = X86_64
     asked: tuple[str, ...] = ()
+    llvm: bool = False
 
     def inputs(self) -> dict[str, Any]:
         """What identifies it: the fragment shows the architecture, and what was asked for."""
-        left_out = ("arch", "asked")
+        left_out = ("arch", "asked", *(() if self.llvm else ("llvm",)))
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def sets(self, option: str) -> bool:
@@ -48,7 +52,7 @@ class Recipe:
 
 def recipe(suite: str, base: str | None, options: Sequence[str], arch: Arch = X86_64) -> Recipe:
     """The recipe for *base* (the text of a configuration, or None for the minimal one) with
-    *options* ("FOO=y")."""
+    *options* ("FOO=y", or LLVM)."""
     for other in ARCHES:
         if base and other != arch and f"CONFIG_{other.option}=y" in base.splitlines():
             raise UsageError(
@@ -56,16 +60,21 @@ def recipe(suite: str, base: str | None, options: Sequence[str], arch: Arch = X8
             )
     needed = [f"CONFIG_{name}=y" for name in (arch.option, *arch.options, *NEEDED)]
     lines = []
+    llvm = LLVM in options
     for option in options:
+        if option == LLVM:
+            continue
         match = _OPTION.fullmatch(option)
         if not match:
-            raise UsageError(f"invalid option '{option}': must be like FOO=y or FOO=n")
+            raise UsageError(f"invalid option '{option}': must be like FOO=y, FOO=n or {LLVM}")
         name, value = match.groups()
         lines.append(f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}")
     fragment = _minimal(arch) if base is None else _essential(needed, arch)
+    made_by = ("CONFIG_CC_IS_CLANG=y",) if llvm else ()
     return Recipe(
-        suite, base, "\n".join([fragment, *lines, ""]), (*needed, *lines), arch, tuple(options)
-    )
+        suite, base, "\n".join([fragment, *lines, ""]), (*needed, *made_by, *lines), arch,
+        tuple(options), llvm,
+    )  # fmt: skip
 
 
 def configuration(name: str, build: Callable[[str], Built]) -> str | None:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from iopath.base.arch import X86_64, Arch
+from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import UsageError
 from iopath.kernels import elf
@@ -14,7 +14,7 @@ from iopath.kernels.apt import Apt
 from iopath.measure import packages
 
 _PROGRAM, _SHARED = 2, 3
-_MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+_MACHINES = {3: "i386", 40: "arm", **{arch.elf: arch.name for arch in ARCHES}}
 
 
 def of_package(cache: Cache, apt: Apt, package: str, name: str) -> tuple[str, dict[str, bytes]]:

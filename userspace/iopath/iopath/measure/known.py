@@ -46,7 +46,9 @@ def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, Any]:
         "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
         "programs": _programs(built.arch),
         "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
-        "runs": [[run.rung.digest, run.op, run.block_size] for run in ready.possible],
+        "runs": [
+            [run.rung.digest, run.op, run.block_size, *run.rung.each_cpu] for run in ready.possible
+        ],
         "settings": {
             name: vars(settings)[name]
             for name in ("fill", "coherent", "profile", "inline", "model", "cpus")

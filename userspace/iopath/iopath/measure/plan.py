@@ -24,6 +24,8 @@ from iopath.rungs.runs import (
     Settings,
 )
 
+_CONFIGFS = "mount configfs /sys/kernel/config"
+
 _BACKGROUND = 12_000_000  # iterations of an empty loop of four instructions: a dozen ticks
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
 # Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
@@ -96,8 +98,14 @@ def load(
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of ioloop and of the modules that *rungs* need, and the commands that load them."""
     files = {"bin/ioloop": guest_program("ioloop", built.arch).read_bytes()}
-    plan = []
+    plan: list[str] = []
     for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
+        if modules.ours_built_in(module.name, built):
+            steps = module.steps(settings.overrides)
+            if _CONFIGFS not in plan and any("/kernel/config/" in step for step in steps):
+                plan.append(_CONFIGFS)
+            plan += steps
+            continue
         if module.optional and modules.find(module.name, built) is None:
             continue
         for path in modules.with_dependencies(module.name, built):

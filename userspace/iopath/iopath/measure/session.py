@@ -22,10 +22,7 @@ from iopath.guest.machine import Qemu
 from iopath.kernels import emulators, prepare, programs
 from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
-from iopath.kernels.gitrepo import Repository
 from iopath.kernels.kernel import Kernel
-from iopath.kernels.sources import debian, git
-from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure import known, packages
 from iopath.measure.measurement import Bench, Measured, Measurement, Prepared
 from iopath.measure.plan import unmet
@@ -33,6 +30,7 @@ from iopath.measure.pools import pools
 from iopath.results import result
 from iopath.results.findings import contradiction, findings
 from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
+from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
 
 T = TypeVar("T")
@@ -52,13 +50,6 @@ class Session(Finder):
         self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
         self._warned: set[tuple[str, Key]] = set()
-
-    def debian_kernels(self, arch: Arch = X86_64, *, update: bool = False) -> list[DebianKernel]:
-        return debian.available(self, arch, update=update)
-
-    def repository(self, place: str) -> Repository:
-        """The repository at a path or an address."""
-        return git.repository(self, place)
 
     def build(self, kernel: Kernel, step: Step) -> Built:
         """Prepare a kernel: on a worker if there is one that can, or here."""
@@ -326,6 +317,8 @@ def _check(settings: Settings, kernels: Iterable[Kernel], warn: Callable[[str], 
         warn(f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}")
     if not runs:
         raise UsageError("nothing is left to measure: choose other rungs, sizes or operations")
+    if shared := together.sharing_only(runs, settings):
+        warn(f"CPUs share a device, since each cannot have its own: {', '.join(shared)}")
     if settings.cpus > 1:
         paging.check(kernel.arch for kernel in kernels)
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from iopath.guest.image import KALLSYMS, QUIET, Image, Start
 from iopath.kernels.built import Built
 from iopath.measure.plan import FACTS, prepared
-from iopath.rungs.builtin import on_each
 from iopath.rungs.runs import Run, Settings
-from iopath.rungs.together import runs
+from iopath.rungs.together import on_each, runs
 
 
 def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Image:

@@ -1,12 +1,48 @@
 # SPDX-License-Identifier: GPL-2.0
 """The metrics of an exact result: what each is, how it is counted, and what is judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-from iopath.results.result import ExactRecord
+from typing import Protocol
 
 Boots = Sequence[float]
+
+
+class _Sharing(Protocol):
+    def total(self, arrangement: str, kind: str) -> Boots | None: ...
+
+
+class _Profile(Protocol):
+    @property
+    def lines_noise(self) -> Mapping[str, float] | None: ...
+
+
+class Record(Protocol):
+    """What a metric reads of a record (result.ExactRecord)."""
+
+    @property
+    def boots(self) -> Boots | None: ...
+    @property
+    def mean_boots(self) -> Boots | None: ...
+    @property
+    def with_deferred_boots(self) -> Boots | None: ...
+    @property
+    def counts(self) -> Mapping[str, Boots] | None: ...
+    @property
+    def profile(self) -> _Profile | None: ...
+    @property
+    def sharing(self) -> _Sharing | None: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the plugin's output has a metric (Documentation/pathcount.rst): one of these."""
+
+    kinds: str = ""  # it counts instructions of these kinds
+    tally: str = ""  # a count of the instructions of a block that were executed
+    at_end: bool = False  # that is of a block's last instruction, and not of all of them
+    round: str = ""  # a count of a round
+    places: tuple[str, str] | None = None  # places of a round: their name, and of what
 
 
 @dataclass(frozen=True)
@@ -17,7 +53,7 @@ class Metric:
     same source, differ. Differences up to *resolution* mean nothing, even if they repeat; *layout*
     is what another build of a record's kernel may add to that. *gated*: a general limit judges it.
     *costly*: it is shown even where the number of instructions is the same, because one more costs
-    far more than another instruction.
+    far more than another instruction. *source* is where the plugin's output has it.
     """
 
     name: str
@@ -25,14 +61,21 @@ class Metric:
     counted: str
     noise: str
     resolution: float
-    value: Callable[[ExactRecord], Boots | None]
+    value: Callable[[Record], Boots | None]
     gated: bool = True
     costly: bool = False
-    layout: Callable[[ExactRecord], float] = lambda record: 0.0
+    layout: Callable[[Record], float] = lambda record: 0.0
+    source: Source = Source()
+
+    @property
+    def key(self) -> str:
+        """Its name in profiles."""
+        return self.name.replace(" ", "_")
 
 
 def _counted(
     name: str,
+    source: Source,
     counted: str,
     unit: str = "instructions",
     noise: str = "per-CPU caches that are filled again",
@@ -40,16 +83,16 @@ def _counted(
     *,
     gated: bool = True,
     costly: bool = False,
-    layout: Callable[[ExactRecord], float] = lambda record: 0.0,
+    layout: Callable[[Record], float] = lambda record: 0.0,
 ) -> Metric:
     """A metric that the plugin counts in the short rounds of a single batch."""
     return Metric(
         name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
-        gated, costly, layout,
+        gated, costly, layout, source,
     )  # fmt: skip
 
 
-def _code_layout(record: ExactRecord) -> float:
+def _code_layout(record: Record) -> float:
     noise = (record.profile and record.profile.lines_noise) or {}
     return noise.get("code_kernel", 0.0)
 
@@ -73,40 +116,77 @@ LONG_RUN = (MEAN, ALL)
 METRICS = (
     INSTRUCTIONS,
     *LONG_RUN,
-    _counted("locked", "instructions with a lock prefix, and xchg with memory", costly=True),
-    _counted("indirect", "jumps and calls to a computed address", costly=True),
-    _counted("returns", "returns from functions; a retpoline is one"),
-    _counted("reads", "accesses to memory that read", "accesses"),
-    _counted("writes", "accesses to memory that write", "accesses"),
     _counted(
-        "string bytes", "what repeated string instructions move, set or look at", "bytes",
+        "locked", Source(kinds="L"),
+        "instructions with a lock prefix, and xchg with memory", costly=True),
+    _counted(
+        "indirect", Source(kinds="JC"),
+        "jumps and calls to a computed address", costly=True),
+    _counted(
+        "returns", Source(kinds="r"),
+        "returns from functions; a retpoline is one"),
+    _counted(
+        "reads", Source(tally="reads"),
+        "accesses to memory that read", "accesses"),
+    _counted(
+        "writes", Source(tally="writes"),
+        "accesses to memory that write", "accesses"),
+    _counted(
+        "string bytes", Source(tally="strings", at_end=True),
+        "what repeated string instructions move, set or look at", "bytes",
         costly=True,
     ),
-    _counted("timestamps", "rdtsc, rdtscp, rdpmc", costly=True),
-    _counted("serialising", "cpuid, iret, writes to control registers and their like", costly=True),
-    _counted("msrs", "rdmsr, wrmsr", costly=True),
-    _counted("ports", "in, out", costly=True),
-    _counted("fences", "lfence, mfence, sfence", costly=True),
-    _counted("faults", "exceptions that the path raises", "faults"),
-    _counted("switches", "switches to another task", "switches", "turns of tasks"),
     _counted(
-        "code lines", "lines of 64 bytes that instructions lie in, fewest of the rounds", "lines",
+        "timestamps", Source(kinds="T"),
+        "rdtsc, rdtscp, rdpmc", costly=True),
+    _counted(
+        "serialising", Source(kinds="Si"),
+        "cpuid, iret, writes to control registers and their like", costly=True),
+    _counted(
+        "msrs", Source(kinds="M"),
+        "rdmsr, wrmsr", costly=True),
+    _counted(
+        "ports", Source(kinds="P"),
+        "in, out", costly=True),
+    _counted(
+        "fences", Source(kinds="F"),
+        "lfence, mfence, sfence", costly=True),
+    _counted(
+        "faults", Source(round="faults"),
+        "exceptions that the path raises", "faults"),
+    _counted(
+        "switches", Source(round="switches"),
+        "switches to another task", "switches", "turns of tasks"),
+    _counted(
+        "code lines", Source(places=("lines", "code")),
+        "lines of 64 bytes that instructions lie in, fewest of the rounds", "lines",
         "where functions begin in a line, in another build", layout=_code_layout,
     ),
     _counted(
-        "data lines", "lines of 64 bytes that are accessed, fewest of the rounds", "lines",
+        "data lines", Source(places=("lines", "data")),
+        "lines of 64 bytes that are accessed, fewest of the rounds", "lines",
         "the layout of memory, and of static data in another build", 3.0,
     ),
-    _counted("calls", "direct and indirect calls", gated=False),
-    _counted("jumps", "direct unconditional jumps", gated=False),
-    _counted("branches", "direct conditional branches", gated=False),
-    _counted("taken branches", "direct conditional branches that were taken", gated=False),
     _counted(
-        "code pages", "pages of 4 KiB that instructions lie in, fewest of the rounds", "pages",
+        "calls", Source(kinds="cC"),
+        "direct and indirect calls", gated=False),
+    _counted(
+        "jumps", Source(kinds="j"),
+        "direct unconditional jumps", gated=False),
+    _counted(
+        "branches", Source(kinds="b"),
+        "direct conditional branches", gated=False),
+    _counted(
+        "taken branches", Source(round="taken"),
+        "direct conditional branches that were taken", gated=False),
+    _counted(
+        "code pages", Source(places=("pages", "code")),
+        "pages of 4 KiB that instructions lie in, fewest of the rounds", "pages",
         "where functions lie, in another build", 5.0, gated=False,
     ),
     _counted(
-        "data pages", "pages of 4 KiB that are accessed, fewest of the rounds", "pages",
+        "data pages", Source(places=("pages", "data")),
+        "pages of 4 KiB that are accessed, fewest of the rounds", "pages",
         "the layout of memory, and of static data in another build", 3.0, gated=False,
     ),
 )  # fmt: skip
@@ -125,5 +205,12 @@ def shared(arrangement: str, kind: str) -> Metric:
     )  # fmt: skip
 
 
-# The metrics that the plugin counts in the short rounds.
-COUNTED = tuple(metric.name for metric in METRICS if metric not in (INSTRUCTIONS, *LONG_RUN))
+# The metrics that the plugin counts in the short rounds, and how it counts them.
+COUNTED = tuple(metric.name for metric in METRICS if metric.source != Source())
+OF_KIND = {
+    kind: tuple(metric for metric in METRICS if kind in metric.source.kinds)
+    for kind in {kind for metric in METRICS for kind in metric.source.kinds}
+}
+TALLIES = tuple(metric for metric in METRICS if metric.source.tally)
+OF_ROUND = tuple(metric for metric in METRICS if metric.source.round)
+PLACES = tuple(metric for metric in METRICS if metric.source.places)

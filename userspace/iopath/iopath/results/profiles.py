@@ -2,18 +2,20 @@
 """The types of profiles: exact counts by function, and times by function."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from iopath.results.metrics import METRICS
 from iopath.results.symbol import Symbol
 
 # The counts of a function in an exact profile.
 COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
 
-# What costs far more than other instructions (Documentation/pathcount.rst). Profiles and functions
-# have only those of them that are not 0.
-STRING_BYTES = "string_bytes"
-COSTLY_INSTRUCTIONS = ("timestamps", "serialising", "msrs", "ports", "fences")
-COSTLY = (*COSTLY_INSTRUCTIONS, STRING_BYTES)
+# What costs far more than other instructions, as far as it is not among these. Profiles and
+# functions have only those of them that are not 0. What memory accesses cost comes last.
+COSTLY = tuple(
+    metric.key
+    for metric in sorted(METRICS, key=lambda metric: bool(metric.source.tally))
+    if metric.costly and metric.key not in COUNTS
+)
 
 
 @dataclass(kw_only=True)
@@ -113,7 +115,7 @@ class ExactProfile:
         return (*COUNTS, *(name for name in COSTLY if self.count(name)))
 
     @property
-    def beside(self) -> dict[str, Any]:
+    def beside(self) -> dict[str, object]:
         """What is known besides instructions."""
         return {
             "lines": self.lines,
@@ -150,7 +152,7 @@ class SampledProfile:
         return ("ns", "samples")
 
     @property
-    def beside(self) -> dict[str, Any]:
+    def beside(self) -> dict[str, object]:
         """What is known besides time: nothing."""
         return {}
 

@@ -8,7 +8,6 @@ import fnmatch
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.rungs import tomlfile
@@ -194,7 +193,7 @@ def together(features: Sequence[Feature]) -> Feature:
                 raise UsageError(f"{seen[what]} and {one.name} exclude each other: both set {what}")
     steps = dict.fromkeys(step for one in features for step in one.setup)
 
-    def all_of(name: str) -> tuple[Any, ...]:
+    def all_of(name: str) -> tuple[object, ...]:
         return tuple(dict.fromkeys(part for one in features for part in getattr(one, name)))
 
     return Feature(

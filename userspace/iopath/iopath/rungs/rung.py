@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A rung: a scenario that measures one way of doing I/O. builtin.py has those of iopath."""
+"""A rung: a scenario that measures one way of doing I/O. rungs.toml has those of iopath."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +37,22 @@ class Module:
         values = {**dict(self.parameters), **overrides.get(self.name, {})}
         return [f"{name}={value}" for name, value in values.items()]
 
+    def steps(self, overrides: Overrides) -> list[str]:
+        """Steps that create what the parameters would, if the kernel has the module built in."""
+        values = {**dict(self.parameters), **overrides.get(self.name, {})}
+        if self.name == "biogen":  # naming the device binds it
+            names = sorted(values, key=lambda name: name == "device")
+            return [f"write /sys/module/biogen/parameters/{name} {values[name]}" for name in names]
+        found = []
+        for number in range(int(values.pop("nr_devices", 1))):
+            folder = f"/sys/kernel/config/{self.name}/{self.name}{number}"
+            found.append(f"mkdir {folder}")
+            for name, listed in values.items():
+                each = listed.split(",")
+                found.append(f"write {folder}/{name} {each[min(number, len(each) - 1)]}")
+            found.append(f"write {folder}/power 1")
+        return found
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -65,6 +81,9 @@ class Rung:
     devices: tuple[Device, ...] = ()  # of the emulator, by whose interrupts the I/Os of a batch end
     base: str = ""  # the rung without the layer, if this is one with a layer on the same device
     alone: bool = False  # each run has a guest of its own: what ran before would change the figure
+    # Parameters of the first module that are multiplied by the number of CPUs where each is to have
+    # a target of its own. Without them, the CPUs can only share the target.
+    each_cpu: tuple[str, ...] = ()
 
     @property
     def guest_program(self) -> str:
@@ -80,6 +99,7 @@ class Rung:
         for name in ("devices", "since"):
             if not vars(self)[name]:
                 del parts[name]
+        del parts["each_cpu"]  # modules have the parameters that follow from it
         return digest_of(parts)
 
     @property

@@ -7,7 +7,7 @@ A rung runs on all CPUs of a guest at once, in each of ARRANGEMENTS.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from iopath.rungs.builtin import on_each
+from iopath.rungs.rung import Module, Rung
 from iopath.rungs.runs import Run, Settings
 
 # What the CPUs share: nothing but the kernel; the device; the open file of it and the process.
@@ -76,6 +76,59 @@ def able(members: Sequence[Run], settings: Settings) -> list[Run]:
     ]
 
 
+def sharing_only(members: Sequence[Run], settings: Settings) -> list[str]:
+    """The rungs whose device exists once, so that several CPUs cannot have one each."""
+    found = dict.fromkeys(run.rung for run in able(members, settings) if run.rung.target)
+    return [rung.name for rung in found if not on_each(rung, settings.cpus)[2]]
+
+
 def regions_of(run: Run) -> list[str]:
     """The regions of a run's arrangements."""
     return [str(run.region | number << _REGION) for number in range(len(ARRANGEMENTS))]
+
+
+def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ...]]:
+    """A rung with the modules to have a target for each of *cpus* CPUs, the steps that make those
+    targets, and the targets. There are none for a rung that does not say how (Rung.each_cpu), or
+    that has a layer on its device."""
+    if not rung.each_cpu or rung.begin:
+        return rung, (), ()
+    first, *others = rung.modules
+    parameters = {name: _each(cpus, value) for name, value in first.parameters}
+    for name in rung.each_cpu:
+        parameters[name] = str(cpus * int(parameters[name]))
+    modules = [Module(first.name, tuple(parameters.items()))]
+    steps: tuple[str, ...] = ()
+    for module in others:
+        own = dict(module.parameters)
+        if module.name == "biogen":
+            device, *more = _nodes(own["device"], cpus)
+            own["device"], steps = device, more_biogen(more)
+        modules.append(Module(module.name, tuple(own.items())))
+    return replace(rung, modules=tuple(modules)), steps, _nodes(rung.target or "", cpus)
+
+
+def _each(cpus: int, value: str) -> str:
+    """A parameter that has each of its values for so many devices. A single one is for all."""
+    values = value.split(",")
+    return ",".join(one for one in values for _ in range(cpus)) if len(values) > 1 else value
+
+
+def _nodes(path: str, cpus: int) -> tuple[str, ...]:
+    """A device for each CPU, instead of the device *path* with a number at its end."""
+    stem = path.rstrip("0123456789")
+    begin = cpus * int(path[len(stem) :])
+    return tuple(f"{stem}{begin + number}" for number in range(cpus))
+
+
+def more_biogen(devices: Sequence[str]) -> tuple[str, ...]:
+    """The steps that make a node of biogen for each of *devices*."""
+    if not devices:
+        return ()
+    folder = "/sys/kernel/config"
+    steps = [f"mount configfs {folder}"]
+    for number, device in enumerate(devices):
+        node = f"{folder}/biogen/more{number}"
+        steps += [f"mkdir {node}", f"write {node}/device {device}"]
+        steps += [f"write {node}/write 1", f"write {node}/power 1"]
+    return tuple(steps)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tables in TOML files that users write: which keys they may have, and what the values must be."""
+"""Tables in TOML files: which keys they may have, and what the values must be."""
 
 import re
 import tomllib
@@ -15,6 +15,7 @@ from iopath.rungs.rung import Module
 # Key in the file: field of the type, what a value must be, how it is checked.
 Parse = Callable[[Any], Any]
 Fields = Mapping[str, tuple[str, str, Parse]]
+Values = dict[str, Any]  # of a table, by field
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -34,14 +35,14 @@ def named(kind: str, table: object, path: Path) -> str:
     if not isinstance(table, dict) or not isinstance(table.get("name"), str):
         raise UsageError(f"{path}: a {kind} has no name: set name to a string")
     name = table["name"]
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name.replace("*", "x") if "each" in table else name):
         raise UsageError(f"{path}: invalid name {name!r}: use a-z, 0-9, '.', '-' and '_'")
     return name
 
 
-def values(what: str, table: Mapping[str, Any], fields: Fields, path: Path) -> dict[str, Any]:
+def values(what: str, table: Mapping[str, Any], fields: Fields, path: Path) -> Values:
     """The values of a table by field. *what* is the table in messages."""
-    found: dict[str, Any] = {}
+    found: Values = {}
     for key, value in table.items():
         if key not in fields:
             raise UsageError(
@@ -101,6 +102,7 @@ def options(value: object) -> tuple[str, ...]:
 
 
 def modules(value: object) -> tuple[Module, ...]:
+    """Modules by name; one whose name ends with "?" is optional."""
     if not isinstance(value, dict):
         raise ValueError
     found = []
@@ -109,7 +111,8 @@ def modules(value: object) -> tuple[Module, ...]:
             raise ValueError
         if any(isinstance(part, dict | list | bool) for part in parameters.values()):
             raise ValueError
-        found.append(Module(name, tuple((key, str(part)) for key, part in parameters.items())))
+        own = tuple((key, str(part)) for key, part in parameters.items())
+        found.append(Module(name.removesuffix("?"), own, optional=name.endswith("?")))
     return tuple(found)
 
 

@@ -17,9 +17,7 @@ from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.compare import noise
 from iopath.kernels import gitrepo
-from iopath.kernels.apt import UNRELEASED
 from iopath.kernels.gitrepo import Repository, git
-from iopath.kernels.sources.debian import DebianKernel, arch_of, select
 from iopath.measure.session import Session
 from iopath.results import metrics, result
 from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, SHARED_WRITES, Metric
@@ -40,49 +38,6 @@ class Measuring(Protocol[Found]):
     def judge(self, good: Found, bad: Found) -> Callable[[Found], bool]:
         """A function that tells whether a kernel is bad. Raises IopathError if the ends agree."""
         ...
-
-
-def between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
-    """The packaged kernels from *good* to *bad* (specs without "debian:"), in that order.
-
-    Only those of the same flavour, and of the same build for a suite ("+deb13") where both ends are
-    of one: what differs should be the kernel, not its compiler.
-    """
-    if arch_of(good) != arch_of(bad):
-        raise UsageError(f"{good} and {bad} are of different architectures")
-    first, _ = select(good, kernels)
-    last, _ = select(bad, kernels)
-    if first.release == last.release:
-        raise UsageError(f"both ends are {first.release}: there is nothing in between")
-    if first.flavour != last.flavour:
-        raise UsageError(f"{first.release} and {last.release} are of different flavours")
-    builds = {_build(first), _build(last)}
-    released = first.suite not in UNRELEASED and last.suite not in UNRELEASED
-    candidates = [
-        kernel
-        for kernel in kernels
-        if not kernel.missing
-        and kernel.flavour == first.flavour
-        and (len(builds) > 1 or _build(kernel) in builds)
-        and not (released and kernel.suite in UNRELEASED)
-    ]
-    at, to = candidates.index(first), candidates.index(last)
-    return candidates[at : to + 1] if at < to else candidates[to : at + 1][::-1]
-
-
-def describe(kernels: Sequence[DebianKernel], listed: Sequence[DebianKernel]) -> str:
-    """What is searched; *listed* has all kernels, oldest first. It is said if the good end is the
-    newer one, which may be a mistake."""
-    good, bad = kernels[0], kernels[-1]
-    text = f"{len(kernels)} kernels from {good.release} to {bad.release}"
-    if listed.index(good) > listed.index(bad):
-        text += f"; GOOD ({good.release}) is newer than BAD ({bad.release}): searching backwards"
-    return text
-
-
-def _build(kernel: DebianKernel) -> str:
-    match = re.search(r"\+(deb\d+)", kernel.release)
-    return match.group(1) if match else ""
 
 
 # The metrics that --metric knows.
@@ -179,10 +134,9 @@ def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.V
     return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
 
 
-def packages(search: Measuring[Found], kernels: Sequence[DebianKernel], say: Say) -> list[Found]:
-    """Search *kernels*, ordered from good to bad: the results of the last good one and the first
-    bad one. Kernels in between that had to be skipped are said."""
-    names = [f"debian:{kernel.release}" for kernel in kernels]
+def packages(search: Measuring[Found], names: Sequence[str], say: Say) -> list[Found]:
+    """Search the kernels *names*, ordered from good to bad: the results of the last good one and
+    the first bad one. Kernels in between that had to be skipped are said."""
     good = search.measure(names[0], names[0])
     bad = search.measure(names[-1], names[-1])
     is_bad = search.judge(good, bad)
@@ -210,15 +164,16 @@ def packages(search: Measuring[Found], kernels: Sequence[DebianKernel], say: Say
 
 
 def commits(
-    search: Measuring[Found], repository: Repository, good: str, bad: str, cache: Cache, say: Say
-) -> list[Found]:
-    """Search the commits of a repository, without modifying it: the results of the first bad commit
-    and the one before."""
+    search: Measuring[Found], prefix: str, repository: Repository, good: str, bad: str,
+    cache: Cache, say: Say,
+) -> list[Found]:  # fmt: skip
+    """Search the commits of a repository, whose kernels' names begin with *prefix*, without
+    modifying it: the results of the first bad commit and the one before."""
     good, bad = (repository.commit(name) for name in (good, bad))
     _check_ends(repository.path, good, bad)
 
     def measure(commit: str) -> Found:
-        return search.measure(f"git:{repository.name}@{commit}", commit[:12])
+        return search.measure(f"{prefix}:{repository.name}@{commit}", commit[:12])
 
     with cache.workspace("bisect", {"repository": gitrepo.key(repository)}) as folder:
         shutil.rmtree(folder / "git", ignore_errors=True)

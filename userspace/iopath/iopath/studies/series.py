@@ -18,7 +18,6 @@ from iopath.base.errors import IopathError, NotMeasured, Unreachable, UsageError
 from iopath.compare import compare, limits, shared_writes, sharing
 from iopath.compare.changes import ExactChange, ExactComparison, ExactRungChange
 from iopath.compare.shared_writes import SharedWrites
-from iopath.kernels import gitrepo
 from iopath.kernels.gitrepo import Repository
 from iopath.measure.session import Session
 from iopath.results import result
@@ -120,8 +119,10 @@ def walk(
     measured: dict[str, Commit[Found]] = {}
     errors = []
     for number, name in enumerate(names):
-        place, revision = gitrepo.split(name.removeprefix("git:"))
-        repository = session.repository(place)
+        commit_of = session.commit(name)
+        if commit_of is None:
+            raise UsageError(f"{name}: not a commit")
+        repository, revision = commit_of
         full = repository.commit(revision)
         commit, subject = full[:12], repository.subject(full)
         say(f"{number + 1} of {len(names)}: {commit} {subject}")

@@ -270,7 +270,9 @@ class Tracker:
 
     def _commits(self, watch: Watch, asked: dict[str, Any]) -> Iterator[Wanted]:
         """Commits of the first parents of a branch, so that each is a state that the branch had."""
-        repository = self._session.repository(watch.place)
+        found = self._session.commit(watch.kernels[0])
+        assert found, watch.kernels
+        repository, _ = found
         commits = repository.line(*watch.range)
         first = repository.git("rev-list", "--count", "--first-parent", commits[0].name)
         numbered = [
@@ -290,7 +292,7 @@ class Tracker:
         chosen: dict[str, DebianKernel] = {}
         for name in watch.kernels:
             spec = name.removeprefix("debian:")
-            known = self._session.debian_kernels(debian.arch_of(spec))
+            known = debian.available(self._session, debian.arch_of(spec))
             every = debian.select_all(spec, known)
             if watch.releases != ALL:
                 try:
@@ -319,7 +321,7 @@ class Tracker:
                 _release(watch, kernel, asked)
                 for arch in ARCHES
                 if any(point.arch == arch.name for point in points)
-                for kernel in self._session.debian_kernels(arch)
+                for kernel in debian.available(self._session, arch)
             ]
         return {one.point.path: one for one in every}
 

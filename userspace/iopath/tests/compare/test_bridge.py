@@ -238,7 +238,7 @@ def broken(found: dict[str, Any], **changes: object) -> dict[str, Any]:
         ({"rungs": []}, "is not a bridge file: at rungs: "),
         ({"error": "small"}, "is not a bridge file: at error: 'small' is not of type 'number'"),
         ({"error": 1.5}, "the error of an estimate, 150 %, is larger than the estimate"),
-        ({"error": float("nan")}, "the error of an estimate, nan %"),
+        ({"error": float("nan")}, "is not a bridge file: NaN is not a number"),
         ({"ns_per_instruction": 0.0}, "the error of an estimate, "),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from command import Command
+from counted import HEADER
 from examples import a_record, a_result
 from pairs import LOCKED, PLAIN, Row, change, compared, functions, long_run, profiled, row, two
 from rich.console import Console
@@ -25,7 +26,7 @@ from iopath.compare.changes import percent
 from iopath.compare.compare import in_order, merge
 from iopath.compare.exact import compare, incomparable
 from iopath.compare.labels import brief, labels
-from iopath.counts.output import FORMAT, read
+from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.results.kernelinfo import options
@@ -281,7 +282,7 @@ def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T large\n{start + 64:x} T small\n")
     output = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        HEADER,
         {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [16] * 4, "kinds": "...."},
         {"type": "block", "block": 2, "addr": f"{start + 64:x}", "lens": [8], "kinds": "."},
         {"type": "region", "region": 1, "median_round": 0},
@@ -367,7 +368,7 @@ def test_costly_instructions_are_counted_by_function() -> None:
     start = 0xFFFFFFFF81000000
     symbols = Symbols(f"{start:x} T one\n{start + 4:x} T other\n")
     output = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        HEADER,
         {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [1] * 8, "kinds": "TF.TiMPR"},
         {"type": "region", "region": 1, "median_round": 0},
         {"type": "round", "region": 1, "round": 0, "instructions": 34, "iterations": 0,

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from counted import HEADER
 
 from iopath.base.arch import AARCH64, X86_64
 from iopath.base.errors import IopathError
@@ -42,7 +43,7 @@ def bucket(number: int, kind: str, addr: int, times: int, counted: int, **more: 
 
 
 RECORDS = [
-    {"type": "pathcount", "format": 3, "target": "x86_64"},
+    HEADER,
     block(0, 0x400000, 10),
     block(1, 0xFFFFFFFF81001000, 5),
     block(2, 0xFFFFFFFF81008000, 20),

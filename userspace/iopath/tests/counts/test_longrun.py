@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from counted import HEADER
 
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun, LongRuns
-from iopath.counts.output import FORMAT, read
+from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
@@ -65,7 +66,7 @@ def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> 
     and 50 instructions in a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
     lines = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        HEADER,
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}

@@ -5,12 +5,27 @@ import json
 from typing import Any
 
 import pytest
+from counted import HEADER
 
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError
-from iopath.counts.output import FORMAT, Access, Block, Flat, Node, Part, Round, Use, read
+from iopath.counts.output import (
+    FORMAT,
+    Access,
+    Block,
+    Entry,
+    Executed,
+    Flat,
+    InContext,
+    Node,
+    Part,
+    Round,
+    Use,
+    read,
+)
+from iopath.results.metrics import TALLIES
 
-START = {"type": "pathcount", "format": FORMAT, "target": "x86_64", "lines": 0}
+START = HEADER | {"lines": 0}
 BLOCK = {"type": "block", "block": 7, "addr": "0x401933", "lens": [1, 2], "kinds": ".r"}
 REGION = {"type": "region", "region": 5, "rounds": 2, "median_round": 1}
 ROUND = {"type": "round", "region": 5, "round": 0, "instructions": 9, "iterations": 1,
@@ -20,8 +35,8 @@ ROUND = {"type": "round", "region": 5, "round": 0, "instructions": 9, "iteration
 ROOT = {"type": "node", "region": 5, "node": 1, "parent": None, "addr": "0x10", "median": [],
         "quiet": [], "disturbed": []}  # fmt: skip
 CALL = {"type": "node", "region": 5, "node": 2, "parent": 1, "addr": "0x20", "site": "0x12",
-        "median": [[7, 2, 100, 1, 0]], "quiet": [[7, 2, 300, 3, 0]],
-        "disturbed": [[7, 2, 101, 1, 0]]}  # fmt: skip
+        "median": [[7, 2, 100, 1]], "quiet": [[7, 2, 300, 3, 0, 8]],
+        "disturbed": [[7, 2, 101]]}  # fmt: skip
 FLAT = {"type": "flat", "region": 6, "rounds": 1, "switches": 8, "iterations": 40,
         "entries": [[2, "0x30", 12]], "counts": [[7, 2, 0, 12000]]}  # fmt: skip
 PARTS = {"parts": [[-1, "t", "0xff", "0x0", 0], [0, "r", "0x40", "0x44", 9]]}
@@ -30,6 +45,11 @@ ACCESS = {"type": "access", "region": 8, "line": "0x1000", "virt": "0xffff888000
           "pc": "0xffffffff81000000", "kind": "L", "context": 2, "store": True, "bytes": "0xf0",
           "times": 24, "rounds": 12}  # fmt: skip
 END = {"type": "end", "errors": []}
+
+
+def padded(*counts: int) -> tuple[int, ...]:
+    """The counts of a block, of which those at the end are 0."""
+    return (*counts, *[0] * (len(TALLIES) - len(counts)))
 
 
 def text(*records: dict[str, Any]) -> list[str]:
@@ -50,20 +70,24 @@ def test_read() -> None:
     assert found.blocks == {7: Block(0x401933, [1, 2], ".r")}
     assert found.regions.keys() == {5}
     assert found.regions[5].median == 1
+    counts, places = {"faults": 2, "switches": 3}, {"lines": lines, "pages": pages}
     assert found.regions[5].rounds == [
-        Round(9, 1, 6, 0, False, 2, 3, 4, None, None, None, None),
-        Round(9, 1, 6, 0, True, 2, 3, 4, lines, pages, 7, None),
-        Round(9, 1, 5, 3, True, 2, 3, 4, lines, pages, 7, model),
+        Round(9, 1, 6, 0, False, 4, {**counts, "taken": 0}, {}, None),
+        Round(9, 1, 6, 0, True, 4, {**counts, "taken": 7}, places, None),
+        Round(9, 1, 5, 3, True, 4, {**counts, "taken": 7}, places, model),
     ]
     assert found.regions[5].nodes == {
         1: Node(0x10, None, None, [], [], []),
-        2: Node(0x20, 1, 0x12, [[7, 2, 100, 1, 0]], [[7, 2, 300, 3, 0]], [[7, 2, 101, 1, 0]]),
-    }
-    entries, counts = {2: (0x30, 12)}, [[7, 2, 0, 12000]]
+        2: Node(
+            0x20, 1, 0x12, [Executed(7, 2, 100, padded(1))],
+            [Executed(7, 2, 300, padded(3, 0, 8))], [Executed(7, 2, 101, padded())],
+        ),
+    }  # fmt: skip
+    entries, flat = {2: Entry(0x30, 12)}, [InContext(7, 2, 0, 12000)]
     parts = [Part(None, "t", 0xFF, 0, 0), Part(0, "r", 0x40, 0x44, 9)]
     assert found.flats == {
-        6: [Flat(entries, counts, 1, 8, 40, 0, 0, [], parts)],
-        8: [Flat(entries, counts, 1, 8, 40, 1, 3, [50, 51], [])],
+        6: [Flat(entries, flat, 1, 8, 40, 0, 0, [], parts)],
+        8: [Flat(entries, flat, 1, 8, 40, 1, 3, [50, 51], [])],
     }
     # The first byte that it touches is the fourth.
     access = Access(
@@ -85,6 +109,10 @@ def test_read() -> None:
             f"pathcount writes format {FORMAT + 1}, this iopath reads {FORMAT}: ",
         ),
         (text(START, {"type": "end", "errors": ["one", "two"]}), "pathcount: one; two$"),
+        (
+            text(START | {"counts": HEADER["counts"][:-1]}),
+            f"pathcount does not count {HEADER['counts'][-1]}: build both from one source",
+        ),
     ],
 )
 def test_what_is_no_output(lines: list[str], complaint: str) -> None:

@@ -4,8 +4,9 @@
 import json
 
 import pytest
+from counted import HEADER
 
-from iopath.counts.output import FORMAT, read
+from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
@@ -37,7 +38,7 @@ def profile(*, waits: bool) -> BootProfile:
     round_ = {"type": "round", "region": 1, "iterations": 0, "quiet": True, "entries": 1,
               "faults": 0, "switches": 2, "unmatched": 0}  # fmt: skip
     lines = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        HEADER,
         {"type": "region", "region": 1, "rounds": 2, "median_round": 0},
         *(
             round_ | {"round": number, "instructions": executed + more,

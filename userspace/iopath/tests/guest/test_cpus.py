@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from iopath.base.arch import AARCH64, X86_64
+from iopath.base.arch import AARCH64, OWN_CPU, X86_64
 from iopath.base.sources import source_root
 from iopath.guest import cpus
 from iopath.guest.machine import Machine, Qemu
@@ -23,9 +23,9 @@ def test_no_feature_is_named_twice() -> None:
 
 
 def test_a_cpu_of_other_features_has_another_name() -> None:
-    """Results name the CPU: when this fails, raise the number in cpus.OWN."""
-    name = cpus.qemu_name(cpus.OWN, X86_64)
-    assert (cpus.OWN, hashlib.sha256(name.encode()).hexdigest()[:16]) == (
+    """Results name the CPU: when this fails, raise the number in OWN_CPU."""
+    name = cpus.qemu_name(OWN_CPU, X86_64)
+    assert (OWN_CPU, hashlib.sha256(name.encode()).hexdigest()[:16]) == (
         "iopath-1",
         "8257a223a5e0a0ed",
     )

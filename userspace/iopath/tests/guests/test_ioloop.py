@@ -124,9 +124,9 @@ def regions_of(output: Output, symbols: Symbols) -> dict[int, Region]:
     for number, region in output.regions.items():
         calls: Counter[str] = Counter()
         for node in region.nodes.values():
-            for block, executed, times, *_ in (*node.quiet, *node.disturbed):
-                if executed and block in entries:
-                    calls[entries[block]] += times
+            for part in (*node.quiet, *node.disturbed):
+                if part.instructions and part.block in entries:
+                    calls[entries[part.block]] += part.times
         users = [part.user for part in region.rounds]
         found[number] = Region(users, max(calls.values(), default=0))
     return found

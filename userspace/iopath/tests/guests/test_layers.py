@@ -20,9 +20,10 @@ from iopath.guest.machine import Machine, Qemu
 from iopath.measure.packages import equipped
 from iopath.measure.plan import load
 from iopath.measure.session import Session
-from iopath.rungs.builtin import BIOGEN, RUNGS, more_biogen, select
+from iopath.rungs.builtin import BIOGEN, RUNGS, select
 from iopath.rungs.rung import Module, Rung
 from iopath.rungs.runs import Settings
+from iopath.rungs.together import more_biogen
 
 pytestmark = pytest.mark.guest
 

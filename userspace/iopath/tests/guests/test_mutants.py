@@ -25,34 +25,33 @@ MUTANTS = [
         "blknull_biogen -t dirties",
     ),
     Mutant(
-        "coherent with the page cache", "biogen/cache.h",
+        "coherent with the page cache", "biogen/target.h",
         "return unlikely(READ_ONCE(*bg->nr_cached));", "return false;",
         "biogen_io -r io.brd_sync.coherent",
     ),
     Mutant(
-        "ENOSPC behind the end", "biogen/check.h",
-        "return op_is_write(opf) ? -ENOSPC : 0;", "return 0;",
+        "ENOSPC behind the end", "biogen/target.h",
+        "*bytes = op_is_write(opf) ? -ENOSPC : 0;", "*bytes = 0;",
         "biogen_io -r io.brd_sync.edges",
     ),
     Mutant(
-        "short at the end", "biogen/check.h",
-        "count = size - pos;\n", "return -EINVAL;\n",
+        "short at the end", "biogen/target.h",
+        "*bytes = size - pos;", "*bytes = -EINVAL;",
         "biogen_io -r io.brd_sync.edges",
     ),
     Mutant(
         "memory is aligned as the device wants it", "biogen/rw.c",
-        "if (unlikely(addr & biogen_dma_mask(bg)))\n\t\t\treturn -EINVAL;", "",
+        "|| unlikely(addr & biogen_dma_mask(bg)))", ")",
         "biogen_io -r io.block4k_aio.edges",
     ),
     Mutant(
         "an I/O error is returned", "biogen/rw.c",
-        "return err ? err : (ssize_t)bytes;", "return bytes;",
+        "err = biogen_io_error(io);", "biogen_io_error(io);\n\terr = 0;",
         "biogen_io -r io.bad_sync.bad_block",
     ),
     Mutant(
         "segments are those of the request", "biogen/rw.c",
-        "biogen_rw_bvecs(bg, io, iocb, bv, nr_vecs, skip,",
-        "biogen_rw_bvecs(bg, io, iocb, bv, iter->nr_segs, skip,",
+        "bg, io, iocb, iter->bvec, nr_vecs,", "bg, io, iocb, iter->bvec, iter->nr_segs,",
         "biogen_limits -t many_segments",
     ),
     Mutant(
@@ -61,19 +60,29 @@ MUTANTS = [
         "biogen_limits -t thread_exit",
     ),
     Mutant(
-        "a bio that ends later is charged again", "biogen/submit.h",
+        "a bio that ends later is charged again", "biogen/late.c",
         "io->end = end;\n\tio->ready = BIOGEN_NOT_READY;", "io->end = end;",
         "biogen_io -r io.timer_aio.random",
     ),
     Mutant(
         "a synchronous bio is waited for", "biogen/late.c",
-        "biogen_io_start_wait(io);\n\tbiogen_io_wait(io);", "biogen_io_start_wait(io);",
+        "biogen_io_start_wait(io);\n\t\tbiogen_io_wait(io);", "biogen_io_start_wait(io);",
         "biogen_io -r io.bad_late.bad_block",
     ),
     Mutant(
-        "attributes do not change while power is on", "biogen/configfs.c",
-        "if (bi->bg) {\n\t\tret = -EBUSY;", "if (false) {\n\t\tret = -EBUSY;",
-        "biogen_file -t configfs",
+        "the pages are back when BIOGEN_UNREGISTER returns", "biogen/reg.c",
+        "biogen_finish_work();", "",
+        "biogen_reg -t limit",
+    ),
+    Mutant(
+        "BIOGEN_REGISTER begins again after a signal", "biogen/reg.c",
+        "ret = -ERESTARTNOINTR;", "ret = -EINTR;",
+        "biogen_reg -t signals",
+    ),
+    Mutant(
+        "a registration is held by its I/O", "biogen/rw.c",
+        "else if (pages == BIOGEN_REGISTERED)\n\t\tbiogen_reg_put(io->reg);", "",
+        "biogen_reg -t limit",
     ),
     Mutant(
         "the generator stops at an error", "biogen/worker.c",

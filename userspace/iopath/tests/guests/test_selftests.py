@@ -50,7 +50,7 @@ __all__ = ["coverage", "kernel", "programs", "source"]
 BASICS = "modules.sh+blknull_disk"
 FEATURES = "+".join(
     f"blknull_{feature}"
-    for feature in ("configfs", "data", "counters", "faults", "zoned", "removal", "biogen")
+    for feature in ("configfs", "data", "counters", "faults", "removal", "biogen")
 )
 PROGRAMS = (
     BASICS, FEATURES, "blknull_remote", "blknull_churn",

@@ -13,7 +13,7 @@ from planted import commit, found, git, history, search
 from repositories import arch
 from rich.console import Console
 
-from iopath.base.arch import AARCH64, X86_64
+from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.progress import Reporter
@@ -247,7 +247,7 @@ def test_bisect_leaves_a_repository_alone(history: Path, cache: Cache) -> None:
 
     looked, _, said = search(figure)
     repository = open_repository(str(history), cache)
-    ends = bisection.commits(looked, repository, "HEAD~6", "HEAD", cache, said.append)
+    ends = bisection.commits(looked, "git", repository, "HEAD~6", "HEAD", cache, said.append)
     subjects = [git(history, "log", "-1", "--format=%s", name) for name in found(ends)]
     assert subjects == ["commit 4", "commit 5"]
     assert len([line for line in said if line.startswith("skipped: ")]) == 1
@@ -259,8 +259,32 @@ def test_recipe() -> None:
     lines = made.fragment.splitlines()
     assert lines[-3:] == ["CONFIG_FOO=y", "CONFIG_BAR=m", "# CONFIG_BAZ is not set"]
     assert {"CONFIG_FOO=y", "# CONFIG_BAZ is not set", "CONFIG_MODULES=y"} <= set(made.options)
-    with pytest.raises(UsageError, match="invalid option 'FOO': must be like FOO=y or FOO=n"):
+    with pytest.raises(UsageError, match="invalid option 'FOO': must be like FOO=y, FOO=n or L"):
         kernelbuild.recipe("trixie", None, ["FOO"])
+
+
+def test_recipe_of_clang() -> None:
+    """LLVM=1 is no option of Kconfig. What other kernels are known by does not change."""
+    usual, made = (kernelbuild.recipe("trixie", None, words) for words in ([], ["LLVM=1"]))
+    assert made.fragment == usual.fragment
+    assert set(made.options) - set(usual.options) == {"CONFIG_CC_IS_CLANG=y"}
+    assert "llvm" not in usual.inputs()
+    assert made.inputs()["llvm"] is True
+    named = kernelbuild.recipe("trixie", None, made.asked)
+    assert named == made
+
+
+@pytest.mark.parametrize("arch", [X86_64, AARCH64], ids=lambda arch: arch.name)
+def test_variables_of_clang(arch: Arch) -> None:
+    """Clang needs no prefix for another architecture."""
+    gcc, clang = (
+        git_kernels._variables(kernelbuild.recipe("trixie", None, words, arch))
+        for words in ([], ["LLVM=1"])
+    )
+    assert {"LLVM=1", "CC=ccache clang", f"ARCH={arch.source}"} <= set(clang)
+    assert not [word for word in clang if "gcc" in word or word.startswith("CROSS_COMPILE")]
+    same = {"KBUILD_BUILD_VERSION=1", "KBUILD_BUILD_TIMESTAMP=2026-01-01", "LOCALVERSION="}
+    assert same <= set(gcc) & set(clang)
 
 
 def test_a_configuration_for_one_kernel(history: Path, cache: Cache, tmp_path: Path) -> None:
@@ -280,7 +304,7 @@ def test_a_configuration_for_one_kernel(history: Path, cache: Cache, tmp_path: P
     assert names is not None
     assert len(names) == 3
     assert all(name.endswith("[B=y]") for name in names)
-    with pytest.raises(UsageError, match="invalid option 'B': must be like FOO=y or FOO=n"):
+    with pytest.raises(UsageError, match="invalid option 'B': must be like FOO=y, FOO=n or LL"):
         git_kernels.find(f"{history}@HEAD[B]", finder)
     with pytest.raises(UsageError, match="cannot read the configuration /none: No such file"):
         git_kernels.find(f"{history}@HEAD[config=/none]", finder)
@@ -417,8 +441,8 @@ class Commits:
         self._lacks = lacks
         self.gone = ""
 
-    def repository(self, place: str) -> gitrepo.Repository:
-        return self.repositories
+    def commit(self, name: str) -> tuple[gitrepo.Repository, str]:
+        return self.repositories, name.partition("@")[2]
 
     def build_ahead(self, names: Sequence[str]) -> None:
         pass

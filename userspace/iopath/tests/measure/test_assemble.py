@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from counted import HEADER
 
 from iopath.base.programs import guest_program
-from iopath.counts.output import FORMAT
 from iopath.measure.assemble import Counted
 from iopath.measure.figures import RunCounts
 from iopath.results.layers import Layers
@@ -49,7 +49,7 @@ def entry(tmp_path: Path) -> Path:
     counted = {"instructions": 1, "iterations": 0, "quiet": True, "faults": 0,
                "switches": 0, "unmatched": 0}  # fmt: skip
     counts = [
-        {"type": "pathcount", "format": FORMAT, "target": "x86_64"},
+        HEADER,
         *(
             {"type": "block", "block": number, "addr": f"{TEXT + 64 * number:#x}",
              "lens": [4] * 10, "kinds": "." * 10}

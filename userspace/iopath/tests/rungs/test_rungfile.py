@@ -10,7 +10,7 @@ from command import Command
 from iopath.base.errors import UsageError
 from iopath.measure import plan
 from iopath.results.ops import OPS
-from iopath.rungs import builtin, rungfile
+from iopath.rungs import builtin, together
 from iopath.rungs.rung import Module
 from iopath.rungs.runs import Settings, make_runs
 
@@ -26,7 +26,27 @@ def write(path: Path, text: str) -> Path:
         ("[[rung", "is not TOML: "),
         ("", "no rung: each must be a table [[rung]]"),
         ("[rung]\n", "no rung: each must be a table [[rung]]"),
-        ("[[step]]\n", "unknown key 'step': rungs are tables [[rung]]"),
+        ('[[rung]]\nname = "x"\n[[step]]\n', "unknown key 'step': rungs are tables [[rung]]"),
+        ('part = 1\n[[rung]]\nname = "x"\n', "parts must be tables [part.NAME]"),
+        ("[part.dio]\n", "part dio: the name is in use: choose another"),
+        ("[part.x]\nrounds = 1\n", "part x: unknown key 'rounds': must be one of about, parts"),
+        ('[part.x]\nparts = ["y"]\n', "part x: unknown part 'y': define [part.y] before it"),
+        ('[[rung]]\nname = "x"\nparts = ["y"]\n', "rung x: unknown part 'y': define [part.y]"),
+        ('[[rung]]\nname = "x.*"\neach = ["y"]\n', "rung x.y: unknown part 'y': define [part.y]"),
+        ('[[rung]]\nname = "x.*"\n', "invalid name 'x.*': use a-z"),
+        ('[[rung]]\nname = "x"\neach = ["pread", "preadv"]\n', "rung x: the name is in use"),
+        (
+            '[[rung]]\nname = "x"\nparts = ["dio"]\nmodules.blknull = {}\n',
+            "rung x: blknull has parameters twice: give them in one table",
+        ),
+        (
+            '[[rung]]\nname = "x"\nparts = ["blknull"]\ntarget = "/dev/x"\n',
+            "rung x: each_cpu needs a target with a number at its end, and module parameters",
+        ),
+        (
+            '[[rung]]\nname = "x"\nparts = ["dio"]\neach_cpu = ["poll_queues"]\n',
+            "rung x: each_cpu needs a target with a number at its end, and module parameters",
+        ),
         ("[[rung]]\n", "a rung has no name: set name to a string"),
         ('[[rung]]\nname = "A b"\n', "invalid name 'A b': use a-z, 0-9, '.', '-' and '_'"),
         ('[[rung]]\nname = "splice"\n', "rung splice: the name is in use: choose another"),
@@ -44,7 +64,7 @@ def write(path: Path, text: str) -> Path:
 def test_bad_files(text: str, complaint: str, tmp_path: Path) -> None:
     path = write(tmp_path / "rungs.toml", text)
     with pytest.raises(UsageError) as error:
-        rungfile.load(path)
+        builtin.load(path)
     said = str(error.value)
     assert said.startswith(str(path))
     assert complaint in said
@@ -58,7 +78,7 @@ def test_bad_files(text: str, complaint: str, tmp_path: Path) -> None:
 def test_bad_programs(program: str, complaint: str, tmp_path: Path) -> None:
     path = write(tmp_path / "rungs.toml", f'[[rung]]\nname = "x"\nprogram = "{program}"\n')
     with pytest.raises(UsageError, match=complaint):
-        rungfile.load(path)
+        builtin.load(path)
 
 
 def test_a_missing_file(listed: Command, tmp_path: Path) -> None:
@@ -94,7 +114,7 @@ driver = "scsi-hd"
 bus = "scsi.0"
 drive = "disk"
 """
-    (rung,) = rungfile.load(write(tmp_path / "rungs.toml", text))
+    (rung,) = builtin.load(write(tmp_path / "rungs.toml", text))
     assert rung.modules[0].words({}) == ["nr_devices=1", "mode=mq"]
     assert rung.ops(OPS) == ["write"]
     assert rung.command("write", 512, 3) == [
@@ -110,6 +130,70 @@ drive = "disk"
     ]
     assert builtin.select([], [rung]) == [rung]
     assert [found.name for found in builtin.select(["x.*", "splice"], [rung])] == ["splice", "x.y"]
+
+
+FAMILY = """
+[part.sixteen]
+about = "sixteen at a time"
+options = ["--ioengine=io_uring", "--direct=1", "--iodepth=16"]
+batch = 16
+
+[[rung]]
+name = "my.*.reg"
+about = "*, registered memory"
+parts = ["raw"]
+each = ["pread", "sixteen"]
+options = ["--registermem"]
+base = "raw.*"
+"""
+
+
+def test_a_family_of_rungs(tmp_path: Path) -> None:
+    """A rung has the keys of its parts: lists are joined, the rung's own last. In a family, * is
+    the part that a rung has, and its description."""
+    first, second = builtin.load(write(tmp_path / "rungs.toml", FAMILY))
+    (raw,) = builtin.select(["raw.pread.reg"])
+    assert (first.name, second.name) == ("my.pread.reg", "my.sixteen.reg")
+    assert second.about == "sixteen at a time, registered memory"
+    assert (first.base, second.base) == ("raw.pread", "raw.sixteen")
+    assert replace(first, name=raw.name, about=raw.about, base="") == raw
+    assert (second.batch, second.target, second.modules) == (16, raw.target, raw.modules)
+    assert second.options == (
+        "--ioengine=io_uring", "--direct=1", "--iodepth=16", "--registermem",
+    )  # fmt: skip
+
+
+OWN = """
+[[rung]]
+name = "x"
+about = "on devices of its own"
+options = ["--ioengine=sync", "--direct=1"]
+target = "/dev/blknull1"
+modules.blknull = { nr_devices = 2, mode = "bio,mq", iostats = 0 }
+each_cpu = ["nr_devices"]
+"""
+
+
+def test_each_cpu_has_a_target(tmp_path: Path) -> None:
+    """A rung that says how has a target for each CPU, whatever its modules are. Values of a list
+    are repeated."""
+    (rung,) = builtin.load(write(tmp_path / "rungs.toml", OWN))
+    each, steps, targets = together.on_each(rung, 2)
+    assert each.modules[0].words({}) == ["nr_devices=4", "mode=bio,bio,mq,mq", "iostats=0"]
+    assert (steps, targets) == ((), ("/dev/blknull2", "/dev/blknull3"))
+    settings = Settings([rung], ops=["read"], cpus=2)
+    runs, _ = make_runs(settings)
+    arrangements = [part.arrangement for part in together.runs(runs, settings)]
+    assert arrangements == list(together.ARRANGEMENTS)
+
+
+def test_rungs_without_a_device_for_each_cpu_are_known() -> None:
+    """They lose an arrangement, which is never done silently."""
+    chosen = builtin.select(["syscall", "dio.pread", "gen.sync", "dm-linear.pread", "nvme.pread"])
+    settings = Settings(chosen, cpus=2)
+    runs, _ = make_runs(settings)
+    assert together.sharing_only(runs, settings) == ["dm-linear.pread"]
+    assert together.sharing_only(runs, replace(settings, cpus=1)) == []
 
 
 def test_guests() -> None:

@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from command import IOPATH, Command
@@ -98,7 +97,7 @@ def test_git_bisect_run_with_results(history: Path, listed: Command, tmp_path: P
     assert re.search(r"^git bisect skip \w+", git(history, "bisect", "log"), re.MULTILINE)
 
 
-PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]
+PACKAGES = [f"debian:6.12.{number}" for number in range(9)]
 
 
 @pytest.mark.parametrize("first_bad", range(1, 9))
@@ -196,7 +195,7 @@ def bisect_commits(folder: Path, good: str, bad: str, cache: Path) -> tuple[list
     looked, _, said = search(figure)
     kept = Cache(cache)
     repository = gitrepo.open_repository(str(folder), kept)
-    ends = bisection.commits(looked, repository, good, bad, kept, said.append)
+    ends = bisection.commits(looked, "git", repository, good, bad, kept, said.append)
     subjects = [git(folder, "log", "-1", "--format=%s", name) for name in found(ends)]
     return subjects, said
 

@@ -15,7 +15,7 @@ from iopath.results.layers import Layers
 from iopath.results.program import Ran
 from iopath.studies import bisection, program
 
-PACKAGES = [SimpleNamespace(release=f"6.12.{number}") for number in range(9)]
+PACKAGES = [f"debian:6.12.{number}" for number in range(9)]
 
 
 def search(
@@ -87,7 +87,7 @@ class Repository:
 def a_series(*subjects: str) -> list[program.Entry]:
     repository = Repository(*subjects)
     session = SimpleNamespace(
-        repository=lambda place: repository, build_ahead=lambda names: None
+        commit=lambda name: (repository, name.partition("@")[2]), build_ahead=lambda names: None
     )  # fmt: skip
 
     def count(kernel: str, name: str) -> Ran:

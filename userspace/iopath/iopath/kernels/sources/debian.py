@@ -307,6 +307,55 @@ def select_all(spec: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]
     return matching
 
 
+def between(good: str, bad: str, finder: Finder) -> tuple[list[str], str]:
+    known = available(finder, arch_of(good))
+    kernels = kernels_between(good, bad, known)
+    return [f"debian:{kernel.release}" for kernel in kernels], describe_search(kernels, known)
+
+
+def kernels_between(good: str, bad: str, kernels: Sequence[DebianKernel]) -> list[DebianKernel]:
+    """The packaged kernels from *good* to *bad* (specs without "debian:"), in that order.
+
+    Only those of the same flavour, and of the same build for a suite ("+deb13") where both ends are
+    of one: what differs should be the kernel, not its compiler.
+    """
+    if arch_of(good) != arch_of(bad):
+        raise UsageError(f"{good} and {bad} are of different architectures")
+    first, _ = select(good, kernels)
+    last, _ = select(bad, kernels)
+    if first.release == last.release:
+        raise UsageError(f"both ends are {first.release}: there is nothing in between")
+    if first.flavour != last.flavour:
+        raise UsageError(f"{first.release} and {last.release} are of different flavours")
+    builds = {_build(first), _build(last)}
+    released = first.suite not in UNRELEASED and last.suite not in UNRELEASED
+    candidates = [
+        kernel
+        for kernel in kernels
+        if not kernel.missing
+        and kernel.flavour == first.flavour
+        and (len(builds) > 1 or _build(kernel) in builds)
+        and not (released and kernel.suite in UNRELEASED)
+    ]
+    at, to = candidates.index(first), candidates.index(last)
+    return candidates[at : to + 1] if at < to else candidates[to : at + 1][::-1]
+
+
+def describe_search(kernels: Sequence[DebianKernel], listed: Sequence[DebianKernel]) -> str:
+    """What is searched; *listed* has all kernels, oldest first. It is said if the good end is the
+    newer one, which may be a mistake."""
+    good, bad = kernels[0], kernels[-1]
+    text = f"{len(kernels)} kernels from {good.release} to {bad.release}"
+    if listed.index(good) > listed.index(bad):
+        text += f"; GOOD ({good.release}) is newer than BAD ({bad.release}): searching backwards"
+    return text
+
+
+def _build(kernel: DebianKernel) -> str:
+    match = re.search(r"\+(deb\d+)", kernel.release)
+    return match.group(1) if match else ""
+
+
 def series_of(kernels: Iterable[DebianKernel]) -> list[str]:
     """The available series, oldest first, e.g. ["5.10", "6.1"]."""
     return list(dict.fromkeys(kernel.series for kernel in kernels if not kernel.missing))

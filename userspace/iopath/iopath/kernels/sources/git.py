@@ -37,8 +37,17 @@ _TOOLS = (
     "cpio", "gzip", "xz-utils", "zstd", "kmod", "rsync",
 )  # fmt: skip
 
+# With LLVM=1 these are used instead of gcc, whose libraries clang needs.
+_LLVM = ("clang", "lld", "llvm")
+
 # Packages that build the parts of a kernel that are written in Rust.
 _RUST = ("rustc", "rust-src", "bindgen", "rustfmt")
+
+# The same inputs make the same kernel to the last bit.
+_SAME = (
+    "LOCALVERSION=", "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath",
+    "KBUILD_BUILD_USER=iopath", "KBUILD_BUILD_VERSION=1",
+)  # fmt: skip
 
 _CCACHE_SIZE = "5G"
 
@@ -91,6 +100,7 @@ class GitKernel(Kernel):
             "suite": recipe.suite,
             "base": recipe.base,
             "fragment": recipe.fragment,
+            **({"llvm": True} if recipe.llvm else {}),
         }
 
         def compile_in(use: Callable[[_Workspace], None]) -> None:
@@ -171,6 +181,11 @@ def repository(finder: Finder, place: str) -> Repository:
     return finder.once(("git", place), lambda: open_repository(place, finder.cache))
 
 
+def commit(spec: str, finder: Finder) -> tuple[Repository, str]:
+    place, revision = gitrepo.split(spec)
+    return repository(finder, place), revision
+
+
 def find(spec: str, finder: Finder) -> GitKernel:
     place, revision = gitrepo.split(spec)
     if ".." in revision:
@@ -238,6 +253,8 @@ def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
     step("preparing the compiler", 0.0)
     arch = kernel.arch
     tools = (*_TOOLS, *(() if arch == X86_64 else (f"gcc-{arch.triplet}",)))
+    if kernel.recipe.llvm:
+        tools = (*tools, *_LLVM)
     if _has_rust(kernel.recipe):
         tools = (*tools, *_RUST)
     return root("compiler", tools, {"for": tools}, kernel.recipe.suite, cache, apt, step)
@@ -263,15 +280,16 @@ def _has_rust(recipe: Recipe) -> bool:
 
 
 def _variables(recipe: Recipe) -> tuple[str, ...]:
-    """The variables of make. The same inputs make the same kernel to the last bit."""
+    """The variables of make."""
     arch = recipe.arch
+    if recipe.llvm:
+        made_by = ("LLVM=1", "CC=ccache clang", "HOSTCC=ccache clang")
+        return (f"ARCH={arch.source}", *made_by, *_SAME)
     prefix = "" if arch == X86_64 else f"{arch.triplet}-"
     # rustc takes HOSTCC for the name of its linker.
     host = "gcc" if _has_rust(recipe) else "ccache gcc"
     return (
-        f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", f"HOSTCC={host}", "LOCALVERSION=",
-        "KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_HOST=iopath",
-        "KBUILD_BUILD_USER=iopath", "KBUILD_BUILD_VERSION=1",
+        f"ARCH={arch.source}", f"CC=ccache {prefix}gcc", f"HOSTCC={host}", *_SAME,
         *([f"CROSS_COMPILE={prefix}"] if prefix else []),
     )  # fmt: skip
 

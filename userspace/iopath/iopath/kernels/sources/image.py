@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from iopath.base.arch import ARCHES, Arch
+from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.errors import UsageError
 from iopath.kernels import parts
@@ -25,10 +25,7 @@ NAMES = ("image:VMLINUZ[,MODULES]",)
 # Increase this if this file makes other entries than before from the same inputs.
 _RECIPE = 1
 
-# Where the headers of images have their magic number: x86's boot protocol (2.00 and later), and
-# arm64's and riscv64's, which do not have the version.
-_MAGIC = {"x86_64": (0x202, b"HdrS"), "aarch64": (0x38, b"ARM\x64"), "riscv64": (0x38, b"RSC\x05")}
-_VERSION_AT = 0x20E  # of x86: where the version is, less 0x200
+_VERSION_AT = 0x20E  # of x86, which alone has it: where the version is, less 0x200
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def find(spec: str, finder: Finder) -> ImageOnly:
         raise UsageError(f"image:{spec}: {folder} has no modules (*.ko)")
     arch = _arch(vmlinuz)
     if arch is None:
-        known = ", ".join(_MAGIC)
+        known = ", ".join(arch.name for arch in ARCHES)
         raise UsageError(
             f"image:{spec}: {name} is not a bootable kernel: must be a bzImage or an Image of"
             f" {known}"
@@ -119,22 +116,20 @@ def _is_wanted(path: Path, base: Path, arch: Arch) -> bool:
 def _arch(vmlinuz: Path) -> Arch | None:
     with vmlinuz.open("rb") as file:
         head = file.read(0x400)
-    return next(
-        (
-            arch
-            for arch in ARCHES
-            if arch.name in _MAGIC and head[_MAGIC[arch.name][0] :].startswith(_MAGIC[arch.name][1])
-        ),
-        None,
-    )
+    return next((arch for arch in ARCHES if _is_image(head, arch)), None)
+
+
+def _is_image(head: bytes, arch: Arch) -> bool:
+    """Whether a file that begins with *head* is a kernel of *arch*."""
+    at, magic = arch.magic
+    return head[at:].startswith(magic)
 
 
 def _release(vmlinuz: Path) -> str:
     """The release in the header of a bzImage; empty if it has none."""
     with vmlinuz.open("rb") as file:
         head = file.read(0x10000)
-    offset, magic = _MAGIC["x86_64"]
-    if not head[offset:].startswith(magic):
+    if not _is_image(head, X86_64):
         return ""
     at = int.from_bytes(head[_VERSION_AT : _VERSION_AT + 2], "little") + 0x200
     match = re.match(rb"[\w.+~-]+", head[at : at + 100])

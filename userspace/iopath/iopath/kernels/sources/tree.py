@@ -73,7 +73,11 @@ class Tree(Kernel):
         def make_modules(folder: Path) -> None:
             step("building modules", 0.5)
             source = str(folder / "src")
-            command = [process.need("make", "make"), *kbuild.make_words(self.arch), "-C", self.path]
+            words = [
+                *kbuild.make_words(self.arch),
+                *kbuild.llvm_words((self.path / ".config").read_text()),
+            ]
+            command = [process.need("make", "make"), *words, "-C", self.path]
             kbuild.make_modules(folder, command, source, release)
             if (_image_inputs(self), _modules_inputs(self)) != (for_image, for_modules):
                 raise IopathError(changed)

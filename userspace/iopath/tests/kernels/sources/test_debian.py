@@ -12,9 +12,16 @@ from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.kernels.apt import UNRELEASED, Package
 from iopath.kernels.finder import Finder
-from iopath.kernels.sources.debian import DebianKernel, arch_of, list_debian, select, series_of
+from iopath.kernels.sources.debian import (
+    DebianKernel,
+    arch_of,
+    describe_search,
+    kernels_between,
+    list_debian,
+    select,
+    series_of,
+)
 from iopath.kernels.sources.tree import find as parse_tree
-from iopath.studies import bisection
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +70,7 @@ def test_select_arm64(recorded_arm64: list[Package], spec: str, release: str) ->
 
 def test_ends_of_a_search_are_of_one_architecture(kernels: list[DebianKernel]) -> None:
     with pytest.raises(UsageError, match="are of different architectures"):
-        bisection.between("6.1", "7.2-arm64", kernels)
+        kernels_between("6.1", "7.2-arm64", kernels)
 
 
 def test_architecture_of_a_name() -> None:
@@ -158,12 +165,12 @@ def test_unknown(kernels: list[DebianKernel], spec: str) -> None:
 
 
 def test_reversed_ends_of_a_search_are_said(kernels: list[DebianKernel]) -> None:
-    there = bisection.between("6.1", "6.12", kernels)
-    back = bisection.between("6.12", "6.1", kernels)
+    there = kernels_between("6.1", "6.12", kernels)
+    back = kernels_between("6.12", "6.1", kernels)
     assert back == there[::-1]
     first, last = there[0].release, there[-1].release
-    assert bisection.describe(there, kernels) == f"{len(there)} kernels from {first} to {last}"
-    assert bisection.describe(back, kernels) == (
+    assert describe_search(there, kernels) == f"{len(there)} kernels from {first} to {last}"
+    assert describe_search(back, kernels) == (
         f"{len(there)} kernels from {last} to {first}; GOOD ({last}) is newer than BAD ({first}):"
         " searching backwards"
     )

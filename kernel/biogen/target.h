@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checks of a request against the target: range, alignment, limits. Inline
- * where they run for every I/O.
+ * The block device that a biogen device is bound to: open it, check requests
+ * against its size, alignment and limits, and keep its page cache coherent.
+ * Inline where it runs for every I/O.
  */
-#ifndef BIOGEN_CHECK_H
-#define BIOGEN_CHECK_H
+#ifndef BIOGEN_TARGET_H
+#define BIOGEN_TARGET_H
 
 #include <linux/blkdev.h>
 #include <linux/uio.h>
@@ -12,7 +13,14 @@
 #include "biogen.h"
 #include "compat/file.h"
 #include "compat/split.h"
-#include "late.h"
+
+int biogen_target_open(struct biogen_target *target, const char *path,
+		       bool write);
+void biogen_target_close(struct biogen_target *target);
+
+int biogen_cache_prepare(struct biogen_device *bg, loff_t pos, size_t bytes,
+			 blk_opf_t opf);
+void biogen_cache_drop(struct biogen_device *bg, loff_t pos, size_t bytes);
 
 /* Bits that must be clear in position and length. */
 static __always_inline unsigned int biogen_block_mask(struct biogen_device *bg)
@@ -33,35 +41,69 @@ biogen_segment_mask(struct biogen_device *bg)
 	return compat_queue_segment_mask(bg->target.queue);
 }
 
+/*
+ * True if the target's page cache has any page. O_DIRECT does the same test
+ * first. A buffered write or a store through a mapping that happened before
+ * this I/O added its page to the cache before this test.
+ */
+static __always_inline bool biogen_cached(const struct biogen_device *bg)
+{
+	return unlikely(READ_ONCE(*bg->nr_cached));
+}
+
 /**
- * biogen_check_range() - check a request against the size of the target
+ * biogen_begin() - check a request, and make the page cache ready for it
  * @bg: the device
  * @pos: position on the device
- * @count: length of the request
- * @opf: REQ_OP_READ or REQ_OP_WRITE, with flags
+ * @bytes: length of the request
+ * @opf: REQ_OP_READ or REQ_OP_WRITE
+ * @nowait: the request must not wait
  *
  * The rules are those of a block device.
  *
- * Return: the number of bytes to transfer, which may be 0, or an error.
+ * Return: true if the request goes on. Otherwise @bytes is its result, or, if it is
+ * more than 0, the length of the request that is to be begun instead.
  */
-static __always_inline ssize_t biogen_check_range(struct biogen_device *bg,
-						  loff_t pos, size_t count,
-						  blk_opf_t opf)
+static __always_inline bool biogen_begin(struct biogen_device *bg, loff_t pos,
+					 ssize_t *bytes, blk_opf_t opf,
+					 bool nowait)
 {
 	loff_t size = compat_bdev_nr_bytes(bg->target.bdev);
+	ssize_t count = *bytes;
+	int err;
 
-	if (op_is_write(opf)) {
-		if (unlikely(bdev_read_only(bg->target.bdev)))
-			return -EPERM;
-		if (unlikely(!count))
-			return 0;
+	if (op_is_write(opf) && unlikely(bdev_read_only(bg->target.bdev))) {
+		*bytes = -EPERM;
+		return false;
 	}
+	if (unlikely(!count))
+		return false;
 	if (unlikely(pos + count > size)) {
-		if (pos >= size)
-			return op_is_write(opf) ? -ENOSPC : 0;
-		count = size - pos;
+		if (pos < size)
+			*bytes = size - pos;
+		else
+			*bytes = op_is_write(opf) ? -ENOSPC : 0;
+		return false;
 	}
-	return count;
+	if (unlikely((pos | count) & biogen_block_mask(bg))) {
+		*bytes = -EINVAL;
+		return false;
+	}
+	if (biogen_cached(bg)) {
+		err = biogen_cache_prepare(bg, pos, count,
+					   opf | (nowait ? REQ_NOWAIT : 0));
+		if (err) {
+			*bytes = err;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* True if the caller does not wait for the result. read(2) has no iocb. */
+static __always_inline bool biogen_is_async(struct kiocb *iocb)
+{
+	return iocb && !is_sync_kiocb(iocb);
 }
 
 /**
@@ -119,8 +161,9 @@ static inline bool biogen_iter_aligned(struct biogen_device *bg,
  * The iterator's own number is that of all segments to the end of a registered
  * buffer before 6.13, which may not fit bi_vcnt.
  *
- * Return: how many segments have the data, or 0 if address or length of one does
- * not suit the device.
+ * Return: how many segments have the data, at most USHRT_MAX, or 0 if address or
+ * length of one does not suit the device. The block layer only asks whether it is
+ * one; bi_size has the end.
  */
 static inline unsigned int biogen_count_bvecs(struct biogen_device *bg,
 					      const struct bio_vec *bv,
@@ -135,7 +178,7 @@ static inline unsigned int biogen_count_bvecs(struct biogen_device *bg,
 		if (((bv->bv_offset + skip) & dma) || (len & mask))
 			return 0;
 	}
-	return nr;
+	return min_t(unsigned int, nr, USHRT_MAX);
 }
 
-#endif /* BIOGEN_CHECK_H */
+#endif /* BIOGEN_TARGET_H */
