@@ -9,7 +9,7 @@ import pytest
 from recipe_tree import PACKAGE, Tree, not_named
 
 METRIC = """    _counted(
-        "accessed bytes", Source(tally="bytes"), "bytes of all accesses to memory", "bytes",
+        "accessed bytes", Source(tally="bytes"), "bytes of accesses to memory", "bytes",
         costly=True,
     ),
 """
@@ -17,7 +17,7 @@ BEFORE = """    _counted(
         "string bytes","""
 COUNT = "ACCESS_COUNT(bytes, size)\n"
 ROW = """\
-   accessed bytes, bytes, bytes of all accesses to memory, per-CPU caches that are filled again, 0.05
+   accessed bytes, bytes, bytes of accesses to memory, per-CPU caches that are filled again, 0.05
 """
 
 
