@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 import pytest
@@ -154,8 +154,6 @@ def c_files(top: str) -> dict[str, str]:
 
 
 MODULES = c_files("kernel")
-# Functions of headers whose uses make a circle, which is still to be removed.
-KNOWN = {"ioloop": ("options_write", "options_mixed")}
 PROGRAMS = {name: c_files(f"userspace/{name}") for name in ("ioloop", "pathcount", "guest")}
 
 
@@ -175,9 +173,8 @@ def include_circle(files: Mapping[str, str]) -> list[str]:
     return circle(graph)
 
 
-def call_circle(files: Mapping[str, str], known: Collection[str] = ()) -> list[str]:
-    """A circle of uses of functions and variables among *files*, where x.c and x.h count as one;
-    without uses of the *known* functions."""
+def call_circle(files: Mapping[str, str]) -> list[str]:
+    """A circle of uses of functions and variables among *files*, where x.c and x.h count as one."""
     code = {}
     where = {}
     for name, text in files.items():
@@ -206,7 +203,7 @@ def call_circle(files: Mapping[str, str], known: Collection[str] = ()) -> list[s
         user = stem(name)
         # Members and types of structures are not uses.
         words = re.findall(r"(?<!->)(?<!\.)(?<!struct )\b[a-z]\w*", text)
-        used = {where[word] for word in words if word in where and word not in known}
+        used = {where[word] for word in words if word in where}
         graph.setdefault(user, set()).update(used - {user})
     return circle(graph)
 
@@ -220,9 +217,7 @@ def test_no_circle_in_modules() -> None:
 def test_no_circle_in_program(name: str) -> None:
     assert len(PROGRAMS[name]) > 3
     assert include_circle(PROGRAMS[name]) == []
-    assert call_circle(PROGRAMS[name], KNOWN.get(name, ())) == []
-    # One that was removed is not in the list.
-    assert bool(call_circle(PROGRAMS[name])) == (name in KNOWN)
+    assert call_circle(PROGRAMS[name]) == []
 
 
 # The walk of a write through biogen, in contributing.rst: file and function of each step.
@@ -317,7 +312,7 @@ def test_planted_call_circle(name: str, text: str, found: str) -> None:
 )  # fmt: skip
 def test_planted_call_circle_in_program(program: str, name: str, text: str, found: str) -> None:
     files = PROGRAMS[program]
-    stems = set(call_circle(files | {name: files[name] + text}, KNOWN.get(program, ())))
+    stems = set(call_circle(files | {name: files[name] + text}))
     assert {found, stem(name)} <= stems
 
 

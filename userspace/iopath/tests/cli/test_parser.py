@@ -97,7 +97,8 @@ def test_a_command_loads_no_other(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
     assert loaded.pop(0) == "loaded"
-    assert not {*loaded} & {*SLOW, "rich.progress", "tomllib"}
+    slow = {*SLOW, "rich.progress", *(() if words == ["rungs"] else ("tomllib",))}
+    assert not {*loaded} & slow
     loaded = [name for name in loaded if name.startswith("iopath.")]
     found = {name.split(".")[2] for name in loaded if name.startswith("iopath.commands.")}
     assert found == set(words[:1]) & set(commands())
