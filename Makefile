@@ -182,7 +182,7 @@ htmldocs: $(SPHINX)/.complete
 
 .PHONY: results
 results: setup-measure userspace
-	@Documentation/results/update.sh
+	@selftests/results/update.sh
 
 # What people see, on one sheet, in the browser of the tests: look at it after a change.
 WHAT ?=

@@ -10,4 +10,5 @@ project = "iopath"
 extensions = ["kerneldoc"]
 exclude_patterns = ["results"]
 html_theme = "alabaster"
+html_static_path = ["_static"]
 html_theme_options = {"description": "What one I/O costs in the Linux kernel above the driver"}

@@ -222,7 +222,7 @@ def test_the_questions_show_what_the_results_say() -> None:
     text = (ROOT / "Documentation/questions.rst").read_text()
     results = (RESULTS / "questions.txt").read_text()
     assert not_printed(text, results) == []
-    script = (RESULTS / "update.sh").read_text()
+    script = (ROOT / "selftests/results/update.sh").read_text()
     commands = [command for command, _ in SHOWN.findall(text)]
     assert len(commands) > 3
     assert all(f"\t\t{command}\n" in script for command in commands)
@@ -239,7 +239,6 @@ def test_planted_line_that_was_not_printed() -> None:
 OTHER_ORIGIN = {
     "bridge.rst": "a machine that is made up, as the text says",
     "ioloop.rst": "programs in user mode, which test_ioloop.py counts",
-    "tutorial.rst": "a kernel that the reader's own compiler builds",
 }
 FIGURE = re.compile(r"(?<![\d.,:~+-])[-+]?((?:\d{1,3}(?:,\d{3})+|\d{3})\.\d\d)(?![\d.])")
 
@@ -268,6 +267,93 @@ def test_each_figure_is_in_a_result(path: Path) -> None:
 def test_planted_unknown_figure() -> None:
     text = "from 1,234.56 to 1,244.56, by +10.00, Linux 5.10, 120.25 and -333.10"
     assert unknown_figures(text, "| 1,234.56 | +120.25 |") == ["1,244.56", "333.10"]
+
+
+# Files that texts name and that the repository lacks: those of a kernel, and what commands write.
+OTHER_FILES = {
+    "Documentation/admin-guide/blockdev", "include/uapi/linux/biogen.h", "kselftest_harness.h",
+    "points.json", "steps.json",
+}  # fmt: skip
+SUFFIXES = ("c", "config", "h", "json", "md", "py", "rst", "sh", "svg", "toml")
+PLACE = "/userspace/iopath/iopath"
+ROOMS = {path.name for path in (ROOT / PLACE[1:]).iterdir() if (path / "__init__.py").is_file()}
+FOLDERS = {"Documentation", "kernel", "selftests", "userspace", *ROOMS}
+
+
+def repository() -> set[str]:
+    """The files of the repository, and the folders that they are in."""
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    files = {Path(name) for name in listed if (ROOT / name).exists()}
+    return {f"/{path}" for file in files for path in (file, *file.parents)}
+
+
+def gone(text: str, paths: set[str]) -> list[str]:
+    """The files, folders and modules that a text names in double backquotes and that are none of
+    the *paths*. The beginning of a path may be missing, and so may the suffix of a module."""
+    found = []
+    for name in re.findall(r"``([\w.*/…-]+)``", text):
+        file = name.removeprefix("…/").rstrip("/")
+        room, _, module = file.partition(".")
+        if room in ROOMS and module.isidentifier() and module not in SUFFIXES:
+            file = f"iopath/{room}/{module}"
+        elif not ("/" in file and file.split("/")[0] in FOLDERS) and not re.search(
+            rf"[\w*]\.({'|'.join(SUFFIXES)})$", file
+        ):
+            continue
+        elif file.startswith("/") or re.search(r"(^|/)(build/|[A-Z]+\b(?!-))", file):
+            continue  # of a machine, made by make, or a placeholder
+        wanted = re.compile(f".*/{re.escape(file).replace(chr(92) + '*', '[^/]*')}(\\.py)?")
+        if file not in OTHER_FILES and not any(map(wanted.fullmatch, paths)):
+            found.append(name)
+    return found
+
+
+def not_in_rooms(text: str, paths: set[str]) -> list[str]:
+    """The modules in design.rst's table of rooms that are not in their room."""
+    room, found = "", []
+    for line in text.splitlines():
+        if first := re.match(r"``(\w+)`` ", line):
+            room = first[1]
+        if room in ROOMS and (first or line.startswith(" " * 14)):
+            found += [
+                f"{room}/{name}"
+                for name in re.findall(r"``(\w+)``", line[14:66])
+                if not paths & {f"{PLACE}/{room}/{name}", f"{PLACE}/{room}/{name}.py"}
+            ]
+        else:
+            room = ""
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in TEXTS if path.suffix == ".rst"], ids=lambda path: path.name
+)
+def test_files_that_texts_name_exist(path: Path) -> None:
+    assert gone(path.read_text(), repository()) == []
+
+
+def test_the_rooms_have_the_modules_that_design_names() -> None:
+    assert not_in_rooms((ROOT / "Documentation/design.rst").read_text(), repository()) == []
+
+
+def test_planted_file_that_is_gone() -> None:
+    paths = {f"/{name}" for name in (
+        "kernel/blknull/mq.c", "userspace/iopath/iopath/show/page.py", "selftests/blknull",
+    )}  # fmt: skip
+    there = "``mq.c`` ``show.page`` ``show/page`` ``*/mq.c`` ``…/page.py`` ``selftests/blknull/``"
+    other = "``/etc/x.c`` ``FILE.md`` ``build/x.json`` ``dio.pread`` ``t/io_uring`` ``points.json``"
+    assert gone(f"{there} {other}", paths) == []
+    named = ["q.c", "show.pages", "show/pages.py", "kernel/biogen", "compare/noise"]
+    assert gone(" ".join(f"``{name}``" for name in named), paths) == named
+    rows = [
+        f"``show``      {'``page``, ``pages``':52} compare",
+        f"{'':14}``terminal``",
+        "``null`` ``a``",
+    ]
+    assert not_in_rooms("\n".join(rows), paths) == ["show/pages", "show/terminal"]
 
 
 def dead_links(path: Path) -> list[str]:

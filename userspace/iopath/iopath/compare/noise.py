@@ -2,7 +2,7 @@
 """When two kernels differ: the rule, and its error rates.
 
 Each kernel is booted several times with other seeds. Each figure of each row is judged by its own
-boots alone. It differs if all of these hold (Documentation/measuring.rst derives the numbers):
+boots alone. It differs if all of these hold (Documentation/metrics.rst derives the numbers):
 
 * Each boot of one kernel is above each boot of the other. Noise of two values, each with a
   probability of a half in a boot, separates the boots with a probability of 2 / 2^(boots of both).

@@ -19,7 +19,7 @@ class Features:
     why: str
 
 
-# Documentation/measuring.rst has the same table.
+# Documentation/machine.rst has the same table.
 FEATURES = (
     Features(
         "fpu de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse"
@@ -74,7 +74,7 @@ def qemu_name(model: str, arch: Arch) -> str:
 
 
 def table() -> str:
-    """The features as a table of Documentation/measuring.rst."""
+    """The features as a table of Documentation/machine.rst."""
     lines = [".. list-table::", "   :widths: 40 10 50", ""]
     for row in FEATURES:
         names = ", ".join(f"``{name}``" for name in row.names.split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Read rungs from a TOML file (Documentation/measuring.rst, "Rungs of your own").
+"""Read rungs from a TOML file (Documentation/rungs.rst, "Rungs of your own").
 
 A table [[rung]] is a rung, or a family of rungs. A table [part.NAME] has keys that several share.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The ancestors' experiments (Documentation/results/ancestors.py) run, and their tables have
+"""The ancestors' experiments (selftests/results/ancestors.py) run, and their tables have
 properties that hold for any kernel."""
 
 import importlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.guest
 @pytest.fixture(scope="module")
 def ancestors() -> ModuleType:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(source_root() / "Documentation/results")
+        patch.syspath_prepend(source_root() / "selftests/results")
         module = importlib.import_module("ancestors")
     # More of it takes minutes.
     module.INSTANCES = (1, 100)

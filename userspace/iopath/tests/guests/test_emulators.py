@@ -67,7 +67,7 @@ def test_one_figure(session: Session, kernel: str) -> None:
 @pytest.mark.parametrize("suite", ["trixie", "trixie-backports"])
 @pytest.mark.parametrize("kernel", ["debian:6.1", "debian:7.2", "debian:6.12-arm64"])
 def test_one_ladder(session: Session, kernel: str, suite: str) -> None:
-    """Documentation/measuring.rst has the command that shows the figures side by side."""
+    """Documentation/machine.rst has the command that shows the figures side by side."""
     first = figures(session, kernel, "bookworm")
     assert len(first) > 30
     assert different(first, figures(session, kernel, suite)) == {}

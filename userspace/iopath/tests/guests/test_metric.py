@@ -9,26 +9,23 @@ import pytest
 from recipe_tree import PACKAGE, Tree, not_named
 
 METRIC = """    _counted(
-        "accessed bytes", Source(tally="bytes"), "bytes of all accesses to memory", "bytes",
+        "accessed bytes", Source(tally="bytes"), "bytes of accesses to memory", "bytes",
         costly=True,
     ),
 """
 BEFORE = """    _counted(
         "string bytes","""
 COUNT = "ACCESS_COUNT(bytes, size)\n"
-ROW = """   * - accessed bytes
-     - bytes
-     - bytes of all accesses to memory
-     - per-CPU caches that are filled again
-     - 0.05
+ROW = """\
+   accessed bytes, bytes, bytes of accesses to memory, per-CPU caches that are filled again, 0.05
 """
 
 
 def add_metric(tree: Tree) -> None:
-    counts, measuring = "userspace/pathcount/counts.h", "Documentation/measuring.rst"
+    counts, metrics = "userspace/pathcount/counts.h", "Documentation/metrics.rst"
     tree.replace(f"{PACKAGE}/results/metrics.py", BEFORE, METRIC + BEFORE)
     tree.replace(counts, "ACCESS_COUNT(writes, write)\n", "ACCESS_COUNT(writes, write)\n" + COUNT)
-    tree.replace(measuring, "   * - string bytes\n", ROW + "   * - string bytes\n")
+    tree.replace(metrics, "   string bytes, bytes, ", ROW + "   string bytes, bytes, ")
 
 
 @pytest.mark.guest

@@ -591,12 +591,12 @@ def commits(trees: Trees, tree: Path) -> tuple[str, str, str, str]:
 @pytest.mark.long
 @guest
 def test_git_bisect_run(trees: Trees, session: Session, tmp_path: Path) -> None:
-    """The tutorial's recipe finds the commit, and skips the one that does not compile."""
+    """The recipe of kernels.rst finds the commit, and skips the one that does not compile."""
     tree = tmp_path / "linux"
     good, broken, _, planted = commits(trees, tree)
     git(tree, "tag", "v6.12", good)
     git(tree, "tag", "v6.13", planted)
-    text = (source_root() / "Documentation/tutorial.rst").read_text().partition("Which commit?")[2]
+    text = (source_root() / "Documentation/kernels.rst").read_text()
     (recipe,) = re.findall(r"^    git checkout .*\n(?:    .*\n|\n)+", text, re.MULTILINE)
     (search,) = re.findall(r"^    git bisect start .*\n(?:    .*\n)+", text, re.MULTILINE)
     (tmp_path / "recipe").write_text(recipe + search)

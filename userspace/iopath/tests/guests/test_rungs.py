@@ -20,7 +20,7 @@ def write(path: Path, text: str) -> Path:
 
 @pytest.mark.guest
 def test_example(resumable: Command, tmp_path: Path) -> None:
-    """The example in measuring.rst. Its steps and preconditions do what they say."""
+    """The example in rungs.rst. Its steps and preconditions do what they say."""
     program = tmp_path / "pipe"
     build = ["gcc", "-O2", "-static", "-Wall", "-Werror", "-o", program, EXAMPLES / "pipe.c"]
     subprocess.run(build, check=True)

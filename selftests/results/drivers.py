@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Count a read from the system call to the doorbell of a device and back from its interrupt.
 
-    build/venv/bin/python Documentation/results/drivers.py [--output FILE] [KERNEL...]
+    build/venv/bin/python selftests/results/drivers.py [--output FILE] [KERNEL...]
 
 One of the kernels is shown by parts, layers and functions.
 """
@@ -34,7 +34,7 @@ PUBLISHED = (24, 30)  # per cent more I/Os per second by commands than by the bl
 ABOUT = """\
 # What a read costs on drivers of devices
 
-Made by `Documentation/results/drivers.py`: instructions per read of 4 KiB on devices that QEMU
+Made by `selftests/results/drivers.py`: instructions per read of 4 KiB on devices that QEMU
 emulates, with one queue and no scheduler, from the system call to the doorbell and from the
 interrupt back to the program. The idle loop and the timer's ticks are left out. `dio.pread` is the
 null device, which has neither interrupt nor sleep. A rung that a kernel or its machine has not is

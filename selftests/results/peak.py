@@ -2,7 +2,7 @@
 """Count what the published records of I/Os per second execute for each I/O, with the configuration
 of a distribution and with a minimal one, and write where the difference is.
 
-    build/venv/bin/python Documentation/results/peak.py [--output FILE] [KERNEL]
+    build/venv/bin/python selftests/results/peak.py [--output FILE] [KERNEL]
 
 The kernels are one of Debian's, and one that is built of the same source.
 """
@@ -35,7 +35,7 @@ CYCLES = HERTZ / IOPS
 ABOUT = f"""\
 # What the loop of a record executes
 
-Made by `Documentation/results/peak.py`: instructions per read of 512 bytes by io_uring, of the
+Made by `selftests/results/peak.py`: instructions per read of 512 bytes by io_uring, of the
 loop and of the kernel. 32 reads are submitted and awaited together, in registered buffers and on a
 registered file, polled where the device polls, without statistics, merges and throttling of
 writeback. This is what `t/io_uring -b512 -d128 -c32 -s32 -p1 -F1 -B1` does on such a device.

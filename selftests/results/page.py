@@ -12,9 +12,12 @@ from rich.console import Console
 from iopath.base.cache import Cache, cache_root
 from iopath.base.errors import IopathError
 from iopath.base.progress import Reporter
+from iopath.base.sources import source_root
 from iopath.measure.session import Session
 from iopath.results.result import ExactRecord, ExactResult
 from iopath.rungs.runs import Settings
+
+RESULTS = source_root() / "Documentation/results"
 
 
 def measure(session: Session, kernel: str, settings: Settings) -> list[ExactRecord]:
@@ -43,10 +46,10 @@ def main(
     document: Callable[[Session, Sequence[str]], str],
     kernels: Sequence[str],
 ) -> int:
-    """The command line of a *script*: the kernels, and where its page is written, which is beside
-    it by default."""
+    """The command line of a *script*: the kernels, and where its page is written, by default in
+    Documentation/results."""
     parser = argparse.ArgumentParser(description=about.partition("\n\n")[0])
-    default = Path(script).with_suffix(".md")
+    default = RESULTS / f"{Path(script).stem}.md"
     parser.add_argument("--output", type=Path, default=default, metavar="FILE")
     parser.add_argument("kernels", nargs="*", default=kernels, metavar="KERNEL")
     args = parser.parse_args()

@@ -2,7 +2,7 @@
 """Repeat the experiments that ioloop descends from, in guests with today's kernels, and write
 their tables with today's figures beside those of then.
 
-    build/venv/bin/python Documentation/results/ancestors.py [--output FILE] [KERNEL...]
+    build/venv/bin/python selftests/results/ancestors.py [--output FILE] [KERNEL...]
 
 Kernels are as for iopath, the default those of the other results. What was compared on one machine
 alone is repeated on the last of them.
@@ -362,7 +362,7 @@ def document(session: Session, kernels: Sequence[str]) -> str:
     return f"""\
 # The ancestors' experiments on today's kernels
 
-Made by `Documentation/results/ancestors.py`. Each experiment ran in a guest of one emulated CPU
+Made by `selftests/results/ancestors.py`. Each experiment ran in a guest of one emulated CPU
 whose clock advances one nanosecond per instruction, on blknull, a disk of no latency. So a second
 here is 10^9 instructions, of user and kernel together, and figures of then, of other machines and
 mostly real disks, are beside them for the shape of the tables: compare within a column, and how

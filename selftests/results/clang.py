@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compare what GCC and Clang make of the path of an I/O.
 
-    build/venv/bin/python Documentation/results/clang.py [--output FILE] [KERNEL]
+    build/venv/bin/python selftests/results/clang.py [--output FILE] [KERNEL]
 
 The kernel is one of Debian's. Its source is built four times: by both compilers, with the minimal
 configuration and with that of Debian's kernel.
@@ -30,7 +30,7 @@ FUNCTIONS = 15  # of those that differ most
 ABOUT = f"""\
 # GCC against Clang
 
-Made by `Documentation/results/clang.py`: instructions per read of 4 KiB, of one source, built by
+Made by `selftests/results/clang.py`: instructions per read of 4 KiB, of one source, built by
 the GCC and the Clang of Debian 13, with the minimal configuration and with that of Debian's kernel.
 The modules are built by the compiler of the kernel.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Count what blknull and biogen themselves cost: beside null_blk, and beside O_DIRECT.
 
-    build/venv/bin/python Documentation/results/modules.py [--output FILE] [KERNEL...]
+    build/venv/bin/python selftests/results/modules.py [--output FILE] [KERNEL...]
 
 Kernels are as for iopath. The last one is also measured with blknull's timer.
 """
@@ -210,7 +210,7 @@ def document(session: Session, kernels: Sequence[str]) -> str:
     return f"""\
 # What blknull and biogen cost
 
-Made by `Documentation/results/modules.py`: instructions per I/O of 4 KiB, with `mitigations=off`.
+Made by `selftests/results/modules.py`: instructions per I/O of 4 KiB, with `mitigations=off`.
 
 ## blknull's own instructions
 

@@ -2,7 +2,7 @@
 """Make a git repository of Linux 6.1 with the patches of PREEMPT_RT as its commits, from the source
 package of Debian 12: the tag base is Linux without them, the branch rt has them all.
 
-    build/venv/bin/python Documentation/results/rt.py FOLDER
+    build/venv/bin/python selftests/results/rt.py FOLDER
 
 Nothing in a commit depends on where and when it is made.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measure what kernels, guests and pages take, and simulate clusters that do as much.
 
-    build/venv/bin/python Documentation/results/takes.py [--output FILE]
+    build/venv/bin/python selftests/results/takes.py [--output FILE]
 
 The durations are measured in a cache of its own, build/takes, one job at a time. Then jobs that
 sleep for these durations are sent to clusters of 2 to 512 workers: the scheduler is dask's, and the
@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import dask
 import distributed
-from page import table
+from page import RESULTS, table
 from rich.console import Console
 
 from iopath.base.cache import Cache, cache_root
@@ -242,7 +242,7 @@ def duration(seconds: float) -> str:
 ABOUT = f"""\
 # What it takes
 
-Made by `Documentation/results/takes.py`. The first table is measured in an empty cache, one row
+Made by `selftests/results/takes.py`. The first table is measured in an empty cache, one row
 after the other: seconds on a CPU that does nothing else, downloads included, and what the cache
 grew by. Each kernel is booted {BOOTS} times, with a profile.
 """
@@ -316,7 +316,7 @@ def document() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    default = Path(__file__).with_suffix(".md")
+    default = RESULTS / "takes.md"
     parser.add_argument("--output", type=Path, default=default, metavar="FILE")
     args = parser.parse_args()
     os.environ["IOPATH_CACHE"] = str(CACHE)

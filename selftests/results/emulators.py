@@ -2,7 +2,7 @@
 """Measure the whole ladder with the QEMU of several Debian suites, and write the figures side by
 side: they should be equal.
 
-    build/venv/bin/python Documentation/results/emulators.py [--output FILE] [KERNEL...]
+    build/venv/bin/python selftests/results/emulators.py [--output FILE] [KERNEL...]
 
 The emulators are fetched and not installed. Kernels are as for iopath.
 """
@@ -64,7 +64,7 @@ def document(session: Session, kernels: Sequence[str]) -> str:
     return f"""\
 # One figure under each version of QEMU
 
-Made by `Documentation/results/emulators.py`: instructions per I/O with the QEMU of Debian's
+Made by `selftests/results/emulators.py`: instructions per I/O with the QEMU of Debian's
 {", ".join(SUITES)}. The last column says by how much figures differ, if by more than {EQUAL}.
 {"".join(sections)}"""
 

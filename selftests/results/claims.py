@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Count what others published about the cost of an I/O, and write it beside what they measured.
 
-    build/venv/bin/python Documentation/results/claims.py [--output FILE] [KERNEL...]
+    build/venv/bin/python selftests/results/claims.py [--output FILE] [KERNEL...]
 
 Published figures are times or I/Os per second on machines of then; the counts are instructions per
 I/O on Debian's kernels before and after the change, or with and without the feature. The read from
@@ -56,7 +56,7 @@ RUNGS = (RECORD, STATS, INTERRUPTS, PLAIN, PLAIN_INTERRUPTS, POLLED, INTERRUPT)
 ABOUT = """\
 # What others published
 
-Made by `Documentation/results/claims.py`. Published figures are times and I/Os per second, on
+Made by `selftests/results/claims.py`. Published figures are times and I/Os per second, on
 machines of then and real drives. The counts are instructions per read of 512 bytes by the loop of
 `peak.mq` where nothing else is said, on blknull, in user space and in the kernel. Ratios of
 instructions and of time are comparable as far as all instructions take the same time.

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Repeat the results that this folder and the README show, all of them or those that are named:
+# Repeat the results that Documentation/results and the README show, all or those that are named:
 #
 #	make results
-#	Documentation/results/update.sh ladder features track
+#	selftests/results/update.sh ladder features track
 #
 # What is large, the page of five kernels, the sites of track and the charts that the README does
 # not show, is in build/results, to be published with a release. Together it takes some hours of two
@@ -12,6 +12,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 make -s userspace
 iopath=build/bin/iopath
+pages=Documentation/results
 large=build/results
 mkdir -p $large
 
@@ -19,16 +20,16 @@ ladder() {
 	$iopath compare debian:5.10 debian:6.1 debian:6.12 debian:7.2 debian:7.3 \
 		--json $large/five-kernels.json \
 		--html $large/five-kernels.html \
-		--markdown Documentation/results/five-kernels.md \
+		--markdown $pages/five-kernels.md \
 		--svg $large/ladder.svg \
 		--history $large/history.svg >/dev/null
-	build/venv/bin/python Documentation/results/picture.py \
-		$large/five-kernels.json Documentation/results/ladder.svg
+	build/venv/bin/python selftests/results/picture.py \
+		$large/five-kernels.json $pages/ladder.svg
 }
 
 features() {
 	$iopath features debian:6.1 debian:6.12 debian:7.2 --boots 2 \
-		--markdown Documentation/results/features.md \
+		--markdown $pages/features.md \
 		--svg $large/features.svg >/dev/null
 }
 
@@ -39,42 +40,42 @@ takes() {
 }
 
 page() {
-	build/venv/bin/python Documentation/results/"$1".py
+	build/venv/bin/python selftests/results/"$1".py
 }
 
 # Many kernels that nothing else needs: they have a cache of their own.
 track() {
 	rm -f $large/track/steps.json
-	IOPATH_CACHE=build/track-cache $iopath track Documentation/results/track.toml \
+	IOPATH_CACHE=build/track-cache $iopath track $pages/track.toml \
 		--output $large/track \
-		--svg Documentation/results/track.svg --mail Documentation/results/track.txt
-	cp $large/track/points.json Documentation/results/track.json
+		--svg $pages/track.svg --mail $pages/track.txt
+	cp $large/track/points.json $pages/track.json
 }
 
 # The page of these points. It takes a second, and no kernel.
 site() {
-	build/venv/bin/python Documentation/results/site.py \
-		Documentation/results/track.json $large/debian.html
+	build/venv/bin/python selftests/results/site.py \
+		$pages/track.json $large/debian.html
 }
 
 # A repository of a kernel.
 repository() {
-	[ -d build/rt ] || build/venv/bin/python Documentation/results/rt.py build/rt
+	[ -d build/rt ] || build/venv/bin/python selftests/results/rt.py build/rt
 }
 
 # Each of the commits is built: the first in some minutes.
 rt() {
 	repository
 	rm -f $large/rt/steps.json
-	$iopath track Documentation/results/rt.toml --output $large/rt \
-		--svg Documentation/results/rt.svg --mail Documentation/results/rt.txt
+	$iopath track $pages/rt.toml --output $large/rt \
+		--svg $large/rt.svg --mail $pages/rt.txt
 }
 
 drivers() {
 	page drivers
 	$iopath compare debian:6.1 debian:6.12 debian:7.2 debian:7.3 --boots 2 --op read \
 		--rung dio.pread --rung nvme.pread --rung virtio.pread --rung scsi.pread --rung ahci.pread \
-		--svg Documentation/results/drivers.svg >/dev/null
+		--svg $pages/drivers.svg >/dev/null
 }
 
 # Write what commands print in $1 columns to $2. The commands are on the standard input.
@@ -94,7 +95,7 @@ say() {
 # What the other texts show of commands.
 shown() {
 	dd="dd if=/dev/blknull0 of=/dev/null bs=4k count=1000 iflag=direct"
-	say 100 Documentation/results/shown.txt <<-END
+	say 100 $pages/shown.txt <<-END
 		measure debian:6.12 --rung dm-crypt.pread --op write
 		profile debian:6.1 --rung dio.pread --op read --all --top 4
 		profile debian:6.1 --rung dio.pread --op read --model --top 4
@@ -108,7 +109,7 @@ shown() {
 # What questions.rst shows.
 questions() {
 	repository
-	say 80 Documentation/results/questions.txt <<-END
+	say 80 $pages/questions.txt <<-END
 		compare git:build/rt@rt~39 git:build/rt@rt~38 --kconfig PREEMPT_RT=y --rung dio.pread --op read
 		series git:build/rt@rt~41..rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read --boots 6
 		bisect git:build/rt@rt~41 git:build/rt@rt~37 --kconfig PREEMPT_RT=y --rung dio.pread --op read
