@@ -191,7 +191,7 @@ def test_planted_step(tmp_path: Path) -> None:
     assert (change.title, change.text) == ("dio.pread read", "+5.00 (+0.83 %)")
     assert (change.verdict, change.functions) == ("longer", "vfs_read +5.00")
     page = (tmp_path / step.page).read_text()
-    assert "Worst: dio.pread read +5.00" in page
+    assert "dio.pread read +5.00 (+0.8 %)" in page
     assert [path.name for path in (tmp_path / "steps/block").iterdir()] == [step.page.name]
     shown = tracksite.data(config(tmp_path), index)["watches"][0]
     assert [one["title"] for one in shown["points"]] == [p.title for p in points if not p.error]
