@@ -176,9 +176,11 @@ $(SPHINX)/.complete: | setup-measure
 	@$(SPHINX)/bin/pip install --quiet --disable-pip-version-check 'sphinx>=7'
 	@touch $@
 
+HTML ?= $(BUILD)/html
+
 .PHONY: htmldocs
 htmldocs: $(SPHINX)/.complete
-	$(SPHINX)/bin/sphinx-build -q -E -W --keep-going -b html Documentation $(BUILD)/html
+	$(SPHINX)/bin/sphinx-build -q -E -W --keep-going -b html Documentation $(HTML)
 
 .PHONY: results
 results: setup-measure userspace

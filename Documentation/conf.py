@@ -10,5 +10,11 @@ project = "iopath"
 extensions = ["kerneldoc"]
 exclude_patterns = ["results"]
 html_theme = "alabaster"
+html_theme_options = {
+    "description": "What one I/O costs in the Linux kernel above the driver",
+    "pre_bg": "#f8f8f8",  # that the colours of code are made for
+}
 html_static_path = ["_static"]
-html_theme_options = {"description": "What one I/O costs in the Linux kernel above the driver"}
+pygments_style = "default"
+html_show_copyright = html_show_sphinx = False
+html_show_sourcelink = False

@@ -81,7 +81,7 @@
 			if (isShape || display === "inline" || display === "contents" || part === document.body || (skips && position === "static"))
 				continue;
 			skips = position === "absolute";
-			scrolls ||= part.matches(SCROLLS);
+			scrolls ||= part.matches(SCROLLS) || (part.localName === "table" && overflowX === "auto");
 			const own = box(part);
 			const beside = line.left < own.left - 1.5 || line.right > own.right + 1.5;
 			const below = line.top < own.top - 4 || line.bottom > own.bottom + 4;

@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import github
 import seen
 from browser import Browser
 from legible import Look, faults, show
-from markdown_it import MarkdownIt
 
 from iopath.base.sources import source_root
 
@@ -29,40 +29,6 @@ _CHART, _HIGH = 1600, 4000  # pixels of a window with all of a chart
 _HIGHEST = 1600  # pixels of a page that are shown
 _SCALE = 0.32  # of a page on the sheet
 _SHEET = 3000  # pixels
-
-# As GitHub shows a text.
-_STYLE = """
-:root { color-scheme: light dark; }
-body { margin: 0 auto; padding: 24px 16px; max-width: 920px; background: #fff; color: #1f2328;
-    font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
-h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; }
-img { max-width: 100%; }
-pre { background: #f6f8fa; padding: 16px; overflow: auto; font-size: 85%; }
-:not(pre) > code { background: #818b981f; padding: .2em .4em; font-size: 85%; }
-table { border-collapse: collapse; display: block; overflow: auto; max-width: max-content; }
-th, td { border: 1px solid #d1d9e0; padding: 6px 13px; }
-@media (prefers-color-scheme: dark) {
-    body { background: #0d1117; color: #f0f6fc; }
-    pre { background: #151b23; }
-    a { color: #4493f8; }
-    h1, h2, th, td { border-color: #3d444d; }
-}
-"""
-
-
-def as_page(path: Path, folder: Path) -> Path:
-    """A file that a browser can show: a text is written to a *folder* as a page."""
-    if path.suffix != ".md":
-        return path
-    body = MarkdownIt("commonmark").enable("table").render(path.read_text())
-    shown = folder / f"{path.stem}.html"
-    base = f'<base href="{path.parent.absolute().as_uri()}/">'
-    width = '<meta name="viewport" content="width=device-width">'
-    shown.write_text(
-        f'<!DOCTYPE html><meta charset="utf-8">{width}{base}<style>{_STYLE}</style>{body}'
-    )
-    return shown
-
 
 def usual(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every page and chart."""
@@ -92,7 +58,7 @@ def main() -> int:
             file, _, address = str(where).partition("#")
             if not Path(file).is_file():
                 sys.exit(f"{file}: no such file")
-            path = as_page(Path(file), folder)
+            path = github.as_page(Path(file), folder)
             cells = []
             is_chart = path.suffix == ".svg"
             for width in (_CHART,) if is_chart else _WIDTHS:

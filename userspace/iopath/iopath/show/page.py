@@ -170,7 +170,7 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
 
 def _pair_text(cell: texts.Cell, change: Change) -> str:
     """The only change of a row."""
-    return texts.brief(change) if change.differs else cell.text
+    return texts.in_words(change) if change.differs else cell.text
 
 
 def _size(result: Result) -> str:
@@ -212,10 +212,11 @@ def _view(
     change = ranked[0].differences[name] if ranked and ranked[0].does_io else None
     functions = ""
     if isinstance(change, ExactChange) and change.verdict in ("longer", "shorter"):
-        functions = "; ".join(
+        named = "; ".join(
             f"{part.name} {part.difference:+,.0f}{f' ({part.note})' if part.note else ''}"
             for part in change.functions[:_FEW]
         )
+        functions = f"Functions of {ranked[0].title}: {named}." if named else ""
     return View(
         name,
         before,

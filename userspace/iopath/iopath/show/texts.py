@@ -298,6 +298,15 @@ def beside_path(found: Change) -> str:
     return f", all {signed(found.all.difference)}"
 
 
+def in_words(found: Change) -> str:
+    """The same as brief(), where there is room for words."""
+    text = brief(found)
+    if not (isinstance(found, ExactChange) and found.all):
+        return text
+    usual = text.removesuffix(beside_path(found))
+    return f"{usual} in the usual path, {signed(found.all.difference)} with deferred work"
+
+
 def share(found: Change) -> str:
     """A difference in per cent only."""
     if found.verdict == "same":

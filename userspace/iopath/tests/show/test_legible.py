@@ -37,7 +37,7 @@ def test_page_in_every_look(name: str, browser: Browser, tmp_path: Path) -> None
     assert faults(browser, EVERY) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", "dark", "print"])
 @pytest.mark.parametrize("name", seen.PAGES)
 def test_contrast(name: str, scheme: str, browser: Browser, tmp_path: Path) -> None:
     """axe finds nothing wrong, contrast included."""
@@ -49,10 +49,12 @@ def test_contrast(name: str, scheme: str, browser: Browser, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_charts(scheme: str, browser: Browser, tmp_path: Path) -> None:
-    """At their own size, with both fonts."""
+    """At their own size, with both fonts, and so are those of the published results."""
     looks = [Look(2560, scheme, font, height=4000) for font in FONTS]
     found = []
-    for name, path in seen.drawn(tmp_path).items():
+    published = {path.name: path for path in seen.RESULTS.glob("*.svg")}
+    assert published
+    for name, path in (seen.drawn(tmp_path) | published).items():
         browser.visit(path)
         found += [f"{name}: {fault}" for fault in faults(browser, looks)]
     assert found == []
