@@ -162,7 +162,8 @@ def test_compare_never_mixes(measured: dict[str, Any], tmp_path: Path, listed: C
         ("name", "release", "version", "origin", "banner", "compiler", "cpu_model", "cmdline",
          "clocksource"), "x",
     )  # fmt: skip
-    kernel |= {"name": "debian:6.1", "config": {}, "modules": {}, "zero_fill": True, "coherent": True}
+    kernel |= {"config": {}, "modules": {}, "zero_fill": True, "coherent": True}
+    kernel["name"] = "debian:6.1"
     kernel |= {"quiet_after_seconds": 1, "digests": {"vmlinuz": "0" * 64, "config": "0" * 64}}
     exact = {
         "schema": 2, "program": "iopath", "mode": "exact",
