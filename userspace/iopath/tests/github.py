@@ -31,8 +31,8 @@ th, td { border: 1px solid #d1d9e0; padding: 6px 13px; }
 
 
 def as_page(path: Path, folder: Path) -> Path:
-    """A file that a browser can show: a text is written to a *folder* as a page. Its pictures are in
-    the page itself, so that their texts can be checked."""
+    """A file that a browser can show: a text is written to a *folder* as a page. Its pictures are
+    in the page itself, so that their texts can be checked."""
     if path.suffix != ".md":
         return path
     body = MarkdownIt("commonmark").enable("table").render(path.read_text())

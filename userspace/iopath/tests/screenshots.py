@@ -30,6 +30,7 @@ _HIGHEST = 1600  # pixels of a page that are shown
 _SCALE = 0.32  # of a page on the sheet
 _SHEET = 3000  # pixels
 
+
 def usual(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every page and chart."""
     for name, text in seen.pages(folder).items():
