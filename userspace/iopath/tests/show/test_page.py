@@ -75,8 +75,8 @@ def test_summary_has_figures_changes_and_verdicts() -> None:
         "2 rungs: 1 takes more, 1 the same. Worst and largest: dio.pread read +25.50 (+4.2 %);"
         " mostly VFS, +24." in parsed.text
     )
-    functions = "vfs_read +24; check +9 (new); odd -8 (gone)."
-    assert f"Functions of dio.pread read: {functions}" in parsed.text
+    functions = "Functions of dio.pread read: vfs_read +24; check +9 (new); odd -8 (gone)."
+    assert functions in parsed.text
 
 
 def test_without_a_comparison_changes_have_no_verdict() -> None:
