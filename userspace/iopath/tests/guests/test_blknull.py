@@ -23,7 +23,7 @@ from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies
 from iopath.kernels.sources.debian import DebianKernel
-from iopath.measure import guests, known, plan
+from iopath.measure import counting, known, plan
 from iopath.measure.session import Session
 from iopath.results.result import Result
 from iopath.rungs.builtin import RUNGS, select
@@ -72,7 +72,7 @@ def bios(request: pytest.FixtureRequest, session: Session) -> Figures:
 
     names = [f"debian:{request.param}"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guests, "make_image", make_image)
+        patch.setattr(counting, "make_image", make_image)
         patch.setattr(known, "read", lambda cache, inputs: None)
         patch.setattr(known, "keep", lambda cache, inputs, found: None)
         return figures(session.measure(names, Settings(select(BIO_RUNGS), profile=True)))
