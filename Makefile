@@ -171,10 +171,10 @@ deb: setup-deb
 # Sphinx is not installed beside iopath: that would replace the command while others run it.
 SPHINX := $(BUILD)/sphinx
 
+# Two tests may need it at the same time.
 $(SPHINX)/.complete: | setup-measure
-	@python3 -m venv --clear $(SPHINX)
-	@$(SPHINX)/bin/pip install --quiet --disable-pip-version-check 'sphinx>=7'
-	@touch $@
+	@flock $(BUILD) sh -ec 'test -e $@ || { python3 -m venv --clear $(SPHINX); \
+		$(SPHINX)/bin/pip install --quiet --disable-pip-version-check "sphinx>=7"; touch $@; }'
 
 HTML ?= $(BUILD)/html
 
