@@ -84,8 +84,9 @@ def limit_of(program: str) -> int:
     """Seconds that *program* may take, as its collection's settings say."""
     limits = []
     for command in commands_of(program):
-        (source,) = SELFTESTS.glob(f"*/{Path(command.split()[0]).stem}.*")
-        (seconds,) = re.findall(r"^timeout=(\d+)$", (source.parent / "settings").read_text(), re.M)
+        found = SELFTESTS.glob(f"*/{Path(command.split()[0]).stem}.*")
+        (settings,) = (one.with_name("settings") for one in found if one.suffix != ".py")
+        (seconds,) = re.findall(r"^timeout=(\d+)$", settings.read_text(), re.M)
         limits.append(int(seconds))
     return max(limits)
 
