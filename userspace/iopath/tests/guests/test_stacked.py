@@ -131,6 +131,9 @@ def run_on(
         name: uncompressed(path) for name, path in kernel.own.items() if name == "configfs"
     } | own
     files |= {f"modules/{name}.ko": data for name, data in own.items()}
+    # biogen_io needs them where no disks are given, and looks for them first.
+    needed = modules(session, debian, ["brd", "null_blk"])
+    files |= {f"modules/{name}.ko": data for name, data in needed.items()}
     ours = kernel.modules | {"redirect": redirect(session, debian)}
     files |= {f"modules/{name}.ko": uncompressed(path) for name, path in ours.items()}
     plan = [f"insmod /modules/{name}.ko" for name in own]
