@@ -206,12 +206,17 @@ def history(result: ExactResult) -> Figure:
                 for row in group
             }
             values = [value for line in points.values() for value in line.values()]
+            labelled: set[tuple[int, float]] = set()
             for op, line in points.items():
                 axes.plot(
                     list(line), list(line.values()),
                     marker="o", markersize=3, linewidth=1.2, color=_OP_COLOURS[op],
                 )  # fmt: skip
                 for at, value in line.items():
+                    # Points at the same place have one label.
+                    if (at, value) in labelled:
+                        continue
+                    labelled.add((at, value))
                     # The uppermost point is labelled above itself, those below it below.
                     top = value == max(other.get(at, 0) for other in points.values())
                     axes.annotate(
