@@ -49,7 +49,7 @@ class _Column:
         return [fill(part, width - cell_len(part) + len(part)) for part in parts]
 
 
-_GAP = 2  # columns between two columns of a table
+_GAP, _NARROW = 2, 1  # columns between two columns of a table, and if that makes it fit
 _LEGIBLE = 36  # columns of a text
 _BESIDE = 28  # of one that is put below its row if it is narrower
 _INDENT = "  "  # of lines below a row
@@ -59,9 +59,9 @@ class Table:
     """A table whose strings are text: brackets in names are not markup.
 
     No cell is cut. If a table is wider than the terminal, the cells of columns that may be *below*
-    their rows go there, those of the last column first. If that is not enough, the table is split
-    into several. Each of them has the first columns, which have the *titles*, and as many of the
-    others as fit.
+    their rows go there, those of the last column first. If that is not enough, figures move
+    together; if they still do not fit, the table is split into several. Each of them has the first
+    columns, which have the *titles*, and as many of the others as fit.
     """
 
     def __init__(self, *titles: str) -> None:
@@ -100,16 +100,19 @@ class Table:
             if _width(columns) > options.max_width:
                 columns = [other for other in columns if other is not column]
                 below.insert(0, column)
+        gap = _GAP
+        if _width(columns) > options.max_width and not any(column.wraps for column in columns):
+            gap = _NARROW if _width(columns, _NARROW) <= options.max_width else _GAP
         rule = "-" if options.ascii_only else "─"
-        for number, part in enumerate(self._split(columns, options.max_width)):
+        for number, part in enumerate(self._split(columns, options.max_width, gap)):
             if number:
                 yield Text()
-            for line in self._lines(part, [] if number else below, options.max_width, rule):
+            for line in self._lines(part, [] if number else below, options.max_width, rule, gap):
                 line.rstrip()
                 line.no_wrap, line.overflow = True, "ignore"
                 yield line
 
-    def _split(self, columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    def _split(self, columns: Sequence[_Column], width: int, gap: int) -> Iterator[list[_Column]]:
         """The columns of each part."""
         leading, others = columns[: self._leading], columns[self._leading :]
         groups: list[list[_Column]] = []
@@ -120,17 +123,17 @@ class Table:
                 groups.append([column])
         part = list(leading)
         for group in groups:
-            if len(part) > len(leading) and _width([*part, *group]) > width:
+            if len(part) > len(leading) and _width([*part, *group], gap) > width:
                 yield part
                 part = list(leading)
             part += group
         yield part
 
     def _lines(
-        self, columns: Sequence[_Column], below: Sequence[_Column], width: int, rule: str
+        self, columns: Sequence[_Column], below: Sequence[_Column], width: int, rule: str, gap: int
     ) -> Iterator[Text]:
         """The lines of a part."""
-        widths = _widths(columns, width)
+        widths = _widths(columns, width, gap)
         if any(column.title for column in columns):
             titles = [c.lines(c.title, w) for c, w in zip(columns, widths, strict=True)]
             height = max(map(len, titles))
@@ -139,10 +142,10 @@ class Table:
                     title[at - height] if at >= height - len(title) else " " * w
                     for title, w in zip(titles, widths, strict=True)
                 ]
-                yield Text((" " * _GAP).join(cells), "bold")
+                yield Text((" " * gap).join(cells), "bold")
             if titled := "; ".join(c.title for c in below if c.title and not c.number):
                 yield Text(_INDENT + titled, "bold")
-            yield Text(rule * (sum(widths) + _GAP * (len(widths) - 1)))
+            yield Text(rule * (sum(widths) + gap * (len(widths) - 1)))
         for at, style in enumerate(self._styles):
             if at and at in self._sections:
                 yield Text()
@@ -153,7 +156,7 @@ class Table:
                     text = lines[line] if line < len(lines) else " " * w
                     styles = [column.style, str(column.cells[at].style)]
                     made.append(text, " ".join(filter(None, styles)) or None)
-                    made.append(" " * _GAP)
+                    made.append(" " * gap)
                 yield made
             for text in _below(below, at):
                 for line in wrap(text, max(width - len(_INDENT), 20), _INDENT):
@@ -178,9 +181,9 @@ def _below(columns: Sequence[_Column], at: int) -> Iterator[str]:
         yield "; ".join(said)
 
 
-def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+def _widths(columns: Sequence[_Column], width: int, gap: int) -> list[int]:
     """The width of each column. Those that wrap share the room that is left."""
-    room = max(width - _width(columns), 0)
+    room = max(width - _width(columns, gap), 0)
     wanted = [max(c.widest - c.least, 0) if c.wraps else 0 for c in columns]
     every = max(sum(wanted), 1)
     return [
@@ -189,5 +192,5 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     ]
 
 
-def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
+def _width(columns: Sequence[_Column], gap: int = _GAP) -> int:
+    return sum(column.least for column in columns) + gap * (len(columns) - 1)

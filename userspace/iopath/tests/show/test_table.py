@@ -32,3 +32,19 @@ def test_a_text_is_not_squeezed_into_what_is_left() -> None:
 
 def test_a_text_that_belongs_to_the_column_before_stays_there() -> None:
     assert "functions" in shown(60, TEXT, joined=True)[0]
+
+
+def test_figures_move_together_before_the_table_is_split() -> None:
+    def widths(width: int) -> list[int]:
+        table = Table("rung")
+        for _ in range(3):
+            table.number_column("debian:7.2")
+        table.row("dio.pread", *["2,883.23"] * 3)
+        console = Console(file=io.StringIO(), width=width)
+        console.print(table)
+        return [len(line) for line in console.file.getvalue().splitlines() if "─" in line]
+
+    apart = len("dio.pread") + 3 * (2 + len("debian:7.2"))
+    assert widths(apart) == [apart]
+    assert widths(apart - 3) == [apart - 3]
+    assert len(widths(apart - 4)) == 2
