@@ -138,6 +138,9 @@ bool check_options(struct options *o, char *msg, size_t size)
 	else if (o->share_file && !(o->thread && o->filename))
 		snprintf(msg, size,
 			 "--share_file=1: needs --thread=1 and --filename");
+	else if (o->scatter && o->hugepages)
+		snprintf(msg, size,
+			 "--scatter=1: does not go with --hugepages=1, whose pages are adjacent");
 	else if (o->defer_taskrun && !o->single_issuer)
 		snprintf(msg, size,
 			 "--defer_taskrun=1: needs --single_issuer=1");

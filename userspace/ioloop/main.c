@@ -128,7 +128,7 @@ static void print_help(void)
 "  --time_based --runtime=TIME   for a time; the default is one pass\n"
 "  --number_ios=N --rounds=N --warmup_ios=N   I/Os per round; rounds; before it\n"
 "  --numjobs=N --thread --share_file --cpus_allowed=LIST   jobs\n"
-"  --rtprio=N --hugepages   FIFO scheduling; where buffers lie\n"
+"  --rtprio=N --hugepages --scatter   FIFO scheduling; where buffers lie\n"
 "  --hipri --nowait --dsync --fixedbufs --registerfiles --registermem --split=N\n"
 "  --sqthread_poll --single_issuer --defer_taskrun --userspace_reap: ioloop(1)\n"
 "  --pmu          performance counters\n"

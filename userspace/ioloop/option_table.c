@@ -56,6 +56,7 @@ const struct option option_table[] = {
 	OPT(drain, TIME, 0, 3600 * NS_PER_S, NULL, NULL),
 	OPT(rtprio, SIZE, 0, 99, NULL, NULL),
 	OPT(hugepages, BOOL, 0, 1, NULL, NULL),
+	OPT(scatter, BOOL, 0, 1, NULL, NULL),
 	OPT(numjobs, SIZE, 1, 4096, NULL, NULL),
 	OPT(thread, BOOL, 0, 1, NULL, NULL),
 	OPT(share_file, BOOL, 0, 1, NULL, NULL),

@@ -57,6 +57,7 @@ struct options {
 	uint64_t drain;
 	uint64_t rtprio;
 	uint64_t hugepages;
+	uint64_t scatter;
 	uint64_t numjobs;
 	uint64_t thread;
 	uint64_t share_file;

@@ -14,6 +14,7 @@
 #include "../../kernel/include/uapi/biogen.h"
 #include "engine.h"
 #include "machine.h"
+#include "scatter.h"
 #include "setup.h"
 
 static bool bind_to_cpu(struct job *job)
@@ -88,6 +89,7 @@ static bool make_buffers(struct job *job)
 {
 	const int huge = job->o->hugepages ? MAP_HUGETLB : 0;
 	size_t size;
+	int err;
 
 	job->stride = (job->o->bs + PAGE - 1) & ~(PAGE - 1);
 	size = machine_buffer_bytes(job->o);
@@ -96,6 +98,11 @@ static bool make_buffers(struct job *job)
 	if (job->buffers == MAP_FAILED) {
 		job->buffers = NULL;
 		job_error(job, "mmap", 0, size, -errno);
+		return false;
+	}
+	err = job->o->scatter ? scatter(job->buffers, size) : 0;
+	if (err) {
+		job_error(job, "scatter", 0, size, err);
 		return false;
 	}
 	memset(job->buffers, 0x5a, size);

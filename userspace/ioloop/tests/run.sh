@@ -478,6 +478,21 @@ else
 		--filename="$file" --number_ios=100
 fi
 
+expect 2 "does not go with --hugepages" "scattered huge pages" --scatter \
+	--hugepages --filename="$file"
+# Numbers of pages are shown to CAP_SYS_ADMIN, bit 21.
+if (((0x$(awk '/^CapEff/ { print $2 }' /proc/self/status) >> 21) & 1)); then
+	compile scatter "the test of scattered pages builds"
+	"$dir/scatter" >"$dir/out" 2>"$dir/err"
+	verdict $? "no two neighbours are adjacent"
+	json 'job["ios"] == 100' "scattered buffers" --scatter --bs=64k \
+		--filename="$file" --number_ios=100
+else
+	skip "scattered buffers" "needs CAP_SYS_ADMIN"
+	expect 1 "scatter: Operation not permitted" "page numbers not shown" \
+		--scatter --filename="$file"
+fi
+
 # written SIZE OFFSET: the file has 0x5a there, and only there
 written() {
 	python3 - "$file" "$1" "$2" 2>"$dir/err" <<-'PYTHON'

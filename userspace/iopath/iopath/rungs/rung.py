@@ -17,6 +17,9 @@ _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
 
+_PAGE = 4096  # bytes; a larger buffer has neighbouring pages
+_HUGE = "--hugepages"
+
 CACHED = "--direct=0"
 CACHED_SIZE = "--size=1m"  # as much of the device is read into the page cache before
 _WALKED = "--size=48m"  # the same in a long run of writes: 12,000 pages
@@ -146,6 +149,8 @@ class Rung:
         if self.target:
             words += [f"--filename={self.target}", f"--rw={op}", f"--bs={block_size}"]
             words += [f"--pattern={'sequential' if walks else 'fixed'}"]
+        if block_size > _PAGE and not self.program and _HUGE not in options:
+            words.append("--scatter")
         return [
             *words,
             f"--rounds={rounds}", f"--region={region}", f"--cpus_allowed={self.cpus}",
