@@ -125,6 +125,16 @@ bool check_options(struct options *o, char *msg, size_t size)
 			 "--rounds=%" PRIu64
 			 ": needs --number_ios, the I/Os in one round",
 			 o->rounds);
+	else if (o->rounds % o->layouts)
+		snprintf(msg, size,
+			 "--layouts=%" PRIu64 ": must divide --rounds=%" PRIu64,
+			 o->layouts, o->rounds);
+	else if (o->layouts > 1 && (o->thread || o->pmu || o->perf_control ||
+				    o->time_based || o->split))
+		snprintf(msg, size,
+			 "--layouts=%" PRIu64
+			 ": does not go with --thread, --pmu, --perf_control, --split or --time_based",
+			 o->layouts);
 	else if (o->pmu && o->engine->rounds)
 		snprintf(msg, size, "--pmu: does not see the threads of %s",
 			 o->engine->name);

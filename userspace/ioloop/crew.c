@@ -24,6 +24,7 @@
 
 #include "crew.h"
 #include "error.h"
+#include "layout.h"
 #include "run.h"
 #include "setup.h"
 
@@ -335,7 +336,8 @@ bool crew_run(struct run *r, struct shared *shared)
 			free(workers);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() == shared->parent)
-				member_main(&r->jobs[i], shared);
+				layout_call(r->jobs[i].layout, member_main,
+					    &r->jobs[i], shared);
 			return false;
 		}
 	}

@@ -114,7 +114,7 @@ static void do_rounds(struct job *job)
 	struct result *res = job->res;
 	struct round *r;
 
-	while (res->nr_rounds < job->o->rounds && !stopped(job->stop)) {
+	while (res->nr_rounds < job->end && !stopped(job->stop)) {
 		r = &res->rounds[res->nr_rounds++];
 		do_round(job, nr, r);
 		res->ios += r->ios;
@@ -195,7 +195,8 @@ void job_run(struct job *job)
 		goto pmu_read;
 	drain(job, false);
 	getrusage(RUSAGE_THREAD, &before);
-	res->start_ns = now_ns();
+	if (!res->nr_rounds)
+		res->start_ns = now_ns();
 	if (e->rounds) {
 		e->rounds(job);
 		drain(job, true);
@@ -205,10 +206,10 @@ void job_run(struct job *job)
 	res->end_ns = now_ns();
 	getrusage(RUSAGE_THREAD, &after);
 	tell_perf(job, "disable\n");
-	res->user_ns = timeval_ns(after.ru_utime) -
-		       timeval_ns(before.ru_utime);
-	res->system_ns = timeval_ns(after.ru_stime) -
-			 timeval_ns(before.ru_stime);
+	res->user_ns += timeval_ns(after.ru_utime) -
+			timeval_ns(before.ru_utime);
+	res->system_ns += timeval_ns(after.ru_stime) -
+			  timeval_ns(before.ru_stime);
 pmu_read:
 	if (job->o->pmu)
 		pmu_read(pmu_fds, res->pmu);

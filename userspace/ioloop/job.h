@@ -21,6 +21,8 @@
  * @stop: becomes non-zero when the job should end, on its own or not
  * @index: number of the job
  * @cpu: the processor that it is bound to; -1: none
+ * @layout: the number of its layout
+ * @end: it has that many rounds when this layout is done
  * @fd: the open device
  * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
  * @stride: distance between two of them
@@ -38,6 +40,8 @@ struct job {
 	int *stop;
 	unsigned int index;
 	int cpu;
+	unsigned int layout;
+	uint64_t end;
 
 	int fd;
 	char *buffers;

@@ -53,6 +53,27 @@ static bool inspect(struct device *devices, const struct options *o)
 	return ok;
 }
 
+/* The jobs do their share of the rounds in each layout; as crew_run() returns. */
+static bool run_layouts(struct run *r, struct shared *shared)
+{
+	const uint64_t each = r->o->rounds / r->o->layouts;
+	unsigned int layout, i;
+
+	for (layout = 0; layout < r->o->layouts && !shared->stop; layout++) {
+		for (i = 0; i < r->nr_jobs; i++) {
+			if (r->results[i].errors)
+				return true;
+			r->jobs[i].layout = layout;
+			r->jobs[i].end = (layout + 1) * each;
+		}
+		shared->ready = 0;
+		shared->finished = 0;
+		if (!crew_run(r, shared))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Returns the exit status. It also returns in a job, which frees everything as
  * the parent does.
@@ -87,7 +108,7 @@ static int run_all(const struct options *o, const struct device *devices)
 
 	r.results = shared->results;
 	plan_jobs(&r, shared);
-	parent = crew_run(&r, shared);
+	parent = run_layouts(&r, shared);
 	if (!parent) {
 		status = 0;
 		goto close_out;
@@ -127,6 +148,7 @@ static void print_help(void)
 "  --direct=0|1   bypass the page cache; --invalidate=0|1: empty it, each round\n"
 "  --time_based --runtime=TIME   for a time; the default is one pass\n"
 "  --number_ios=N --rounds=N --warmup_ios=N   I/Os per round; rounds; before it\n"
+"  --layouts=N    rounds in N processes that have memory and files elsewhere\n"
 "  --numjobs=N --thread --share_file --cpus_allowed=LIST   jobs\n"
 "  --rtprio=N --hugepages --scatter   FIFO scheduling; where buffers lie\n"
 "  --hipri --nowait --dsync --fixedbufs --registerfiles --registermem --split=N\n"

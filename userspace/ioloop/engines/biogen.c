@@ -38,8 +38,10 @@ static bool biogen_setup(struct job *job)
 {
 	const struct options *o = job->o;
 	struct generator *g;
+	uint64_t nr_rounds;
 
-	g = calloc(1, sizeof(*g) + o->rounds * sizeof(*g->rounds));
+	nr_rounds = job->end - job->res->nr_rounds;
+	g = calloc(1, sizeof(*g) + nr_rounds * sizeof(*g->rounds));
 	if (!g) {
 		job_error(job, "calloc", 0, 0, -ENOMEM);
 		return false;
@@ -55,7 +57,7 @@ static bool biogen_setup(struct job *job)
 		.depth = (uint32_t)o->iodepth,
 		.batch = (uint32_t)o->iodepth,
 		.nr_jobs = 1,
-		.rounds = (uint32_t)o->rounds,
+		.rounds = (uint32_t)nr_rounds,
 		.region = (uint32_t)o->region,
 		.offset = job->dev->start,
 		.length = job->dev->end - job->dev->start,
@@ -85,16 +87,15 @@ static void biogen_rounds(struct job *job)
 			job_error(job, "BIOGEN_RUN", 0, 0, -errno);
 		return;
 	}
-	for (i = 0; i < job->o->rounds && g->rounds[i].ios; i++) {
-		r = &res->rounds[i];
+	for (i = 0; i < g->run.rounds && g->rounds[i].ios; i++) {
+		r = &res->rounds[res->nr_rounds++];
 		r->ios = g->rounds[i].ios;
 		r->ns = g->rounds[i].ns;
 		r->tsc = g->rounds[i].cycles;
 		r->interrupts = (int64_t)g->rounds[i].ticks;
 	}
-	res->nr_rounds = i;
-	res->ios = g->job.ios - g->job.errors;
-	res->bytes = g->job.bytes;
+	res->ios += g->job.ios - g->job.errors;
+	res->bytes += g->job.bytes;
 	if (!g->job.errors)
 		return;
 	job_io_error(job, g->job.error_write, g->job.error_offset, job->o->bs,

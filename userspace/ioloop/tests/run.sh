@@ -480,6 +480,15 @@ fi
 
 expect 2 "does not go with --hugepages" "scattered huge pages" --scatter \
 	--hugepages --filename="$file"
+expect 2 "must divide --rounds=6" "a round in no layout" --layouts=4 --rounds=6 \
+	--number_ios=1 --filename="$file"
+expect 2 "does not go with --thread" "layouts of threads" --layouts=2 --rounds=2 \
+	--thread --number_ios=1 --filename="$file"
+json 'job["ios"] == 60 and len(job["rounds"]) == 6 and
+      job["end_ns"] > job["start_ns"]' "rounds in three layouts" \
+	--layouts=3 --rounds=6 --number_ios=10 --filename="$file"
+expect 1 "No such file" "an error in a layout" --layouts=2 --rounds=2 \
+	--number_ios=1 --filename=/no
 # Numbers of pages are shown to CAP_SYS_ADMIN, bit 21.
 if (((0x$(awk '/^CapEff/ { print $2 }' /proc/self/status) >> 21) & 1)); then
 	compile scatter "the test of scattered pages builds"
@@ -587,6 +596,17 @@ inject() {
 	verdict $? "$name"
 }
 if strace -qq -o /dev/null true 2>"$dir/err"; then
+	# Each layout is a process, and all but the first take files and pages.
+	strace -qf -o "$dir/strace" -e trace=clone,pipe2,madvise "$ioloop" --layouts=3 \
+		--rounds=3 --number_ios=1 --filename="$file" >"$dir/out" 2>"$dir/err" &&
+		python3 - "$dir/strace" 2>"$dir/err" <<-'PYTHON'
+		import sys
+		calls = [line.split(None, 1) for line in open(sys.argv[1])]
+		took = {pid for pid, call in calls if call.startswith("pipe2")}
+		clones = sum(call.startswith("clone") for _, call in calls)
+		assert (clones, len(took)) == (3, 2), (clones, took)
+		PYTHON
+	verdict $? "layouts differ"
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none
 	every=when=3+7
 	inject pread64:error=EINTR:$every 0 "" "sync: EINTR"

@@ -82,7 +82,7 @@ def figure(
     guest waits for an interrupt. If I/Os end by an interrupt, the plugin's count is used instead,
     without the instructions of the idle loop.
     """
-    figures, spreads, interrupted, whole = [], [], 0, []
+    figures, layouts, spreads, interrupted, whole = [], [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
         if run.rung.interrupts or run.rung.waits:
             rounds = [
@@ -100,6 +100,7 @@ def figure(
                 " interrupt; try a smaller block size"
             )
         figures.append(statistics.median_low(calm))
+        layouts.append(_by_layout(rounds, run.layouts))
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
@@ -115,6 +116,7 @@ def figure(
         spread=round(max(spreads), 4),
         boots=[round(figure, 4) for figure in figures],
         boot_spread=round(max(figures) - min(figures), 4),
+        layouts=layouts if run.layouts > 1 else None,
         profile_boot=figures.index(middle),
         mean=_mean(means),
         mean_boots=means,
@@ -129,10 +131,18 @@ def figure(
         rounds_with_interrupts=interrupted,
         ios_per_round=run.ios,
         batch=run.rung.batch,
-        command=run.rung.command(run.op, run.block_size, run.region),
+        command=run.command,
         scenario=run.rung.digest,
         model=counts[figures.index(middle)].model,
     )
+
+
+def _by_layout(rounds: Sequence[tuple[float, bool]], layouts: int) -> list[float]:
+    """The median of the rounds of each layout that has one without an interrupt."""
+    each = len(rounds) // layouts
+    parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
+    calm = [[figure for figure, quiet in part if quiet] for part in parts]
+    return [round(statistics.median_low(part), 4) for part in calm if part]
 
 
 def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:

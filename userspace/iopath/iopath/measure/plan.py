@@ -171,8 +171,7 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         f" --number_ios={_CALIBRATION} --rounds=10",
     ]
     for run in runs:
-        command = run.rung.command(run.op, run.block_size, run.region)
-        plan += _steps(run, [" ".join([f"run run.{run.region}", *command])])
+        plan += _steps(run, [" ".join([f"run run.{run.region}", *run.command])])
     plan += _lines(runs)
     plan += [*_impatient(built), *_long(runs)]
     return image

@@ -151,6 +151,7 @@ class ExactRecord(Record):
     spread: float
     boots: list[float]
     boot_spread: float
+    layouts: list[list[float]] | None = None  # of each boot, the figure in each layout
     profile_boot: int | None = None
     mean: float | None = None
     mean_boots: list[float] | None = None

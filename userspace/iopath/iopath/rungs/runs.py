@@ -91,6 +91,15 @@ class Run:
         return title(self.rung.name, self.op)
 
     @property
+    def command(self) -> list[str]:
+        """The command line of its rounds."""
+        return self.rung.command(self.op, self.block_size, self.region, layouts=self.layouts)
+
+    @property
+    def layouts(self) -> int:
+        return self.rung.layouts
+
+    @property
     def counted(self) -> bool:
         """Whether the program's counters see the I/O."""
         return self.rung.own_threads

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layouts: what chance decides in a process that does I/O, varied on purpose.
+ *
+ * The kernel takes objects and pages from lists whose order is what was freed
+ * before, and a process has files and a stack where its past put them. A cost
+ * that depends on that is seen if a job runs in several layouts.
+ */
+#include <alloca.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "compiler.h"
+#include "layout.h"
+#include "machine.h"
+
+#define MOST_FILES	24	/* pairs; a table of 64 files is enlarged at times */
+#define MOST_PAGES	96
+#define MOST_STACK	2048
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (*state >> 16) % below;
+}
+
+/* Of files that come in pairs, keep those that chance decides. */
+static void vary_files(uint64_t *state)
+{
+	int fds[MOST_FILES][2];
+	uint64_t i, nr = draw(state, MOST_FILES);
+
+	for (i = 0; i < nr; i++) {
+		if (pipe(fds[i]))
+			return;
+		if (draw(state, 2))
+			eventfd(0, EFD_CLOEXEC);
+	}
+	for (i = 0; i < nr; i++) {
+		if (draw(state, 2)) {
+			close(fds[i][0]);
+			close(fds[i][1]);
+		}
+	}
+}
+
+/* Of pages that are taken one after the other, free some out of order. */
+static void vary_pages(uint64_t *state)
+{
+	const uint64_t nr = 1 + draw(state, MOST_PAGES), step = 1 + 2 * draw(state, 16);
+	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t i;
+
+	if (pages == MAP_FAILED)
+		return;
+	for (i = 0; i < nr; i++)
+		pages[i * PAGE] = 1;
+	for (i = 0; i < nr; i++)
+		if (draw(state, 2))
+			madvise(pages + i * step % nr * PAGE, PAGE,
+				MADV_DONTNEED);
+}
+
+/**
+ * layout_call() - call a function in a layout
+ * @number: of the layout; 0 leaves everything as it is
+ * @function: what is called
+ * @job: its first argument
+ * @shared: its second argument
+ *
+ * What a layout takes is freed when the process ends.
+ */
+__attribute_noinline__
+void layout_call(unsigned int number,
+		 void (*function)(struct job *job, struct shared *shared),
+		 struct job *job, struct shared *shared)
+{
+	uint64_t state = number * 0x9e3779b97f4a7c15ull;
+	size_t size;
+
+	if (number) {
+		vary_files(&state);
+		vary_pages(&state);
+		size = 16 * (1 + draw(&state, MOST_STACK / 16));
+		memset(alloca(size), 0, size);
+	}
+	function(job, shared);
+}
