@@ -62,9 +62,11 @@ int biogen_create(const char *path, bool write, bool coherent)
 	if (err)
 		goto free_minor;
 	bg->nr_cached = coherent ? &bg->target.mapping->nrpages : &no_pages;
-	err = biogen_idle_create(bg);
-	if (err)
+	bg->idle = alloc_percpu(struct biogen_idle);
+	if (!bg->idle) {
+		err = -ENOMEM;
 		goto close_target;
+	}
 
 	device_initialize(&bg->dev);
 	bg->dev.class = biogen_class;
