@@ -236,10 +236,12 @@ def _otherwise(part: MetricChange, done: tuple[str, str]) -> str:
 
 @dataclass(kw_only=True)
 class ExactFigure:
-    """A figure, what its boots differ by, and its values with the number of boots of each."""
+    """A figure, what its boots differ by, and its values with the number of layouts of each, or of
+    boots."""
 
     instructions: float
     spread: float
+    of: str = "boots"
     levels: list[tuple[float, int]] = field(default_factory=list)
 
 

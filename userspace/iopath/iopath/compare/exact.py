@@ -3,7 +3,8 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iopath.compare import attribution, labels, noise
@@ -15,7 +16,7 @@ from iopath.compare.changes import (
     MetricChange,
     percent,
 )
-from iopath.compare.noise import Family
+from iopath.compare.noise import Deviation, Family, Verdict
 from iopath.results.findings import contradiction, findings
 from iopath.results.layers import Layers
 from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
@@ -126,7 +127,8 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
                     name: ExactFigure(
                         instructions=record.instructions_per_io,
                         spread=record.boot_spread,
-                        levels=noise.levels(record.boots, INSTRUCTIONS.resolution),
+                        of="layouts" if record.layouts else "boots",
+                        levels=noise.levels(record.samples, INSTRUCTIONS.resolution),
                     )
                     for name, record in row.records.items()
                 },
@@ -148,18 +150,68 @@ def _changes(
         for row in rows
         if base in row.records and other in row.records
     }
-    family = Family(len(both), len(METRICS))
-    return {key: _change(*records, renamed, family) for key, records in both.items()}
+    rules = _Rules(Family(len(both), len(METRICS)), _deviations(both.values()))
+    return {key: _change(*records, renamed, rules) for key, records in both.items()}
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What the rows of two kernels that are judged together have in common: the *family*, and the
+    deviations of figures of the long run, by metric."""
+
+    family: Family
+    deviations: Mapping[str, Deviation]
+
+    def judge(self, metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
+        """The verdict on a metric of two records; None if either lacks it."""
+        one, other = metric.value(before), metric.value(after)
+        if not one or not other:
+            return None
+        least = max(metric.resolution, _layout(metric, before, after))
+        path = _judge_layouts(before, after)
+        if path is None:
+            return noise.judge(one, other, self.family, least)
+        if metric is INSTRUCTIONS:
+            return path
+        if metric.name in self.deviations:
+            figures = self.family.rows * len(self.deviations)
+            return noise.judge_varying(one, other, self.deviations[metric.name], figures, least)
+        expected = path.verdict != noise.SAME
+        return noise.judge_agreeing(one, other, self.family, least, expected=expected)
+
+
+def _judge_layouts(before: ExactRecord, after: ExactRecord) -> Verdict | None:
+    """The verdict on the path of two records that have several layouts."""
+    if not before.layouts or not after.layouts:
+        return None
+    return noise.judge_layouts(
+        after.path - before.path, before.samples, after.samples, INSTRUCTIONS.resolution
+    )
+
+
+def _deviations(both: Iterable[tuple[ExactRecord, ExactRecord]]) -> dict[str, Deviation]:
+    """The deviations of the metrics that vary around a mean, by all rows that have them."""
+    records = [record for pair in both for record in pair]
+    return {
+        metric.name: Deviation.pooled(filter(None, map(metric.value, records)), metric.sigma)
+        for metric in METRICS
+        if metric.sigma
+    }
+
+
+def _layout(metric: Metric, before: ExactRecord, after: ExactRecord) -> float:
+    """By how much a metric may differ because of where another build put the code."""
+    return math.hypot(metric.layout(before), metric.layout(after))
 
 
 def _change(
-    before: ExactRecord, after: ExactRecord, renamed: attribution.Renamed, family: Family
+    before: ExactRecord, after: ExactRecord, renamed: attribution.Renamed, rules: _Rules
 ) -> ExactChange:
     """How two records differ."""
     changes = {
         metric.name: change
         for metric in METRICS
-        if (change := _metric(metric, before, after, family)) is not None
+        if (change := _metric(metric, before, after, rules)) is not None
     }
     own = changes.pop(INSTRUCTIONS.name)
     for metric in LONG_RUN:
@@ -177,7 +229,7 @@ def _change(
         most=own.most,
         reason=own.reason,
         wanted=own.wanted,
-        findings=findings(after, before),
+        findings=[*_in_layouts(own, after), *findings(after, before)],
         metrics=changes,
         moved=any(abs(part.changes[name]) > least for part in pairs for name in _MOVED),
         layers=attribution.by_layer(pairs),
@@ -186,23 +238,30 @@ def _change(
     )
 
 
+def _in_layouts(own: MetricChange, after: ExactRecord) -> Iterator[str]:
+    """That only some layouts have the new figure, in words."""
+    found = noise.levels(after.samples, INSTRUCTIONS.resolution)
+    if after.layouts and own.verdict != noise.SAME and len(found) > 1:
+        yield noise.in_boots(found, "layouts")
+
+
 def _metric(
-    metric: Metric, before: ExactRecord, after: ExactRecord, family: Family
+    metric: Metric, before: ExactRecord, after: ExactRecord, rules: _Rules
 ) -> MetricChange | None:
     """How a metric of two records differs; None if either lacks it."""
+    judged = rules.judge(metric, before, after)
     sides = metric.value(before), metric.value(after)
-    if not sides[0] or not sides[1]:
+    if judged is None or not sides[0] or not sides[1]:
         return None
-    layout = math.hypot(metric.layout(before), metric.layout(after))
+    layout = _layout(metric, before, after)
     least = max(metric.resolution, layout)
-    judged = noise.judge(*sides, family, least)
     one, other = map(statistics.fmean, sides)
     words = {} if metric is INSTRUCTIONS else {noise.LONGER: "more", noise.SHORTER: "fewer"}
     return MetricChange(
         before=round(one, 4),
         after=round(other, 4),
         difference=round(judged.difference, 4),
-        percent=percent(one, other),
+        percent=percent(one, one + judged.difference),
         noise=None if judged.noise is None else round(max(judged.noise, layout), 4),
         verdict=words.get(judged.verdict, judged.verdict),
         wanted=judged.wanted,

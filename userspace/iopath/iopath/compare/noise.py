@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""When two kernels differ: the rule, and its error rates.
+"""When two kernels differ: the rules, and their error rates (Documentation/metrics.rst).
 
-Each kernel is booted several times with other seeds. Each figure of each row is judged by its own
-boots alone. It differs if all of these hold (Documentation/metrics.rst derives the numbers):
+**The path** is counted in several layouts of memory and files (ioloop's --layouts) in each boot. A
+boot is deterministic, so a figure that one kernel has in some layout, and the other in none, is a
+difference: judge_layouts().
+
+**A figure of the long run** varies around a mean by the work that goes on beside it. Its deviation
+is the same for all rows of a ladder, so all of them tell it: judge_varying().
+
+**Any other figure** is decided by two boots if the boots of each kernel agree: it is the same if
+the kernels agree, too, and differs if the path does. Otherwise more boots decide, by this rule. It
+differs if all of these hold:
 
 * Each boot of one kernel is above each boot of the other. Noise of two values, each with a
   probability of a half in a boot, separates the boots with a probability of 2 / 2^(boots of both).
@@ -19,11 +27,15 @@ no verdict.
 import functools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+BOOTS = 2  # of each kernel: the second shows whether a boot adds anything to the layouts
 FEWEST = 5  # boots of each kernel for "same": 0.5^5 miss a cost that half of the boots pay
 LADDER = 7  # boots of each kernel that decide a ladder of 37 rows
+_PHASE, _PHASE_SHARE = 1.0, 0.0005  # instructions, or this part of a figure
+_KNOWN = 8  # rows of two boots that the known deviation of a figure is worth
+_VARYING_ERROR = 0.005  # how often any figure of the long runs of a ladder differs by noise
 LADDER_ERROR = 0.0005  # how often any figure of a ladder may differ by noise around a mean
 _CHANCE = 0.0095  # and by noise of two values
 _WAYS = 2  # values of a row that change independently: its path, and the layout of its memory
@@ -85,6 +97,77 @@ def judge(before: Boots, after: Boots, family: Family, resolution: float) -> Ver
     return Verdict(difference, noise, SAME, most)
 
 
+def judge_layouts(difference: float, before: Boots, after: Boots, resolution: float) -> Verdict:
+    """The verdict on figures with a *difference*, by their values in all layouts of all boots.
+
+    Rounds of one layout may differ by what a per-CPU cache takes to be filled again, which is less
+    than _PHASE. The figures differ by more than the layouts of either, or the highest or the lowest
+    value differs by more than that."""
+    highest, lowest = max(after) - max(before), min(after) - min(before)
+    spread = max(max(side) - min(side) for side in (before, after))
+    most = max(after) - min(before)
+    phase = max(resolution, _PHASE, _PHASE_SHARE * min(before))
+    if abs(difference) > max(resolution, spread):
+        moved = difference
+    else:
+        moved = next((end for end in (highest, lowest) if abs(end) > phase), 0.0)
+    if not moved:
+        return Verdict(difference, spread, SAME, most)
+    return Verdict(moved, spread, LONGER if moved > 0 else SHORTER, most)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The standard deviation of a figure between boots, by its own boots in many rows and by what
+    is known of it. *degrees* are those of freedom."""
+
+    sigma: float
+    degrees: int
+
+    @classmethod
+    def pooled(cls, rows: Iterable[Boots], known: float) -> "Deviation":
+        """That of *rows*; *known* weighs as much as _KNOWN of them."""
+        squares, degrees = _KNOWN * known**2, _KNOWN
+        for boots in rows:
+            mean = math.fsum(boots) / len(boots)
+            squares += math.fsum((figure - mean) ** 2 for figure in boots)
+            degrees += len(boots) - 1
+        return cls(math.sqrt(squares / degrees), degrees)
+
+
+def judge_varying(
+    before: Boots, after: Boots, deviation: Deviation, figures: int, resolution: float
+) -> Verdict:
+    """The verdict on one of *figures* that vary around their means, which are judged together."""
+    difference = math.fsum(after) / len(after) - math.fsum(before) / len(before)
+    most = max(after) - min(before)
+    if min(len(before), len(after)) < BOOTS:
+        return Verdict(difference, None, UNKNOWN, None, BOOTS)
+    limit = _limit(deviation.degrees, _VARYING_ERROR / figures)
+    noise = limit * deviation.sigma * math.sqrt(1 / len(before) + 1 / len(after))
+    if abs(difference) <= max(noise, resolution):
+        return Verdict(difference, noise, SAME, most)
+    return Verdict(difference, noise, LONGER if difference > 0 else SHORTER, most)
+
+
+def judge_agreeing(
+    before: Boots, after: Boots, family: Family, resolution: float, *, expected: bool
+) -> Verdict:
+    """The verdict of judge(), but by two boots if the boots of each kernel agree, and either the
+    kernels do, too, or a difference is *expected*."""
+    found = judge(before, after, family, resolution)
+    agree = all(max(side) - min(side) <= resolution for side in (before, after))
+    if found.verdict != UNKNOWN or not agree or min(len(before), len(after)) < BOOTS:
+        return found
+    most = max(after) - min(before)
+    if abs(found.difference) <= resolution:
+        return Verdict(found.difference, resolution, SAME, most)
+    if not expected:
+        return found
+    verdict = LONGER if found.difference > 0 else SHORTER
+    return Verdict(found.difference, resolution, verdict, most)
+
+
 def levels(boots: Boots, resolution: float) -> list[tuple[float, int]]:
     """The values of a figure, and in how many boots it has each; those that most boots have first.
     Boots within the resolution have the same value."""
@@ -97,15 +180,15 @@ def levels(boots: Boots, resolution: float) -> list[tuple[float, int]]:
     return Counter({math.fsum(part) / len(part): len(part) for part in found}).most_common()
 
 
-def in_boots(found: Sequence[tuple[float, int]]) -> str:
+def in_boots(found: Sequence[tuple[float, int]], what: str = "boots") -> str:
     """Levels in words: "2,694.47 in 6 of 8 boots, 2,708.53 in 2"."""
-    boots = sum(count for _, count in found)
+    count = sum(count for _, count in found)
     if len(found) > _LISTED:
         values = [value for value, _ in found]
-        return f"{min(values):,.2f} to {max(values):,.2f} in {boots} boots"
+        return f"{min(values):,.2f} to {max(values):,.2f} in {count} {what}"
     (first, most), *rest = found
     of = f"{most} of " if rest else ""
-    texts = [f"{first:,.2f} in {of}{boots} boots"]
+    texts = [f"{first:,.2f} in {of}{count} {what}"]
     return ", ".join([*texts, *(f"{value:,.2f} in {count}" for value, count in rest)])
 
 

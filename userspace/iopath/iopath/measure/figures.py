@@ -139,7 +139,7 @@ def figure(
 
 def _by_layout(rounds: Sequence[tuple[float, bool]], layouts: int) -> list[float]:
     """The median of the rounds of each layout that has one without an interrupt."""
-    each = len(rounds) // layouts
+    each = -(-len(rounds) // layouts)
     parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
     calm = [[figure for figure, quiet in part if quiet] for part in parts]
     return [round(statistics.median_low(part), 4) for part in calm if part]

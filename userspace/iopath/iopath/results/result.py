@@ -184,6 +184,11 @@ class ExactRecord(Record):
         return self.boots
 
     @property
+    def samples(self) -> list[float]:
+        """The path in all layouts of all boots; if there is one layout, in all boots."""
+        return [figure for boot in self.layouts for figure in boot] if self.layouts else self.boots
+
+    @property
     def all(self) -> float | None:
         """All that is executed because of the I/Os of a long run, for each I/O, rare and deferred
         work included."""

@@ -151,7 +151,8 @@ class Rung:
         layouts: int = 1, long: bool = False,
     ) -> list[str]:  # fmt: skip
         """The command line of one run, which prints JSON; with *ios* to a round, if given, and
-        with the rounds in so many *layouts*. In a *long* run, cached writes go from page to page: each page is written back once."""
+        with the rounds in so many *layouts*. In a *long* run, cached writes go from page to page:
+        each page is written back once."""
         walks = long and op == "write" and CACHED in self.options
         options = self.options
         if walks and (self.target or "").startswith("/dev/"):

@@ -177,7 +177,8 @@ def _(comparison: ExactComparison, console: Console, top: int | None = None) -> 
     for rung in comparison.rungs:
         for name, figure in rung.figures.items():
             if len(figure.levels) > 1:
-                _heading(rung.title, f": {name}: {noise.in_boots(figure.levels)}", console)
+                levels = noise.in_boots(figure.levels, figure.of)
+                _heading(rung.title, f": {name}: {levels}", console)
     for rung in comparison.rungs:
         for name, change in rung.differences.items():
             if change.is_explained:

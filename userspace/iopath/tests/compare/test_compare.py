@@ -362,6 +362,48 @@ def test_what_cannot_be_judged_for_one_reason_is_one_message() -> None:
     )
 
 
+def in_layouts(whole: dict[str, Any], more: float = 0.0, share: int = 16) -> dict[str, Any]:
+    """The records have two boots of 16 layouts each. In *share* of them, the last kernel takes
+    *more* instructions."""
+    for record in whole["results"]:
+        for name in [name for name in record if name.endswith("boots")]:
+            record[name] = record[name][:2]
+        record["counts"] = {name: boots[:2] for name, boots in record["counts"].items()}
+        figure, by = record["boots"][0], more * (record is whole["results"][-1])
+        record["layouts"] = [[figure + by] * share + [figure] * (16 - share)] * 2
+    return whole
+
+
+def test_two_boots_decide_what_has_layouts() -> None:
+    same = compared(in_layouts(two(PLAIN)))
+    assert same.wanted == {}
+    assert (unjudged(same, 0, []), regressions(same, 0, [])) == ([], [])
+    longer = compared(in_layouts(two(LOCKED)))
+    assert longer.wanted == {}
+    (found,) = regressions(longer, 0, [])
+    assert "instructions 0.07 %" in found
+    assert "locked 50.00 %" in found
+
+
+def test_a_count_that_changes_where_the_path_does_not_takes_more_boots() -> None:
+    other = [row("one", 500.0, locked=3.0), *PLAIN[1:]]
+    found = compared(in_layouts(two(other)))
+    assert found.wanted == {"dio.pread": 5}
+    (text,) = unjudged(found, 0, [])
+    assert text == "dio.pread read locked: 2 boots are too few: 5 needed"
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(1, "30 of 32 layouts, 1,470.07 in 2"), (8, "16 of 32 layouts")]
+)
+def test_a_cost_of_some_layouts(share: int, said: str) -> None:
+    """It is a difference, and in how many layouts is said."""
+    found = compared(in_layouts(two(PLAIN), 70.0, share))
+    (text,) = regressions(found, 0, [])
+    assert text == "dio.pread read: new takes more than old: instructions 5.00 % (0 % allowed)"
+    assert said in found.rungs[0].differences["new"].findings[0]
+
+
 def test_costly_instructions_are_counted_by_function() -> None:
     """Those in the executed part of a block; for a repeated string instruction, the bytes. An iret
     serialises the CPU."""

@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rule by which two kernels differ: its error rates, and what it finds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median_low
 from typing import Any
 
 import numpy as np
 import pytest
 from examples import a_record, a_result
 
-from iopath.compare.noise import FEWEST, LADDER, Family, in_boots, judge, levels
+from iopath.compare.noise import (
+    FEWEST,
+    LADDER,
+    Deviation,
+    Family,
+    Verdict,
+    in_boots,
+    judge,
+    judge_agreeing,
+    judge_layouts,
+    judge_varying,
+    levels,
+)
 from iopath.results.findings import findings
-from iopath.results.metrics import METRICS
+from iopath.results.metrics import ALL, LONG_RUN, METRICS, Metric
 from iopath.results.result import ExactRecord, parse
 
 ROWS, LADDERS = 37, 1000
@@ -223,3 +236,138 @@ def test_a_spread_that_jumps_is_a_finding(before: float, after: float, found: in
         for spread in (before, after)
     ]
     assert len(findings(records[1], records[0])) == found
+
+
+# The path, in layouts.
+
+LAYOUTS = 2 * 16  # of two boots
+
+
+def in_layouts(
+    before: Sequence[float], after: Sequence[float], difference: float | None = None
+) -> tuple[str, float]:
+    """The verdict on the path by its values in layouts; the figures are their medians."""
+    if difference is None:
+        difference = median_low(after) - median_low(before)
+    found = judge_layouts(difference, before, after, RESOLUTION)
+    return found.verdict, round(found.difference, 2)
+
+
+@pytest.mark.parametrize("by", [1.0, 0.06, -1.0, 60.0])
+def test_a_cost_in_all_layouts(by: float) -> None:
+    before = same(2883.23, LAYOUTS)
+    found = "longer" if by > 0 else "shorter"
+    assert in_layouts(before, [one + by for one in before]) == (found, round(by, 2))
+
+
+@pytest.mark.parametrize("layouts", [1, 2, 16, 31])
+def test_a_cost_in_some_layouts(layouts: int) -> None:
+    """The median does not show it."""
+    before = same(3000.0, LAYOUTS)
+    after = [*same(3150.0, layouts), *same(3000.0, LAYOUTS - layouts)]
+    verdict, difference = in_layouts(before, after)
+    assert (verdict, difference) == ("longer", 150)
+    assert in_layouts(after, before)[0] == "shorter"
+
+
+def test_a_layout_that_costs_more_than_before() -> None:
+    """Half of the layouts cost 465 more on both kernels, and 60 more than that on the second."""
+    before = [*same(7579.71, 16), *same(8044.71, 16)]
+    assert in_layouts(before, before) == ("same", 0)
+    assert in_layouts(before, [*same(7579.71, 20), *same(8044.71, 12)])[0] == "same"
+    assert in_layouts(before, [*same(7579.71, 16), *same(8104.71, 16)]) == ("longer", 60)
+    assert in_layouts(before, [*same(7639.71, 16), *same(8044.71, 16)]) == ("longer", 60)
+
+
+def test_the_phase_of_a_cache_is_no_difference() -> None:
+    """Sixteen instructions in one of some rounds of a hundred I/Os, where one falls or not."""
+    before = [*same(2883.23, 31), 2883.39]
+    assert in_layouts(before, same(2883.23, LAYOUTS))[0] == "same"
+    assert in_layouts(before, same(2884.23, LAYOUTS)) == ("longer", 1.0)
+    scheduled = [13215.52 + at % 13 * 0.15 for at in range(LAYOUTS)]
+    assert in_layouts(scheduled, [one + 1.5 for one in scheduled], 0.9)[0] == "same"
+
+
+@pytest.mark.parametrize(("share", "layouts"), [(0.5, 16), (0.2, LAYOUTS), (0.13, LAYOUTS)])
+def test_missed_layouts(share: float, layouts: int) -> None:
+    """A cost that a share of the layouts pays is missed with the probability that none does."""
+    source = np.random.default_rng(22)
+    missed = 0
+    for _ in range(LADDERS):
+        after = 3000 + 150 * (source.random(layouts) < share)
+        missed += in_layouts(same(3000.0, layouts), after.tolist())[0] == "same"
+    assert missed / LADDERS <= 0.012
+
+
+# Figures of the long run.
+
+
+def ladders(source: Source, sigma: float) -> tuple[Figures, Figures]:
+    """Two boots of the rows of many ladders, twice."""
+    before, after = source.normal(3000, sigma, size=(2, LADDERS, ROWS, 2))
+    return before, after
+
+
+def judged(before: Figures, after: Figures, known: float, resolution: float) -> list[Verdict]:
+    """The verdicts on the rows of a ladder."""
+    deviation = Deviation.pooled([*before.tolist(), *after.tolist()], known)
+    return [
+        judge_varying(one.tolist(), other.tolist(), deviation, len(LONG_RUN) * ROWS, resolution)
+        for one, other in zip(before, after, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("metric", LONG_RUN, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("more", [0.3, 1, 3])
+def test_false_verdicts_of_the_long_run(metric: Metric, more: float) -> None:
+    """At most five ladders in a thousand differ from themselves, also where the deviation is not
+    what is known of it."""
+    source = np.random.default_rng(23)
+    before, after = ladders(source, metric.sigma * more)
+    found = [
+        any(one.verdict != "same" for one in judged(*sides, metric.sigma, 0.0))
+        for sides in zip(before, after, strict=True)
+    ]
+    assert sum(found) / LADDERS <= 0.006
+
+
+def test_missed_verdicts_of_the_long_run() -> None:
+    """Deferred work of 12 instructions an I/O is missed in at most one ladder in a hundred."""
+    source = np.random.default_rng(24)
+    before, after = ladders(source, ALL.sigma)
+    after[:, 0] += 12
+    missed = [
+        judged(*sides, ALL.sigma, ALL.resolution)[0].verdict != "longer"
+        for sides in zip(before, after, strict=True)
+    ]
+    assert sum(missed) / LADDERS <= 0.01
+
+
+def test_one_boot_does_not_tell() -> None:
+    deviation = Deviation.pooled([[3000.0]], 1.8)
+    found = judge_varying([3000.0], [3100.0], deviation, 1, 5.0)
+    assert (found.verdict, found.wanted) == ("unknown", 2)
+
+
+# Other figures.
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected", "found"),
+    [
+        ([7.0, 7.0], [7.0, 7.0], False, "same"),
+        ([7.0, 7.0], [8.0, 8.0], True, "longer"),
+        ([7.0, 7.0], [6.0, 6.0], True, "shorter"),
+        ([7.0, 7.0], [8.0, 8.0], False, "unknown"),
+        ([7.0, 8.0], [8.0, 8.0], True, "unknown"),
+        ([7.0], [8.0], True, "unknown"),
+        ([7.0] * 7, [8.0] * 7, False, "longer"),
+    ],
+)
+def test_two_boots_that_agree(
+    before: list[float], after: list[float], expected: bool, found: str
+) -> None:
+    """They decide what the path says, too. Otherwise more boots are wanted."""
+    judged = judge_agreeing(before, after, WHOLE, RESOLUTION, expected=expected)
+    assert judged.verdict == found
+    assert bool(judged.wanted) == (found == "unknown")
