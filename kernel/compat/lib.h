@@ -29,14 +29,14 @@ compat_hrtimer_setup(struct hrtimer *timer,
 }
 
 /*
- * A caller that is in a section of RCU already says so since 5.17 (3b13c168186c
+ * A caller that is in a section of RCU already says so since 5.16 (3b13c168186c
  * "percpu_ref: percpu_ref_tryget_live() version holding RCU"). Goes with support
- * for 5.16.
+ * for 5.15.
  */
 static __always_inline bool
 compat_percpu_ref_tryget_live_rcu(struct percpu_ref *ref)
 {
-#if COMPAT_KERNEL_BEFORE(5, 17)
+#if COMPAT_KERNEL_BEFORE(5, 16)
 	return percpu_ref_tryget_live(ref);
 #else
 	return percpu_ref_tryget_live_rcu(ref);
