@@ -21,6 +21,7 @@ from iopath.results.result import Result
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
 from iopath.show import sharing
+from iopath.studies import boots
 
 EXAMPLES = (
     "iopath compare debian:6.1 debian:7.2",
@@ -77,21 +78,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
                 cpus=args.cpus,
             )  # fmt: skip
-            own = [name for name in names if not _is_file(name)]
-            measured = session.measure(own, settings)
-            parts = compare.in_order(names, loaded, measured)
-            whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
-            wanted = comparison.wanted if args.boots >= noise.FEWEST else {}
-            if wanted and max(wanted.values()) > args.boots:
-                boots = max(wanted.values())
-                rungs = [rung for rung in settings.rungs if rung.name in wanted]
-                if 2 * len(rungs) > len(settings.rungs):
-                    rungs = settings.rungs  # guests that have run are reused
-                session.reporter.note(f"booting {boots} times: {len(wanted)} rungs are undecided")
-                more = session.measure(own, replace(settings, rungs=rungs, boots=boots))
-                measured = _replaced(measured, more)
-                parts = compare.in_order(names, loaded, measured)
-                whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+            whole, comparison = boots.compared(session, names, loaded, settings, anyway=args.anyway)
     if to_time:
         bridge.add_times(comparison, whole, to_time, str(args.time))
     files.write(whole, comparison, layers)
@@ -105,13 +92,6 @@ def run(args: argparse.Namespace, work: Work) -> int:
         untold += [f"{name}: no kernel can run it" for name in sorted(named - present)]
         limits.gate(grown + more, unknown + untold)
     return 0
-
-
-def _replaced(measured: Result, more: Result) -> Result:
-    """A result in which the records of *more* replace those of the same rungs."""
-    found = {(record.kernel.name, record.key): record for record in more.results}
-    results = [found.get((one.kernel.name, one.key), one) for one in measured.results]
-    return replace(measured, results=results)
 
 
 def _is_file(name: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Find the kernel that made a rung longer, or shorter: among packages, or among commits.
+"""Find the kernel that changed a rung, or a program: among packages, or among commits.
 
 Kernels are judged by the rule of compare: a kernel that is not different from the good end is good.
 A kernel that cannot be built or measured is skipped, as git bisect does it.
@@ -11,50 +11,40 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from iopath.base.cache import Cache
-from iopath.base.errors import IopathError, UsageError
-from iopath.compare import noise
+from iopath.base.errors import IopathError, UsageError, did_you_mean
+from iopath.compare import compare, exact, noise
+from iopath.compare.changes import RungChange
 from iopath.kernels import gitrepo
 from iopath.kernels.gitrepo import Repository, git
 from iopath.measure.session import Session
 from iopath.results import metrics, result
+from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, SHARED_WRITES, Metric
-from iopath.results.result import ExactRecord, Result
+from iopath.results.result import ExactRecord, Key, Result
 from iopath.rungs.runs import Settings
 
 Say = Callable[[str], None]
-Found = TypeVar("Found")
-
-
-class Measuring(Protocol[Found]):
-    """What a search finds out about its kernels."""
-
-    def measure(self, kernel: str, name: str) -> Found:
-        """What *kernel* takes, under *name*."""
-        ...
-
-    def judge(self, good: Found, bad: Found) -> Callable[[Found], bool]:
-        """A function that tells whether a kernel is bad. Raises IopathError if the ends agree."""
-        ...
-
-
 # The metrics that --metric knows.
 FOLLOWED = (*(metric.name for metric in METRICS), *(f"shared {kind}" for kind in SHARED_WRITES))
 
 
 class Search:
-    """The measurements of a rung in one search. It follows the *metric* of that name; without one,
-    that by which the ends differ."""
+    """The measurements of a rung, or of a program, in one search. It follows the *metric* of that
+    name, or the part of the program; without one, that by which the ends differ."""
 
     def __init__(self, session: Session, settings: Settings, say: Say, metric: str = "") -> None:
+        if not settings.program and metric and metric not in FOLLOWED:
+            near = did_you_mean(metric, FOLLOWED) or f": it must be one of {', '.join(FOLLOWED)}"
+            raise UsageError(f"--metric {metric}: no such metric{near}")
         if len(settings.rungs) != 1 or len(settings.block_sizes) != 1:
             raise UsageError("bisect looks at one rung and one block size: name it with --rung")
         if metric.startswith("shared ") and settings.cpus == 1:
             raise UsageError(f"--metric '{metric}': needs --cpus 2 or more")
         self._named = metric
         self._metric: Metric | None = None  # what is followed
+        self._key: Key | None = None  # the part of a program that is
         ops = settings.rungs[0].ops(settings.ops)[:1]
         self._settings = replace(settings, ops=ops, profile=True)
         self._session = session
@@ -63,13 +53,51 @@ class Search:
     def measure(self, kernel: str, name: str) -> Result:
         """The result for *kernel*, under *name*."""
         found = result.named(self._session.measure([kernel], self._settings), name)
-        record = found.results[0]
-        text = f"{name}: {record.instructions_per_io:,.2f} instructions per I/O"
+        first, record = found.results[0], self._followed(found)
+        what = "instructions" if self._settings.program else "instructions per I/O"
+        text = f"{name}: {first.instructions_per_io:,.2f} {what}"
         boots = self._metric.value(record) if self._metric else None
-        if boots and self._metric is not INSTRUCTIONS:
-            text += f"; {self._metric.name}: {statistics.fmean(boots):,.2f}"
+        if boots and (self._metric is not INSTRUCTIONS or record is not first):
+            text += f"; {self._name}: {statistics.fmean(boots):,.2f}"
         self._say(text)
         return found
+
+    def _followed(self, found: Result) -> ExactRecord:
+        """The record that is followed."""
+        if self._key is None:
+            return found.results[0]
+        row = next((row for row in found.rows() if row.key == self._key), None)
+        return row.records[found.names[0]] if row else found.results[0].never(found.results[0])
+
+    @property
+    def _name(self) -> str:
+        """What is followed, in words."""
+        return self._key[1] if self._key else self._metric.name if self._metric else ""
+
+    def _choose(self, good: Result, bad: Result) -> Key | None:
+        """The part of a program that is followed: the one that is named, or the system call that
+        changed most, if that is at least half of the change of the whole, or else the whole."""
+        if not self._settings.program:
+            return None
+        found = exact.compare(compare.merge([("good", good), ("bad", bad)]), Layers())
+        (name,) = found.others
+        judged = [rung for rung in found.rungs if rung.differences[name].gated]
+        if self._named:
+            names = [rung.op for rung in judged]
+            if self._named not in names:
+                near = did_you_mean(self._named, names) or f": it must be one of {', '.join(names)}"
+                raise IopathError(
+                    f"--metric {self._named}: the program has no such system call{near}"
+                )
+            return next(rung.key for rung in judged if rung.op == self._named)
+
+        def size(rung: RungChange) -> float:
+            change = rung.differences[name]
+            return abs(change.difference) * min(change.calls.times)
+
+        whole, *calls = judged
+        most = max(calls, key=size, default=whole)
+        return (most if 2 * size(most) >= size(whole) > 0 else whole).key
 
     def judge(self, good: Result, bad: Result) -> Callable[[Result], bool]:
         """A function that tells whether a result is bad. Raises IopathError if the ends agree.
@@ -79,7 +107,8 @@ class Search:
         the same, what several CPUs share. A kernel that differs from both ends belongs to the
         nearer one.
         """
-        one, other = (end.results[0] for end in (good, bad))
+        self._key = self._choose(good, bad)
+        one, other = map(self._followed, (good, bad))
         differing: list[tuple[Metric, list[noise.Boots], float]] = []
         undecided = 0
         for some in self._choices(one):
@@ -98,18 +127,19 @@ class Search:
                 f" --boots {undecided} or more"
             )
         if not differing:
+            name = self._named or (self._key[1] if self._key else "")
             raise IopathError(
-                f"both ends take the same{f' by {self._named}' if self._named else ''}:"
+                f"both ends take the same{f' by {name}' if name else ''}:"
                 f" {one.instructions_per_io:,.2f} and {other.instructions_per_io:,.2f} instructions"
-                " per I/O"
+                f" {'each time' if self._key else 'per I/O'}"
             )
         most = max(size for _, _, size in differing)
         metric, ends, _ = next(found for found in differing if 2 * found[2] >= most)
         self._metric = metric
-        self._say(f"following: {metric.name}")
+        self._say(f"following: {self._name}")
 
         def is_bad(measured: Result) -> bool:
-            found = metric.value(measured.results[0])
+            found = metric.value(self._followed(measured))
             from_good, from_bad = (_compare(metric, end, found) for end in ends)
             if noise.SAME in (from_good.verdict, from_bad.verdict):
                 return from_good.verdict != noise.SAME
@@ -124,6 +154,8 @@ class Search:
             f"shared {kind}": [metrics.shared(part.name, kind) for part in arrangements]
             for kind in SHARED_WRITES
         }
+        if self._key:
+            return [(INSTRUCTIONS,)]
         if self._named:
             own = [metric for metric in METRICS if metric.name == self._named]
             return [own or writes[self._named]]
@@ -134,7 +166,7 @@ def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.V
     return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
 
 
-def packages(search: Measuring[Found], names: Sequence[str], say: Say) -> list[Found]:
+def packages(search: Search, names: Sequence[str], say: Say) -> list[Result]:
     """Search the kernels *names*, ordered from good to bad: the results of the last good one and
     the first bad one. Kernels in between that had to be skipped are said."""
     good = search.measure(names[0], names[0])
@@ -164,15 +196,15 @@ def packages(search: Measuring[Found], names: Sequence[str], say: Say) -> list[F
 
 
 def commits(
-    search: Measuring[Found], prefix: str, repository: Repository, good: str, bad: str,
+    search: Search, prefix: str, repository: Repository, good: str, bad: str,
     cache: Cache, say: Say,
-) -> list[Found]:  # fmt: skip
+) -> list[Result]:  # fmt: skip
     """Search the commits of a repository, whose kernels' names begin with *prefix*, without
     modifying it: the results of the first bad commit and the one before."""
     good, bad = (repository.commit(name) for name in (good, bad))
     _check_ends(repository.path, good, bad)
 
-    def measure(commit: str) -> Found:
+    def measure(commit: str) -> Result:
         return search.measure(f"{prefix}:{repository.name}@{commit}", commit[:12])
 
     with cache.workspace("bisect", {"repository": gitrepo.key(repository)}) as folder:
@@ -183,9 +215,9 @@ def commits(
 
 
 def _first_bad(
-    search: Measuring[Found], path: Path, good: str, bad: str, measure: Callable[[str], Found],
+    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result],
     say: Say,
-) -> list[Found]:  # fmt: skip
+) -> list[Result]:  # fmt: skip
     """Have git search the commits of the repository *path*: the results of the first bad one and
     the one before. git checks nothing out."""
     results = {commit: measure(commit) for commit in (good, bad)}
