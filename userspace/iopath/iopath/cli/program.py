@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from iopath.base import files
 from iopath.base.arch import ARCHES, Arch
 from iopath.base.errors import UsageError
-from iopath.cli.options import Options, add_file, number
+from iopath.cli.options import number
+from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.compare import program as changes
 from iopath.guest.machine import Machine, Qemu
@@ -24,7 +24,7 @@ from iopath.results import program as results
 from iopath.results.layers import table
 from iopath.results.program import Ran
 from iopath.rungs.builtin import DEVICES, MOUNTS
-from iopath.show import program as show
+from iopath.show.programreport import ProgramReport
 
 _DEVICE = "null"
 _LIMIT = 20_000_000_000
@@ -33,7 +33,7 @@ _LIMIT = 20_000_000_000
 _OF_RUNGS = {
     "rung": [], "op": None, "bs": None, "no_fill": False, "incoherent": False, "rungs": None,
     "cpus": 1, "scheduler": None, "layers": None, "svg": None, "png": None, "history": None,
-    "folded": None, "seconds": None, "on_cpu": None,
+    "seconds": None, "on_cpu": None,
 }  # fmt: skip
 
 
@@ -142,32 +142,16 @@ class Command:
         return program.result(ran, wanted, machine, qemu, device, self.mount)
 
 
-def add_files(parser: Options) -> None:
-    """The files that a result is written to."""
-    add_file(parser, "json", "file for the whole result")
-    add_file(parser, "markdown", "file for what is printed, as Markdown")
-    add_file(parser, "html", "file for a page of the calls by kernels, which needs no network")
-
-
 def report(args: argparse.Namespace, work: Work, result: results.Result) -> None:
     """Write the files, and print what a kernel counted, or what differs from the first one."""
     first, *others = result.kernels
     comparisons = [changes.compare(first, other, table(None)) for other in others]
-    if args.json:
-        files.write_text(args.json, results.dump(result, comparisons))
-    if args.html:
-        from iopath.show import programpage  # slow to load
-
-        files.write_text(args.html, programpage.render(result, comparisons))
-    amount = {"every": args.all, "top": args.top}
-    views = [show.changed(result, one, **amount) for one in comparisons]
-    views = views or [show.counted(result, first, **amount)]
-    if args.markdown:
-        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
-    for at, view in enumerate(views):
+    shown = ProgramReport(result, comparisons, args.all, args.top)
+    Files.read(args).write(shown)
+    for at, table_ in enumerate(shown.tables()):
         if at:
             work.out.print()
-        view.show(work.out)
+        table_.show(work.out)
 
 
 def _inside(wanted: Program, path: str) -> str:

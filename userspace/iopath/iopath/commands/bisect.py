@@ -3,7 +3,6 @@
 
 import argparse
 from dataclasses import replace
-from typing import TypeVar
 
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.cli import program
@@ -13,16 +12,15 @@ from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.program import Command
 from iopath.cli.work import Work
-from iopath.compare import compare, noise
+from iopath.compare import noise
 from iopath.compare import sharing as sharing_changes
-from iopath.kernels import gitrepo
 from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.show import sharing
+from iopath.show.programreport import ProgramReport
+from iopath.show.reports import ProfileReport, report
 from iopath.studies import bisection
 from iopath.studies import program as studies
-
-Found = TypeVar("Found")
 
 EXAMPLES = (
     "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
@@ -49,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_boots(parser, noise.FEWEST, program=True)
     add_comparison(parser)
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProfileReport, ProgramReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
@@ -78,7 +76,8 @@ def _of_program(
     arch = session.find(args.good).arch
     wanted = command.program(session, arch)
     counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
-    ends = _search(studies.Search(counting.measure, work.say, args.metric), args, session, work)
+    looked = studies.Search(counting.measure, work.say, args.metric)
+    ends = bisection.search(looked, session, args.good, args.bad, work.say)
     work.say(f"first bad: {ends[1].name}")
     program.report(args, work, command.result(ends, wanted, guest.machine, counting.qemu))
 
@@ -91,33 +90,11 @@ def _of_rung(
         Scenario.read(args).settings(guest.added()),
         machine=guest.machine, boots=args.boots or noise.FEWEST, layers=args.layers, cpus=args.cpus,
     )  # fmt: skip
-    ends = _search(bisection.Search(session, settings, work.say, args.metric), args, session, work)
-    whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
-    comparison = compare.compare(whole, layers)
-    files.write(whole, comparison, layers)
+    looked = bisection.Search(session, settings, work.say, args.metric)
+    good, bad = bisection.search(looked, session, args.good, args.bad, work.say)
+    found = looked.compare(good, bad, layers)
+    whole, comparison = found.whole, found.comparison
+    files.write(report(whole, comparison, layers))
     work.say(f"first bad: {whole.names[1]}")
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
     sharing.show_changes(sharing_changes.changes(whole), work.out)
-
-
-def _search(
-    search: bisection.Measuring[Found], args: argparse.Namespace, session: Session, work: Work
-) -> list[Found]:
-    """What the last good kernel and the first bad one take."""
-    if (first := session.commit(args.good)) is None:
-        names, text = session.between(args.good, args.bad)
-        work.say(text)
-        return bisection.packages(search, names, work.say)
-    for name in (args.good, args.bad):
-        if gitrepo.SETTINGS.search(name):
-            raise UsageError(
-                f"{name}: all commits have one configuration: use --config and --kconfig"
-            )
-    (repository, good), prefix = first, args.good.partition(":")[0]
-    last = session.commit(args.bad)
-    if last is None or last[0] != repository:
-        raise UsageError(
-            f"{args.bad}: not a commit of {repository.name}: it must be"
-            f" {prefix}:{repository.name}@REVISION"
-        )
-    return bisection.commits(search, prefix, repository, good, last[1], session.cache, work.say)

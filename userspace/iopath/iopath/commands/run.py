@@ -7,17 +7,19 @@ from collections.abc import Sequence
 
 from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
-from iopath.cli import on_host, output
+from iopath.cli import on_host
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots
 from iopath.cli.options import add_all, add_file, add_top, number, percent
-from iopath.cli.program import Command, add_files, report
+from iopath.cli.output import Files
+from iopath.cli.program import Command, report
 from iopath.cli.work import Work
 from iopath.compare import limits
 from iopath.compare import program as changes
 from iopath.host import devices, loop, survey
 from iopath.measure import program
 from iopath.results.program import Ran
+from iopath.show.programreport import ProgramReport
 
 EXAMPLES = (
     "iopath run debian:6.1 debian:7.2 --package fio -- fio job.fio",
@@ -36,7 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if the whole or a system call grows by more than PERCENT, with 125 if it"
         " cannot be judged",
     )  # fmt: skip
-    add_files(parser)
     add_all(parser)
     add_top(parser, "functions to show of each system call (default: 1)")
     add_boots(parser, 1)
@@ -50,13 +51,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Guest.add(parser)
     Building.add(parser)
     Range.add(parser)
+    Files.add(parser, ProgramReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
-    command = Command.read(args)
-    shown = ("output", "json", "markdown", "html", "all", "top")
+    command, views = Command.read(args), Files.read(args)
+    shown = ("output", "all", "top")
     others = command.used | {name: bool(vars(args)[name]) for name in shown}
+    others |= dict.fromkeys(views.paths, True)
     others |= {"fail-above": args.fail_above is not None, "boots": args.boots != 1}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
         if command.words:
@@ -67,7 +70,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     command.check(args)
     guest.need_counts()
     building.check(args.kernels)
-    output.check(json=args.json, markdown=args.markdown, html=args.html, output=args.output)
+    views.check(output=args.output)
     return _count(args, command, guest, building, work)
 
 

@@ -3,20 +3,24 @@
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from iopath.base import files
 from iopath.base.errors import NotMeasured, Unreachable, UsageError
-from iopath.cli import output
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
-from iopath.cli.options import add_all, add_file, add_layers, percent
+from iopath.cli.options import add_all, add_layers, percent
+from iopath.cli.output import Files
 from iopath.cli.program import Command
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
+from iopath.compare import program as changes
+from iopath.compare.program import Comparison
 from iopath.results.layers import table
+from iopath.results.program import Ran, Result
+from iopath.show import views
+from iopath.show.programreport import ProgramReport
 from iopath.studies import program as studies
 from iopath.studies import series
 
@@ -43,16 +47,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if a commit makes any rung, the program or a system call grow by more"
         " than PERCENT, with 125 if one cannot be judged",
     )  # fmt: skip
-    for name in ("json", "markdown"):
-        add_file(parser, name, output.ABOUT[name])
     add_boots(parser, noise.LADDER, program=True)
     add_all(parser)
     add_layers(parser)
+    Files.add(parser, series.SeriesReport, ProgramReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     guest = Guest.read(args)
-    output.check(json=args.json, markdown=args.markdown)
+    files = Files.read(args)
+    files.check()
     guest.need_counts()
     name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
     if ".." not in name:
@@ -81,8 +85,16 @@ def run(args: argparse.Namespace, work: Work) -> int:
         except Unreachable as error:
             raise NotMeasured(str(error)) from error
         finally:
-            if entries:
-                (_show_counts if of_program else _show)(args, work, entries)
+            # Also after an interruption.
+            if entries and of_program:
+                files.write(_ProgramReport(entries, lambda ran: command.result(
+                    ran, wanted, guest.machine, counting.qemu
+                ), args.program, _command(work), every=args.all))  # fmt: skip
+                studies.show_table(entries, work.out, every=args.all)
+            elif entries:
+                report = series.SeriesReport(entries, layers, _command(work), every=args.all)
+                files.write(report)
+                series.show(entries, work.out, every=args.all)
     if args.fail_above is not None:
         judged = (studies if of_program else series).judged
         limits.gate(*judged(entries, args.fail_above))
@@ -92,24 +104,37 @@ def run(args: argparse.Namespace, work: Work) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, work: Work, entries: Sequence[series.Entry]) -> None:
-    """Write and print the commits that were measured, also after an interruption."""
-    if args.json:
-        files.write_text(args.json, series.dump(entries))
-    if args.markdown:
-        files.write_text(args.markdown, series.markdown(entries, _command(work), every=args.all))
-    series.show(entries, work.out, every=args.all)
+class _ProgramReport(ProgramReport):
+    """What views show of the commits that a program, of these *words*, was counted on."""
 
+    def __init__(
+        self, entries: Sequence[studies.Entry], made: Callable[[list[Ran]], Result],
+        words: Sequence[str], command: str, *, every: bool,
+    ) -> None:  # fmt: skip
+        self._entries = entries
+        self._made = made
+        self._words = words
+        self._command = command
+        self.every = every
 
-def _show_counts(args: argparse.Namespace, work: Work, entries: Sequence[studies.Entry]) -> None:
-    """The same of a program."""
-    if args.json:
-        files.write_text(args.json, studies.dump(entries, args.program))
-    if args.markdown:
-        what = shlex.join(args.program)
-        text = studies.markdown(entries, what, _command(work), every=args.all)
-        files.write_text(args.markdown, text)
-    studies.show_table(entries, work.out, every=args.all)
+    @property
+    def result(self) -> Result:
+        ran = [entry.ran for entry in self._entries if entry.ran]
+        if not ran:
+            raise NotMeasured("no commit could be measured")
+        return self._made(ran)
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        first, *others = self.result.kernels
+        return [changes.compare(first, other, table(None)) for other in others]
+
+    def json(self) -> str:
+        return studies.dump(self._entries, self._words)
+
+    def markdown(self) -> str:
+        words = shlex.join(self._words)
+        return studies.markdown(self._entries, words, self._command, every=self.every)
 
 
 def _command(work: Work) -> str:
@@ -118,12 +143,13 @@ def _command(work: Work) -> str:
 
 def _without_files(argv: Sequence[str]) -> list[str]:
     """The words of a command without the files that it writes."""
+    files = [f"--{view.option}" for view in views.VIEWS]
     found, words = [], iter(argv)
     for word in words:
         if word == "--":
             return [*found, word, *words]
-        if word in ("--json", "--markdown"):
+        if word in files:
             next(words, None)
-        elif not word.startswith(("--json=", "--markdown=")):
+        elif word.partition("=")[0] not in files:
             found.append(word)
     return found

@@ -27,6 +27,8 @@ from iopath.rungs.runs import Settings
 from iopath.show import sharing as sharing_shown
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
+from iopath.show.reports import ProfileReport
+from iopath.studies import boots
 
 _FUNCTIONS = 3  # named in a row, and shared lines
 _AHEAD = 8  # commits that workers build at a time
@@ -79,16 +81,19 @@ def measure(
     measured is kept, and *entries* has it if this is interrupted."""
 
     def measured(name: str, commit: str) -> ExactResult:
-        return result.named(session.measure([name], settings), commit)
+        return result.renamed(session.measure([name], settings), {name: commit})
 
     for one in walk(session, names, measured, say):
         entry = Entry(one.name, one.subject, one.error, result=one.result)
         if one.result and one.before and one.before.result:
-            before, found = one.before, one.result
-            whole = compare.merge([(before.name, before.result), (one.name, found)])
+            both = (one.before, one)
+            found = boots.compare(
+                session, settings, {commit.kernel: commit.result for commit in both},
+                {commit.kernel: commit.name for commit in both}, layers,
+            )  # fmt: skip
             entry = replace(
-                entry, before=before.name, comparison=compare.compare(whole, layers), whole=whole,
-                shared=shared_writes.written(whole),
+                entry, before=one.before.name, comparison=found.comparison, whole=found.whole,
+                shared=shared_writes.written(found.whole),
             )  # fmt: skip
         entries.append(entry)
 
@@ -99,8 +104,10 @@ Found = TypeVar("Found")
 @dataclass(frozen=True)
 class Commit(Generic[Found]):
     """A commit. *error* says why it could not be measured; else it has a *result*, and *before* is
-    the commit that it is compared with, if it is not the first."""
+    the commit that it is compared with, if it is not the first. *kernel* names it as the command
+    line does."""
 
+    kernel: str
     name: str
     subject: str
     error: str = ""
@@ -135,10 +142,10 @@ def walk(
         except IopathError as error:
             text = str(error).removeprefix(f"{name}: ").removeprefix(f"{commit} ")
             errors.append(f"{commit}: {text}")
-            yield Commit(commit, subject, error=text)
+            yield Commit(name, commit, subject, error=text)
             continue
         before = _before(repository, full, measured)
-        measured[full] = Commit(commit, subject, "", found, before)
+        measured[full] = Commit(name, commit, subject, "", found, before)
         yield measured[full]
     if len(measured) < 2:
         raise NotMeasured(f"fewer than two commits could be measured: {'; '.join(errors)}")
@@ -318,6 +325,36 @@ def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
                 figure = f"CPUs share {row.arrangements}: writes {row.writes}, locked {row.locked}"
             lines += [f"    {part}" for part in (figure, *wrap(what, 68)) if part]
         yield [*lines, ""]
+
+
+class SeriesReport(ProfileReport):
+    """What views show of a series: a table or a letter of its commits, and the result of all."""
+
+    def __init__(
+        self, entries: Sequence[Entry], layers: Layers, command: str, *, every: bool
+    ) -> None:
+        self.entries = entries
+        self.layers = layers
+        self.command = command
+        self.every = every
+
+    @property
+    def result(self) -> ExactResult:
+        measured = [entry.result for entry in self.entries if entry.result]
+        if not measured:
+            raise NotMeasured("no commit could be measured")
+        return result.join(measured)
+
+    @property
+    def comparison(self) -> ExactComparison | None:
+        whole = self.result
+        return compare.compare(whole, self.layers) if len(whole.kernels) > 1 else None
+
+    def json(self) -> str:
+        return dump(self.entries)
+
+    def markdown(self) -> str:
+        return markdown(self.entries, self.command, every=self.every)
 
 
 def _all(change: ExactChange) -> float | None:

@@ -193,7 +193,7 @@ def test_planted_step(tmp_path: Path) -> None:
     page = (tmp_path / step.page).read_text()
     assert "dio.pread read +5.00 (+0.8 %)" in page
     assert [path.name for path in (tmp_path / "steps/block").iterdir()] == [step.page.name]
-    shown = tracksite.data(config(tmp_path), index)["watches"][0]
+    shown = tracksite.points(config(tmp_path), index)["watches"][0]
     assert [one["title"] for one in shown["points"]] == [p.title for p in points if not p.error]
     assert shown["steps"][0]["page"] == str(step.page)
     assert [one["error"] for one in shown["failed"]] == ["does not build"]
@@ -700,7 +700,7 @@ def test_the_newest_kernel_is_first(browser: Browser, tmp_path: Path) -> None:
 
 def test_points_are_enough_for_the_page(browser: Browser, site: Path) -> None:
     """It has all figures, and no link to what does not lie beside it."""
-    browser.open(tracksite.alone(site / tracksite.POINTS))
+    browser.open(tracksite.alone(json.loads((site / tracksite.POINTS).read_text())))
     browser.settle()
     alone = text_of(browser, "#matrix")
     links = "[...document.querySelectorAll('a')].map((one) => one.getAttribute('href') ?? '')"
