@@ -105,7 +105,7 @@ MUTANTS = [
     ),
     Mutant(
         "kernels keep the order they are named in", "compare/compare.py",
-        "for name in names:\n", "for name in sorted(names):\n",
+        "for file, part in parts:\n", "for file, part in sorted(parts, key=str):\n",
         "compare/test_compare.py::test_kernels_that_are_measured_and_files_keep_their_order",
     ),
     Mutant(

@@ -4,20 +4,17 @@
 import argparse
 from dataclasses import replace
 
-from iopath.base.errors import UsageError
 from iopath.cli.building import Building
 from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import compare, noise
+from iopath.compare import noise
 from iopath.compare import sharing as sharing_changes
-from iopath.kernels import gitrepo
-from iopath.measure.session import Session
 from iopath.results.layers import table
-from iopath.results.result import Result
 from iopath.show import sharing
+from iopath.show.reports import ProfileReport, report
 from iopath.studies import bisection
 
 EXAMPLES = (
@@ -45,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_boots(parser, noise.FEWEST)
     add_comparison(parser)
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProfileReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
@@ -64,35 +61,12 @@ def run(args: argparse.Namespace, work: Work) -> int:
             else Scenario.read(args).settings(guest.added()),
             machine=guest.machine, boots=args.boots, layers=args.layers, cpus=args.cpus,
         )  # fmt: skip
-        search = bisection.Search(session, settings, work.say, args.metric)
-        ends = _search(search, args, session, work)
-        whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
-        comparison = compare.compare(whole, layers)
-        files.write(whole, comparison, layers)
+        looked = bisection.Search(session, settings, work.say, args.metric)
+        good, bad = bisection.search(looked, session, args.good, args.bad, work.say)
+        found = looked.compare(good, bad, layers)
+        whole, comparison = found.whole, found.comparison
+        files.write(report(whole, comparison, layers))
         work.say(f"first bad: {whole.names[1]}")
         show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
         sharing.show_changes(sharing_changes.changes(whole), work.out)
     return 0
-
-
-def _search(
-    search: bisection.Search, args: argparse.Namespace, session: Session, work: Work
-) -> list[Result]:
-    """What the last good kernel and the first bad one take."""
-    if (first := session.commit(args.good)) is None:
-        names, text = session.between(args.good, args.bad)
-        work.say(text)
-        return bisection.packages(search, names, work.say)
-    for name in (args.good, args.bad):
-        if gitrepo.SETTINGS.search(name):
-            raise UsageError(
-                f"{name}: all commits have one configuration: use --config and --kconfig"
-            )
-    (repository, good), prefix = first, args.good.partition(":")[0]
-    last = session.commit(args.bad)
-    if last is None or last[0] != repository:
-        raise UsageError(
-            f"{args.bad}: not a commit of {repository.name}: it must be"
-            f" {prefix}:{repository.name}@REVISION"
-        )
-    return bisection.commits(search, prefix, repository, good, last[1], session.cache, work.say)

@@ -2,7 +2,7 @@
 """Compare kernels or result files with the first, function by function."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from iopath.results.result import Result
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
 from iopath.show import sharing
+from iopath.show.reports import ProfileReport, report
 from iopath.studies import boots
 
 EXAMPLES = (
@@ -49,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_boots(parser, noise.FEWEST)
     add_comparison(parser)
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProfileReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
@@ -61,10 +62,16 @@ def run(args: argparse.Namespace, work: Work) -> int:
     to_time = bridges.load(args.time) if args.time else None
     layers = table(args.layers)
     names = args.kernels
+
+    def judge(results: Mapping[str, Result]) -> compare.Compared:
+        parts = [
+            (Path(name).name if _is_file(name) else "measured now", results[name]) for name in names
+        ]
+        return compare.compare_all(parts, layers, anyway=args.anyway)
+
     if all(map(_is_file, names)):
         limits_ = _limits(args.limits, guest.added())
-        parts = compare.in_order(names, _load(names, scenario, guest.added()), None)
-        whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+        found = judge(_load(names, scenario, guest.added()))
     else:
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
@@ -78,10 +85,14 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
                 cpus=args.cpus,
             )  # fmt: skip
-            whole, comparison = boots.compared(session, names, loaded, settings, anyway=args.anyway)
+            measured = session.results([name for name in names if not _is_file(name)], settings)
+            found = boots.decide(
+                session, settings, measured, lambda results: judge(loaded | results)
+            )
+    whole, comparison = found.whole, found.comparison
     if to_time:
         bridge.add_times(comparison, whole, to_time, str(args.time))
-    files.write(whole, comparison, layers)
+    files.write(report(whole, comparison, layers))
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
     sharing.show_changes(sharing_changes.changes(whole), work.out)
     if args.fail_above is not None or limits_:

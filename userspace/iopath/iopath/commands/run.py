@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
-from iopath.cli import on_host, output
+from iopath.cli import on_host
 from iopath.cli.building import Building
 from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario
@@ -18,6 +18,7 @@ from iopath.compare import limits, noise
 from iopath.host import devices, loop, survey
 from iopath.results.layers import table
 from iopath.show import terminal
+from iopath.show.reports import ProgramReport, report
 from iopath.studies import boots
 
 EXAMPLES = (
@@ -45,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         f" {noise.FEWEST} or more)",
     )  # fmt: skip
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProgramReport)
     parser.add_argument(
         "--seconds", type=number(1, 86400, "seconds"), metavar="N",
         help=f"host: how long each rung runs (default: {_SECONDS})",
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     command = Command.read(args)
     written = Files.read(args)
-    others = command.used | {name: value is not None for name, value in vars(written).items()}
+    others = command.used | dict.fromkeys(written.paths, True)
     others |= {name: bool(vars(args)[name]) for name in ("output", "all", "top", "boots")}
     others |= {"fail-above": args.fail_above is not None}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     command.check(args)
     guest.need_counts()
     building.check(args.kernels)
-    output.check(output=args.output, **vars(written))
+    written.check(output=args.output)
     with work.session() as session:
         session.recipe = building.recipe(session)
         names = Range.read(args).expand(session, args.kernels)
@@ -84,20 +85,22 @@ def run(args: argparse.Namespace, work: Work) -> int:
             command.settings(session, names[0]), machine=guest.machine, layers=args.layers,
             boots=args.boots or (1 if args.fail_above is None else noise.FEWEST),
         )  # fmt: skip
-        if len(names) == 1:
-            whole, comparison = session.measure(names, settings), None
-        else:
-            whole, comparison = boots.compared(session, names, {}, settings)
+        measured = session.results(names, settings)
         printed = session.printed[names[0]]
+        layers = table(args.layers)
+        if len(names) > 1:
+            same = {name: name for name in names}
+            found = boots.compare(session, settings, measured, same, layers)
     if args.output:
         files.write(args.output, printed)
-    written.write(whole, comparison, table(args.layers))
-    if not comparison:
-        terminal.show(whole, work.out, every=args.all, top=args.top)
+    if len(names) == 1:
+        written.write(report(measured[names[0]]))
+        terminal.show(measured[names[0]], work.out, every=args.all, top=args.top)
         return 0
-    show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
+    written.write(report(found.whole, found.comparison, layers))
+    show_comparison(found.comparison, found.whole, work.out, every=args.all, top=args.top)
     if args.fail_above is not None:
-        limits.gate(*limits.regressions(comparison, args.fail_above, []))
+        limits.gate(*limits.regressions(found.comparison, args.fail_above, []))
     return 0
 
 

@@ -6,16 +6,16 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from iopath.base import files
 from iopath.base.errors import NotMeasured, Unreachable, UsageError
-from iopath.cli import output
 from iopath.cli.building import Building
 from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
-from iopath.cli.options import add_all, add_file, add_layers, percent
+from iopath.cli.options import add_all, add_layers, percent
+from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.results.layers import table
+from iopath.show import views
 from iopath.studies import series
 
 EXAMPLES = (
@@ -41,16 +41,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if a commit makes any rung, the program or a system call grow by more"
         " than PERCENT, with 125 if one cannot be judged",
     )  # fmt: skip
-    for name in ("json", "markdown"):
-        add_file(parser, name, output.ABOUT[name])
     add_boots(parser, noise.LADDER)
     add_all(parser)
     add_layers(parser)
+    Files.add(parser, series.SeriesReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     guest = Guest.read(args)
-    output.check(json=args.json, markdown=args.markdown)
+    files = Files.read(args)
+    files.check()
     guest.need_counts()
     name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
     if ".." not in name:
@@ -74,8 +74,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
         except Unreachable as error:
             raise NotMeasured(str(error)) from error
         finally:
+            # Also after an interruption.
             if entries:
-                _show(args, work, entries)
+                report = series.SeriesReport(entries, layers, _command(work), every=args.all)
+                files.write(report)
+                series.show(entries, work.out, every=args.all)
     if args.fail_above is not None:
         limits.gate(*series.judged(entries, args.fail_above))
     failed = [entry.commit for entry in entries if entry.error]
@@ -84,27 +87,19 @@ def run(args: argparse.Namespace, work: Work) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, work: Work, entries: Sequence[series.Entry]) -> None:
-    """Write and print the commits that were measured, also after an interruption."""
-    if args.json:
-        files.write_text(args.json, series.dump(entries))
-    if args.markdown:
-        files.write_text(args.markdown, series.markdown(entries, _command(work), every=args.all))
-    series.show(entries, work.out, every=args.all)
-
-
 def _command(work: Work) -> str:
     return shlex.join(["iopath", *_without_files(work.argv)])
 
 
 def _without_files(argv: Sequence[str]) -> list[str]:
     """The words of a command without the files that it writes."""
+    files = [f"--{view.option}" for view in views.VIEWS]
     found, words = [], iter(argv)
     for word in words:
         if word == "--":
             return [*found, word, *words]
-        if word in ("--json", "--markdown"):
+        if word in files:
             next(words, None)
-        elif not word.startswith(("--json=", "--markdown=")):
+        elif word.partition("=")[0] not in files:
             found.append(word)
     return found

@@ -61,8 +61,12 @@ class Session(Finder):
             self._asked.ask(self.executor, self.find(name), lambda what, part: None)
 
     def measure(self, names: Sequence[str], settings: Settings) -> Result:
-        """Measure the kernels *names*. If any fails, the others' measurements are finished (and
-        cached) before the first failure is raised."""
+        """The result of the kernels *names*. If any fails, the others' measurements are finished
+        (and cached) before the first failure is raised."""
+        return result.join([*self.results(names, settings).values()])
+
+    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
+        """The same for each kernel, by its name."""
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
@@ -70,7 +74,7 @@ class Session(Finder):
         kernels = {name: self.find(name) for name in names}
         _check(settings, kernels, warn)
         if not settings.machine.exact:
-            return self._measure_time(kernels, settings)
+            return self._measure_times(kernels, settings)
         wanted = [Measurement(name, settings) for name in names]
         each = self._each(wanted, kernels, warn)
         done = _successes(names, {one.name: found for one, found in each}, warn)
@@ -78,9 +82,9 @@ class Session(Finder):
             name: one.known.printed.encode(errors="surrogateescape")
             for name, one in zip(names, done, strict=True)
         }
-        whole = _whole(settings, done)
-        self.warn_of(whole.results)
-        return whole
+        measured = _results(settings, done)
+        self.warn_of(record for one in measured for record in one.results)
+        return dict(zip(names, measured, strict=True))
 
     def warn_of(self, records: Iterable[ExactRecord]) -> None:
         """Warn of what the median of a record does not show: once, although the record of more
@@ -106,7 +110,7 @@ class Session(Finder):
                 whole = (
                     measured
                     if isinstance(measured, IopathError)
-                    else _whole(one.settings, [measured])
+                    else _results(one.settings, [measured])[0]
                 )
             except IopathError as error:
                 whole = error
@@ -202,7 +206,9 @@ class Session(Finder):
                 debug = kernel.debug_info(built, self.cache, self.apt, step)
         return Prepared.of(settings, built, possible, debug)
 
-    def _measure_time(self, kernels: Mapping[str, Kernel], settings: Settings) -> Result:
+    def _measure_times(
+        self, kernels: Mapping[str, Kernel], settings: Settings
+    ) -> dict[str, Result]:
         """Measure time in guests that run on the processor itself, one after the other."""
         from iopath.guest import kvm  # nothing else needs these
         from iopath.host import survey, timing
@@ -215,8 +221,8 @@ class Session(Finder):
         runs = self._equipped(settings, X86_64)
         if settings.machine.accel == "kvm":
             kvm.need()
-        whole = timing.result_of(survey.choose_cpu(None), [])
-        whole.kernels.clear()
+        empty = timing.result_of(survey.choose_cpu(None), [])
+        found = {}
         with self.reporter.running(len(kernels)):
             for name, kernel in kernels.items():
                 built = self._build(name, kernel)
@@ -226,9 +232,8 @@ class Session(Finder):
                     described, records = timed.measure(
                         name, built, possible, settings, qemu, log, advance
                     )
-                whole.kernels.append(described)
-                whole.results += records
-        return whole
+                found[name] = replace(empty, kernels=[described], results=records)
+        return found
 
     def possible(
         self, name: str, built: Built, runs: Sequence[Run], warn: Callable[[str], None]
@@ -281,11 +286,11 @@ def _successes(
     return done
 
 
-def _whole(settings: Settings, measured: Sequence[Measured]) -> Result:
-    """The result of what was *measured*. Raises IopathError where it contradicts itself."""
+def _results(settings: Settings, measured: Sequence[Measured]) -> list[Result]:
+    """The result of each that was *measured*. Raises IopathError where it contradicts itself."""
     qemus = {one.arch: one.qemu for one in measured}
     programs = [known.digests(arch, settings) for arch in qemus]
-    whole = ExactResult(
+    empty = ExactResult(
         schema=result.SCHEMA,
         program=f"iopath {__version__}",
         mode="exact",
@@ -300,14 +305,17 @@ def _whole(settings: Settings, measured: Sequence[Measured]) -> Result:
             name: _digests(dict.fromkeys(each[name] for each in programs)) for name in programs[0]
         },
         source=source_digest(),
-        kernels=[one.known.description for one in measured],
-        results=[record for one in measured for record in one.known.records],
+        kernels=[],
+        results=[],
         device=settings.program and settings.rungs[0].name,
     )
-    for record in whole.results:
+    for record in (record for one in measured for record in one.known.records):
         if text := contradiction(record):
             raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
-    return whole
+    return [
+        replace(empty, kernels=[one.known.description], results=one.known.records)
+        for one in measured
+    ]
 
 
 def _check(settings: Settings, kernels: Mapping[str, Kernel], warn: Callable[[str], None]) -> None:

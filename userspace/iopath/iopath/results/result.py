@@ -6,7 +6,7 @@ time. The files are described by result.schema.json and hardware.schema.json.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,9 +20,6 @@ from iopath.results.shared import Sharing
 from iopath.results.syscalls import BESIDE, WHOLE, Calls
 
 SCHEMA = 2
-
-# The drawings of a result, which are files of these kinds.
-VIEWS = ("html", "markdown", "svg", "png", "history")
 
 # The figures made from ioloop's counters, which count the program and the kernel apart.
 COUNTERS = {
@@ -276,11 +273,6 @@ class Result:
         return [kernel.name for kernel in self.kernels]
 
     @property
-    def views(self) -> Sequence[str]:
-        """The drawings that there are of it."""
-        return VIEWS
-
-    @property
     def per(self) -> str:
         """What its figures are for."""
         return "per I/O"
@@ -345,10 +337,6 @@ class ExactResult(Result):
         return shlex.join(self.results[0].command) if self.device is not None else ""
 
     @property
-    def views(self) -> Sequence[str]:
-        return VIEWS if self.device is None else ("html", "markdown")
-
-    @property
     def per(self) -> str:
         return "per I/O" if self.device is None else "each time"
 
@@ -406,10 +394,6 @@ class HardwareResult(Result):
     machine: HostMachine
     kernels: list[Kernel]
     results: list[HardwareRecord]
-
-    @property
-    def views(self) -> Sequence[str]:
-        return ("html",) if self.profiled else ()
 
 
 _KIND = "a result"
@@ -479,17 +463,6 @@ def _check_records(found: Result, what: str) -> None:
             )
 
 
-def fold(records: Iterable[Record]) -> str:
-    """The stacks of profiled records as flame graph tools read them, one a line:
-    "KERNEL;RUNG;a;b COUNT". The tools take whole numbers, so the counts are of 1000 I/Os."""
-    return "".join(
-        f"{record.kernel.name};{record.title};{stack} {round(count * 1000)}\n"
-        for record in records
-        if record.profile
-        for stack, count in record.profile.stacks
-    )
-
-
 def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
     """The result of one kernel of several."""
     return only(whole, (name,))
@@ -502,10 +475,20 @@ def only(whole: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
     return replace(whole, kernels=kernels, results=results)
 
 
-def named(whole: Any, name: str) -> Any:  # noqa: ANN401
-    """The result of one kernel, under another name."""
-    records = [replace(one, kernel=replace(one.kernel, name=name)) for one in whole.results]
-    return replace(whole, kernels=[replace(whole.kernels[0], name=name)], results=records)
+def renamed(whole: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+    """A result in which the kernels *names* have other ones."""
+
+    def own(part: Any) -> Any:  # noqa: ANN401
+        return replace(part, name=names.get(part.name, part.name))
+
+    records = [replace(one, kernel=own(one.kernel)) for one in whole.results]
+    return replace(whole, kernels=[own(kernel) for kernel in whole.kernels], results=records)
+
+
+def join(parts: Sequence[Any]) -> Any:  # noqa: ANN401
+    """One result of several, whose kernels have different names."""
+    kernels = [kernel for part in parts for kernel in part.kernels]
+    return replace(parts[0], kernels=kernels, results=[r for part in parts for r in part.results])
 
 
 def of_kernel(records: Sequence[Any], name: str) -> list[Any]:

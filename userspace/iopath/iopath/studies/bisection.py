@@ -9,13 +9,14 @@ import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError, did_you_mean
 from iopath.compare import compare, exact, noise
 from iopath.compare.changes import RungChange
+from iopath.compare.compare import Compared
 from iopath.kernels import gitrepo
 from iopath.kernels.gitrepo import Repository, git
 from iopath.measure.session import Session
@@ -24,6 +25,7 @@ from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, SHARED_WRITES, Metric
 from iopath.results.result import ExactRecord, Key, Result
 from iopath.rungs.runs import Settings
+from iopath.studies import boots
 
 Say = Callable[[str], None]
 # The metrics that --metric knows.
@@ -45,6 +47,7 @@ class Search:
         self._named = metric
         self._metric: Metric | None = None  # what is followed
         self._key: Key | None = None  # the part of a program that is
+        self._kernels: dict[str, str] = {}  # by the names of results
         ops = settings.rungs[0].ops(settings.ops)[:1]
         self._settings = replace(settings, ops=ops, profile=True)
         self._session = session
@@ -52,7 +55,8 @@ class Search:
 
     def measure(self, kernel: str, name: str) -> Result:
         """The result for *kernel*, under *name*."""
-        found = result.named(self._session.measure([kernel], self._settings), name)
+        self._kernels[name] = kernel
+        found = result.renamed(self._session.measure([kernel], self._settings), {kernel: name})
         first, record = found.results[0], self._followed(found)
         what = "instructions" if self._settings.program else "instructions per I/O"
         text = f"{name}: {first.instructions_per_io:,.2f} {what}"
@@ -79,7 +83,7 @@ class Search:
         changed most, if that is at least half of the change of the whole, or else the whole."""
         if not self._settings.program:
             return None
-        found = exact.compare(compare.merge([("good", good), ("bad", bad)]), Layers())
+        found = exact.compare(compare.join([("good", good), ("bad", bad)]), Layers())
         (name,) = found.others
         judged = [rung for rung in found.rungs if rung.differences[name].gated]
         if self._named:
@@ -107,24 +111,14 @@ class Search:
         the same, what several CPUs share. A kernel that differs from both ends belongs to the
         nearer one.
         """
-        self._key = self._choose(good, bad)
-        one, other = map(self._followed, (good, bad))
-        differing: list[tuple[Metric, list[noise.Boots], float]] = []
-        undecided = 0
-        for some in self._choices(one):
-            for metric in () if differing else some:
-                ends = [metric.value(record) for record in (one, other)]
-                if not all(ends):
-                    continue
-                change = _compare(metric, *ends)
-                if change.verdict == noise.UNKNOWN:
-                    undecided = undecided or max(change.wanted, min(map(len, ends)) + 1)
-                elif change.verdict != noise.SAME:
-                    differing.append((metric, ends, abs(change.difference)))
-        if not differing and undecided:
+        found = boots.decide(self._session, self._settings, self._by_kernel(good, bad), self._ends)
+        differing, (one, other) = found.differing, found.records
+        # Those in between are booted as often.
+        self._settings = replace(self._settings, boots=max(self._settings.boots, len(one.boots)))
+        if not differing and found.undecided:
             raise IopathError(
                 f"{len(one.boots)} boots of each end do not tell whether they differ: measure with"
-                f" --boots {undecided} or more"
+                f" --boots {found.undecided} or more"
             )
         if not differing:
             name = self._named or (self._key[1] if self._key else "")
@@ -147,6 +141,35 @@ class Search:
 
         return is_bad
 
+    def compare(self, good: Result, bad: Result, layers: Layers) -> Compared:
+        """How what was found differs: the last good kernel, and the first bad one."""
+        measured = self._by_kernel(good, bad)
+        return boots.compare(self._session, self._settings, measured, dict(
+            zip(measured, (good.names[0], bad.names[0]), strict=True)
+        ), layers)  # fmt: skip
+
+    def _by_kernel(self, *measured: Result) -> boots.Results:
+        return {self._kernels[one.names[0]]: one for one in measured}
+
+    def _ends(self, measured: boots.Results) -> "_Ends":
+        """The metrics that may be followed."""
+        self._key = self._choose(*measured.values())
+        one, other = records = [self._followed(end) for end in measured.values()]
+        found = _Ends(records)
+        for some in self._choices(one):
+            for metric in () if found.differing else some:
+                ends = [metric.value(record) for record in (one, other)]
+                if not all(ends):
+                    continue
+                change = _compare(metric, *ends)
+                if change.verdict == noise.UNKNOWN:
+                    more = max(change.wanted, min(map(len, ends)) + 1)
+                    found.undecided = found.undecided or more
+                    found.most = max(found.most, change.wanted)
+                elif change.verdict != noise.SAME:
+                    found.differing.append((metric, ends, abs(change.difference)))
+        return found
+
     def _choices(self, record: ExactRecord) -> list[Sequence[Metric]]:
         """The metrics that may be followed. The first ones by which the ends differ are."""
         arrangements = record.sharing.arrangements if record.sharing else ()
@@ -162,8 +185,44 @@ class Search:
         return [(INSTRUCTIONS, *LONG_RUN), *writes.values()]
 
 
+@dataclass
+class _Ends:
+    """The records of both ends, and the metrics by which they differ. If none is, more boots than
+    there are may tell: *undecided* of each end."""
+
+    records: list[ExactRecord]
+    differing: list[tuple[Metric, list[noise.Boots], float]] = field(default_factory=list)
+    undecided: int = 0
+    most: int = 0  # boots that are known to decide
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        return {} if self.differing else {self.records[0].rung: self.most}
+
+
 def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.Verdict:
     return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
+
+
+def search(looked: Search, session: Session, good: str, bad: str, say: Say) -> list[Result]:
+    """What the last good kernel and the first bad one take, of those from *good* to *bad*."""
+    if (first := session.commit(good)) is None:
+        names, text = session.between(good, bad)
+        say(text)
+        return packages(looked, names, say)
+    for name in (good, bad):
+        if gitrepo.SETTINGS.search(name):
+            raise UsageError(
+                f"{name}: all commits have one configuration: use --config and --kconfig"
+            )
+    (repository, revision), prefix = first, good.partition(":")[0]
+    last = session.commit(bad)
+    if last is None or last[0] != repository:
+        raise UsageError(
+            f"{bad}: not a commit of {repository.name}: it must be"
+            f" {prefix}:{repository.name}@REVISION"
+        )
+    return commits(looked, prefix, repository, revision, last[1], session.cache, say)
 
 
 def packages(search: Search, names: Sequence[str], say: Say) -> list[Result]:

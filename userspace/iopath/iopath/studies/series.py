@@ -27,6 +27,8 @@ from iopath.rungs.runs import Settings
 from iopath.show import sharing as sharing_shown
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
+from iopath.show.reports import ProfileReport
+from iopath.studies import boots
 
 _FUNCTIONS = 3  # named in a row, and shared lines
 _AHEAD = 8  # commits that workers build at a time
@@ -46,6 +48,7 @@ class Entry:
     comparison: ExactComparison | None = None
     whole: ExactResult | None = None
     shared: Mapping[Key, Sequence[SharedWrites]] = field(default_factory=dict)
+    kernel: str = ""  # as the command line names it
 
     def changes(self, *, every: bool = False) -> Iterator[tuple[ExactRungChange, ExactChange]]:
         """The rungs that differ, those that matter most first; or *every* rung in its order."""
@@ -92,7 +95,7 @@ def measure(
         try:
             ahead = number + _AHEAD
             session.build_ahead(names[ahead - 1 if number else 0 : ahead])
-            found = result.named(session.measure([name], settings), commit)
+            found = result.renamed(session.measure([name], settings), {name: commit})
         except (UsageError, Unreachable):
             raise
         except IopathError as error:
@@ -100,12 +103,16 @@ def measure(
             errors.append(f"{commit}: {text}")
             entries.append(Entry(commit, subject, text))
             continue
-        entry = Entry(commit, subject, result=found)
+        entry = Entry(commit, subject, result=found, kernel=name)
         if before := _before(repository, full, measured):
-            whole = compare.merge([(one.commit, one.result) for one in (before, entry)])
+            both = (before, entry)
+            compared = boots.compare(
+                session, settings, {one.kernel: one.result for one in both if one.result},
+                {one.kernel: one.commit for one in both}, layers,
+            )  # fmt: skip
             entry = replace(
-                entry, before=before.commit, comparison=compare.compare(whole, layers),
-                whole=whole, shared=shared_writes.written(whole),
+                entry, before=before.commit, comparison=compared.comparison, whole=compared.whole,
+                shared=shared_writes.written(compared.whole),
             )  # fmt: skip
         measured[full] = entry
         entries.append(entry)
@@ -278,6 +285,36 @@ def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
                 figure = f"CPUs share {row.arrangements}: writes {row.writes}, locked {row.locked}"
             lines += [f"    {part}" for part in (figure, *wrap(what, 68)) if part]
         yield [*lines, ""]
+
+
+class SeriesReport(ProfileReport):
+    """What views show of a series: a table or a letter of its commits, and the result of all."""
+
+    def __init__(
+        self, entries: Sequence[Entry], layers: Layers, command: str, *, every: bool
+    ) -> None:
+        self.entries = entries
+        self.layers = layers
+        self.command = command
+        self.every = every
+
+    @property
+    def result(self) -> ExactResult:
+        measured = [entry.result for entry in self.entries if entry.result]
+        if not measured:
+            raise NotMeasured("no commit could be measured")
+        return result.join(measured)
+
+    @property
+    def comparison(self) -> ExactComparison | None:
+        whole = self.result
+        return compare.compare(whole, self.layers) if len(whole.kernels) > 1 else None
+
+    def json(self) -> str:
+        return dump(self.entries)
+
+    def markdown(self) -> str:
+        return markdown(self.entries, self.command, every=self.every)
 
 
 def _all(change: ExactChange) -> float | None:
