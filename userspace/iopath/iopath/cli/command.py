@@ -27,7 +27,7 @@ _LIMIT = 20_000_000_000
 _OF_RUNGS = {
     "rung": [], "op": None, "bs": None, "no_fill": False, "incoherent": False, "rungs": None,
     "cpus": 1, "scheduler": None, "svg": None, "png": None, "history": None, "seconds": None,
-    "on_cpu": None,
+    "on_cpu": None, "limits": None, "time": None,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iopath.base.errors import IopathError, UsageError
 from iopath.cli.building import Building
+from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
@@ -28,6 +29,7 @@ EXAMPLES = (
     "iopath compare debian:6.1 debian:7.2",
     "iopath compare tree:linux tree:linux-patched --rung 'dio.*' --fail-above 1",
 )
+PROGRAM = True  # after --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--anyway", action="store_true", help="compare results even if more than the kernel differs"
     )
     add_file(parser, "time", "also estimate the time of each change by this file of iopath bridge")
+    Command.add(parser)
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
@@ -55,7 +58,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
-    files = Files.read(args)
+    files, command = Files.read(args), Command.read(args)
+    of_program = command.check(args)
     files.check()
     guest.need_counts()
     building.check(args.kernels)
@@ -70,6 +74,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
         return compare.compare_all(parts, layers, anyway=args.anyway)
 
     if all(map(_is_file, names)):
+        if of_program:
+            raise UsageError("compare: files have their program: leave it out")
         limits_ = _limits(args.limits, guest.added())
         found = judge(_load(names, scenario, guest.added()))
     else:
@@ -80,12 +86,15 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 raise UsageError(compare.NOTHING)
             limits_ = _limits(args.limits, guest.added())
             loaded = _load(names, scenario, guest.added())
+            own = [name for name in names if not _is_file(name)]
             settings = replace(
-                scenario.settings(guest.added()),
+                command.settings(session, own[0])
+                if of_program
+                else scenario.settings(guest.added()),
                 machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
                 cpus=args.cpus,
             )  # fmt: skip
-            measured = session.results([name for name in names if not _is_file(name)], settings)
+            measured = session.results(own, settings)
             found = boots.decide(
                 session, settings, measured, lambda results: judge(loaded | results)
             )

@@ -23,6 +23,8 @@ ENDS = ("debian:6.1", "debian:7.2")
             ["series", "A..B", "--drain", "3"],
             "--drain: is for a program: give the",
         ),
+        (["compare", *ENDS, "--time", "x", "--", "ls"], "--time: is for rungs: "),
+        (["compare", "a.json", "b.json", "--", "ls"], "compare: files have their program: "),
         (["run", "debian:6.1", "--on-cpu", "0", "--", "ls"], "--on-cpu: is for rungs: "),
         (["run", "debian:6.1", "--", "no-such"], "no-such: "),
         (["run", "debian:6.1"], "run: no program: give it after --"),

@@ -2,13 +2,10 @@
 """What a program costs: on the terminal, in Markdown and on the page."""
 
 import io
-import itertools
 
-import pytest
 from browser import Browser
-from cases import cases
 from counted import a_boot, a_program
-from parsed import OVERLAPS, Parsed, browser, chromium, rows
+from parsed import Parsed, browser, chromium, rows
 from rich.console import Console
 
 from iopath.compare import compare
@@ -20,7 +17,6 @@ from iopath.show import markdown, page, terminal
 
 __all__ = ["browser", "chromium"]
 
-HOSTILE = "</title><script>alert('1')</script>&\"|"
 CALLS: Boot = {(CALL, f"call{n}"): Started(1, 50 - n, 0, {"f": 50 - n}) for n in range(20)}
 
 
@@ -94,17 +90,6 @@ def drawn(whole: ExactResult) -> str:
     return page.render(whole, comparison)
 
 
-def a_long_run(read: int) -> Boot:
-    """With a call of many functions, which have long names, and of 30 calls."""
-    functions = {f"internal_get_user_pages_fast.part.{n}.isra.0": 100 - n for n in range(40)}
-    more: Boot = {
-        (CALL, f"rt_sigaction{n}"): Started(1000 + n, 1_000_000, 0, {"f": 1_000_000})
-        for n in range(30)
-    }
-    more[CALL, "mmap"] = Started(2, sum(functions.values()), 0, functions)
-    return a_boot(read, more=more)
-
-
 def test_page() -> None:
     parsed = Parsed(drawn(a_program({"a": [a_boot(100)] * 7, "b": [a_boot(105)] * 7})))
     assert "a to b: dd bs=4k 'a b': 1,090 to 1,140 instructions, +4.6 %" in parsed.text
@@ -128,31 +113,6 @@ def test_what_changes_most_in_all_is_first() -> None:
     assert parsed.rows[2][1:] == ["1,000.00", "1,055.00 +550 (+5.5 %)", "990.00 -650 (-6.2 %)"]
     heat = [int(value[7:-1]) for name, value in parsed.attributes if value.startswith("--heat")]
     assert heat[4] > heat[7] > heat[3] == 0
-
-
-def test_names_are_texts() -> None:
-    whole = a_program({HOSTILE: [a_boot(100)]}, ["dd", HOSTILE])
-    parsed = Parsed(drawn(whole))
-    assert parsed.tags["script"] == 2
-    assert HOSTILE in parsed.text
-
-
-LAYOUTS = [*itertools.product((390, 1400), ("light", "dark"), (1, 2, 8))]
-QUICK = [(390, "light", 8), (1400, "dark", 8), (390, "dark", 1), (1400, "light", 2)]
-
-
-@pytest.mark.parametrize(("width", "scheme", "kernels"), cases(LAYOUTS, quick=QUICK))
-def test_layout(width: int, scheme: str, kernels: int, browser: Browser) -> None:
-    """Nothing is wider than the window, lies over another, or is hard to read."""
-    found = {f"debian:6.{number}": [a_long_run(100 + number)] for number in range(kernels)}
-    browser.window(width)
-    browser.media(scheme=scheme)
-    browser.open(drawn(a_program(found)))
-    browser.open_details()
-    assert browser.inaccessible() == []
-    assert browser.run("document.documentElement.scrollWidth <= innerWidth")
-    assert browser.too_wide() == []
-    assert browser.run(OVERLAPS) == []
 
 
 def test_a_name_opens_its_functions(browser: Browser) -> None:
