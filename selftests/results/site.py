@@ -2,6 +2,7 @@
 """The site of Debian's series, from the points that iopath track wrote."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ def main() -> int:
     parser.add_argument("output", type=Path, metavar="FILE.html")
     args = parser.parse_args()
     args.output.parent.mkdir(parents=True, exist_ok=True)
-    files.write(args.output, site.alone(args.points).encode())
+    files.write(args.output, site.alone(json.loads(args.points.read_text())).encode())
     return 0
 
 

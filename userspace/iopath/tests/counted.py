@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a program of ten reads costs, as a kernel counts it."""
 
+import json
+from collections.abc import Mapping, Sequence
+
+from examples import a_result
+
+from iopath.counts.calls import Boot, Started, complete, records
 from iopath.counts.output import FORMAT
+from iopath.results.layers import Layers
 from iopath.results.metrics import TALLIES
-from iopath.results.program import BESIDE, CALL, FAULT, OWN, Boot, Part, Ran
+from iopath.results.result import ExactResult, KernelName, dump, parse
+from iopath.results.syscalls import BESIDE, CALL, FAULT, OWN
 
 # The first line of the plugin's output.
 HEADER = {
@@ -14,15 +22,28 @@ HEADER = {
 }
 
 
-def a_boot(read: int, fault: int = 70, seed: int = 1) -> Boot:
-    parts = [
-        Part(CALL, "read", 10, 10 * read, 20, {"vfs_read": 10 * read}),
-        Part(OWN, "its own code", 0, 20, 0, {"user": 20}),
-        Part(FAULT, "page fault", 1, fault, 0, {"handle_mm_fault": fault}),
-        Part(BESIDE, "idle", 1, 1000, 0, {"do_idle": 1000}),
+def a_boot(read: int, fault: int = 70, more: Boot | None = None) -> Boot:
+    """*read* is what a read takes, *more* are other parts."""
+    return complete(
+        {
+            (CALL, "read"): Started(10, 10 * read, 20, {"vfs_read": 10 * read}),
+            **(more or {}),
+            (OWN, "its own code"): Started(0, 20, 0, {"program [user]": 20}),
+            (FAULT, "page fault"): Started(1, fault, 0, {"handle_mm_fault": fault}),
+            (BESIDE, "idle"): Started(1, 1000, 0, {"do_idle": 1000}),
+        }
+    )
+
+
+def a_program(
+    ran: Mapping[str, Sequence[Boot]], command: Sequence[str] = ("dd", "bs=4k", "a b")
+) -> ExactResult:
+    """The result of a program that has *ran* on kernels, as a file has it."""
+    found = [
+        dump(record)
+        for name, boots in ran.items()
+        for record in records(KernelName(name=name, release=name), command, "", boots, Layers())
     ]
-    return Boot(seed, 0, 0, 0, 0, parts)
-
-
-def a_run(name: str, *boots: Boot) -> Ran:
-    return Ran(name, name, 0, list(boots))
+    made = parse(json.loads(json.dumps(a_result(found) | {"device": "null"})))
+    assert isinstance(made, ExactResult)
+    return made

@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import tracking
-from counted import a_boot, a_run
+from counted import a_program
 from examples import BOOTS, Stack, a_record, a_result
 from shared_lines import shared
 
 from iopath.base.sources import source_root
 from iopath.compare import compare
-from iopath.compare import program as programs
+from iopath.counts.calls import Boot, Started, complete
 from iopath.results.layers import Layers
-from iopath.results.program import CALL, FAULT, LATER, MODE, SCHEMA, Part
-from iopath.results.program import Result as ProgramResult
 from iopath.results.result import ExactResult, alone, make
 from iopath.results.symbol import Symbol
-from iopath.show import charts, page, picture, programpage
+from iopath.results.syscalls import CALL, FAULT, LATER
+from iopath.show import charts, page, picture
 from iopath.studies import featurechart
 from iopath.studies.features import Cost
 from iopath.track import site, store
@@ -113,30 +112,27 @@ _CALLS = (
 )  # fmt: skip
 
 
-def _ran(name: str, grown: float) -> Any:  # noqa: ANN401
-    boot = a_boot(100)
+def _ran(grown: float) -> Boot:
     functions = _known()[1]["dio.pread read 4 KiB", KERNELS[0]]
-    parts = [
-        Part(
-            CALL, call, times, total := round(by * (grown if at % 3 else 1)), times * 40,
-            {f: round(n * total / 9000) for f, n in functions.items() if n},
-        )
-        for at, (call, times, by) in enumerate(_CALLS)
-    ]  # fmt: skip
-    faults = [
-        Part(FAULT, "page fault", 212, round(212 * 1900 * grown), 0, {"handle_mm_fault": 99_000})
-    ]
-    later = [Part(LATER, f"kworker: {what}", 4, 40_000, 0, {what: 31_000})
-             for what in ("blk_mq_run_work_fn", "wb_workfn", "vmstat_update")]  # fmt: skip
-    return a_run(name, replace(boot, parts=[*boot.parts[1:2], *parts, *faults, *later]))
+    share = sum(functions.values())
+    parts: Boot = {}
+    for at, (call, times, by) in enumerate(_CALLS):
+        scale = by * (grown if at % 3 else 1) / share
+        found = {f: count for f, n in functions.items() if (count := round(n * scale))}
+        parts[CALL, call] = Started(times, sum(found.values()), times * 40, found)
+    faults = round(212 * 1900 * grown)
+    parts[FAULT, "page fault"] = Started(212, faults, 0, {"handle_mm_fault": faults})
+    for what in ("blk_mq_run_work_fn", "wb_workfn", "vmstat_update"):
+        parts[LATER, f"kworker: {what}"] = Started(4, 40_000, 0, {what: 40_000})
+    return complete(parts)
 
 
 def program(*kernels: str) -> str:
     """dd, on some kernels."""
-    command = ["if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=1000", "iflag=direct"]
-    ran = [_ran(name, 1 + 0.055 * number) for number, name in enumerate(kernels)]
-    whole = ProgramResult(SCHEMA, MODE, "dd", command, "null", "", "7.2", "iopath-1", "", ran)
-    return programpage.render(whole, [programs.compare(ran[0], one, Layers()) for one in ran[1:]])
+    command = ["dd", "if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=1000", "iflag=direct"]
+    ran = {name: [_ran(1 + 0.055 * number)] for number, name in enumerate(kernels)}
+    whole = a_program(ran, command)
+    return page.render(whole, compare.compare(whole, Layers()) if len(kernels) > 1 else None)
 
 
 def _costs() -> Iterator[Cost]:

@@ -105,7 +105,7 @@ MUTANTS = [
     ),
     Mutant(
         "kernels keep the order they are named in", "compare/compare.py",
-        "for name in names:\n", "for name in sorted(names):\n",
+        "for file, part in parts:\n", "for file, part in sorted(parts, key=str):\n",
         "compare/test_compare.py::test_kernels_that_are_measured_and_files_keep_their_order",
     ),
     Mutant(
@@ -259,9 +259,10 @@ MUTANTS = [
         "show/test_legible.py::test_page[two kernels]",
     ),
     Mutant(
-        "what a call costs in all is its place in the page", "show/programpage.py",
-        "(-_most(changes[key]), -_size(parts[key]), key[1])", "(-_size(parts[key]), key[1])",
-        "show/test_programpage.py::test_what_changes_most_in_all_is_first",
+        "what a call costs in all is its place in the page", "compare/changes.py",
+        "return (0 if self.calls.kind == EVERY else 1), -abs(self.calls.more)",
+        "return super().rank",
+        "show/test_calls.py::test_what_changes_most_in_all_is_first",
     ),
     Mutant(
         "functions of a feature are those of the largest layers", "studies/featuretable.py",

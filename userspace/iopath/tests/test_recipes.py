@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The recipes of contributing.rst: in a copy of the project, a rung, an architecture and a source
-of kernels are added. Only files that the recipe names are changed, and the copy uses what was
-added. tests/guests/test_metric.py adds a metric."""
+"""The recipes of contributing.rst: in a copy of the project, a rung, an architecture, a source of
+kernels and a view are added. Only files that the recipe names are changed, and the copy uses what
+was added. tests/guests/test_metric.py adds a metric."""
 
+import json
 from pathlib import Path
 
 import pytest
+from examples import a_record, a_result
 from recipe_tree import PACKAGE, Tree, not_named
 
 
@@ -168,6 +170,42 @@ def test_a_source(tree: Tree) -> None:
     said = tree.run("-m", "iopath", "bisect", "planted:1", "debian:7.2", *scenario, status=2)
     assert "debian:7.2: cannot be searched: must be" in said
     assert "planted:NUMBER" in said
+
+
+# A view.
+
+VIEW = """
+from iopath.show.figures import Figure
+
+
+def render(found):
+    return "".join(f"{one.kernel} {one.title} {one.metric}={one.value}\\n" for one in found)
+"""
+ROW = '    View("planted", "figures as a test takes them", "figures", "planted.render"),\n'
+IN_MAN = ".It Fl -planted Ar FILE\nFigures as a test takes them.\n"
+
+COMMANDS = """
+from iopath.cli.parser import commands, parser
+print(*(name for name in commands() if "--planted" in parser().command(name).options))
+"""
+
+
+def test_a_view(tree: Tree) -> None:
+    """Each command that has figures has it, and writes it."""
+    tree.append(f"{PACKAGE}/show/planted.py", VIEW)
+    tree.replace(f"{PACKAGE}/show/views.py", "VIEWS = (\n", f"VIEWS = (\n{ROW}")
+    tree.replace("Documentation/man/iopath.1", ".It Fl -csv", f"{IN_MAN}.It Fl -csv")
+    assert not_named("How to add a view", tree) == []
+    assert tree.run("-c", COMMANDS).split() == [
+        "measure", "profile", "compare", "bisect", "series", "track", "features", "run",
+    ]  # fmt: skip
+    for name in ("a", "b"):
+        made = a_result([a_record(name, "dio.pread", "read", 4096)])
+        (tree.root / f"{name}.json").write_text(json.dumps(made))
+    tree.run("-m", "iopath", "compare", "a.json", "b.json", "--planted", "out")
+    written = (tree.root / "out").read_text().splitlines()
+    assert written[0] == "a dio.pread read 4 KiB instructions=601.93"
+    assert {line.split()[0] for line in written} == {"a", "b"}
 
 
 def test_a_file_that_no_recipe_names_is_found(tree: Tree) -> None:

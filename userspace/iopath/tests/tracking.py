@@ -125,7 +125,7 @@ class Planted(Session):
         self.source = DIGEST
         self.calls: list[list[str]] = []
 
-    def measure(self, names: Sequence[str], settings: Settings, executor: object = None) -> Result:
+    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
         commits = [name.rpartition("@")[2] for name in names]
         for name, commit in zip(names, commits, strict=True):
             error = self.broken.get(commit)
@@ -133,15 +133,15 @@ class Planted(Session):
                 raise type(error)(f"{name}: {error}")
         self.calls.append(commits)
         more = 3.0 * ((self.qemu, self.source) != ("7.2", DIGEST))
-        records = []
+        found = {}
         for name, commit in zip(names, commits, strict=True):
             *stacks, (path, layer, count) = LONGER if commit in self.longer else STACKS
             counted = [*stacks, (path, layer, count + more)]
-            records.append(a_record(name, "dio.pread", "read", 4096, counted))
-        made = a_result(records)
-        made["qemu"]["version"] = self.qemu
-        made["source"] = self.source
-        return result.make(made)
+            made = a_result([a_record(name, "dio.pread", "read", 4096, counted)])
+            made["qemu"]["version"] = self.qemu
+            made["source"] = self.source
+            found[name] = result.make(made)
+        return found
 
 
 # Which kernels.

@@ -155,12 +155,10 @@ class Range:
         return session.expand(names, every=self.every, merges=self.merges)
 
 
-def add_boots(parser: Options, default: int, *, program: bool = False) -> None:
-    """If a *program* may be named, that is booted once, and there is no default."""
-    of_program = ", or of a program 1" if program else ""
+def add_boots(parser: Options, default: int) -> None:
     parser.add_argument(
-        "--boots", default=None if program else default, type=number(1, 100, "boots"), metavar="N",
-        help=f"boot each kernel N times, with different seeds (default: {default}{of_program})",
+        "--boots", default=default, type=number(1, 100, "boots"), metavar="N",
+        help="boot each kernel N times, with different seeds (default: %(default)s)",
     )  # fmt: skip
 
 

@@ -3,32 +3,25 @@
 
 import argparse
 from dataclasses import replace
-from typing import TypeVar
 
-from iopath.base.errors import UsageError, did_you_mean
-from iopath.cli import program
 from iopath.cli.building import Building
+from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
-from iopath.cli.program import Command
 from iopath.cli.work import Work
-from iopath.compare import compare, noise
+from iopath.compare import noise
 from iopath.compare import sharing as sharing_changes
-from iopath.kernels import gitrepo
-from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.show import sharing
+from iopath.show.reports import ProfileReport, report
 from iopath.studies import bisection
-from iopath.studies import program as studies
-
-Found = TypeVar("Found")
 
 EXAMPLES = (
     "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
     "iopath bisect git:linux@v6.12 git:linux@v6.13 --rung dio.pread --op read",
 )
-PROGRAM = True  # behind --
+PROGRAM = True  # after --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -46,78 +39,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         " 'shared locked writes', or of a program a system call, such as read (default: that by"
         " which the ends differ)",
     )  # fmt: skip
-    add_boots(parser, noise.FEWEST, program=True)
+    add_boots(parser, noise.FEWEST)
     add_comparison(parser)
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProfileReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     guest, building, files = Guest.read(args), Building.read(args), Files.read(args)
     command = Command.read(args)
     of_program = command.check(args)
-    if not of_program and args.metric not in ("", *bisection.FOLLOWED):
-        near = did_you_mean(args.metric, bisection.FOLLOWED)
-        known = f": it must be one of {', '.join(bisection.FOLLOWED)}"
-        raise UsageError(f"--metric {args.metric}: no such metric{near or known}")
     files.check()
     guest.need_counts()
     building.check([args.good])
+    layers = table(args.layers)
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
-        if of_program:
-            _of_program(args, command, guest, session, work)
-        else:
-            _of_rung(args, guest, files, session, work)
+        settings = replace(
+            command.settings(session, args.good)
+            if of_program
+            else Scenario.read(args).settings(guest.added()),
+            machine=guest.machine, boots=args.boots, layers=args.layers, cpus=args.cpus,
+        )  # fmt: skip
+        looked = bisection.Search(session, settings, work.say, args.metric)
+        good, bad = bisection.search(looked, session, args.good, args.bad, work.say)
+        found = looked.compare(good, bad, layers)
+        whole, comparison = found.whole, found.comparison
+        files.write(report(whole, comparison, layers))
+        work.say(f"first bad: {whole.names[1]}")
+        show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
+        sharing.show_changes(sharing_changes.changes(whole), work.out)
     return 0
-
-
-def _of_program(
-    args: argparse.Namespace, command: Command, guest: Guest, session: Session, work: Work
-) -> None:
-    arch = session.find(args.good).arch
-    wanted = command.program(session, arch)
-    counting = studies.Counting(session, wanted, guest.machine, args.boots or 1)
-    ends = _search(studies.Search(counting.measure, work.say, args.metric), args, session, work)
-    work.say(f"first bad: {ends[1].name}")
-    program.report(args, work, command.result(ends, wanted, guest.machine, counting.qemu))
-
-
-def _of_rung(
-    args: argparse.Namespace, guest: Guest, files: Files, session: Session, work: Work
-) -> None:
-    layers = table(args.layers)
-    settings = replace(
-        Scenario.read(args).settings(guest.added()),
-        machine=guest.machine, boots=args.boots or noise.FEWEST, layers=args.layers, cpus=args.cpus,
-    )  # fmt: skip
-    ends = _search(bisection.Search(session, settings, work.say, args.metric), args, session, work)
-    whole = compare.merge([("good", ends[0]), ("bad", ends[1])])
-    comparison = compare.compare(whole, layers)
-    files.write(whole, comparison, layers)
-    work.say(f"first bad: {whole.names[1]}")
-    show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
-    sharing.show_changes(sharing_changes.changes(whole), work.out)
-
-
-def _search(
-    search: bisection.Measuring[Found], args: argparse.Namespace, session: Session, work: Work
-) -> list[Found]:
-    """What the last good kernel and the first bad one take."""
-    if (first := session.commit(args.good)) is None:
-        names, text = session.between(args.good, args.bad)
-        work.say(text)
-        return bisection.packages(search, names, work.say)
-    for name in (args.good, args.bad):
-        if gitrepo.SETTINGS.search(name):
-            raise UsageError(
-                f"{name}: all commits have one configuration: use --config and --kconfig"
-            )
-    (repository, good), prefix = first, args.good.partition(":")[0]
-    last = session.commit(args.bad)
-    if last is None or last[0] != repository:
-        raise UsageError(
-            f"{args.bad}: not a commit of {repository.name}: it must be"
-            f" {prefix}:{repository.name}@REVISION"
-        )
-    return bisection.commits(search, prefix, repository, good, last[1], session.cache, work.say)

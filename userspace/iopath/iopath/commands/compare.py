@@ -2,12 +2,13 @@
 """Compare kernels or result files with the first, function by function."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from iopath.base.errors import IopathError, UsageError
 from iopath.cli.building import Building
+from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
@@ -21,11 +22,14 @@ from iopath.results.result import Result
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
 from iopath.show import sharing
+from iopath.show.reports import ProfileReport, report
+from iopath.studies import boots
 
 EXAMPLES = (
     "iopath compare debian:6.1 debian:7.2",
     "iopath compare tree:linux tree:linux-patched --rung 'dio.*' --fail-above 1",
 )
+PROGRAM = True  # after --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--anyway", action="store_true", help="compare results even if more than the kernel differs"
     )
     add_file(parser, "time", "also estimate the time of each change by this file of iopath bridge")
+    Command.add(parser)
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
@@ -48,22 +53,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_boots(parser, noise.FEWEST)
     add_comparison(parser)
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProfileReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
-    files = Files.read(args)
+    files, command = Files.read(args), Command.read(args)
+    of_program = command.check(args)
     files.check()
     guest.need_counts()
     building.check(args.kernels)
     to_time = bridges.load(args.time) if args.time else None
     layers = table(args.layers)
     names = args.kernels
+
+    def judge(results: Mapping[str, Result]) -> compare.Compared:
+        parts = [
+            (Path(name).name if _is_file(name) else "measured now", results[name]) for name in names
+        ]
+        return compare.compare_all(parts, layers, anyway=args.anyway)
+
     if all(map(_is_file, names)):
+        if of_program:
+            raise UsageError("compare: files have their program: leave it out")
         limits_ = _limits(args.limits, guest.added())
-        parts = compare.in_order(names, _load(names, scenario, guest.added()), None)
-        whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+        found = judge(_load(names, scenario, guest.added()))
     else:
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
@@ -72,29 +86,22 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 raise UsageError(compare.NOTHING)
             limits_ = _limits(args.limits, guest.added())
             loaded = _load(names, scenario, guest.added())
+            own = [name for name in names if not _is_file(name)]
             settings = replace(
-                scenario.settings(guest.added()),
+                command.settings(session, own[0])
+                if of_program
+                else scenario.settings(guest.added()),
                 machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
                 cpus=args.cpus,
             )  # fmt: skip
-            own = [name for name in names if not _is_file(name)]
-            measured = session.measure(own, settings)
-            parts = compare.in_order(names, loaded, measured)
-            whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
-            wanted = comparison.wanted if args.boots >= noise.FEWEST else {}
-            if wanted and max(wanted.values()) > args.boots:
-                boots = max(wanted.values())
-                rungs = [rung for rung in settings.rungs if rung.name in wanted]
-                if 2 * len(rungs) > len(settings.rungs):
-                    rungs = settings.rungs  # guests that have run are reused
-                session.reporter.note(f"booting {boots} times: {len(wanted)} rungs are undecided")
-                more = session.measure(own, replace(settings, rungs=rungs, boots=boots))
-                measured = _replaced(measured, more)
-                parts = compare.in_order(names, loaded, measured)
-                whole, comparison = compare.compare_all(parts, layers, anyway=args.anyway)
+            measured = session.results(own, settings)
+            found = boots.decide(
+                session, settings, measured, lambda results: judge(loaded | results)
+            )
+    whole, comparison = found.whole, found.comparison
     if to_time:
         bridge.add_times(comparison, whole, to_time, str(args.time))
-    files.write(whole, comparison, layers)
+    files.write(report(whole, comparison, layers))
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
     sharing.show_changes(sharing_changes.changes(whole), work.out)
     if args.fail_above is not None or limits_:
@@ -105,13 +112,6 @@ def run(args: argparse.Namespace, work: Work) -> int:
         untold += [f"{name}: no kernel can run it" for name in sorted(named - present)]
         limits.gate(grown + more, unknown + untold)
     return 0
-
-
-def _replaced(measured: Result, more: Result) -> Result:
-    """A result in which the records of *more* replace those of the same rungs."""
-    found = {(record.kernel.name, record.key): record for record in more.results}
-    results = [found.get((one.kernel.name, one.key), one) for one in measured.results]
-    return replace(measured, results=results)
 
 
 def _is_file(name: str) -> bool:

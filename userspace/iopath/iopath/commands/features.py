@@ -2,15 +2,12 @@
 """What each feature of a kernel costs an I/O."""
 
 import argparse
-import json
 from pathlib import Path
 
-from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
-from iopath.cli import output
 from iopath.cli.building import Building
 from iopath.cli.measuring import add_boots, add_cpus, add_scheduler, add_seed
-from iopath.cli.options import add_file
+from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.compare import noise
 from iopath.guest.machine import Machine
@@ -21,6 +18,7 @@ from iopath.rungs.runs import Settings
 from iopath.show.console import put
 from iopath.show.table import Table
 from iopath.studies import features, featuretable
+from iopath.studies.featurereport import FeaturesReport
 
 EXAMPLES = (
     "iopath features debian:7.2",
@@ -50,15 +48,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_cpus(parser)
     add_boots(parser, noise.LADDER)
     add_seed(parser)
-    add_file(parser, "json", "write the costs to FILE")
-    add_file(parser, "markdown", "write the tables to FILE")
-    add_file(parser, "svg", "write a chart to FILE")
     Building.add(parser)
     add_scheduler(parser)
+    Files.add(parser, FeaturesReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
-    output.check(json=args.json, markdown=args.markdown, svg=args.svg)
+    files = Files.read(args)
+    files.check()
     if not args.kernels and not args.list:
         raise UsageError("no kernel is given: e.g. iopath features debian:6.12")
     building = Building.read(args)
@@ -83,15 +80,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         session.recipe = building.recipe(session)
         study = features.Features(session, base, settings, table(None))
         costs = study.measure(args.kernels, chosen, args.rung)
-    if args.json:
-        files.write_text(args.json, json.dumps(features.dump(base, costs), indent=1) + "\n")
-    if args.markdown:
-        files.write_text(args.markdown, featuretable.markdown(base, costs))
-    if args.svg:
-        from iopath.show import charts
-        from iopath.studies import featurechart  # slow to load
-
-        charts.save(featurechart.chart(costs), args.svg, ".svg")
+    files.write(FeaturesReport(base, costs))
     featuretable.show(base, costs, work.out)
     failed = dict.fromkeys(cost.feature for cost in costs if cost.error)
     if failed:

@@ -21,6 +21,7 @@ from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.host import survey, timing
 from iopath.show import model, sharing, terminal
+from iopath.show.reports import CountsReport, ProfileReport, TimesReport, report
 
 EXAMPLES = (
     "iopath measure debian:6.1 debian:7.2",
@@ -43,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--passes", type=number(6, 10000, "passes"), default=timing.PASSES, metavar="N",
         help="samples of each rung on this machine (default: %(default)s)",
     )  # fmt: skip
-    Files.add(parser)
+    Files.add(parser, ProfileReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
@@ -52,11 +53,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files.check()
     others = {"boots": args.boots != 1, "cpus": args.cpus != 1, "model": args.model}
     host = on_host.is_asked(args.kernels, scenario, guest, building.arch, others)
-    if files.folded:
-        counting = "only profile counts" if host else "only profile and compare count"
-        raise UsageError(f"--folded: {counting} functions")
+    files.need(CountsReport if guest.machine.exact and not host else TimesReport)
     if host:
-        files.check_views(())
         cpu = survey.choose_cpu(args.on_cpu)
         on_host.prepare(work)
         with work.reporter.running(1), work.reporter.task(survey.NAME) as step:
@@ -68,7 +66,6 @@ def run(args: argparse.Namespace, work: Work) -> int:
     else:
         building.check(args.kernels)
         if not guest.machine.exact:
-            files.check_views(())
             if args.cpus > 1:
                 raise UsageError(
                     "--cpus: only emulated guests have several CPUs; leave out --accel kvm"
@@ -86,7 +83,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
             )  # fmt: skip
             kernels = Range.read(args).expand(session, args.kernels)
             measured = session.measure(kernels, settings)
-    files.write(measured)
+    files.write(report(measured))
     terminal.show(measured, work.out)
     sharing.show(measured, work.out)
     model.show(measured, work.out)

@@ -19,6 +19,7 @@ from iopath.results.layers import Layers, table
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings, make_runs
 from iopath.show import model, sharing, terminal
+from iopath.show.reports import ProfileReport, SamplesReport, report
 
 EXAMPLES = (
     "iopath profile debian:7.2 --rung dio.pread --op read",
@@ -52,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="also show inlined functions and source lines; needs the kernel's debug information",
     )  # fmt: skip
     add_layers(parser)
-    Files.add(parser)
+    Files.add(parser, ProfileReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     wanted.check()
     others = {"cpus": args.cpus != 1, "model": args.model, "inline": args.inline}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
-        wanted.check_views(("html",))
+        wanted.need(SamplesReport)
         layers = table(args.layers)
         measured = _on_host(scenario, args.on_cpu, args.data, layers, work)
     else:
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
             measured = session.measure(Range.read(args).expand(session, args.kernels), settings)
-    wanted.write(measured, layers=layers)
+    wanted.write(report(measured, layers=layers))
     top = args.top or (None if args.all else _FUNCTIONS)
     terminal.show_profile(measured, work.out, top, every=args.all)
     sharing.show(measured, work.out)

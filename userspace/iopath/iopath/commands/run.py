@@ -3,27 +3,29 @@
 
 import argparse
 import subprocess
-from collections.abc import Sequence
+from dataclasses import replace
 
 from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
-from iopath.cli import on_host, output
+from iopath.cli import on_host
 from iopath.cli.building import Building
-from iopath.cli.measuring import Guest, Range, Scenario, add_boots
-from iopath.cli.options import add_all, add_file, add_top, number, percent
-from iopath.cli.program import Command, add_files, report
+from iopath.cli.command import Command
+from iopath.cli.measuring import Guest, Range, Scenario
+from iopath.cli.options import add_all, add_file, add_layers, add_top, number, percent
+from iopath.cli.output import Files, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import limits
-from iopath.compare import program as changes
+from iopath.compare import limits, noise
 from iopath.host import devices, loop, survey
-from iopath.measure import program
-from iopath.results.program import Ran
+from iopath.results.layers import table
+from iopath.show import terminal
+from iopath.show.reports import ProgramReport, report
+from iopath.studies import boots
 
 EXAMPLES = (
     "iopath run debian:6.1 debian:7.2 --package fio -- fio job.fio",
     "iopath run host --rung dio.pread",
 )
-PROGRAM = True  # behind --
+PROGRAM = True  # after --
 
 _SECONDS = 3
 
@@ -36,10 +38,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if the whole or a system call grows by more than PERCENT, with 125 if it"
         " cannot be judged",
     )  # fmt: skip
-    add_files(parser)
     add_all(parser)
     add_top(parser, "functions to show of each system call (default: 1)")
-    add_boots(parser, 1)
+    parser.add_argument(
+        "--boots", type=number(1, 100, "boots"), metavar="N",
+        help="boot each kernel N times, with different seeds (default: 1, or with --fail-above"
+        f" {noise.FEWEST} or more)",
+    )  # fmt: skip
+    add_layers(parser)
+    Files.add(parser, ProgramReport)
     parser.add_argument(
         "--seconds", type=number(1, 86400, "seconds"), metavar="N",
         help=f"host: how long each rung runs (default: {_SECONDS})",
@@ -55,49 +62,46 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, work: Work) -> int:
     scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
     command = Command.read(args)
-    shown = ("output", "json", "markdown", "html", "all", "top")
-    others = command.used | {name: bool(vars(args)[name]) for name in shown}
-    others |= {"fail-above": args.fail_above is not None, "boots": args.boots != 1}
+    written = Files.read(args)
+    others = command.used | dict.fromkeys(written.paths, True)
+    others |= {name: bool(vars(args)[name]) for name in ("output", "all", "top", "boots")}
+    others |= {"fail-above": args.fail_above is not None}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
         if command.words:
             raise UsageError("host: runs rungs; a program is counted on another KERNEL")
         return _on_host(scenario, args, work)
     if not command.words:
-        raise UsageError("run: no program: name it behind --, as in iopath run debian:6.1 -- ls")
+        raise UsageError("run: no program: give it after --, as in iopath run debian:6.1 -- ls")
     command.check(args)
     guest.need_counts()
     building.check(args.kernels)
-    output.check(json=args.json, markdown=args.markdown, html=args.html, output=args.output)
-    return _count(args, command, guest, building, work)
-
-
-def _count(
-    args: argparse.Namespace, command: Command, guest: Guest, building: Building, work: Work
-) -> int:
+    written.check(output=args.output)
     with work.session() as session:
         session.recipe = building.recipe(session)
         names = Range.read(args).expand(session, args.kernels)
-        if repeated := [name for name in names if names.count(name) > 1]:
-            raise UsageError(f"{repeated[0]}: a kernel may be named once")
-        wanted = command.program(session, session.find(names[0]).arch)
-        ran, printed, qemu = program.run(session, names, wanted, guest.machine, args.boots)
+        if args.fail_above is not None and len(names) == 1:
+            raise UsageError("--fail-above: needs two kernels")
+        settings = replace(
+            command.settings(session, names[0]), machine=guest.machine, layers=args.layers,
+            boots=args.boots or (1 if args.fail_above is None else noise.FEWEST),
+        )  # fmt: skip
+        measured = session.results(names, settings)
+        printed = session.printed[names[0]]
+        layers = table(args.layers)
+        if len(names) > 1:
+            same = {name: name for name in names}
+            found = boots.compare(session, settings, measured, same, layers)
     if args.output:
-        files.write(args.output, printed[names[0]])
-    report(args, work, command.result(ran, wanted, guest.machine, qemu))
+        files.write(args.output, printed)
+    if len(names) == 1:
+        written.write(report(measured[names[0]]))
+        terminal.show(measured[names[0]], work.out, every=args.all, top=args.top)
+        return 0
+    written.write(report(found.whole, found.comparison, layers))
+    show_comparison(found.comparison, found.whole, work.out, every=args.all, top=args.top)
     if args.fail_above is not None:
-        _judge(ran, args.fail_above)
+        limits.gate(*limits.regressions(found.comparison, args.fail_above, []))
     return 0
-
-
-def _judge(ran: Sequence[Ran], limit: float) -> None:
-    if len(ran) == 1:
-        raise UsageError("--fail-above: needs two kernels")
-    grown, unknown = [], []
-    for other in ran[1:]:
-        more, untold = changes.regressions(ran[0], other, limit)
-        grown += more
-        unknown += untold
-    limits.gate(grown, unknown)
 
 
 def _on_host(scenario: Scenario, args: argparse.Namespace, work: Work) -> int:

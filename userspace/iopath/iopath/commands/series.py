@@ -5,26 +5,24 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from iopath.base import files
 from iopath.base.errors import NotMeasured, Unreachable, UsageError
-from iopath.cli import output
 from iopath.cli.building import Building
+from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
-from iopath.cli.options import add_all, add_file, add_layers, percent
-from iopath.cli.program import Command
+from iopath.cli.options import add_all, add_layers, percent
+from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.results.layers import table
-from iopath.studies import program as studies
+from iopath.show import views
 from iopath.studies import series
 
 EXAMPLES = (
     "iopath series v6.12..my-branch --rung 'dio.*'",
     "iopath series git:linux@v6.12..v6.13 --every 100 --rung dio.pread --op read",
 )
-PROGRAM = True  # behind --
+PROGRAM = True  # after --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,16 +41,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if a commit makes any rung, the program or a system call grow by more"
         " than PERCENT, with 125 if one cannot be judged",
     )  # fmt: skip
-    for name in ("json", "markdown"):
-        add_file(parser, name, output.ABOUT[name])
-    add_boots(parser, noise.LADDER, program=True)
+    add_boots(parser, noise.LADDER)
     add_all(parser)
     add_layers(parser)
+    Files.add(parser, series.SeriesReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     guest = Guest.read(args)
-    output.check(json=args.json, markdown=args.markdown)
+    files = Files.read(args)
+    files.check()
     guest.need_counts()
     name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
     if ".." not in name:
@@ -63,53 +61,30 @@ def run(args: argparse.Namespace, work: Work) -> int:
     with work.session(args.scheduler) as session:
         session.recipe = Building.read(args).recipe(session)
         names = Range.read(args).expand(session, [name])
-        entries: list[Any] = []
-        say = session.reporter.note
+        entries: list[series.Entry] = []
+        settings = replace(
+            command.settings(session, names[0])
+            if of_program
+            else Scenario.read(args).settings(guest.added()),
+            machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
+            cpus=args.cpus,
+        )  # fmt: skip
         try:
-            if of_program:
-                arch = session.find(names[0]).arch
-                wanted, boots = command.program(session, arch), args.boots or 1
-                counting = studies.Counting(session, wanted, guest.machine, boots)
-                studies.measure(session, names, counting.measure, layers, say, entries)
-            else:
-                settings = replace(
-                    Scenario.read(args).settings(guest.added()),
-                    machine=guest.machine, boots=args.boots or noise.LADDER, profile=True,
-                    layers=args.layers, cpus=args.cpus,
-                )  # fmt: skip
-                series.measure(session, names, settings, layers, say, entries)
+            series.measure(session, names, settings, layers, session.reporter.note, entries)
         except Unreachable as error:
             raise NotMeasured(str(error)) from error
         finally:
+            # Also after an interruption.
             if entries:
-                (_show_counts if of_program else _show)(args, work, entries)
+                report = series.SeriesReport(entries, layers, _command(work), every=args.all)
+                files.write(report)
+                series.show(entries, work.out, every=args.all)
     if args.fail_above is not None:
-        judged = (studies if of_program else series).judged
-        limits.gate(*judged(entries, args.fail_above))
+        limits.gate(*series.judged(entries, args.fail_above))
     failed = [entry.commit for entry in entries if entry.error]
     if failed:
         raise NotMeasured(f"not measured: {', '.join(failed)}")
     return 0
-
-
-def _show(args: argparse.Namespace, work: Work, entries: Sequence[series.Entry]) -> None:
-    """Write and print the commits that were measured, also after an interruption."""
-    if args.json:
-        files.write_text(args.json, series.dump(entries))
-    if args.markdown:
-        files.write_text(args.markdown, series.markdown(entries, _command(work), every=args.all))
-    series.show(entries, work.out, every=args.all)
-
-
-def _show_counts(args: argparse.Namespace, work: Work, entries: Sequence[studies.Entry]) -> None:
-    """The same of a program."""
-    if args.json:
-        files.write_text(args.json, studies.dump(entries, args.program))
-    if args.markdown:
-        what = shlex.join(args.program)
-        text = studies.markdown(entries, what, _command(work), every=args.all)
-        files.write_text(args.markdown, text)
-    studies.show_table(entries, work.out, every=args.all)
 
 
 def _command(work: Work) -> str:
@@ -118,12 +93,13 @@ def _command(work: Work) -> str:
 
 def _without_files(argv: Sequence[str]) -> list[str]:
     """The words of a command without the files that it writes."""
+    files = [f"--{view.option}" for view in views.VIEWS]
     found, words = [], iter(argv)
     for word in words:
         if word == "--":
             return [*found, word, *words]
-        if word in ("--json", "--markdown"):
+        if word in files:
             next(words, None)
-        elif not word.startswith(("--json=", "--markdown=")):
+        elif word.partition("=")[0] not in files:
             found.append(word)
     return found

@@ -2,22 +2,22 @@
 """Measure new kernels and commits, as a web site."""
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from iopath.base import files
 from iopath.base.errors import NotMeasured, UsageError
-from iopath.cli import output
 from iopath.cli.building import recipe
 from iopath.cli.measuring import add_scheduler
 from iopath.cli.options import add_file
+from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.show import texts
 from iopath.show.console import wrap
-from iopath.track import kcidb, watches
+from iopath.track import watches
 from iopath.track.index import Step, opened
+from iopath.track.report import SiteReport
 from iopath.track.store import Point
 from iopath.track.tracker import News, Tracker
 from iopath.track.watches import Config
@@ -36,14 +36,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--again", action="store_true", help="also try what failed before")
     add_file(parser, "mail", "write the text on new steps here, not to stdout")
-    add_file(parser, "kcidb", "write all figures for KCIDB")
-    add_file(parser, "svg", "write a chart to FILE")
     add_scheduler(parser)
+    Files.add(parser, SiteReport)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
     """Measure what is new, write the site, and say which steps are new."""
-    output.check(mail=args.mail, kcidb=args.kcidb, svg=args.svg)
+    views = Files.read(args)
+    views.check(mail=args.mail)
     config = watches.load(args.file)
     folder = args.output or args.file.with_suffix("")
     if folder.exists() and not folder.is_dir():
@@ -52,14 +52,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         tracker = Tracker(session, config, folder, partial(recipe, session))
         news = tracker.run(again=args.again)
         with opened(folder) as index:
-            if args.kcidb:
-                text = json.dumps(kcidb.export(config, index), indent=1, sort_keys=True)
-                files.write_text(args.kcidb, f"{text}\n")
-            if args.svg:
-                from iopath.show import charts
-                from iopath.track import chart  # slow to load
-
-                charts.save(chart.chart(index, config), args.svg, ".svg")
+            views.write(SiteReport(folder, config, index))
         text = "\n".join(_text(news, config, folder))
         if args.mail:
             files.write_text(args.mail, text)

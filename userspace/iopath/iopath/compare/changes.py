@@ -9,6 +9,7 @@ from typing import Any
 from iopath.results.bridge import Bridge
 from iopath.results.metrics import METRICS
 from iopath.results.result import Figure, Key, OfRung
+from iopath.results.syscalls import EVERY, JUDGED, WHOLE
 
 
 def percent(before: float, after: float) -> float | None:
@@ -128,9 +129,27 @@ class TimeEstimate:
 
 
 @dataclass(kw_only=True)
+class CallsChange:
+    """How often a part of a program begins before and after, and its instructions in all: means of
+    the boots."""
+
+    kind: str
+    times: tuple[float, float]
+    instructions: tuple[float, float]
+
+    @property
+    def more(self) -> float:
+        return self.instructions[1] - self.instructions[0]
+
+    @property
+    def differs(self) -> bool:
+        return self.times[0] != self.times[1] or self.more != 0
+
+
+@dataclass(kw_only=True)
 class ExactChange(Change):
     """How an exact figure differs, and the functions and layers that account for it. *time* is an
-    estimate, if there is a bridge and the figure differs."""
+    estimate, if there is a bridge and the figure differs. *calls* is of a part of a program."""
 
     findings: list[str]
     metrics: dict[str, MetricChange]
@@ -139,6 +158,7 @@ class ExactChange(Change):
     functions: list[FunctionChange]
     unattributed: float
     time: TimeEstimate | None = None
+    calls: CallsChange | None = None
 
     @property
     def differs(self) -> bool:
@@ -146,7 +166,16 @@ class ExactChange(Change):
 
     @property
     def is_news(self) -> bool:
+        if self.calls and not self.calls.differs:
+            return self.moved
         return self.differs or bool(self.findings) or bool(self.telling)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Of the parts of a program, what changes the whole most matters most."""
+        if self.calls:
+            return (0 if self.calls.kind == EVERY else 1), -abs(self.calls.more)
+        return super().rank
 
     @property
     def telling(self) -> list[str]:
@@ -203,6 +232,8 @@ class ExactChange(Change):
 
     @property
     def gated(self) -> Sequence[str]:
+        if self.calls:
+            return ("instructions",) if self.calls.kind in JUDGED else ()
         return [metric.name for metric in METRICS if metric.gated]
 
 
@@ -255,6 +286,11 @@ class RungChange(OfRung):
     figures: dict[str, Any]
     differences: dict[str, Any]
 
+    @property
+    def unit(self) -> str:
+        """What its figures are, in words."""
+        return "instructions per I/O" if self.rung else "instructions each time"
+
     def figure(self, kernel: str) -> float | None:
         """The figure that is judged, instructions or ns; None if the kernel has none."""
         raise NotImplementedError
@@ -295,6 +331,11 @@ class Comparison:
         return [self.base, *self.others]
 
     @property
+    def whole(self) -> RungChange | None:
+        """The whole of a program."""
+        return next((rung for rung in self.rungs if rung.op == WHOLE), None)
+
+    @property
     def sizes(self) -> set[int]:
         """The block sizes of its rungs."""
         return {rung.block_size for rung in self.rungs if rung.block_size}
@@ -327,6 +368,8 @@ class Comparison:
             for rung in self.ranked(name)
             if rung.differences[name].verdict in ("longer", "shorter")
             and (rung.does_io or not every)
+            and rung.differences[name].gated
+            and rung is not self.whole
         ]
         grown = [rung for rung in decided if rung.differences[name].grew]
         shrunk = [rung for rung in decided if not rung.differences[name].grew]
@@ -358,9 +401,11 @@ class Comparison:
 
 @dataclass(kw_only=True)
 class ExactComparison(Comparison):
-    """*bridge* is used to estimate times, if there is one."""
+    """*bridge* is used to estimate times, if there is one. *command* is the program that it is of,
+    if it is not of rungs."""
 
     bridge: Bridge | None = None
+    command: str = ""
     options: dict[str, list[str]]
     rungs: list[ExactRungChange]
 

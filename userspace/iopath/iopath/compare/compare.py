@@ -1,38 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compare kernels with the first one: results of either kind."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import singledispatch
-from pathlib import Path
 from typing import Any
 
 from iopath.base.errors import IopathError, UsageError
 from iopath.compare import attribution, exact, times
 from iopath.compare.changes import Comparison
+from iopath.results import result
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult, HardwareResult, Result, alone, of_kernel
+from iopath.results.result import ExactResult, HardwareResult, Result
 
 NOTHING = "nothing to compare with: give two kernels or result files, or more"
 
 Named = tuple[str, Any]  # the name of a file, and its result
 
 
-def in_order(
-    names: Sequence[str], files: Mapping[str, Result], measured: Result | None
-) -> list[Named]:
-    """The results of *files* and of the kernels that were *measured*, in the order of *names*. The
-    others are compared with the first one."""
-    parts: list[Named] = []
-    for name in names:
-        if name in files:
-            parts.append((Path(name).name, files[name]))
-        elif measured:
-            parts.append(("measured now", alone(measured, name)))
-    return parts
-
-
-def merge(parts: Sequence[Named]) -> Any:  # noqa: ANN401
+def join(parts: Sequence[Named]) -> Any:  # noqa: ANN401
     """One result of several of the same kind. The name of a kernel that several files have is
     followed by the name of the file."""
     if len({type(part) for _, part in parts}) > 1:
@@ -41,37 +28,48 @@ def merge(parts: Sequence[Named]) -> Any:  # noqa: ANN401
             f"{timed} holds times of a machine, another file instructions of a guest:"
             " these cannot be compared"
         )
-    names = [name for _, part in parts for name in part.names]
-    kernels: list[Any] = []
-    results: list[Any] = []
+    often = Counter(name for _, part in parts for name in part.names)
+    taken: set[str] = set()
+    found = []
     for file, part in parts:
-        for kernel in part.kernels:
-            name = kernel.name
-            shown = f"{name} ({file})" if names.count(name) > 1 else name
-            if any(shown == other.name for other in kernels):
-                raise UsageError(f"{file}: {name} is also in another file of the same name")
-            kernels.append(replace(kernel, name=shown))
-            results += [
-                replace(record, kernel=replace(record.kernel, name=shown))
-                for record in of_kernel(part.results, name)
-            ]
-    return replace(parts[0][1], kernels=kernels, results=results)
+        names = {name: f"{name} ({file})" for name in part.names if often[name] > 1}
+        for name in (name for name, shown in names.items() if shown in taken):
+            raise UsageError(f"{file}: {name} is also in another file of the same name")
+        taken |= {*names.values()}
+        found.append(result.renamed(part, names) if names else part)
+    return result.join(found)
 
 
-def compare_all(parts: Sequence[Named], layers: Layers, *, anyway: bool) -> tuple[Any, Comparison]:
-    """The merged result of *parts*, and how its kernels differ from the first one. Raises
-    IopathError if something else differs than the kernel, unless *anyway*; then it is a label."""
-    whole = merge(parts)
+@dataclass(frozen=True)
+class Compared:
+    """A result, and how its kernels differ from the first one."""
+
+    whole: Any
+    comparison: Comparison
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        return self.comparison.wanted
+
+
+def compare_all(parts: Sequence[Named], layers: Layers, *, anyway: bool) -> Compared:
+    """The joined result of *parts*, compared. Raises IopathError if something else differs than the
+    kernel, unless *anyway*; then it is a label."""
+    whole = join(parts)
     differing = incomparable(whole, parts)
     if differing and not anyway:
         raise IopathError(
             f"more than the kernel differs: {'; '.join(differing)}"
             " (--anyway compares them regardless)"
         )
-    comparison = compare(whole, layers)
-    comparison.labels = [*differing, *comparison.labels]
-    comparison.brief = [*differing, *comparison.brief]
-    return whole, comparison
+    found = compared(whole, layers)
+    found.comparison.labels[:0] = differing
+    found.comparison.brief[:0] = differing
+    return found
+
+
+def compared(whole: Any, layers: Layers) -> Compared:  # noqa: ANN401
+    return Compared(whole, compare(whole, layers))
 
 
 @singledispatch

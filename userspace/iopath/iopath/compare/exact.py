@@ -9,6 +9,7 @@ from typing import Any
 
 from iopath.compare import attribution, labels, noise
 from iopath.compare.changes import (
+    CallsChange,
     ExactChange,
     ExactComparison,
     ExactFigure,
@@ -22,12 +23,13 @@ from iopath.results.layers import Layers
 from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import ExactRecord, ExactResult, Key, Row
+from iopath.results.syscalls import JUDGED
 
 # Counts of a function that matter if they differ by one, even if the sum is the same.
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
 # Fields of two results that must be equal before their kernels can be compared.
-SAME = ("qemu", "machine", "programs", "source")
+SAME = ("qemu", "machine", "programs", "source", "device")
 
 # Fields of two records that must be equal.
 _SCENARIO = "program, files, modules and steps"
@@ -118,6 +120,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
         labels=list(labels.labels(whole.kernels, options)),
         brief=labels.brief(whole.kernels, options),
         options=options,
+        command=whole.command,
         rungs=[
             ExactRungChange(
                 rung=row.rung,
@@ -150,7 +153,8 @@ def _changes(
         for row in rows
         if base in row.records and other in row.records
     }
-    rules = _Rules(Family(len(both), len(METRICS)), _deviations(both.values()))
+    judged = [one for one, _ in both.values() if not one.calls or one.calls.kind in JUDGED]
+    rules = _Rules(Family(len(judged), len(METRICS)), _deviations(both.values()))
     return {key: _change(*records, renamed, rules) for key, records in both.items()}
 
 
@@ -235,6 +239,18 @@ def _change(
         layers=attribution.by_layer(pairs),
         functions=attribution.by_function(pairs),
         unattributed=own.difference - attribution.attributed(pairs),
+        calls=_calls(before, after),
+    )
+
+
+def _calls(before: ExactRecord, after: ExactRecord) -> CallsChange | None:
+    one, two = before.calls, after.calls
+    if not one or not two:
+        return None
+    return CallsChange(
+        kind=one.kind,
+        times=(statistics.fmean(one.times), statistics.fmean(two.times)),
+        instructions=(statistics.fmean(one.instructions), statistics.fmean(two.instructions)),
     )
 
 

@@ -3,15 +3,18 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
 from iopath.counts.output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
-from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN, Boot, Part
-from iopath.results.symbol import plain
+from iopath.results.layers import Layers
+from iopath.results.profiles import COUNTS, ExactFunction, ExactProfile
+from iopath.results.result import ExactRecord, KernelName
+from iopath.results.symbol import Symbol, plain
+from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, LATER, OWN, WHOLE, Calls
 
 _VECTOR = 128  # bytes between entries in a table of vectors
 _VECTORS = ("exception", "interrupt", "fast interrupt", "error")  # four times
@@ -21,6 +24,7 @@ _NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, it calls the other fun
 _OTHER, _START, _LAST = "no known call", "start of processes", "after the last call"
 _OWN = "its own code"
 _IDLE, _RUNNER = "idle", "iopath's own process"
+_PROGRAM = "program [user]"
 
 # Kernel threads by the function that each of them stays in.
 _THREADS = {
@@ -99,6 +103,25 @@ def _lines(kind: str, address: int, arch: Arch) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Started:
+    """What a part of a program executed in a boot: how often it began, its instructions, those of
+    the program itself since the call before, and its instructions by function."""
+
+    times: int
+    instructions: int
+    before: int = 0
+    functions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def each(self) -> float:
+        """Instructions each time; all of what has no beginning."""
+        return self.instructions / max(self.times, 1)
+
+
+Boot = dict[tuple[str, str], Started]  # by the kind and the name of the part
+
+
+@dataclass(frozen=True)
 class _Counted:
     """A bucket, and its instructions by function."""
 
@@ -106,8 +129,8 @@ class _Counted:
     functions: dict[str, int]
 
 
-def boot(counted: Output, symbols: Symbols, seed: int, arch: Arch) -> Boot:
-    """What a boot counted. Raises IopathError if it does not add up."""
+def boot(counted: Output, symbols: Symbols, arch: Arch) -> Boot:
+    """What a boot counted: the whole, and its parts. Raises IopathError if they do not add up."""
     region = counted.calls
     if region is None:
         raise IopathError("pathcount counted no program")
@@ -117,13 +140,26 @@ def boot(counted: Output, symbols: Symbols, seed: int, arch: Arch) -> Boot:
     for one in buckets:
         if one.bucket.instructions or (one.bucket.times and one.bucket.kind in "ce"):
             parts[_name(one, symbols, arch)].append(one)
-    made = [_part(kind, name, each) for (kind, name), each in parts.items()]
-    # What a program executes before its first call and after its last one is its own, too.
+    made = {key: _part(each) for key, each in parts.items()}
     order = (CALL, OWN, FAULT, LATER, BESIDE)
-    made.sort(key=lambda part: (order.index(part.kind), -part.instructions, part.name))
-    return Boot(
-        seed, region.begun, region.tried, region.iterations, region.switches, made,
-    )  # fmt: skip
+    keys = sorted(made, key=lambda key: (order.index(key[0]), -made[key].instructions, key[1]))
+    return complete({key: made[key] for key in keys})
+
+
+def complete(parts: Boot) -> Boot:
+    """The *parts* of a boot, and before them the whole of those that are not beside."""
+    functions: dict[str, int] = defaultdict(int)
+    own = [part for (kind, _), part in parts.items() if kind != BESIDE]
+    for part in own:
+        for function, instructions in part.functions.items():
+            functions[function] += instructions
+    whole = Started(1, sum(part.instructions for part in own), 0, _largest_first(functions))
+    return {(EVERY, WHOLE): whole, **parts}
+
+
+def _largest_first(functions: Mapping[str, int]) -> dict[str, int]:
+    ordered = sorted(functions.items(), key=lambda item: (-item[1], item[0]))
+    return {function: instructions for function, instructions in ordered if instructions}
 
 
 def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
@@ -132,7 +168,7 @@ def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
     for part in counted.calls.counts if counted.calls else ():
         block, functions = counted.blocks[part.block], found[part.context]
         if block.address < KERNEL:
-            functions["user"] += part.instructions * part.times
+            functions[_PROGRAM] += part.instructions * part.times
             continue
         if part.block not in known:
             known[part.block] = [one.text for one in symbols.find_each(block.addresses)]
@@ -193,17 +229,70 @@ def _name(one: _Counted, symbols: Symbols, arch: Arch) -> tuple[str, str]:
     return LATER, f"interrupt: {name.removesuffix(' interrupt')}".removesuffix(": interrupt")
 
 
-def _part(kind: str, name: str, each: Sequence[_Counted]) -> Part:
+def _part(each: Sequence[_Counted]) -> Started:
     functions: dict[str, int] = defaultdict(int)
     for one in each:
         for function, instructions in one.functions.items():
             functions[function] += instructions
-    ordered = sorted(functions.items(), key=lambda item: (-item[1], item[0]))
-    return Part(
-        kind,
-        name,
+    return Started(
         sum(one.bucket.times for one in each),
         sum(one.bucket.instructions for one in each),
         sum(one.bucket.before for one in each),
-        {function: instructions for function, instructions in ordered if instructions},
+        _largest_first(functions),
     )
+
+
+def records(
+    kernel: KernelName, command: Sequence[str], scenario: str, boots: Sequence[Boot], layers: Layers
+) -> list[ExactRecord]:
+    """The records of a program's *command*: the whole, and its parts. Figures and functions are
+    those of the first boot."""
+    none = Started(0, 0)
+    found = []
+    for key in dict.fromkeys(key for boot in boots for key in boot):
+        counted = [boot.get(key, none) for boot in boots]
+        each = [one.each for one in counted]
+        is_whole = key[0] == EVERY
+        found.append(
+            ExactRecord(
+                kernel=kernel, rung="", op=key[1], block_size=0, instructions_per_io=each[0],
+                spread=0.0, boots=each, boot_spread=max(each) - min(each), profile_boot=0,
+                mean_with_interrupts=each[0], rounds=len(boots), rounds_with_interrupts=0,
+                ios_per_round=1, batch=1, command=[*command] if is_whole else [],
+                scenario=scenario if is_whole else None, profile=_profile(counted[0], layers),
+                calls=Calls(
+                    kind=key[0],
+                    times=[one.times for one in counted],
+                    instructions=[one.instructions for one in counted],
+                    before=[one.before for one in counted],
+                ),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _profile(part: Started, layers: Layers) -> ExactProfile:
+    """Instructions by function, each time. Nothing else is counted, and no call path is known."""
+    zeroes: dict[str, float] = dict.fromkeys(COUNTS, 0.0)
+    functions = []
+    sums: dict[str, float] = defaultdict(float)
+    for text, instructions in part.functions.items():
+        name, _, module = text.partition(" ")
+        symbol = Symbol(name, module.strip("[]"))
+        layer = layers.of(symbol)
+        each = instructions / max(part.times, 1)
+        sums[layer] += each
+        functions.append(
+            ExactFunction(
+                name=symbol.name, module=symbol.module, layer=layer,
+                **{**zeroes, "instructions": each},
+            )
+        )  # fmt: skip
+    user = sum(one.instructions for one in functions if one.module == "user")
+    return ExactProfile(
+        unmatched_returns=0, faults=0.0, switches=0.0, user=user, kernel=part.each - user,
+        **{**zeroes, "instructions": part.each},
+        layers={name: sums[name] for name in layers.names if name in sums}, functions=functions,
+        stacks=[(one.symbol.text, one.instructions) for one in functions],
+        lines=dict.fromkeys(("code_user", "code_kernel", "data_user", "data_kernel"), 0.0),
+    )  # fmt: skip

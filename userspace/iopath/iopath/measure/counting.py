@@ -15,7 +15,7 @@ from iopath.counts import sharing
 from iopath.guest.image import Image
 from iopath.guest.machine import Machine
 from iopath.kernels.built import Built
-from iopath.measure import assemble, description, several
+from iopath.measure import assemble, bycalls, description, several
 from iopath.measure.assemble import Counted
 from iopath.measure.jobs import Job
 from iopath.measure.known import Known
@@ -36,6 +36,8 @@ Members = Sequence[Run]  # the runs of a guest
 def count(wanted: Measurement, ready: Prepared, bench: Bench) -> Known:
     """What is *wanted* of a kernel that is *ready*. All guests end before an error is raised."""
     settings, built = wanted.settings, ready.built
+    if settings.program:
+        return bycalls.count(wanted, settings.program, ready, bench)
     here = _Here(wanted, ready, bench)
     alone = [_boots(here, _count, make_image, members) for members in ready.alone]
     shared = [_boots(here, _share, several.make_image, members) for members in ready.shared]

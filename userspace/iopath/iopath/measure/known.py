@@ -15,6 +15,7 @@ from iopath.guest.machine import Qemu
 from iopath.measure.measurement import Measurement, Prepared
 from iopath.results import layers
 from iopath.results.result import ExactKernel, ExactRecord
+from iopath.rungs.runs import Settings
 
 KIND = "measured"  # of the entries in the cache
 _FILE = "measured.json.gz"
@@ -22,18 +23,29 @@ _FILE = "measured.json.gz"
 
 @dataclass(frozen=True)
 class Known:
-    """The description of a kernel, the records of what was measured, and the warnings that belong
-    to them."""
+    """The description of a kernel, the records of what was measured, the warnings that belong to
+    them, and what a program printed in the first boot."""
 
     description: ExactKernel
     records: list[ExactRecord]
     notes: list[str]
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a kernel, and in which emulator."""
+
+    arch: Arch
+    qemu: Qemu
+    known: Known
 
 
 def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, Any]:
     """Everything that the records of a measurement depend on. The kernel's own modules are in the
     folder of vmlinuz, whose name is a digest of what they were made from."""
     settings, built = wanted.settings, ready.built
+    program = settings.program
     return {
         "name": wanted.name,
         "kernel": [
@@ -44,7 +56,7 @@ def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, Any]:
             built.digests,
         ],
         "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
-        "programs": _programs(built.arch),
+        "programs": list(digests(built.arch, settings).values()),
         "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
         "runs": [
             [run.rung.digest, run.op, run.block_size, *run.rung.each_cpu] for run in ready.possible
@@ -53,6 +65,7 @@ def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, Any]:
             name: vars(settings)[name]
             for name in ("fill", "coherent", "profile", "inline", "model", "cpus")
         },
+        "program": program and [program.inputs, program.limit],
         "layers": layers.digest(settings.layers),
         "debug": debug_inputs(ready.debug),
         "code": code_digest(),
@@ -71,9 +84,11 @@ def debug_inputs(debug: Path | None) -> list[str | int]:
     ]  # fmt: skip
 
 
-def _programs(arch: Arch) -> list[str]:
-    found = [guest_program(name, arch) for name in ("init", "ioloop")]
-    return [digest_file(path) for path in (*found, guest_program("pathcount.so"))]
+def digests(arch: Arch, settings: Settings) -> dict[str, str]:
+    """The digests of the programs in the guest, and of the plugin."""
+    names = ("init", "runner" if settings.program else "ioloop")
+    found = {name: digest_file(guest_program(name, arch)) for name in names}
+    return found | {"pathcount": digest_file(guest_program("pathcount.so"))}
 
 
 def read(cache: Cache, inputs: dict[str, Any]) -> Known | None:

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from iopath.base.arch import Arch
 from iopath.base.cache import Cache
 from iopath.base.progress import Reporter
 from iopath.guest.machine import Qemu
 from iopath.kernels.built import Built
 from iopath.measure.plan import guests
 from iopath.measure.pools import Pools
-from iopath.results.result import ExactKernel, ExactRecord
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
 
@@ -33,16 +31,6 @@ class Measurement:
         """The guests of a kernel that lacks nothing."""
         runs, _ = make_runs(self.settings)
         return self.settings.boots * len(_alone(runs, self.settings) + _shared(runs, self.settings))
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was measured on a kernel: its description and its records; and in which emulator."""
-
-    arch: Arch
-    qemu: Qemu
-    description: ExactKernel
-    records: list[ExactRecord]
 
 
 Parts = Sequence[Sequence[Run]]  # runs by guest

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from iopath import __version__
 from iopath.base.arch import X86_64, Arch
-from iopath.base.cache import Cache, digest_file, digest_of
+from iopath.base.cache import Cache, digest_of
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.base.once import Once
-from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.base.sources import source_digest
 from iopath.counts import paging
@@ -24,7 +22,8 @@ from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
 from iopath.kernels.kernel import Kernel
 from iopath.measure import known, packages
-from iopath.measure.measurement import Bench, Measured, Measurement, Prepared
+from iopath.measure.known import Measured
+from iopath.measure.measurement import Bench, Measurement, Prepared
 from iopath.measure.plan import unmet
 from iopath.measure.pools import pools
 from iopath.results import result
@@ -32,8 +31,6 @@ from iopath.results.findings import contradiction, findings
 from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
-
-T = TypeVar("T")
 
 TOGETHER = 4  # kernels that one machine prepares at a time
 
@@ -50,6 +47,7 @@ class Session(Finder):
         self.together = TOGETHER  # how many of many kernels are measured at a time
         self._asked = prepare.Asked(cache, self.apt)
         self._warned: set[tuple[str, Key]] = set()
+        self.printed: dict[str, bytes] = {}  # by a program in its first boot, by kernel
 
     def build(self, kernel: Kernel, step: Step) -> Built:
         """Prepare a kernel: on a worker if there is one that can, or here."""
@@ -63,22 +61,30 @@ class Session(Finder):
             self._asked.ask(self.executor, self.find(name), lambda what, part: None)
 
     def measure(self, names: Sequence[str], settings: Settings) -> Result:
-        """Measure the kernels *names*. If any fails, the others' measurements are finished (and
-        cached) before the first failure is raised."""
+        """The result of the kernels *names*. If any fails, the others' measurements are finished
+        (and cached) before the first failure is raised."""
+        return result.join([*self.results(names, settings).values()])
+
+    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
+        """The same for each kernel, by its name."""
         repeated = [name for name in names if list(names).count(name) > 1]
         if repeated:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
         warn = self.reporter.warn
         kernels = {name: self.find(name) for name in names}
-        _check(settings, kernels.values(), warn)
+        _check(settings, kernels, warn)
         if not settings.machine.exact:
-            return self._measure_time(kernels, settings)
+            return self._measure_times(kernels, settings)
         wanted = [Measurement(name, settings) for name in names]
-        each = self.each(wanted, kernels, self._measure, warn)
-        found = {one.name: measured for one, measured in each}
-        whole = _whole(settings, _successes(names, found, warn))
-        self.warn_of(whole.results)
-        return whole
+        each = self._each(wanted, kernels, warn)
+        done = _successes(names, {one.name: found for one, found in each}, warn)
+        self.printed |= {
+            name: one.known.printed.encode(errors="surrogateescape")
+            for name, one in zip(names, done, strict=True)
+        }
+        measured = _results(settings, done)
+        self.warn_of(record for one in measured for record in one.results)
+        return dict(zip(names, measured, strict=True))
 
     def warn_of(self, records: Iterable[ExactRecord]) -> None:
         """Warn of what the median of a record does not show: once, although the record of more
@@ -98,27 +104,24 @@ class Session(Finder):
         """
         kernels = {one.name: self.find(one.name) for one in wanted}
         for one in wanted:
-            _check(one.settings, [kernels[one.name]], _silent)
-        for one, measured in self.each(wanted, kernels, self._measure, _silent):
+            _check(one.settings, {one.name: kernels[one.name]}, _silent)
+        for one, measured in self._each(wanted, kernels, _silent):
             try:
                 whole = (
                     measured
                     if isinstance(measured, IopathError)
-                    else _whole(one.settings, [measured])
+                    else _results(one.settings, [measured])[0]
                 )
             except IopathError as error:
                 whole = error
             yield one, whole
 
-    def each(
-        self,
-        wanted: Sequence[Measurement],
-        kernels: Mapping[str, Kernel],
-        measure: Callable[[Measurement, Kernel, Callable[[], Built], Bench], T],
+    def _each(
+        self, wanted: Sequence[Measurement], kernels: Mapping[str, Kernel],
         warn: Callable[[str], None],
-    ) -> Iterator[tuple[Measurement, T | IopathError]]:
-        """Each measurement with what *measure* gives or its error, when it is done. That is called
-        in a thread, with a function that has the kernel built. Each kernel is built once."""
+    ) -> Iterator[tuple[Measurement, Measured | IopathError]]:  # fmt: skip
+        """Each measurement with what was measured or its error, when it is done. Each kernel is
+        built once."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self.emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
@@ -133,10 +136,10 @@ class Session(Finder):
                 qemu = qemus[suites[one]]
                 bench = Bench(qemu, both, self.cache, self.reporter, warn, self.once)
                 kernel, build = kernels[one.name], builds[one.name]
-                futures[both.measure(measure, one, kernel, build, bench)] = one
+                futures[both.measure(self._measure, one, kernel, build, bench)] = one
             for future in both.each(futures):
                 try:
-                    found: T | IopathError = future.result()
+                    found: Measured | IopathError = future.result()
                 except IopathError as error:
                     found = error
                 yield futures.pop(future), found
@@ -144,7 +147,7 @@ class Session(Finder):
     def _measure(
         self, wanted: Measurement, kernel: Kernel, build: Callable[[], Built], bench: Bench
     ) -> Measured:
-        """Measure on a kernel: prepare it; take what is known, or count it."""
+        """Measure on a kernel, in a thread: prepare it; take what is known, or count it."""
         left = wanted.guests
         try:
             ready = self._prepare(wanted, kernel, build(), bench.warn)
@@ -163,7 +166,7 @@ class Session(Finder):
             self.reporter.finished(guests=left)
         for note in found.notes:
             bench.warn(note)
-        return Measured(ready.built.arch, bench.qemu, found.description, found.records)
+        return Measured(ready.built.arch, bench.qemu, found)
 
     def emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
@@ -192,9 +195,10 @@ class Session(Finder):
         self, wanted: Measurement, kernel: Kernel, built: Built, warn: Callable[[str], None]
     ) -> Prepared:
         """Prepare what is measured on a kernel that is built."""
-        if lack := wanted.lacks(built):
-            raise Lacking(lack)
         settings = wanted.settings
+        lack = wanted.lacks(built) or (settings.program and unmet(settings.rungs[0], built))
+        if lack:
+            raise Lacking(lack)
         possible = self.possible(wanted.name, built, self._equipped(settings, built.arch), warn)
         debug = None
         if settings.profile and settings.inline:
@@ -202,7 +206,9 @@ class Session(Finder):
                 debug = kernel.debug_info(built, self.cache, self.apt, step)
         return Prepared.of(settings, built, possible, debug)
 
-    def _measure_time(self, kernels: Mapping[str, Kernel], settings: Settings) -> Result:
+    def _measure_times(
+        self, kernels: Mapping[str, Kernel], settings: Settings
+    ) -> dict[str, Result]:
         """Measure time in guests that run on the processor itself, one after the other."""
         from iopath.guest import kvm  # nothing else needs these
         from iopath.host import survey, timing
@@ -215,8 +221,8 @@ class Session(Finder):
         runs = self._equipped(settings, X86_64)
         if settings.machine.accel == "kvm":
             kvm.need()
-        whole = timing.result_of(survey.choose_cpu(None), [])
-        whole.kernels.clear()
+        empty = timing.result_of(survey.choose_cpu(None), [])
+        found = {}
         with self.reporter.running(len(kernels)):
             for name, kernel in kernels.items():
                 built = self._build(name, kernel)
@@ -226,9 +232,8 @@ class Session(Finder):
                     described, records = timed.measure(
                         name, built, possible, settings, qemu, log, advance
                     )
-                whole.kernels.append(described)
-                whole.results += records
-        return whole
+                found[name] = replace(empty, kernels=[described], results=records)
+        return found
 
     def possible(
         self, name: str, built: Built, runs: Sequence[Run], warn: Callable[[str], None]
@@ -281,10 +286,11 @@ def _successes(
     return done
 
 
-def _whole(settings: Settings, measured: Sequence[Measured]) -> Result:
-    """The result of what was *measured*. Raises IopathError where it contradicts itself."""
+def _results(settings: Settings, measured: Sequence[Measured]) -> list[Result]:
+    """The result of each that was *measured*. Raises IopathError where it contradicts itself."""
     qemus = {one.arch: one.qemu for one in measured}
-    whole = ExactResult(
+    programs = [known.digests(arch, settings) for arch in qemus]
+    empty = ExactResult(
         schema=result.SCHEMA,
         program=f"iopath {__version__}",
         mode="exact",
@@ -296,22 +302,30 @@ def _whole(settings: Settings, measured: Sequence[Measured]) -> Result:
             seed=settings.machine.seed,
         ),
         programs={
-            name: _digests(digest_file(guest_program(name, arch)) for arch in qemus)
-            for name in ("init", "ioloop")
-        }
-        | {"pathcount": digest_file(guest_program("pathcount.so"))},
+            name: _digests(dict.fromkeys(each[name] for each in programs)) for name in programs[0]
+        },
         source=source_digest(),
-        kernels=[one.description for one in measured],
-        results=[record for one in measured for record in one.records],
+        kernels=[],
+        results=[],
+        device=settings.program and settings.rungs[0].name,
     )
-    for record in whole.results:
+    for record in (record for one in measured for record in one.known.records):
         if text := contradiction(record):
             raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
-    return whole
+    return [
+        replace(empty, kernels=[one.known.description], results=one.known.records)
+        for one in measured
+    ]
 
 
-def _check(settings: Settings, kernels: Iterable[Kernel], warn: Callable[[str], None]) -> None:
+def _check(settings: Settings, kernels: Mapping[str, Kernel], warn: Callable[[str], None]) -> None:
     """Raise UsageError if nothing can be measured, and warn of what cannot."""
+    for name, kernel in kernels.items() if settings.program else ():
+        if kernel.arch != settings.program.arch:
+            raise UsageError(
+                f"{name}: a kernel of {kernel.arch.name}: the program is of"
+                f" {settings.program.arch.name}"
+            )
     runs, left_out = make_runs(settings)
     if left_out:
         warn(f"left out, a batch takes longer than the timer's tick: {', '.join(left_out)}")
@@ -320,7 +334,7 @@ def _check(settings: Settings, kernels: Iterable[Kernel], warn: Callable[[str], 
     if shared := together.sharing_only(runs, settings):
         warn(f"CPUs share a device, since each cannot have its own: {', '.join(shared)}")
     if settings.cpus > 1:
-        paging.check(kernel.arch for kernel in kernels)
+        paging.check(kernel.arch for kernel in kernels.values())
 
 
 def _silent(text: str) -> None:

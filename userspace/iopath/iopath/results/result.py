@@ -5,7 +5,8 @@ There are two kinds of result: an exact one, counted in an emulated guest, and o
 time. The files are described by result.schema.json and hardware.schema.json.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,11 +17,9 @@ from iopath.results import jsonfile
 from iopath.results.model import Model
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
 from iopath.results.shared import Sharing
+from iopath.results.syscalls import BESIDE, WHOLE, Calls
 
 SCHEMA = 2
-
-# The drawings of a result, which are files of these kinds.
-VIEWS = ("html", "markdown", "svg", "png", "history")
 
 # The figures made from ioloop's counters, which count the program and the kernel apart.
 COUNTERS = {
@@ -46,8 +45,8 @@ WITHOUT_IO = ("null", "syscall")
 
 
 def title(rung: str, op: str) -> str:
-    """A rung and its operation, e.g. "dio.pread read"."""
-    return rung if op == "none" else f"{rung} {op}"
+    """A rung and its operation, e.g. "dio.pread read". A part of a program has no rung."""
+    return rung if op == "none" else f"{rung} {op}".lstrip()
 
 
 def size_text(size: int) -> str:
@@ -145,7 +144,8 @@ class Record(OfRung):
 
 @dataclass(kw_only=True)
 class ExactRecord(Record):
-    """Instructions per I/O, with the figures of each boot."""
+    """Instructions per I/O, with the figures of each boot; or of a part of a program, whose rung
+    is empty and whose operation is its name, instructions each time."""
 
     instructions_per_io: float
     spread: float
@@ -171,6 +171,7 @@ class ExactRecord(Record):
     cpus: int | None = None
     sharing: Sharing | None = None
     model: Model | None = None
+    calls: Calls | None = None  # of a part of a program
 
     # Two figures are judged and shown by these names everywhere.
 
@@ -202,6 +203,21 @@ class ExactRecord(Record):
     def has_more(self) -> bool:
         """Whether all differs from the path by more than noise."""
         return self.all is not None and abs(self.all - self.path) > MORE
+
+    def never(self, whole: "ExactRecord") -> "ExactRecord":
+        """The same part of a program on the kernel of *whole*, where it never began."""
+        zeroes = [0 for _ in whole.boots]
+        return replace(
+            self, kernel=whole.kernel, instructions_per_io=0.0, boots=[0.0 for _ in zeroes],
+            boot_spread=0.0, mean_with_interrupts=0.0, rounds=len(zeroes),
+            calls=self.calls
+            and replace(self.calls, times=zeroes, instructions=zeroes, before=zeroes),
+            profile=self.profile
+            and replace(
+                self.profile, user=0.0, kernel=0.0, instructions=0.0, layers={}, functions=[],
+                stacks=[],
+            ),
+        )  # fmt: skip
 
 
 @dataclass(kw_only=True)
@@ -263,9 +279,19 @@ class Result:
         return [kernel.name for kernel in self.kernels]
 
     @property
-    def views(self) -> Sequence[str]:
-        """The drawings that there are of it."""
-        return VIEWS
+    def per(self) -> str:
+        """What its figures are for."""
+        return "per I/O"
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return f"{self.heading} {self.per}"
+
+    @property
+    def counted(self) -> Sequence[str]:
+        """The counts of a function that its profiles have."""
+        return self.counts
 
     @property
     def profiled(self) -> bool:
@@ -309,6 +335,42 @@ class ExactResult(Result):
     source: str
     kernels: list[ExactKernel]
     results: list[ExactRecord]
+    device: str | None = None  # what a program ran on; None if this is of rungs
+
+    @property
+    def command(self) -> str:
+        """The program's command line, as a shell takes it; empty if this is of rungs."""
+        return shlex.join(self.results[0].command) if self.device is not None else ""
+
+    @property
+    def per(self) -> str:
+        return "per I/O" if self.device is None else "each time"
+
+    @property
+    def subject(self) -> str:
+        return f"{self.heading} of {self.command}" if self.command else super().subject
+
+    @property
+    def counted(self) -> Sequence[str]:
+        return self.counts if self.device is None else self.counts[:1]
+
+    def rows(self) -> list[Row]:
+        """Of a program those of its parts. What never began on a kernel has a record with zeroes
+        there."""
+        if self.device is None:
+            return super().rows()
+        found = [row for row in super().rows() if not _is_beside(row)]
+        whole = next((row.records for row in found if row.op == WHOLE), {})
+        for row in found:
+            some = next(iter(row.records.values()))
+            row.records = {
+                name: row.records.get(name) or some.never(whole[name]) for name in self.names
+            }
+        return found
+
+
+def _is_beside(row: Row) -> bool:
+    return all(one.calls.kind == BESIDE for one in row.records.values())
 
 
 @dataclass(kw_only=True)
@@ -338,10 +400,6 @@ class HardwareResult(Result):
     machine: HostMachine
     kernels: list[Kernel]
     results: list[HardwareRecord]
-
-    @property
-    def views(self) -> Sequence[str]:
-        return ("html",) if self.profiled else ()
 
 
 _KIND = "a result"
@@ -374,6 +432,11 @@ def load(path: Path) -> Result:
     """The result in a file. Raises IopathError for another file, and for a newer format."""
     data = jsonfile.read(path, _KIND)
     version = jsonfile.schema_of(data)
+    if isinstance(data, dict) and data.get("mode") == "program":
+        raise IopathError(
+            f"{path} has the counts of a program in an older format: count it again with this"
+            " iopath"
+        )
     if version == 1:
         raise IopathError(
             f"{path} has schema 1, which counts each iteration of a string instruction: measure its"
@@ -406,17 +469,6 @@ def _check_records(found: Result, what: str) -> None:
             )
 
 
-def fold(records: Iterable[Record]) -> str:
-    """The stacks of profiled records as flame graph tools read them, one a line:
-    "KERNEL;RUNG;a;b COUNT". The tools take whole numbers, so the counts are of 1000 I/Os."""
-    return "".join(
-        f"{record.kernel.name};{record.title};{stack} {round(count * 1000)}\n"
-        for record in records
-        if record.profile
-        for stack, count in record.profile.stacks
-    )
-
-
 def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
     """The result of one kernel of several."""
     return only(whole, (name,))
@@ -429,10 +481,20 @@ def only(whole: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
     return replace(whole, kernels=kernels, results=results)
 
 
-def named(whole: Any, name: str) -> Any:  # noqa: ANN401
-    """The result of one kernel, under another name."""
-    records = [replace(one, kernel=replace(one.kernel, name=name)) for one in whole.results]
-    return replace(whole, kernels=[replace(whole.kernels[0], name=name)], results=records)
+def renamed(whole: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+    """A result in which the kernels *names* have other ones."""
+
+    def own(part: Any) -> Any:  # noqa: ANN401
+        return replace(part, name=names.get(part.name, part.name))
+
+    records = [replace(one, kernel=own(one.kernel)) for one in whole.results]
+    return replace(whole, kernels=[own(kernel) for kernel in whole.kernels], results=records)
+
+
+def join(parts: Sequence[Any]) -> Any:  # noqa: ANN401
+    """One result of several, whose kernels have different names."""
+    kernels = [kernel for part in parts for kernel in part.kernels]
+    return replace(parts[0], kernels=kernels, results=[r for part in parts for r in part.results])
 
 
 def of_kernel(records: Sequence[Any], name: str) -> list[Any]:

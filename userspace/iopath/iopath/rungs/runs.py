@@ -9,6 +9,7 @@ from iopath.guest.machine import Machine
 from iopath.results.ops import OPS
 from iopath.results.result import title
 from iopath.rungs.builtin import overrides
+from iopath.rungs.program import Program
 from iopath.rungs.rung import Overrides, Rung
 
 MOST_CPUS = 8
@@ -48,6 +49,7 @@ class Settings:
     layers: Path | None = None  # a table of layers instead of the built-in one
     model: bool = False  # whether to model caches and branch predictors in the short rounds
     cpus: int = 1  # also run each rung on this number of CPUs at once, if it is more than one
+    program: Program | None = None  # what is measured instead, on the only rung
 
     @property
     def overrides(self) -> Overrides:

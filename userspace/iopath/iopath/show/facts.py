@@ -24,6 +24,10 @@ _OTHERS = {
 }
 
 
+_COUNTED = "instructions per I/O, user and kernel, by the guest's clock"
+_BY_CALL = "instructions by system call, each by the emulator"
+
+
 @singledispatch
 def facts(result: Result) -> list[Fact]:
     """What was measured, and on what."""
@@ -35,7 +39,7 @@ def _(result: ExactResult) -> list[Fact]:
     machine, first = result.machine, result.kernels[0]
     families = {record.rung.partition(".")[0] for record in result.results}
     others = {name: text for name, text in _OTHERS.items() if name in families}
-    device = "; ".join(
+    device = result.device or "; ".join(
         ["blknull, bio mode"] * bool(families - others.keys())
         + [f"for {name}.*, {text}" for name, text in others.items()]
     )
@@ -44,7 +48,7 @@ def _(result: ExactResult) -> list[Fact]:
     if not first.coherent:
         device += "; biogen with coherent=0"
     return [
-        ("counted", "instructions per I/O, user and kernel, by the guest's clock"),
+        ("counted", _COUNTED if result.device is None else _BY_CALL),
         ("device", device),
         (
             "guest",

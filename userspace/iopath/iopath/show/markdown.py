@@ -20,7 +20,7 @@ _LARGEST = 5  # functions that are named for each changed rung
 def markdown(result: ExactResult, comparison: ExactComparison | None) -> str:
     """The verdict, the figures, the functions and layers behind those that changed, and what was
     measured."""
-    lines = ["## Instructions per I/O"]
+    lines = [f"## {result.subject}"]
     if comparison:
         for name in comparison.others:
             lines += _digest(comparison, name)
@@ -71,16 +71,18 @@ def _digest(comparison: ExactComparison, name: str) -> list[str]:
         if len(comparison.sizes) > 1:
             rungs = [f"{rung.title} {rung.size}".rstrip() for rung in ranked]
         columns = [
-            ["rung", *rungs],
+            ["part" if comparison.whole else "rung", *rungs],
             ["change", *map(texts.brief, changes)],
-            ["", *(f"`{bar}`" for bar in texts.bars(changes, _HALF))],
+            ["in all", *map(texts.in_all, changes)]
+            if comparison.whole
+            else ["", *(f"`{bar}`" for bar in texts.bars(changes, _HALF))],
             ["most of it", *map(texts.top_mover, changes)],
         ]
         if comparison.bridge:
             times = [texts.change_time(change) for change in changes]
             columns += [[texts.TIME, *(time for time, _ in times)]]
             columns += [[texts.RATE, *(rate for _, rate in times)]]
-        lines += ["", *_table(columns, right=(1, 4, 5))]
+        lines += ["", *_table(columns, right=(1, 2, 4, 5) if comparison.whole else (1, 4, 5))]
     if same := texts.folded(comparison, [name], len(ranked)):
         lines += ["", f"{same}."]
     return lines
@@ -148,7 +150,7 @@ def _parts(change: ExactChange) -> str:
     """Who executes more or less, on one line, where the path does not show it."""
     if not (change.all and change.all.parts):
         return ""
-    return f"All {texts.parts(change.all.parts, texts.signed)}."
+    return f"{texts.DEFERRED.capitalize()} {texts.parts(change.all.parts, texts.signed)}."
 
 
 def _attribution(change: ExactChange) -> list[str]:

@@ -22,6 +22,7 @@ from iopath.compare.changes import Change, Comparison, ExactChange
 from iopath.results.kernelinfo import matters
 from iopath.results.layers import Layers, table
 from iopath.results.result import ExactResult, Kernel, OfRung, Result, Row, only, size_text
+from iopath.results.syscalls import WHOLE
 from iopath.show import facts, pagedata, texts
 from iopath.show.palette import Palette, split
 
@@ -41,6 +42,8 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
         .render(
             title=", ".join(result.names),
             heading=result.heading,
+            subject=result.subject,
+            of_program=_is_of_program(result),
             profiled_by=result.profiled_by,
             names=result.names,
             groups=palette.groups,
@@ -58,6 +61,10 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
             script=source("page.js"),
         )
     )
+
+
+def _is_of_program(result: Result) -> bool:
+    return isinstance(result, ExactResult) and result.device is not None
 
 
 def _steps(result: Result, comparison: Comparison | None, layers: Layers) -> dict[str, Comparison]:
@@ -99,13 +106,10 @@ class HeatCell:
     kernel: str
     link: str
     cell: texts.Cell | None
+    figure: str
     change: str  # as a text
-    mover: str  # the layer that changed most
-
-    @property
-    def percent(self) -> float:
-        change = self.cell.change if self.cell else None
-        return (change.percent or 0.0) if change else 0.0
+    mover: str  # the layer that changed most, or of a part of a program the function
+    percent: float  # which its colour follows
 
     @property
     def title(self) -> str:
@@ -128,6 +132,7 @@ class HeatCell:
 class HeatRow:
     row: Row
     title: str
+    times: str  # how often a part of a program begins
     cells: list[HeatCell]
 
     @property
@@ -151,6 +156,7 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
         return []
     made = []
     size = _size(result)
+    largest = _largest(steps)
     for row in result.rows():
         cells = []
         for before, kernel in itertools.pairwise([None, *result.names]):
@@ -158,19 +164,53 @@ def _heat(result: Result, steps: Mapping[str, Comparison]) -> list[HeatRow]:
             if found and before is None:
                 found.change = None
             change = found.change if found else None
-            text = ""
+            text, percent, mover = "", 0.0, ""
             if found and change:
                 text = _pair_text(found, change) if len(result.names) == 2 else texts.share(change)
-            mover = texts.top_mover(change) if change and change.is_news else ""
-            cells.append(HeatCell(kernel, link(row, kernel, before), found, text, mover))
+                percent = change.percent or 0.0
+                mover = texts.top_mover(change) if change.is_news else ""
+            if isinstance(change, ExactChange) and change.calls:
+                text = texts.in_all(change) if change.is_news else "same"
+                percent = STRONGEST * change.calls.more / largest
+            figure = ""
+            if found:
+                write = texts.large if not row.rung else texts.count
+                figure = write(found.instructions)
+            address = link(row, kernel, before)
+            cells.append(HeatCell(kernel, address, found, figure, text, mover, percent))
         title = row.title.removesuffix(f" {size}") if size else row.title
-        made.append(HeatRow(row, title, cells))
+        made.append(HeatRow(row, title, _times(row), cells))
     return sorted(made, key=lambda row: row.rank) if len(result.names) > 1 else made
+
+
+def _largest(steps: Mapping[str, Comparison]) -> float:
+    """By how much a part of a program changes most."""
+    changes = [
+        change.calls.more
+        for step in steps.values()
+        for rung in step.rungs
+        for change in rung.differences.values()
+        if isinstance(change, ExactChange) and change.calls and rung is not step.whole
+    ]
+    return max(map(abs, changes), default=0.0) or 1.0
+
+
+def _times(row: Row) -> str:
+    """How often a part of a program begins, in words; nothing of a rung. Of one kernel, also its
+    instructions in all."""
+    calls = [one.calls for one in row.records.values() if one.calls]
+    every = dict.fromkeys(f"{one.times[0]:,}" for one in calls if one.times[0])
+    if not every or row.op == WHOLE or len(every) > 2:
+        return ""
+    text = "once" if [*every] == ["1"] else f"{' to '.join(every)} times"
+    if len(calls) == 1:
+        text += f", {calls[0].instructions[0] + calls[0].before[0]:,} in all"
+    return text
 
 
 def _pair_text(cell: texts.Cell, change: Change) -> str:
     """The only change of a row."""
-    return texts.in_words(change) if change.differs else cell.text
+    return texts.brief(change) if change.differs else cell.text
 
 
 def _size(result: Result) -> str:
@@ -222,7 +262,7 @@ def _view(
         before,
         texts.verdict(step, name) if step else "",
         functions,
-        _ladder(result, palette, before, name),
+        [] if result.command else _ladder(result, palette, before, name),
     )
 
 

@@ -27,7 +27,7 @@ def data(
     order = [name for name in layers.names if name in used]
     order = list(dict.fromkeys([*order, *used, "other"]))
     columns = {name for profile in profiles for name in profile.columns}
-    counts = [*result.counts, *(name for name in COSTLY if name in columns)]
+    counts = [*result.counted, *(name for name in COSTLY if name in columns)]
     names = _Names(order, counts)
     rows = result.rows()
     renamed = _renamed(result, layers) if isinstance(result, ExactResult) else {}
@@ -57,6 +57,7 @@ def data(
         "kernels": result.names,
         "kernel": _kernel(result.names, steps),
         "profiled": result.profiled,
+        "per": result.per,
         "starts": [_start(rows, steps.get(name), name) for name in result.names],
         "counts": counts,
         "names": names.texts,

@@ -17,6 +17,7 @@ from iopath.compare.changes import (
 )
 from iopath.results.profiles import COSTLY, COUNTS, SampledProfile, Source
 from iopath.results.result import COUNTERS, ExactRecord, ExactResult, HardwareResult, Record
+from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, LATER, OWN
 from iopath.show import texts
 from iopath.show.console import wrap
 from iopath.show.table import Table
@@ -73,6 +74,62 @@ def ladder(result: ExactResult) -> Table:
                 cells.append(_change(first, record))
         table.row(*cells)
     return table
+
+
+_PARTS = 12  # of a program, if not all are shown
+
+
+def calls(records: Sequence[ExactRecord], *, every: bool, top: int) -> Table:
+    """The parts of a program on a kernel, in its first boot, with *top* functions of each. Without
+    *every* system call, the costliest are shown."""
+    table = Table("")
+    for title in ("times", "program,\nbefore\nthe call", "kernel,\neach time", "in all"):
+        table.number_column(title)
+    table.text_column("costliest function, each time", wraps=True, below=True)
+    of: dict[str, list[ExactRecord]] = {}
+    for record in records:
+        if record.calls and (record.instructions_per_io or record.calls.times[0]):
+            of.setdefault(record.calls.kind, []).append(record)
+    called = sorted(of.get(CALL, ()), key=lambda record: -_in_all(record))
+    shown = called if every or len(called) <= _PARTS + 1 else called[:_PARTS]
+    for record in shown:
+        table.row(*_call_cells(record, top))
+    if rest := called[len(shown) :]:
+        times = sum(record.calls.times[0] for record in rest if record.calls)
+        in_all = sum(map(_in_all, rest))
+        table.row(f"{len(rest)} others (--all)", f"{times:,}", "", "", f"{in_all:,}")
+    own = sum(map(_in_all, of.get(OWN, ())))
+    if last := own - sum(record.calls.before[0] for record in called if record.calls):
+        table.row("after its last call", "", "", "", f"{last:,}")
+    for kind in (FAULT, LATER):
+        table.add_section()
+        for record in of.get(kind, ()):
+            table.row(*_call_cells(record, top))
+    table.add_section()
+    table.row("in all", "", "", "", f"{sum(map(_in_all, of[EVERY])):,}", style="bold")
+    return table
+
+
+def _in_all(record: ExactRecord) -> int:
+    return record.calls.instructions[0] + record.calls.before[0] if record.calls else 0
+
+
+def _call_cells(record: ExactRecord, top: int) -> list[str]:
+    times = record.calls.times[0] if record.calls else 0
+    is_call = record.calls and record.calls.kind == CALL
+    functions = record.profile.functions[:top] if record.profile else ()
+    named = (f"{one.symbol.text} {texts.whole(one.instructions)}" for one in functions)
+    before = texts.large(record.calls.before[0] / times) if is_call else ""
+    return [
+        record.op, f"{times:,}", before, texts.large(record.instructions_per_io),
+        f"{_in_all(record):,}", ", ".join(named),
+    ]  # fmt: skip
+
+
+def beside(records: Sequence[ExactRecord]) -> str:
+    """What is not in the whole of a program, in words."""
+    found = [one for one in records if one.calls and one.calls.kind == BESIDE]
+    return ", ".join(f"{one.op} {_in_all(one):,}" for one in found) or "nothing"
 
 
 def _change(first: Record | None, other: Record | None) -> str:
@@ -161,8 +218,24 @@ def _changes_of(comparison: Comparison, *titles: str) -> Table:
         table.number_column("change", joined=True)
         table.number_column("noise", style="dim", joined=True)
         table.text_column("verdict", joined=True)
+        _deferred_column(table, comparison.rungs, name)
         _time_columns(table, comparison)
     return table
+
+
+def _deferred_column(table: Table, rungs: Sequence[RungChange], name: str) -> None:
+    """A column for what the path does not show. If there is no room, it is below the rows."""
+    if any(texts.deferred(rung.differences.get(name)) for rung in rungs):
+        title = texts.DEFERRED.replace(" ", "\n", 1)
+        table.number_column(title, joined=True, below=True)
+
+
+def _deferred_cells(
+    rungs: Sequence[RungChange], name: str, change: Change | None
+) -> list[str | Text]:
+    if any(texts.deferred(rung.differences.get(name)) for rung in rungs):
+        return [texts.deferred(change)]
+    return []
 
 
 def _time_columns(table: Table, comparison: Comparison) -> None:
@@ -186,7 +259,7 @@ def _change_cells(change: Change | None) -> list[str | Text]:
     if change is None:
         return ["", "", ""]
     return [
-        texts.change(change.difference, change.percent) + texts.beside_path(change),
+        texts.change(change.difference, change.percent),
         texts.noise(change),
         Text(change.verdict_text, style=_colour(change)),
     ]
@@ -216,7 +289,8 @@ def comparison(found: ExactComparison) -> Table:
             cells.append(texts.count(figure.instructions) if figure else "-")
             if name != found.base:
                 change = rung.differences.get(name)
-                cells += [*_change_cells(change), *_time_cells(found, change)]
+                cells += _change_cells(change)
+                cells += [*_deferred_cells(found.rungs, name, change), *_time_cells(found, change)]
         table.row(*cells)
     return table
 
@@ -236,6 +310,8 @@ def digest(
     what moved them most. If *width* has no room for all, the bar is left out, then the difference,
     which follows from the figures. One rung alone has no bar, which could only be full."""
     short = [*map(narrow, found.names)]
+    if len(found.others) == 1 and found.whole:
+        return _digest_of_calls(found, rungs)
     if len(found.others) > 1:
         made = _digest_of_several(found, rungs, found.names)
         return made if made.least <= width else _digest_of_several(found, rungs, short)
@@ -268,6 +344,7 @@ def _digest(
     for title in titles:
         table.number_column(title, joined=True)
     table.number_column("change", joined=True)
+    _deferred_column(table, rungs, name)
     if bars:
         table.text_column("", joined=True)
     table.text_column("most of it", wraps=wraps, joined=True)
@@ -276,12 +353,32 @@ def _digest(
         change = rung.differences[name]
         colour = _colour(change)
         cells = [*_rung_cells(found, rung), *(_figure(rung, kernel) for kernel in found.names)]
-        text = texts.share(change) + texts.beside_path(change) if share else texts.brief(change)
-        cells.append(Text(text, colour))
+        text = texts.share(change) if share else texts.brief(change)
+        cells.append(Text(text.removesuffix(texts.beside_path(change)), colour))
+        cells += _deferred_cells(rungs, name, change)
         if bars:
             cells.append(Text(bars[at], colour))
         cells += [texts.top_mover(change), *_time_cells(found, change)]
         table.row(*cells)
+    return table
+
+
+def _digest_of_calls(found: Comparison, rungs: Sequence[RungChange]) -> Table:
+    """How the parts of a program differ: each time, and in all."""
+    table = Table("")
+    for title in ("times", f"on {found.base}", "change", "in all"):
+        table.number_column(title)
+    table.text_column("most of it, each time", wraps=True, below=True)
+    for rung in rungs:
+        change = rung.differences[found.others[0]]
+        times = dict.fromkeys(f"{number:,.1f}".removesuffix(".0") for number in change.calls.times)
+        mark = "?" if change.verdict == "unknown" else ""
+        table.row(
+            rung.title, " to ".join(times) if any(change.calls.times) else "",
+            texts.large(rung.figure(found.base) or 0.0),
+            Text(texts.large(change.difference, "+") + mark, _colour(change)),
+            f"{change.calls.more:+,.0f}", texts.top_mover(change),
+        )  # fmt: skip
     return table
 
 

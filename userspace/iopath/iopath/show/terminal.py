@@ -16,7 +16,7 @@ from iopath.compare.changes import (
     RungChange,
     TimeComparison,
 )
-from iopath.results.result import ExactResult, HardwareResult, Key, Result
+from iopath.results.result import ExactResult, HardwareResult, Key, Result, of_kernel
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
 from iopath.show.facts import facts
@@ -26,22 +26,42 @@ from iopath.show.table import Table
 
 
 @singledispatch
-def show(result: Result, console: Console) -> None:
-    """Print the figures."""
+def show(result: Result, console: Console, *, every: bool = False, top: int | None = None) -> None:
+    """Print the figures; of a program, of *every* system call, with *top* functions of each."""
     raise TypeError(result)
 
 
 @show.register
-def _(result: ExactResult, console: Console) -> None:
+def _(
+    result: ExactResult, console: Console, *, every: bool = False, top: int | None = None
+) -> None:
+    if result.command:
+        _show_program(result, console, every=every, top=top or 1)
+        return
     put(console, tables.ladder(result))
     for record in result.results:
         if record.has_more and record.all_parts:
             said = texts.parts(record.all_parts, texts.count)
-            put_text(console, f"{record.kernel.name} {record.title}: all {said}", "dim")
+            put_text(
+                console, f"{record.kernel.name} {record.title}: {texts.DEFERRED} {said}", "dim"
+            )
+
+
+def _show_program(result: ExactResult, console: Console, *, every: bool, top: int) -> None:
+    for name in result.names:
+        records = of_kernel(result.results, name)
+        whole = f"{records[0].instructions_per_io:,.0f} instructions"
+        put_text(console, f"{name}: {result.command}: {whole}")
+        put(console, Text(), tables.calls(records, every=every, top=top), Text())
+        put_text(console, f"not in it: {tables.beside(records)}")
+        if differ := texts.boots(records):
+            put_text(console, differ)
 
 
 @show.register
-def _(result: HardwareResult, console: Console) -> None:
+def _(
+    result: HardwareResult, console: Console, *, every: bool = False, top: int | None = None
+) -> None:
     put(console, tables.times(result))
     absent = {name: text for record in result.results[:1] for name, text in record.absent.items()}
     for number, text in enumerate(dict.fromkeys(absent.values())):
@@ -105,6 +125,7 @@ def _(result: HardwareResult, console: Console, top: int | None, *, every: bool 
 # Comparisons.
 
 _RUNGS = 5  # in a digest
+_CALLS = 12  # parts of a program
 _LINES = 10  # rungs and functions in a digest
 _FUNCTIONS = 15  # for each difference, of the whole
 
@@ -122,7 +143,7 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
     for name, change, rung in ranked[:_RUNGS]:
         if isinstance(change, ExactChange) and change.all and change.all.parts:
             said = texts.parts(change.all.parts, texts.signed)
-            put_text(console, f"{rung.title}, {name}: all {said}", "dim")
+            put_text(console, f"{rung.title}, {name}: {texts.DEFERRED} {said}", "dim")
     if more := texts.folded(comparison, comparison.others, len(rungs)):
         put_text(console, f"{more} (--all)", "dim")
     if isinstance(comparison, ExactComparison):
@@ -130,8 +151,8 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
     for name, change, rung in ranked[:1]:
         if isinstance(change, ExactChange) and change.functions:
             heading = f": {comparison.base} to {name}, {texts.signed(change.difference)}"
-            _heading(rung.title, f"{heading} instructions per I/O", console)
-            put(console, tables.movers(change, top or _LINES - len(rungs)))
+            _heading(rung.title, f"{heading} {rung.unit}", console)
+            put(console, tables.movers(change, top or max(_LINES - len(rungs), _RUNGS)))
     if comparison.brief:
         put(console, Text())
         put_text(console, f"{texts.besides(comparison.brief)} (--all)", "dim")
@@ -142,7 +163,8 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
 def _chosen(comparison: Comparison, ranked: Sequence[RungChange]) -> list[RungChange]:
     """The first rungs, with those that the verdict on the last kernel names."""
     named = {rung.key for rung in comparison.extremes(comparison.others[-1]).values()}
-    first = sorted(ranked, key=lambda rung: rung.key not in named)[:_RUNGS]
+    shown = _CALLS if comparison.whole else _RUNGS
+    first = sorted(ranked, key=lambda rung: rung.key not in named)[:shown]
     return [rung for rung in ranked if rung in first]
 
 
@@ -183,7 +205,7 @@ def _(comparison: ExactComparison, console: Console, top: int | None = None) -> 
         for name, change in rung.differences.items():
             if change.is_explained:
                 heading = f": {base} to {name}, {texts.signed(change.difference)}"
-                _heading(rung.title, f"{heading} instructions per I/O", console)
+                _heading(rung.title, f"{heading} {rung.unit}", console)
                 put(console, tables.attribution(change, top))
                 if layers := texts.by_layer(change):
                     put_text(console, f"layers: {layers}", "italic")

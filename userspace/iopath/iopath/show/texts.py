@@ -18,9 +18,10 @@ from iopath.compare.changes import (
 )
 from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
-from iopath.results.metrics import METRICS
+from iopath.results.metrics import ALL, METRICS
 from iopath.results.profiles import COSTLY
-from iopath.results.result import REST, Key, Row
+from iopath.results.result import REST, ExactRecord, Key, Row
+from iopath.results.syscalls import BESIDE, OWN, WHOLE
 
 # What is said of rungs with a verdict.
 _VERDICTS = {
@@ -31,9 +32,12 @@ _VERDICTS = {
     "same in sum": "the same in sum",
     "same": "the same",
 }
+_LARGE = 10_000  # a figure without decimals
 _PARTS = 6  # of all, that are named
 _LEAST_PART = 0.5  # instructions per I/O of these
 UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} decides a whole ladder)"
+
+DEFERRED = "with deferred work"  # the title of what beside_path() adds to the path
 
 # Titles of what a bridge estimates.
 TIME = "estimated ns"
@@ -46,6 +50,11 @@ def count(value: float) -> str:
 
 def signed(value: float) -> str:
     return f"{value:+,.2f}"
+
+
+def large(value: float, sign: str = "") -> str:
+    """A figure of two decimals, if it is not so large that they do not matter."""
+    return f"{value:{sign},.2f}" if abs(value) < _LARGE else f"{value:{sign},.0f}"
 
 
 def change(difference: float, share: float | None, digits: int = 2) -> str:
@@ -134,6 +143,31 @@ def by_layer(found: ExactChange) -> str:
     )
 
 
+def whole(value: float) -> str:
+    """The same, without decimals if it has none."""
+    return f"{value:,.0f}" if value == int(value) else large(value)
+
+
+def boots(records: Sequence[ExactRecord]) -> str:
+    """By how much the boots of a program differ, the parts that differ most first; nothing if there
+    is one boot."""
+    found = {
+        "the program's own code" if record.calls.kind == OWN else record.op: (
+            max(record.calls.instructions) - min(record.calls.instructions)
+        )
+        for record in records
+        if record.calls and record.calls.kind != BESIDE
+    }
+    number, width = len(records[0].boots), found.pop(WHOLE)
+    if number == 1:
+        return ""
+    parts = sorted(filter(found.get, found), key=lambda name: -found[name])
+    if not parts:
+        return f"{number} boots: the same count"
+    named = ", ".join(f"{name} by {found[name]:,}" for name in parts)
+    return f"{number} boots differ by {width:,}: {named}"
+
+
 @dataclass
 class Cell:
     """A kernel's figure, and how it differs from the base's. Without a comparison there is no
@@ -180,10 +214,22 @@ def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cel
 
 def verdict(comparison: Comparison, name: str) -> str:
     """How many rungs take more or fewer instructions on kernel *name*: which grew and shrank most
-    by per cent, and which changed most of all."""
+    by per cent, and which changed most of all. Of a program, also what the whole takes."""
     found = [rung for rung in comparison.rungs if name in rung.differences]
     changes = [rung.differences[name] for rung in found]
     named = list(_named(comparison, name))
+    if whole := comparison.whole:
+        x, y = (whole.figure(one) or 0.0 for one in (comparison.base, name))
+        own = whole.differences[name]
+        mark = "?" if own.verdict == "unknown" else ""
+        head = (
+            f"{comparison.command}: {x:,.0f} to {y:,.0f} instructions, {own.percent:+.1f} %{mark}"
+        )
+        changes = [one for one in changes if one is not own and one.gated]
+        if all(one.verdict == "unknown" for one in changes):
+            return f"{head}."
+        said = [f"{calls(len(changes))}: {_take(changes)}", *(": ".join(one) for one in named)]
+        return ". ".join([head, *said]) + "."
     if len(found) == 1:
         decided = changes[0].verdict in ("longer", "shorter")
         said = [] if decided else [f"{found[0].title} {_take(changes)}"]
@@ -232,14 +278,17 @@ def rungs(number: int) -> str:
     return "1 rung" if number == 1 else f"{number} rungs"
 
 
+def calls(number: int) -> str:
+    return "1 system call" if number == 1 else f"{number} system calls"
+
+
 def _described(found: Change, *, brief: bool) -> str:
     """A difference, and what it is mostly made of; if *brief*, only what the kernel does
     otherwise."""
     text = change(found.difference, found.percent, 1)
     if not isinstance(found, ExactChange):
         return text
-    if found.all:
-        text += f" in the usual path, {signed(found.all.difference)} with deferred work"
+    text += beside_path(found)
     why = cause(found) or ("" if brief else mostly(found))
     return f"{text}; {why}".removesuffix("; ")
 
@@ -292,19 +341,25 @@ def brief(found: Change) -> str:
 
 
 def beside_path(found: Change) -> str:
+    """The same as the end of a text about the path."""
+    later = deferred(found)
+    return f" in the usual path, {later} {DEFERRED}" if later else ""
+
+
+def deferred(found: Change | None) -> str:
     """The difference of all instructions executed for an I/O, if the path does not show it."""
     if not (isinstance(found, ExactChange) and found.all):
         return ""
-    return f", all {signed(found.all.difference)}"
+    return signed(found.all.difference)
 
 
-def in_words(found: Change) -> str:
-    """The same as brief(), where there is room for words."""
-    text = brief(found)
-    if not (isinstance(found, ExactChange) and found.all):
-        return text
-    usual = text.removesuffix(beside_path(found))
-    return f"{usual} in the usual path, {signed(found.all.difference)} with deferred work"
+def in_all(found: ExactChange) -> str:
+    """How a part of a program differs in all, and each time in per cent."""
+    if not found.calls:
+        return ""
+    mark = "?" if found.verdict == "unknown" else ""
+    part = "" if found.percent is None else f" ({found.percent:+.1f} %)"
+    return f"{found.calls.more:+,.0f}{part}{mark}"
 
 
 def share(found: Change) -> str:
@@ -351,10 +406,15 @@ def top_mover(found: Change) -> str:
     change; if the figure is the same, what else differs."""
     if not isinstance(found, ExactChange):
         return ""
+    if found.calls:
+        return ", ".join(f"{one.name} {large(one.difference, '+')}" for one in found.functions[:1])
     if found.cause:
         return found.cause
     if not found.differs:
-        parts = [f"{name} {found.metrics[name].difference:+,.0f}" for name in found.telling]
+        parts = [
+            f"{DEFERRED if name == ALL.name else name} {found.metrics[name].difference:+,.0f}"
+            for name in found.telling
+        ]
         return ", ".join(parts) or "rounds vary"
     top = _top_layer(found)
     if found.expensive and not (top and abs(top.difference) >= 0.5):
@@ -394,9 +454,9 @@ def folded(comparison: Comparison, names: Sequence[str], shown: int) -> str:
         rung.key not in news for rung in comparison.rungs if rung.differences.keys() & {*names}
     )
     parts = []
-    if len(news) > shown:
-        verb = "differs" if len(news) - shown == 1 else "differ"
-        parts.append(f"{rungs(len(news) - shown).replace(' ', ' more ')} {verb}")
+    what = "part" if comparison.whole else "rung"
+    if (more := len(news) - shown) > 0:
+        parts.append(f"{more} more {what}{' differs' if more == 1 else 's differ'}")
     if same:
-        parts.append(f"{rungs(same)} {'is' if same == 1 else 'are'} the same")
+        parts.append(f"{same} {what}{' is' if same == 1 else 's are'} the same")
     return ", ".join(parts)

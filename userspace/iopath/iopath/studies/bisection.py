@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Find the kernel that made a rung longer, or shorter: among packages, or among commits.
+"""Find the kernel that changed a rung, or a program: among packages, or among commits.
 
 Kernels are judged by the rule of compare: a kernel that is not different from the good end is good.
 A kernel that cannot be built or measured is skipped, as git bisect does it.
@@ -9,52 +9,45 @@ import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from iopath.base.cache import Cache
-from iopath.base.errors import IopathError, UsageError
-from iopath.compare import noise
+from iopath.base.errors import IopathError, UsageError, did_you_mean
+from iopath.compare import compare, exact, noise
+from iopath.compare.changes import RungChange
+from iopath.compare.compare import Compared
 from iopath.kernels import gitrepo
 from iopath.kernels.gitrepo import Repository, git
 from iopath.measure.session import Session
 from iopath.results import metrics, result
+from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, SHARED_WRITES, Metric
-from iopath.results.result import ExactRecord, Result
+from iopath.results.result import ExactRecord, Key, Result
 from iopath.rungs.runs import Settings
+from iopath.studies import boots
 
 Say = Callable[[str], None]
-Found = TypeVar("Found")
-
-
-class Measuring(Protocol[Found]):
-    """What a search finds out about its kernels."""
-
-    def measure(self, kernel: str, name: str) -> Found:
-        """What *kernel* takes, under *name*."""
-        ...
-
-    def judge(self, good: Found, bad: Found) -> Callable[[Found], bool]:
-        """A function that tells whether a kernel is bad. Raises IopathError if the ends agree."""
-        ...
-
-
 # The metrics that --metric knows.
 FOLLOWED = (*(metric.name for metric in METRICS), *(f"shared {kind}" for kind in SHARED_WRITES))
 
 
 class Search:
-    """The measurements of a rung in one search. It follows the *metric* of that name; without one,
-    that by which the ends differ."""
+    """The measurements of a rung, or of a program, in one search. It follows the *metric* of that
+    name, or the part of the program; without one, that by which the ends differ."""
 
     def __init__(self, session: Session, settings: Settings, say: Say, metric: str = "") -> None:
+        if not settings.program and metric and metric not in FOLLOWED:
+            near = did_you_mean(metric, FOLLOWED) or f": it must be one of {', '.join(FOLLOWED)}"
+            raise UsageError(f"--metric {metric}: no such metric{near}")
         if len(settings.rungs) != 1 or len(settings.block_sizes) != 1:
             raise UsageError("bisect looks at one rung and one block size: name it with --rung")
         if metric.startswith("shared ") and settings.cpus == 1:
             raise UsageError(f"--metric '{metric}': needs --cpus 2 or more")
         self._named = metric
         self._metric: Metric | None = None  # what is followed
+        self._key: Key | None = None  # the part of a program that is
+        self._kernels: dict[str, str] = {}  # by the names of results
         ops = settings.rungs[0].ops(settings.ops)[:1]
         self._settings = replace(settings, ops=ops, profile=True)
         self._session = session
@@ -62,14 +55,53 @@ class Search:
 
     def measure(self, kernel: str, name: str) -> Result:
         """The result for *kernel*, under *name*."""
-        found = result.named(self._session.measure([kernel], self._settings), name)
-        record = found.results[0]
-        text = f"{name}: {record.instructions_per_io:,.2f} instructions per I/O"
+        self._kernels[name] = kernel
+        found = result.renamed(self._session.measure([kernel], self._settings), {kernel: name})
+        first, record = found.results[0], self._followed(found)
+        what = "instructions" if self._settings.program else "instructions per I/O"
+        text = f"{name}: {first.instructions_per_io:,.2f} {what}"
         boots = self._metric.value(record) if self._metric else None
-        if boots and self._metric is not INSTRUCTIONS:
-            text += f"; {self._metric.name}: {statistics.fmean(boots):,.2f}"
+        if boots and (self._metric is not INSTRUCTIONS or record is not first):
+            text += f"; {self._name}: {statistics.fmean(boots):,.2f}"
         self._say(text)
         return found
+
+    def _followed(self, found: Result) -> ExactRecord:
+        """The record that is followed."""
+        if self._key is None:
+            return found.results[0]
+        row = next((row for row in found.rows() if row.key == self._key), None)
+        return row.records[found.names[0]] if row else found.results[0].never(found.results[0])
+
+    @property
+    def _name(self) -> str:
+        """What is followed, in words."""
+        return self._key[1] if self._key else self._metric.name if self._metric else ""
+
+    def _choose(self, good: Result, bad: Result) -> Key | None:
+        """The part of a program that is followed: the one that is named, or the system call that
+        changed most, if that is at least half of the change of the whole, or else the whole."""
+        if not self._settings.program:
+            return None
+        found = exact.compare(compare.join([("good", good), ("bad", bad)]), Layers())
+        (name,) = found.others
+        judged = [rung for rung in found.rungs if rung.differences[name].gated]
+        if self._named:
+            names = [rung.op for rung in judged]
+            if self._named not in names:
+                near = did_you_mean(self._named, names) or f": it must be one of {', '.join(names)}"
+                raise IopathError(
+                    f"--metric {self._named}: the program has no such system call{near}"
+                )
+            return next(rung.key for rung in judged if rung.op == self._named)
+
+        def size(rung: RungChange) -> float:
+            change = rung.differences[name]
+            return abs(change.difference) * min(change.calls.times)
+
+        whole, *calls = judged
+        most = max(calls, key=size, default=whole)
+        return (most if 2 * size(most) >= size(whole) > 0 else whole).key
 
     def judge(self, good: Result, bad: Result) -> Callable[[Result], bool]:
         """A function that tells whether a result is bad. Raises IopathError if the ends agree.
@@ -79,43 +111,64 @@ class Search:
         the same, what several CPUs share. A kernel that differs from both ends belongs to the
         nearer one.
         """
-        one, other = (end.results[0] for end in (good, bad))
-        differing: list[tuple[Metric, list[noise.Boots], float]] = []
-        undecided = 0
-        for some in self._choices(one):
-            for metric in () if differing else some:
-                ends = [metric.value(record) for record in (one, other)]
-                if not all(ends):
-                    continue
-                change = _compare(metric, *ends)
-                if change.verdict == noise.UNKNOWN:
-                    undecided = undecided or max(change.wanted, min(map(len, ends)) + 1)
-                elif change.verdict != noise.SAME:
-                    differing.append((metric, ends, abs(change.difference)))
-        if not differing and undecided:
+        found = boots.decide(self._session, self._settings, self._by_kernel(good, bad), self._ends)
+        differing, (one, other) = found.differing, found.records
+        # Those in between are booted as often.
+        self._settings = replace(self._settings, boots=max(self._settings.boots, len(one.boots)))
+        if not differing and found.undecided:
             raise IopathError(
                 f"{len(one.boots)} boots of each end do not tell whether they differ: measure with"
-                f" --boots {undecided} or more"
+                f" --boots {found.undecided} or more"
             )
         if not differing:
+            name = self._named or (self._key[1] if self._key else "")
             raise IopathError(
-                f"both ends take the same{f' by {self._named}' if self._named else ''}:"
+                f"both ends take the same{f' by {name}' if name else ''}:"
                 f" {one.instructions_per_io:,.2f} and {other.instructions_per_io:,.2f} instructions"
-                " per I/O"
+                f" {'each time' if self._key else 'per I/O'}"
             )
         most = max(size for _, _, size in differing)
         metric, ends, _ = next(found for found in differing if 2 * found[2] >= most)
         self._metric = metric
-        self._say(f"following: {metric.name}")
+        self._say(f"following: {self._name}")
 
         def is_bad(measured: Result) -> bool:
-            found = metric.value(measured.results[0])
+            found = metric.value(self._followed(measured))
             from_good, from_bad = (_compare(metric, end, found) for end in ends)
             if noise.SAME in (from_good.verdict, from_bad.verdict):
                 return from_good.verdict != noise.SAME
             return abs(from_bad.difference) < abs(from_good.difference)
 
         return is_bad
+
+    def compare(self, good: Result, bad: Result, layers: Layers) -> Compared:
+        """How what was found differs: the last good kernel, and the first bad one."""
+        measured = self._by_kernel(good, bad)
+        return boots.compare(self._session, self._settings, measured, dict(
+            zip(measured, (good.names[0], bad.names[0]), strict=True)
+        ), layers)  # fmt: skip
+
+    def _by_kernel(self, *measured: Result) -> boots.Results:
+        return {self._kernels[one.names[0]]: one for one in measured}
+
+    def _ends(self, measured: boots.Results) -> "_Ends":
+        """The metrics that may be followed."""
+        self._key = self._choose(*measured.values())
+        one, other = records = [self._followed(end) for end in measured.values()]
+        found = _Ends(records)
+        for some in self._choices(one):
+            for metric in () if found.differing else some:
+                ends = [metric.value(record) for record in (one, other)]
+                if not all(ends):
+                    continue
+                change = _compare(metric, *ends)
+                if change.verdict == noise.UNKNOWN:
+                    more = max(change.wanted, min(map(len, ends)) + 1)
+                    found.undecided = found.undecided or more
+                    found.most = max(found.most, change.wanted)
+                elif change.verdict != noise.SAME:
+                    found.differing.append((metric, ends, abs(change.difference)))
+        return found
 
     def _choices(self, record: ExactRecord) -> list[Sequence[Metric]]:
         """The metrics that may be followed. The first ones by which the ends differ are."""
@@ -124,17 +177,55 @@ class Search:
             f"shared {kind}": [metrics.shared(part.name, kind) for part in arrangements]
             for kind in SHARED_WRITES
         }
+        if self._key:
+            return [(INSTRUCTIONS,)]
         if self._named:
             own = [metric for metric in METRICS if metric.name == self._named]
             return [own or writes[self._named]]
         return [(INSTRUCTIONS, *LONG_RUN), *writes.values()]
 
 
+@dataclass
+class _Ends:
+    """The records of both ends, and the metrics by which they differ. If none is, more boots than
+    there are may tell: *undecided* of each end."""
+
+    records: list[ExactRecord]
+    differing: list[tuple[Metric, list[noise.Boots], float]] = field(default_factory=list)
+    undecided: int = 0
+    most: int = 0  # boots that are known to decide
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        return {} if self.differing else {self.records[0].rung: self.most}
+
+
 def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.Verdict:
     return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
 
 
-def packages(search: Measuring[Found], names: Sequence[str], say: Say) -> list[Found]:
+def search(looked: Search, session: Session, good: str, bad: str, say: Say) -> list[Result]:
+    """What the last good kernel and the first bad one take, of those from *good* to *bad*."""
+    if (first := session.commit(good)) is None:
+        names, text = session.between(good, bad)
+        say(text)
+        return packages(looked, names, say)
+    for name in (good, bad):
+        if gitrepo.SETTINGS.search(name):
+            raise UsageError(
+                f"{name}: all commits have one configuration: use --config and --kconfig"
+            )
+    (repository, revision), prefix = first, good.partition(":")[0]
+    last = session.commit(bad)
+    if last is None or last[0] != repository:
+        raise UsageError(
+            f"{bad}: not a commit of {repository.name}: it must be"
+            f" {prefix}:{repository.name}@REVISION"
+        )
+    return commits(looked, prefix, repository, revision, last[1], session.cache, say)
+
+
+def packages(search: Search, names: Sequence[str], say: Say) -> list[Result]:
     """Search the kernels *names*, ordered from good to bad: the results of the last good one and
     the first bad one. Kernels in between that had to be skipped are said."""
     good = search.measure(names[0], names[0])
@@ -164,15 +255,15 @@ def packages(search: Measuring[Found], names: Sequence[str], say: Say) -> list[F
 
 
 def commits(
-    search: Measuring[Found], prefix: str, repository: Repository, good: str, bad: str,
+    search: Search, prefix: str, repository: Repository, good: str, bad: str,
     cache: Cache, say: Say,
-) -> list[Found]:  # fmt: skip
+) -> list[Result]:  # fmt: skip
     """Search the commits of a repository, whose kernels' names begin with *prefix*, without
     modifying it: the results of the first bad commit and the one before."""
     good, bad = (repository.commit(name) for name in (good, bad))
     _check_ends(repository.path, good, bad)
 
-    def measure(commit: str) -> Found:
+    def measure(commit: str) -> Result:
         return search.measure(f"{prefix}:{repository.name}@{commit}", commit[:12])
 
     with cache.workspace("bisect", {"repository": gitrepo.key(repository)}) as folder:
@@ -183,9 +274,9 @@ def commits(
 
 
 def _first_bad(
-    search: Measuring[Found], path: Path, good: str, bad: str, measure: Callable[[str], Found],
+    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result],
     say: Say,
-) -> list[Found]:  # fmt: skip
+) -> list[Result]:  # fmt: skip
     """Have git search the commits of the repository *path*: the results of the first bad one and
     the one before. git checks nothing out."""
     results = {commit: measure(commit) for commit in (good, bad)}

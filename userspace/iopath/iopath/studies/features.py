@@ -186,7 +186,7 @@ class Features:
     def _compare(
         self, base: ExactResult, other: ExactResult
     ) -> tuple[ExactChange, ExactRecord, list[SharedWrites]]:
-        whole = compare.merge([("base", base), ("with", other)])
+        whole = compare.join([("base", base), ("with", other)])
         (row,) = compare.compare(whole, self._layers).rungs
         (change,) = row.differences.values()
         return change, other.results[0], shared_writes.written(whole).get(row.key, [])

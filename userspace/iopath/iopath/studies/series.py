@@ -8,9 +8,9 @@ changed is then found in the next one. A merge is compared with the line that it
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from rich.console import Console
 
@@ -27,6 +27,8 @@ from iopath.rungs.runs import Settings
 from iopath.show import sharing as sharing_shown
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
+from iopath.show.reports import ProfileReport
+from iopath.studies import boots
 
 _FUNCTIONS = 3  # named in a row, and shared lines
 _AHEAD = 8  # commits that workers build at a time
@@ -46,6 +48,7 @@ class Entry:
     comparison: ExactComparison | None = None
     whole: ExactResult | None = None
     shared: Mapping[Key, Sequence[SharedWrites]] = field(default_factory=dict)
+    kernel: str = ""  # as the command line names it
 
     def changes(self, *, every: bool = False) -> Iterator[tuple[ExactRungChange, ExactChange]]:
         """The rungs that differ, those that matter most first; or *every* rung in its order."""
@@ -55,7 +58,8 @@ class Entry:
             others = [rung for rung in rungs if rung.key in self.shared and rung not in ranked]
             for rung in rungs if every else [*ranked, *others]:
                 change = rung.differences.get(name)
-                if change and (every or rung.key in self.shared or _is_worth_a_row(change)):
+                shown = every or rung.key in self.shared
+                if change and (shown or (change.gated and _is_worth_a_row(change))):
                     yield rung, change
 
     @property
@@ -76,47 +80,9 @@ def measure(
     entries: list[Entry],
 ) -> None:
     """Measure the kernels *names*, commits from the oldest on, each against its parent. What is
-    measured is kept, and *entries* has it if this is interrupted."""
-
-    def measured(name: str, commit: str) -> ExactResult:
-        return result.named(session.measure([name], settings), commit)
-
-    for one in walk(session, names, measured, say):
-        entry = Entry(one.name, one.subject, one.error, result=one.result)
-        if one.result and one.before and one.before.result:
-            before, found = one.before, one.result
-            whole = compare.merge([(before.name, before.result), (one.name, found)])
-            entry = replace(
-                entry, before=before.name, comparison=compare.compare(whole, layers), whole=whole,
-                shared=shared_writes.written(whole),
-            )  # fmt: skip
-        entries.append(entry)
-
-
-Found = TypeVar("Found")
-
-
-@dataclass(frozen=True)
-class Commit(Generic[Found]):
-    """A commit. *error* says why it could not be measured; else it has a *result*, and *before* is
-    the commit that it is compared with, if it is not the first."""
-
-    name: str
-    subject: str
-    error: str = ""
-    result: Found | None = None
-    before: "Commit[Found] | None" = None
-
-
-def walk(
-    session: Session,
-    names: Sequence[str],
-    measure: Callable[[str, str], Found],
-    say: Callable[[str], None],
-) -> Iterator[Commit[Found]]:
-    """The kernels *names*, commits from the oldest on, each as it is measured: *measure* is called
-    with the kernel and the commit's name. Raises NotMeasured at the end if fewer than two were."""
-    measured: dict[str, Commit[Found]] = {}
+    measured is kept, and *entries* has it if this is interrupted. Raises NotMeasured at the end if
+    fewer than two were."""
+    measured: dict[str, Entry] = {}
     errors = []
     for number, name in enumerate(names):
         commit_of = session.commit(name)
@@ -129,24 +95,32 @@ def walk(
         try:
             ahead = number + _AHEAD
             session.build_ahead(names[ahead - 1 if number else 0 : ahead])
-            found = measure(name, commit)
+            found = result.renamed(session.measure([name], settings), {name: commit})
         except (UsageError, Unreachable):
             raise
         except IopathError as error:
             text = str(error).removeprefix(f"{name}: ").removeprefix(f"{commit} ")
             errors.append(f"{commit}: {text}")
-            yield Commit(commit, subject, error=text)
+            entries.append(Entry(commit, subject, text))
             continue
-        before = _before(repository, full, measured)
-        measured[full] = Commit(commit, subject, "", found, before)
-        yield measured[full]
+        entry = Entry(commit, subject, result=found, kernel=name)
+        if before := _before(repository, full, measured):
+            both = (before, entry)
+            compared = boots.compare(
+                session, settings, {one.kernel: one.result for one in both if one.result},
+                {one.kernel: one.commit for one in both}, layers,
+            )  # fmt: skip
+            entry = replace(
+                entry, before=before.commit, comparison=compared.comparison, whole=compared.whole,
+                shared=shared_writes.written(compared.whole),
+            )  # fmt: skip
+        measured[full] = entry
+        entries.append(entry)
     if len(measured) < 2:
         raise NotMeasured(f"fewer than two commits could be measured: {'; '.join(errors)}")
 
 
-def _before(
-    repository: Repository, commit: str, measured: Mapping[str, Commit[Found]]
-) -> Commit[Found] | None:
+def _before(repository: Repository, commit: str, measured: Mapping[str, Entry]) -> Entry | None:
     """The nearest of the first parents of a commit that was *measured*. Where it was branched off
     before all of these, it is compared with the first of them."""
     if not measured:
@@ -255,31 +229,24 @@ _COLUMNS = {
     "percent": "%", "costly": "costly", "arrangements": "CPUs share", "writes": "writes",
     "locked": "locked", "what": "functions",
 }  # fmt: skip
-_NUMBERS = ("path", "all", "percent", "writes", "locked", "before", "after", "change")
+_NUMBERS = ("path", "all", "percent", "writes", "locked")
 _WRAPPED = ("subject", "costly", "arrangements", "what")
 
 
 def show(entries: Sequence[Entry], console: Console, *, every: bool) -> None:
     """Print the table: the commits that change something, or *every* commit and rung."""
+    put_text(console, f"{_summary(entries)}.")
     rows = [vars(row) for row in _rows(entries, every=every)]
-    show_rows(rows, f"{_summary(entries)}.", _COLUMNS, console)
-
-
-def show_rows(
-    rows: Sequence[Mapping[str, str]], summary: str, columns: Mapping[str, str], console: Console
-) -> None:
-    """Print a summary and a table of *rows*, whose *columns* have titles."""
-    put_text(console, summary)
     if not rows:
         return
-    names = [name for name in columns if any(row[name] for row in rows)]
-    table = tables.Table(columns[names[0]])
+    names = [name for name in _COLUMNS if any(row[name] for row in rows)]
+    table = tables.Table(_COLUMNS[names[0]])
     for name in names[1:]:
         if name in _NUMBERS:
-            table.number_column(columns[name])
+            table.number_column(_COLUMNS[name])
         else:
             wraps = name in _WRAPPED
-            table.text_column(columns[name], wraps=wraps, below=wraps)
+            table.text_column(_COLUMNS[name], wraps=wraps, below=wraps)
     for row in rows:
         # A subject has a line of its own where it is below its row.
         table.row(*(row[name] + "\n" * (name == "subject") for name in names))
@@ -289,13 +256,13 @@ def show_rows(
 def markdown(entries: Sequence[Entry], command: str, *, every: bool) -> str:
     """The same as text for a mail or a cover letter: a block for each commit, and the command that
     repeats it."""
-    blocks = _blocks(entries, every=every)
-    return letter("Instructions per I/O", blocks, f"{_summary(entries)}.", command)
-
-
-def letter(what: str, blocks: Iterable[Sequence[str]], summary: str, command: str) -> str:
-    lines = [f"{what}, counted exactly by iopath:", "", *itertools.chain.from_iterable(blocks)]
-    return "\n".join([*lines, summary, "", "Repeat it with:", "", f"    {command}", ""])
+    commands = dict.fromkeys(one.comparison.command for one in entries if one.comparison)
+    what = next(filter(None, commands), "")
+    lines = [f"Instructions {f'of {what}' if what else 'per I/O'}, counted exactly by iopath:", ""]
+    lines += itertools.chain.from_iterable(_blocks(entries, every=every))
+    return "\n".join(
+        [*lines, f"{_summary(entries)}.", "", "Repeat it with:", "", f"    {command}", ""]
+    )
 
 
 def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
@@ -318,6 +285,36 @@ def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
                 figure = f"CPUs share {row.arrangements}: writes {row.writes}, locked {row.locked}"
             lines += [f"    {part}" for part in (figure, *wrap(what, 68)) if part]
         yield [*lines, ""]
+
+
+class SeriesReport(ProfileReport):
+    """What views show of a series: a table or a letter of its commits, and the result of all."""
+
+    def __init__(
+        self, entries: Sequence[Entry], layers: Layers, command: str, *, every: bool
+    ) -> None:
+        self.entries = entries
+        self.layers = layers
+        self.command = command
+        self.every = every
+
+    @property
+    def result(self) -> ExactResult:
+        measured = [entry.result for entry in self.entries if entry.result]
+        if not measured:
+            raise NotMeasured("no commit could be measured")
+        return result.join(measured)
+
+    @property
+    def comparison(self) -> ExactComparison | None:
+        whole = self.result
+        return compare.compare(whole, self.layers) if len(whole.kernels) > 1 else None
+
+    def json(self) -> str:
+        return dump(self.entries)
+
+    def markdown(self) -> str:
+        return markdown(self.entries, self.command, every=self.every)
 
 
 def _all(change: ExactChange) -> float | None:

@@ -296,7 +296,7 @@ class Index:
         self, step: Step, digests: str, loaded: Mapping[Path, ExactResult], layers: Layers
     ) -> None:
         parts = [(point.title, loaded[point.path]) for point in (step.before, step.after)]
-        whole = compare.merge(parts)
+        whole = compare.join(parts)
         step.differing = compare.incomparable(whole, parts)
         step.apart = bool(step.differing)
         path = self._folder / store.pair(step.before, step.after).path

@@ -22,9 +22,8 @@ POINTS = "points.json"  # what the page shows
 
 def write(folder: Path, config: Config, index: Index) -> None:
     """Write the page and its points, if they change."""
-    shown = {"title": config.title, **data(config, index)}
-    points = json.dumps(shown, indent=1, sort_keys=True)
-    for name, text in ((NAME, render(shown)), (POINTS, f"{points}\n")):
+    shown = points(config, index)
+    for name, text in ((NAME, render(shown)), (POINTS, dump(shown))):
         path = folder / name
         if not path.exists() or path.read_text() != text:
             files.write(path, text.encode())
@@ -41,9 +40,13 @@ def render(shown: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def alone(path: Path) -> str:
-    """The page of a file of points, without links to what does not lie beside it."""
-    shown = json.loads(path.read_text())
+def dump(shown: dict[str, Any]) -> str:
+    """The points as JSON."""
+    return json.dumps(shown, indent=1, sort_keys=True) + "\n"
+
+
+def alone(shown: dict[str, Any]) -> str:
+    """The page of points, without links to what does not lie beside it."""
     for watch in shown["watches"]:
         for part in (*watch["points"], *watch["links"]):
             part["file"] = ""
@@ -52,20 +55,21 @@ def alone(path: Path) -> str:
     return render(shown)
 
 
-def data(config: Config, index: Index) -> dict[str, Any]:
+def points(config: Config, index: Index) -> dict[str, Any]:
     """What the page shows. Watches are in the order of the file; those that are no longer in it
     follow."""
-    points, links = index.points(), index.links()
+    kernels, links = index.points(), index.links()
     names = [watch.name for watch in config.watches]
-    names = [*(name for name in names if name in points), *sorted(points.keys() - set(names))]
+    names = [*(name for name in names if name in kernels), *sorted(kernels.keys() - set(names))]
     return {
+        "title": config.title,
         "watches": [
             _watch(
-                name, points[name], index,
+                name, kernels[name], index,
                 [link for link in links if link.after.watch == name], config,
             )
             for name in names
-        ]
+        ],
     }  # fmt: skip
 
 

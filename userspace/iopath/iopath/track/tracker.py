@@ -26,7 +26,7 @@ from iopath.kernels.sources import debian
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure.session import Session
 from iopath.results.layers import table
-from iopath.results.result import ExactResult, alone
+from iopath.results.result import ExactResult
 from iopath.rungs.runs import Settings
 from iopath.track import site, store
 from iopath.track.index import Index, Step, opened
@@ -176,7 +176,7 @@ class Tracker:
         if not usable:
             return
         try:
-            whole = self._session.measure([one.name for one in usable], self._settings)
+            results = self._session.results([one.name for one in usable], self._settings)
         except UsageError:
             raise
         except IopathError as error:
@@ -188,7 +188,7 @@ class Tracker:
                 yield from self._measure([one])
             return
         for one in usable:
-            yield one, alone(whole, one.name)
+            yield one, results[one.name]
 
     # Measure neighbours together whose own results cannot be compared.
 
@@ -237,7 +237,7 @@ class Tracker:
                 errors.append(failed(pair.before, error))
         for text in errors:
             self._session.reporter.warn(text)
-        whole = None if errors else compare.merge(parts)
+        whole = None if errors else compare.join(parts)
         store.write_pair(self._folder, replace(pair, error="; ".join(errors)), whole)
 
     # Kernels to measure.

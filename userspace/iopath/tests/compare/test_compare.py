@@ -23,7 +23,7 @@ from iopath.compare import labels as labelled
 from iopath.compare import limits
 from iopath.compare.attribution import relayer
 from iopath.compare.changes import percent
-from iopath.compare.compare import in_order, merge
+from iopath.compare.compare import join
 from iopath.compare.exact import compare, incomparable
 from iopath.compare.labels import brief, labels
 from iopath.counts.output import read
@@ -987,13 +987,13 @@ def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
 
 def test_kernels_that_are_measured_and_files_keep_their_order() -> None:
     """The others are compared with the first name, whether it is a file or not."""
-    measured = parse(
-        a_result([a_record(name, "x", "read", 512) for name in ("tree:b", "debian:a")])
-    )
-    files = {"dir/c.json": parse(a_result([a_record("c", "x", "read", 512)]))}
+    results = {
+        name: parse(a_result([a_record(kernel, "x", "read", 512)]))
+        for name, kernel in (("tree:b", "tree:b"), ("debian:a", "debian:a"), ("dir/c.json", "c"))
+    }
     for names in (["tree:b", "dir/c.json", "debian:a"], ["dir/c.json", "debian:a", "tree:b"],
                   ["debian:a", "tree:b", "dir/c.json"]):  # fmt: skip
-        whole = merge(in_order(names, files, measured))
+        whole = join([(name, results[name]) for name in names])
         found = whole.names
         assert found == [name if ":" in name else "c" for name in names]
         assert [record.kernel.name for record in whole.results] == found

@@ -10,9 +10,12 @@ from counted import HEADER
 from iopath.base.arch import AARCH64, X86_64
 from iopath.base.errors import IopathError
 from iopath.counts import calls, output
+from iopath.counts.calls import Started, complete
 from iopath.counts.output import Output
 from iopath.counts.symbols import Symbols
-from iopath.results.program import BESIDE, CALL, FAULT, LATER, OWN
+from iopath.results.layers import Layers
+from iopath.results.result import KernelName
+from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, LATER, OWN, WHOLE, Calls
 
 KALLSYMS = """\
 ffffffff81000000 T _stext
@@ -75,19 +78,34 @@ def counted() -> Output:
 
 
 def test_parts() -> None:
-    boot = calls.boot(counted(), Symbols(KALLSYMS), 1, X86_64)
-    read = boot.find(CALL, "read")
+    boot = calls.boot(counted(), Symbols(KALLSYMS), X86_64)
+    read = boot[CALL, "read"]
     assert (read.times, read.instructions, read.before, read.each) == (2, 50, 20, 25.0)
     assert read.functions == {"vfs_read": 40, "__x64_sys_read": 10}
-    assert boot.find(OWN, "its own code").instructions == 26
-    assert boot.find(FAULT, "page fault").instructions == 7
-    assert boot.find(LATER, "interrupt: apic timer").instructions == 8
-    assert boot.find(LATER, "kworker").instructions == 11
-    assert {part.name: part.instructions for part in boot.of(BESIDE)} == {
-        "idle": 9, "iopath's own process": 5,
-    }  # fmt: skip
-    assert boot.whole == 26 + 50 + 7 + 8 + 11
-    assert boot.whole + 9 + 5 == boot.begun - boot.tried - boot.iterations
+    assert boot[OWN, "its own code"].instructions == 26
+    assert boot[FAULT, "page fault"].instructions == 7
+    assert boot[LATER, "interrupt: apic timer"].instructions == 8
+    assert boot[LATER, "kworker"].instructions == 11
+    assert boot[BESIDE, "idle"].instructions == 9
+    assert boot[BESIDE, "iopath's own process"].instructions == 5
+    assert boot[EVERY, WHOLE].instructions == 26 + 50 + 7 + 8 + 11
+
+
+def test_records() -> None:
+    """Figures are those of the first boot, in which a part may be missing."""
+    own: calls.Boot = {(CALL, "read"): Started(2, 50, 20, {"vfs_read": 40, "do [ext4]": 10})}
+    first = complete(own)
+    second = complete({**own, (LATER, "kworker"): Started(1, 7, 0, {"worker_thread": 7})})
+    name = KernelName(name="a", release="a")
+    whole, read, later = calls.records(name, ["dd"], "", [first, second], Layers())
+    assert (whole.title, whole.command, whole.boots) == ("the whole", ["dd"], [50, 57])
+    assert (read.title, read.path, read.boot_spread) == ("read", 25.0, 0.0)
+    assert [(one.name, one.module, one.instructions) for one in read.profile.functions] == [
+        ("vfs_read", "", 20.0), ("do", "ext4", 5.0),
+    ]  # fmt: skip
+    assert sum(read.profile.layers.values()) == 25.0
+    assert read.calls == Calls(kind=CALL, times=[2, 2], instructions=[50, 50], before=[20, 20])
+    assert (later.boots, later.profile.functions) == ([0.0, 7.0], [])
 
 
 @pytest.mark.parametrize("name", ["begun", "tried", "iterations", "last"])
@@ -96,7 +114,7 @@ def test_what_does_not_add_up_is_refused(name: str) -> None:
     assert found.calls
     found.calls = replace(found.calls, **{name: getattr(found.calls, name) + 1})
     with pytest.raises(IopathError, match="do not add up"):
-        calls.boot(found, Symbols(KALLSYMS), 1, X86_64)
+        calls.boot(found, Symbols(KALLSYMS), X86_64)
 
 
 def test_functions() -> None:
@@ -119,9 +137,9 @@ def test_a_table_of_vectors() -> None:
         "i 0xffffffff81002100", "i 0xffffffff81002180", "x 0xffffffff81002200",
     ]  # fmt: skip
     assert [line[0] for line in lines].count("x") == 4
-    boot = calls.boot(counted(), Symbols(kallsyms), 1, AARCH64)
-    assert boot.find(CALL, "read").times == 2
-    assert boot.find(FAULT, "exception").instructions == 7
+    boot = calls.boot(counted(), Symbols(kallsyms), AARCH64)
+    assert boot[CALL, "read"].times == 2
+    assert boot[FAULT, "exception"].instructions == 7
 
 
 def test_a_new_task_begins_in_assembler() -> None:

@@ -13,8 +13,9 @@ from compiled import READS, compiled
 from iopath.base.arch import AARCH64
 from iopath.base.programs import cross_compiler, guest_program
 from iopath.measure.session import Session
-from iopath.results import program, result
-from iopath.results.program import BESIDE, CALL, FAULT, LATER, Boot
+from iopath.results import result
+from iopath.results.result import ExactRecord
+from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, LATER, WHOLE
 
 pytestmark = pytest.mark.guest
 
@@ -78,14 +79,44 @@ int main(void) { fputs("no luck\\n", stderr); return 7; }
 """
 
 
+class Part:
+    """A part of a program in the first boot."""
+
+    def __init__(self, record: ExactRecord) -> None:
+        assert record.calls
+        assert record.profile
+        (self.times, *_), (self.instructions, *_) = record.calls.times, record.calls.instructions
+        self.before, self.each = record.calls.before[0], record.instructions_per_io
+        self.functions = {
+            one.symbol.text: round(one.instructions * max(self.times, 1))
+            for one in record.profile.functions
+        }
+
+
+class Counted:
+    """The parts of a program in one boot, by kind and name."""
+
+    def __init__(self, path: Path) -> None:
+        self.records = [*result.load(path).results]
+        self._by_name = {(one.calls.kind, one.op): one for one in self.records}
+        self.whole = self.find(EVERY, WHOLE).instructions
+
+    def find(self, kind: str, name: str) -> Part:
+        return Part(self._by_name[kind, name])
+
+    @property
+    def functions(self) -> set[str]:
+        return {one.symbol.text for record in self.records for one in record.profile.functions}
+
+
 def counted(
     iopath: Command, folder: Path, *words: str | Path, options: str = "", kernel: str = KERNEL
-) -> Boot:
+) -> Counted:
     """The one boot of a program on a kernel."""
     made = folder / "result.json"
     done = iopath.run("run", kernel, *options.split(), "--json", made, "--", *words)
     assert done.returncode == 0, done.stderr
-    return program.load(made).kernels[0].boots[0]
+    return Counted(made)
 
 
 DD = ("dd", "if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=1000", "iflag=direct")
@@ -100,8 +131,6 @@ def test_reads(iopath: Command, tmp_path: Path) -> None:
     assert boot.find(CALL, "exit_group").times == 1
     assert boot.find(CALL, "execve").times == 1
     assert boot.find(FAULT, "page fault").times > 10
-    executed = sum(part.instructions for part in boot.parts)
-    assert executed == boot.begun - boot.tried - boot.iterations
 
 
 def test_a_rung(iopath: Command, tmp_path: Path) -> None:
@@ -145,14 +174,15 @@ def test_a_device_that_interrupts(iopath: Command, tmp_path: Path) -> None:
     boot = counted(iopath, tmp_path, *words, options="--device nvme")
     assert boot.find(CALL, "read").times == 1001
     assert 5500 < boot.find(CALL, "read").each < 7000
-    (interrupts,) = (part for part in boot.parts if "irq entries start" in part.name)
-    assert interrupts.times == 1000
+    (interrupts,) = (one for one in boot.records if "irq entries start" in one.op)
+    assert interrupts.calls.times == [1000]
 
 
 def test_the_same_twice(iopath: Command, tmp_path: Path) -> None:
     """Another limit is another guest, which counts the same."""
     one = counted(iopath, tmp_path, *DD)
-    assert one == counted(iopath, tmp_path, *DD, options="--max-instructions 19999999999")
+    two = counted(iopath, tmp_path, *DD, options="--max-instructions 19999999999")
+    assert one.records == two.records
 
 
 def test_processes(iopath: Command, tmp_path: Path) -> None:
@@ -183,8 +213,6 @@ def test_arm64(iopath: Command, tmp_path: Path) -> None:
     assert boot.find(CALL, "pread64").times == 1000
     assert boot.find(CALL, "pread64").before == pytest.approx(27_000, abs=100)
     assert boot.find(FAULT, "exception").times > 10
-    executed = sum(part.instructions for part in boot.parts)
-    assert executed == boot.begun - boot.tried - boot.iterations
     boot = counted(iopath, tmp_path, compiled(tmp_path, STOPPED, compiler), kernel=kernel)
     assert boot.find(CALL, "getppid").times == 300
     assert boot.find(LATER, "start of processes").times == 30
@@ -232,8 +260,7 @@ def test_a_file_system(iopath: Command, tmp_path: Path) -> None:
         iopath, tmp_path, "cp", "/mnt/a", "/mnt/b",
         options=f"--mount ext4 --file {tmp_path}/given:/mnt/a",
     )  # fmt: skip
-    functions = {name for part in boot.parts for name in part.functions}
-    assert any(name.endswith("[ext4]") for name in functions)
+    assert any(name.endswith("[ext4]") for name in boot.functions)
 
 
 def test_a_package(iopath: Command, tmp_path: Path) -> None:
@@ -282,15 +309,41 @@ def test_t_io_uring(session: Session, iopath: Command, tmp_path: Path) -> None:
 
 
 def test_two_kernels(iopath: Command, tmp_path: Path) -> None:
-    """A limit is judged; the comparison adds up."""
+    """A limit is judged, of as many boots as a verdict takes; the comparison adds up. Files are
+    compared as kernels are."""
     made = tmp_path / "result.json"
     words = ("run", KERNEL, "debian:7.2", "--json", made, "--fail-above", "1", "--", *DD)
     done = iopath.run(*words)
     assert done.returncode == 1
-    assert "debian:7.2: read +" in done.stderr
-    (comparison,) = json.loads(made.read_text())["comparisons"]
-    before, after = comparison["whole"]
-    changes = [
-        after - before for before, after in (one["instructions"] for one in comparison["changes"])
-    ]
-    assert sum(changes) == after - before
+    assert f"read: debian:7.2 takes more than {KERNEL}: instructions " in done.stderr
+    whole, *parts = json.loads(made.read_text())["comparison"]["rungs"]
+    in_all = [rung["differences"]["debian:7.2"]["calls"]["instructions"] for rung in parts]
+    changes = [after - before for before, after in in_all]
+    assert sum(changes) == pytest.approx(whole["differences"]["debian:7.2"]["difference"])
+    files = []
+    for kernel in (KERNEL, "debian:7.2"):
+        files.append(tmp_path / f"{kernel}.json")
+        options = ("--boots", "7", "--json", files[-1])
+        assert iopath.run("run", kernel, *options, "--", *DD).returncode == 0
+    again = iopath.run("compare", *files, "--fail-above", "1")
+    assert (again.returncode, again.stderr) == (1, done.stderr.splitlines()[-1] + "\n")
+    assert again.stdout == done.stdout
+    assert iopath.run("compare", *files, "--fail-above", "500").returncode == 0
+
+
+def test_too_few_boots(iopath: Command) -> None:
+    words = ("run", KERNEL, "debian:7.2", "--boots", "1", "--fail-above", "1", "--", *DD)
+    done = iopath.run(*words)
+    assert done.returncode == 125
+    assert "the whole" in done.stderr
+    assert "1 boot is too few" in done.stderr
+
+
+def test_another_program(iopath: Command, tmp_path: Path) -> None:
+    """Two programs are not compared."""
+    files = [tmp_path / name for name in ("one.json", "two.json")]
+    for file, words in zip(files, (DD, DD[:-1]), strict=True):
+        assert iopath.run("run", KERNEL, "--json", file, "--", *words).returncode == 0
+    said = iopath.fails("compare", *files)
+    assert "more than the kernel differs: the whole" in said
+    assert "iflag=direct" in said

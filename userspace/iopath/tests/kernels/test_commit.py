@@ -377,7 +377,7 @@ def entries(boots: int = 7) -> list[series.Entry]:
         results[name] = result.parse(a_result([record]))
 
     def entry(name: str, before: str) -> series.Entry:
-        whole = compare.merge([(before, results[before]), (name, results[name])])
+        whole = compare.join([(before, results[before]), (name, results[name])])
         comparison = compare.compare(whole, Layers())
         return series.Entry(name, f"commit {name}", "", before, results[name], comparison)
 

@@ -25,7 +25,8 @@ from iopath.kernels.built import Built, Step
 from iopath.kernels.kernel import Kernel
 from iopath.measure import counting, jobs, known
 from iopath.measure.jobs import Job
-from iopath.measure.measurement import Measured, Measurement
+from iopath.measure.known import Measured
+from iopath.measure.measurement import Measurement
 from iopath.measure.session import Session
 from iopath.results.result import Result, parse
 from iopath.rungs.builtin import select
@@ -203,8 +204,8 @@ def test_a_cache_that_cannot_be_written_loses_no_result(
     wanted = a_measurement("one", "a=1")
     said: list[str] = []
     kernels = {"one": session.find("one")}
-    [(one, found)] = session.each([wanted], kernels, session._measure, said.append)
+    [(one, found)] = session._each([wanted], kernels, said.append)
     assert one is wanted
     assert isinstance(found, Measured)
-    assert found.records is counted.records
+    assert found.known is counted
     assert said == ["a note"]

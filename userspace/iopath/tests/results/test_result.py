@@ -267,6 +267,7 @@ def test_schema_refuses(
     [
         ("{", "is not a result file: "),
         ("[]", "is not a result file: at the top"),
+        ('{"schema": 1, "mode": "program"}', "has the counts of a program in an older format: "),
         ('{"schema": 99}', "has schema 99, this iopath knows up to"),
         ('{"schema": 2, "spread": NaN}', "is not a result file: NaN is not a number"),
         ('{"schema": 2, "spread": -Infinity}', "is not a result file: -Infinity is not a number"),

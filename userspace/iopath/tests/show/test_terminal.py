@@ -25,7 +25,7 @@ from iopath.results.model import Misses
 from iopath.results.ops import OPS
 from iopath.results.result import parse
 from iopath.rungs import builtin
-from iopath.show import model, terminal, texts
+from iopath.show import model, page, terminal, texts
 from iopath.show.markdown import markdown
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
@@ -313,7 +313,25 @@ def test_a_digest_has_what_comes_seldom() -> None:
     whole = two(PLAIN)
     long_run(whole, "old", 0, 0, {})
     long_run(whole, "new", 0, 1150.0, {"later": 1150.0})
-    assert any(line.endswith("all +1,150") for line in digest(whole, 80))
+    assert any(line.endswith("with deferred work +1,150") for line in digest(whole, 100))
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_deferred_work_is_said_in_words(width: int) -> None:
+    """In a column of its own if there is room, or else below the row, as the page says it."""
+    whole = two(LOCKED)
+    long_run(whole, "old", 0, 0, {})
+    long_run(whole, "new", 0, 1150.0, {"later": 1150.0})
+    for show in (terminal.show_comparison, terminal.show_all):
+        console = Console(file=io.StringIO(), width=width, highlight=False)
+        show(compared(whole), console)
+        said = console.file.getvalue()
+        assert ", all +" not in said
+        assert "+1,151.00" in said
+        assert "deferred work" in said
+    assert "in the usual path, +1,151.00 with deferred work" in page.render(
+        parse(whole), compared(whole)
+    ).replace("\u00a0", " ")
 
 
 def test_who_executed_it_is_named() -> None:
@@ -329,19 +347,19 @@ def test_who_executed_it_is_named() -> None:
             del record["all_parts"]["softirq rcu_core_si"]
         record["all_parts"]["rest"] = 0.0
     said = (
-        "all +1,141.00: kworker wb_workfn +900.25, softirq rcu_core_si +249.75, thread kjournald2"
-        " -9.00"
+        "with deferred work +1,141.00: kworker wb_workfn +900.25, softirq rcu_core_si +249.75,"
+        " thread kjournald2 -9.00"
     )
     shown = " ".join(" ".join(digest(whole, 200)).split())
     assert f"dio.pread read, new: {said}" in shown
     result = parse(whole)
     text = markdown(result, compared(whole))
-    assert f"A{said[1:]}." in " ".join(text.split())
+    assert f"W{said[1:]}." in " ".join(text.split())
     assert sum(compared(whole).rungs[0].differences["new"].all.parts.values()) == 1141.0
     console = Console(file=io.StringIO(), width=200, highlight=False)
     terminal.show(result, console)
     shown = console.file.getvalue()
-    assert "new dio.pread read: all 2,550.07: task 1,400.07, kworker wb_workfn 900.25," in shown
+    assert "new dio.pread read: with deferred work 2,550.07: task 1,400.07," in shown
 
 
 def test_small_parts_are_one() -> None:

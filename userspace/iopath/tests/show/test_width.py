@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 from command import Command
+from counted import a_program
 from examples import BOOTS, a_result
 from pairs import compared, profiled, row, two
 from rich.console import Console
 
 from iopath.compare import compare
-from iopath.compare import program as changes
 from iopath.compare.changes import FunctionChange
+from iopath.counts.calls import Boot, Started, complete
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.ops import OPS
-from iopath.results.program import CALL, FAULT, LATER, MODE, OWN, SCHEMA, Boot, Part, Ran, Result
+from iopath.results.syscalls import CALL, FAULT, LATER, OWN
 from iopath.rungs import builtin
 from iopath.rungs.feature import Base
-from iopath.show import program, terminal
+from iopath.show import terminal
 from iopath.studies import featuretable, series
 from iopath.studies.features import Cost
 
@@ -77,37 +78,41 @@ def test_the_functions_of_each_difference() -> None:
 
 def a_boot(more: int) -> Boot:
     calls = {"read": 1001, "exit_group": 1, "newfstatat": 10, "io_uring_enter": 1 << 20}
-    parts = [
-        Part(CALL, name, times, (2661 + more) * times, 93 * times, {PINNING: 412 * times + more})
-        for name, times in calls.items()
-    ]
-    return Boot(
-        1, 0, 0, 0, 0,
-        [
-            *parts, Part(OWN, "its own code", 0, 10**9, 0, {"user": 10**9}),
-            Part(FAULT, "page fault", 63, 338_107 + more, 0, {"filemap_map_pages": 697 + more}),
-            Part(LATER, "interrupt: apic timer", 7, 17_675 + more, 0,
-                 {"ktime_get_update_offsets_now": 99 + more}),
-        ],
-    )  # fmt: skip
-
-
-def ran(*kernels: str) -> list[program.View]:
-    found = [Ran(name, name, 0, [a_boot(1000 * at)]) for at, name in enumerate(kernels)]
-    words = ["if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=1000", "iflag=direct", "--all"]
-    whole = Result(SCHEMA, MODE, "dd", words, "null", "", "7.2", "iopath-1", "", found)
-    amount: dict[str, Any] = {"every": False, "top": None}
-    if len(found) == 1:
-        return [program.counted(whole, found[0], **amount)]
-    both = changes.compare(found[0], found[1], Layers())
-    return [program.changed(whole, both, **amount)]
+    return complete({
+        **{
+            (CALL, name): Started(
+                times, (2661 + more) * times, 93 * times, {PINNING: 412 * times + more}
+            )
+            for name, times in calls.items()
+        },
+        (OWN, "its own code"): Started(0, 10**9, 0, {"program [user]": 10**9}),
+        (FAULT, "page fault"): Started(
+            63, 338_107 + more, 0, {"filemap_map_pages": 697 + more}
+        ),
+        (LATER, "interrupt: apic timer"): Started(
+            7, 17_675 + more, 0, {"ktime_get_update_offsets_now": 99 + more}
+        ),
+    })  # fmt: skip
 
 
 @pytest.mark.parametrize("kernels", [FIVE[1:2], FIVE[1:4:2]])
 def test_run(kernels: tuple[str, ...]) -> None:
     """The function is in the line of its number, or in the next one."""
-    (view,) = ran(*kernels)
-    lines = lines_of(view.show)
+    command = [
+        "dd",
+        "if=/dev/blknull0",
+        "of=/dev/null",
+        "bs=4k",
+        "count=1000",
+        "iflag=direct",
+        "--all",
+    ]
+    whole = a_program({name: [a_boot(1000 * at)] for at, name in enumerate(kernels)}, command)
+    if len(kernels) == 1:
+        lines = lines_of(lambda out: terminal.show(whole, out))
+    else:
+        found = compare.compare(whole, Layers())
+        lines = lines_of(lambda out: terminal.show_comparison(found, out))
     fits(lines, 1)
     at = next(at for at, line in enumerate(lines) if line.startswith("io_uring_enter"))
     assert "1,048,576" in lines[at]

@@ -33,7 +33,7 @@ def entries(*commits: ExactResult) -> list[series.Entry]:
     found = [series.Entry("one", "commit one", result=commits[0])]
     for number, one in enumerate(commits[1:]):
         before, (name,) = found[-1].commit, one.names
-        whole = compare.merge([(before, commits[number]), (name, one)])
+        whole = compare.join([(before, commits[number]), (name, one)])
         found.append(
             series.Entry(
                 name, f"commit {name}", "", before, one, compare.compare(whole, Layers()), whole,

@@ -111,7 +111,7 @@ def test_no_step_beside_a_change(branch: Branch) -> None:
     assert (len(news.measured), news.steps, news.unjudged) == (1, [], [])
     index = index_of(branch.site)
     assert index.steps() == []
-    shown = tracksite.data(config(branch.site.parent), index)["watches"][0]
+    shown = tracksite.points(config(branch.site.parent), index)["watches"][0]
     pair = f"pairs/{branch.name(2, 3)}.json"
     assert shown["links"] == [
         {"before": 0, "after": 1, "breaks": [], "file": ""},

@@ -49,6 +49,7 @@ from iopath.show import charts, texts
 from iopath.track import chart, kcidb, store
 from iopath.track import site as tracksite
 from iopath.track.index import Index
+from iopath.track.report import SiteReport
 from iopath.track.store import Point
 from iopath.track.tracker import News
 
@@ -193,7 +194,7 @@ def test_planted_step(tmp_path: Path) -> None:
     page = (tmp_path / step.page).read_text()
     assert "dio.pread read +5.00 (+0.8 %)" in page
     assert [path.name for path in (tmp_path / "steps/block").iterdir()] == [step.page.name]
-    shown = tracksite.data(config(tmp_path), index)["watches"][0]
+    shown = tracksite.points(config(tmp_path), index)["watches"][0]
     assert [one["title"] for one in shown["points"]] == [p.title for p in points if not p.error]
     assert shown["steps"][0]["page"] == str(step.page)
     assert [one["error"] for one in shown["failed"]] == ["does not build"]
@@ -339,6 +340,25 @@ def test_nothing_new_takes_no_network(
 
 
 # Texts and other formats.
+
+
+def test_views_of_a_site(site: Path) -> None:
+    """Its points as JSON, its steps, and the figures and stacks of the kernels of each watch."""
+    shown = SiteReport(site, config(site), index_of(site))
+    assert shown.json() == (site / tracksite.POINTS).read_text()
+    assert "results/block" not in shown.html()
+    rows = [line for line in shown.markdown().splitlines() if "| block 000000000005 |" in line]
+    assert [" ".join(row.split(" | ")[2:]) for row in rows] == [
+        "dio.pread read +5.00 (+0.83 %) vfs_read +5.00 |"
+    ]  # fmt: skip
+    path = {
+        one.kernel: one.value
+        for one in shown.figures()
+        if (one.title, one.metric) == ("dio.pread read 4 KiB", "instructions")
+    }
+    assert len(path) == 11
+    assert path["block 000000000005"] - path["block 000000000004"] == pytest.approx(5)
+    assert {one.kernel for one in shown.stacks()} == {*path}
 
 
 def test_mail(tmp_path: Path) -> None:
@@ -700,7 +720,7 @@ def test_the_newest_kernel_is_first(browser: Browser, tmp_path: Path) -> None:
 
 def test_points_are_enough_for_the_page(browser: Browser, site: Path) -> None:
     """It has all figures, and no link to what does not lie beside it."""
-    browser.open(tracksite.alone(site / tracksite.POINTS))
+    browser.open(tracksite.alone(json.loads((site / tracksite.POINTS).read_text())))
     browser.settle()
     alone = text_of(browser, "#matrix")
     links = "[...document.querySelectorAll('a')].map((one) => one.getAttribute('href') ?? '')"

@@ -22,8 +22,12 @@ function element(tag, attributes = {}, ...children) {
 	return made;
 }
 
+// A part of a program may take millions each time, of which decimals do not matter.
+const LARGE = data.per === "per I/O" ? Infinity : 10000;
+
 function count(value) {
-	return value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+	const digits = Math.abs(value) < LARGE ? 2 : 0;
+	return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
 // The name of a count, as a text.
@@ -99,7 +103,7 @@ const given = heat && [...heat.tBodies[0].rows]; // in the order of the page
 
 function drawSummary(at) {
 	const wanted = data.kernels[at.kernel];
-	const kernels = [...document.querySelectorAll("#ladder [data-kernel]")].map((part) => part.dataset.kernel);
+	const kernels = [...document.querySelectorAll("[data-kernel]")].map((part) => part.dataset.kernel);
 	const shown = kernels.includes(wanted) ? wanted : kernels[0];
 	for (const part of document.querySelectorAll("[data-kernel]"))
 		part.hidden = part.dataset.kernel !== shown;
@@ -380,7 +384,7 @@ function noteOf([old, now], guessed) {
 
 // Only functions that differ have rows. The sums are those of the whole profiles.
 function differenceTables(found, before, after, at) {
-	const change = (row) => row.counts[1] - row.counts[0];
+	const change = (row) => row.unattributed ?? row.counts[1] - row.counts[0];
 	const bySize = (a, b) => Math.abs(change(b)) - Math.abs(change(a));
 	const layers = found.layers
 		.map(({ counts, layer }) => ({ name: data.layers[layer][0], layer, counts, isLayer: true }))
@@ -393,7 +397,7 @@ function differenceTables(found, before, after, at) {
 	const difference = {
 		...number("change", change, signed),
 		fill: (cell, row) => {
-			const value = row.unattributed ?? change(row);
+			const value = change(row);
 			cell.textContent = signed(value);
 			if (signed(value) !== "0.00")
 				cell.classList.add(value > 0 ? "grew" : "shrank");
@@ -548,7 +552,7 @@ function describe(node, root, totals) {
 		return [
 			label(node),
 			node.name < 0 ? "" : `layer: ${data.layers[data.layerOf[node.name]][0]}`,
-			`inclusive: ${count(node.sum[1])} ${UNIT} per I/O, ${share(node.sum[1], root.sum[1])}`,
+			`inclusive: ${count(node.sum[1])} ${UNIT} ${data.per}, ${share(node.sum[1], root.sum[1])}`,
 			`exclusive: ${count(node.own[1])}, ${share(node.own[1], root.sum[1])}`,
 		].filter(Boolean).join("\n");
 	}
@@ -910,8 +914,8 @@ function drawAttribution(at) {
 		return;
 	}
 	let text = found
-		? `${rung.title}: ${count(before.figure)} to ${count(after.figure)}, ${signed(after.figure - before.figure)} ${UNIT} per I/O`
-		: `${rung.title} on ${name}: ${count(after.figure)} ${UNIT} per I/O, ${count(after.kernel)} in the kernel`;
+		? `${rung.title}: ${count(before.figure)} to ${count(after.figure)}, ${signed(after.figure - before.figure)} ${UNIT} ${data.per}`
+		: `${rung.title} on ${name}: ${count(after.figure)} ${UNIT} ${data.per}, ${count(after.kernel)} in the kernel`;
 	if (at.view === "functions") {
 		view.replaceChildren(...(found ? differenceTables(found, before, after, at) : profileTables(after, at)));
 	} else {

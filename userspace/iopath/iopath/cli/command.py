@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The program behind --: the options that say what it runs with, and how its counts are shown."""
+"""The program that is given after --: the options that say what it runs with."""
 
 import argparse
 import os
@@ -10,21 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from iopath.base import files
 from iopath.base.arch import ARCHES, Arch
 from iopath.base.errors import UsageError
-from iopath.cli.options import Options, add_file, number
-from iopath.cli.work import Work
-from iopath.compare import program as changes
-from iopath.guest.machine import Machine, Qemu
-from iopath.measure import executable, program
-from iopath.measure.program import Program
+from iopath.cli.options import number
+from iopath.measure import executable
 from iopath.measure.session import Session
-from iopath.results import program as results
-from iopath.results.layers import table
-from iopath.results.program import Ran
+from iopath.results.ops import OPS
 from iopath.rungs.builtin import DEVICES, MOUNTS
-from iopath.show import program as show
+from iopath.rungs.program import Program
+from iopath.rungs.runs import Settings
 
 _DEVICE = "null"
 _LIMIT = 20_000_000_000
@@ -32,8 +26,8 @@ _LIMIT = 20_000_000_000
 # Options that only rungs have, with their defaults.
 _OF_RUNGS = {
     "rung": [], "op": None, "bs": None, "no_fill": False, "incoherent": False, "rungs": None,
-    "cpus": 1, "scheduler": None, "layers": None, "svg": None, "png": None, "history": None,
-    "folded": None, "seconds": None, "on_cpu": None,
+    "cpus": 1, "scheduler": None, "svg": None, "png": None, "history": None, "seconds": None,
+    "on_cpu": None, "limits": None, "time": None,
 }  # fmt: skip
 
 
@@ -51,7 +45,7 @@ class Command:
 
     @staticmethod
     def add(parser: argparse.ArgumentParser) -> None:
-        group = parser.add_argument_group("the program behind --")
+        group = parser.add_argument_group("the program after --")
         group.add_argument(
             "--device", choices=list(DEVICES), default=_DEVICE,
             help="what the program finds in /dev: blknull0, in mode bio (null), blknull2, in mode"
@@ -101,16 +95,21 @@ class Command:
         one."""
         if not self.words:
             for name in (name for name, is_used in self.used.items() if is_used):
-                raise UsageError(f"--{name}: is for a program: name it behind --")
+                raise UsageError(f"--{name}: is for a program: give the program after --")
             return False
         for name, default in _OF_RUNGS.items():
             if getattr(args, name, default) != default:
                 option = name.replace("_", "-")
-                raise UsageError(f"--{option}: is for rungs: leave it out with a program behind --")
+                raise UsageError(f"--{option}: is for rungs: leave it out with a program after --")
         return True
 
+    def settings(self, session: Session, kernel: str) -> Settings:
+        """What is measured: the program, for kernels of the architecture of *kernel*."""
+        program = self.program(session, session.find(kernel).arch)
+        return Settings([program.rung], ops=OPS[:1], program=program)
+
     def program(self, session: Session, arch: Arch) -> Program:
-        """The program for kernels of *arch*, with the files that it needs."""
+        """The program, with the files that it needs."""
         if not arch.programs:
             known = " and ".join(one.name for one in ARCHES if one.programs)
             raise UsageError(f"a kernel of {arch.name}: programs are counted on {known}")
@@ -134,40 +133,6 @@ class Command:
             if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
                 given.setdefault(_inside(wanted, word), _read(word))
         return replace(wanted, given=given)
-
-    def result(
-        self, ran: list[Ran], wanted: Program, machine: Machine, qemu: Qemu
-    ) -> results.Result:
-        device = "" if self.mount else self.device
-        return program.result(ran, wanted, machine, qemu, device, self.mount)
-
-
-def add_files(parser: Options) -> None:
-    """The files that a result is written to."""
-    add_file(parser, "json", "file for the whole result")
-    add_file(parser, "markdown", "file for what is printed, as Markdown")
-    add_file(parser, "html", "file for a page of the calls by kernels, which needs no network")
-
-
-def report(args: argparse.Namespace, work: Work, result: results.Result) -> None:
-    """Write the files, and print what a kernel counted, or what differs from the first one."""
-    first, *others = result.kernels
-    comparisons = [changes.compare(first, other, table(None)) for other in others]
-    if args.json:
-        files.write_text(args.json, results.dump(result, comparisons))
-    if args.html:
-        from iopath.show import programpage  # slow to load
-
-        files.write_text(args.html, programpage.render(result, comparisons))
-    amount = {"every": args.all, "top": args.top}
-    views = [show.changed(result, one, **amount) for one in comparisons]
-    views = views or [show.counted(result, first, **amount)]
-    if args.markdown:
-        files.write_text(args.markdown, "\n".join(view.markdown for view in views))
-    for at, view in enumerate(views):
-        if at:
-            work.out.print()
-        view.show(work.out)
 
 
 def _inside(wanted: Program, path: str) -> str:

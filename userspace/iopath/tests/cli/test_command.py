@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A program behind --, with options that are not for it."""
+"""A program after --, with options that are not for it."""
 
 import pytest
 from command import Command
@@ -13,13 +13,21 @@ ENDS = ("debian:6.1", "debian:7.2")
         (["bisect", *ENDS, "--rung", "x", "--", "ls"], "--rung: is for rungs: leave it out with"),
         (["bisect", *ENDS, "--cpus", "2", "--", "ls"], "--cpus: is for rungs: "),
         (["bisect", *ENDS, "--svg", "x.svg", "--", "ls"], "--svg: is for rungs: "),
-        (["bisect", *ENDS, "--package", "fio"], "--package: is for a program: name it behind --"),
+        (
+            ["bisect", *ENDS, "--package", "fio"],
+            "--package: is for a program: give the",
+        ),
         (["bisect", *ENDS, "--metric", "loked"], "--metric loked: no such metric: did you mean"),
         (["series", "A..B", "--no-fill", "--", "ls"], "--no-fill: is for rungs: "),
-        (["series", "A..B", "--drain", "3"], "--drain: is for a program: name it behind --"),
+        (
+            ["series", "A..B", "--drain", "3"],
+            "--drain: is for a program: give the",
+        ),
+        (["compare", *ENDS, "--time", "x", "--", "ls"], "--time: is for rungs: "),
+        (["compare", "a.json", "b.json", "--", "ls"], "compare: files have their program: "),
         (["run", "debian:6.1", "--on-cpu", "0", "--", "ls"], "--on-cpu: is for rungs: "),
         (["run", "debian:6.1", "--", "no-such"], "no-such: "),
-        (["run", "debian:6.1"], "run: no program: name it behind --"),
+        (["run", "debian:6.1"], "run: no program: give it after --"),
         (["run", "host", "--mount", "ext4"], "--mount: cannot be used with host"),
     ],
 )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Count a program by its system calls: a guest for each boot, in which it runs once."""
+
+import gzip
+import json
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from iopath.base.cache import digest_of
+from iopath.base.errors import IopathError
+from iopath.base.programs import guest_program
+from iopath.counts import calls, output
+from iopath.counts.symbols import Symbols
+from iopath.guest.guest import GuestError
+from iopath.guest.image import QUIET, Image, Start
+from iopath.guest.machine import Machine
+from iopath.kernels import modules
+from iopath.kernels.built import Built
+from iopath.measure import assemble, description
+from iopath.measure.jobs import Job
+from iopath.measure.known import Known
+from iopath.measure.measurement import Bench, Measurement, Prepared
+from iopath.measure.plan import FACTS, modules_of, prepared
+from iopath.measure.pools import results
+from iopath.results import layers
+from iopath.results.result import KernelName
+from iopath.rungs.program import FOLDER, Program
+from iopath.rungs.runs import Settings
+
+_ROOM = 48 << 20  # bytes of a program that a started guest is given; with more, it is booted
+_MOST_PRINTED = 256 << 20  # bytes of a file that it writes
+_STDOUT, _STDERR = f"{FOLDER}/stdout", f"{FOLDER}/stderr"
+
+
+@dataclass(frozen=True)
+class _Guest:
+    """What a guest left: its cache *entry*, and the *files* that it had."""
+
+    entry: Path
+    files: Mapping[str, bytes]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        return json.loads((self.entry / "records.json").read_text())
+
+
+def count(wanted: Measurement, program: Program, ready: Prepared, bench: Bench) -> Known:
+    """What the *wanted* program costs on a kernel that is *ready*."""
+    settings, built = wanted.settings, ready.built
+    program = replace(program, rung=ready.possible[0].rung)  # with the programs that it needs
+    guests = results(
+        [
+            bench.pools.job(_run, wanted.name, built, program, bench, machine)
+            for machine in settings.machines()
+        ]
+    )
+    texts = guests[0].texts
+    _check(program, texts)
+    records = calls.records(
+        KernelName(name=wanted.name, release=built.release), program.command,
+        digest_of(program.inputs), [_counted(guest, built) for guest in guests],
+        layers.table(settings.layers),
+    )  # fmt: skip
+    described = description.describe(wanted.name, built, texts, settings)
+    return Known(described, records, [], texts[_STDOUT])
+
+
+def _image(built: Built, program: Program) -> Image:
+    image = prepared(
+        built, [program.rung], Settings([program.rung]), Start(built.vmlinuz, arch=built.arch)
+    )
+    plan, files = image.plan, image.files
+    files["bin/runner"] = guest_program("runner", built.arch).read_bytes()
+    files[f"{FOLDER[1:]}/args"] = b"".join(
+        word.encode(errors="surrogateescape") + b"\0" for word in (program.path, *program.words)
+    )
+    if program.stdin is not None:
+        files[f"{FOLDER[1:]}/stdin"] = program.stdin
+    start = image.start
+    if sum(map(len, program.files.values())) > _ROOM:
+        start = replace(start, files={**start.files, **program.files})
+    else:
+        files |= program.files
+    files |= program.given
+    plan += [
+        f"file {path}"
+        for name, data in modules_of({**start.files, **files}).items()
+        for path in modules.section_files(name, data)
+    ]
+    plan += ["sync", QUIET]
+    plan += [f"run program /bin/runner {FOLDER} {program.work} {_MOST_PRINTED} {program.drain}"]
+    plan += [f"file {path}" for path in (_STDOUT, _STDERR, *FACTS)]
+    return Image(start, plan, files, image.devices)
+
+
+def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machine) -> _Guest:
+    """Run the program in one guest."""
+    image = _image(built, program)
+    job = Job(
+        bench.qemu, machine.on(built.arch).that_takes(image.devices), image,
+        guest_program("pathcount.so"),
+        f"limit={program.limit}", built.release, bench.cache.root, bench.pools.progress(),
+        by_calls=True,
+    )  # fmt: skip
+    try:
+        entry = assemble.entry(job, f"{name}, {program.name}", bench)
+    except GuestError as error:
+        if "instructions were executed" in str(error):
+            raise IopathError(
+                f"{program.name} had not ended after {program.limit:,} instructions"
+                " (--max-instructions)"
+            ) from None
+        raise
+    return _Guest(entry, {**image.start.files, **image.files})
+
+
+def _check(program: Program, texts: Mapping[str, str]) -> None:
+    """Refuse a program that failed."""
+    how: Mapping[str, Any] = json.loads(texts["program"])
+    said = texts[_STDERR].strip().splitlines()
+    last = f": {said[-1]}" if said else ""
+    if how["error"]:
+        raise IopathError(f"{program.name} cannot be executed: {os.strerror(how['error'])}")
+    if how["signal"] == signal.SIGXFSZ:
+        raise IopathError(f"{program.name} wrote more than {_MOST_PRINTED >> 20} MiB to a file")
+    if how["signal"]:
+        number = how["signal"]
+        named = signal.Signals(number).name if number in [*signal.Signals] else number
+        raise IopathError(f"{program.name} was ended by signal {named}{last}")
+    if how["status"]:
+        raise IopathError(f"{program.name} ended with status {how['status']}{last}")
+
+
+def _counted(guest: _Guest, built: Built) -> calls.Boot:
+    kallsyms, counts = (
+        gzip.decompress((guest.entry / part).read_bytes()).decode(errors="replace")
+        for part in ("kallsyms.gz", "counts.gz")
+    )
+    symbols = Symbols(assemble.symbols_of(kallsyms, guest.texts, guest.files))
+    return calls.boot(output.read(counts.splitlines()), symbols, built.arch)
