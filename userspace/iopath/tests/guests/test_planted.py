@@ -265,6 +265,42 @@ def test_work_that_is_put_off(
     assert row.deferred == pytest.approx(1000, rel=0.01)
 
 
+# Small costs, and costs that chance decides: by the number of the process, which is another one in
+# each layout, and by whether the pages of the buffer are one segment.
+LOOP = 'unsigned long n = {}; asm volatile("1: dec %0; jnz 1b" : "+r" (n));'
+SMALL = {
+    "one": ("", '\tasm volatile("nop");\n', "--bs=4k", "instructions"),
+    "locked": (
+        "static unsigned long planted;\n",
+        '\tasm volatile("lock incq %0" : "+m" (planted));\n', "--bs=4k", "locked",
+    ),
+    "later": (PUT_OFF.replace("500 *", "6 *"), "\tplanted();\n", "--bs=4k", "all"),
+    "half": ("", f"\tif (current->pid & 1) {{ {LOOP.format(75)} }}\n", "--bs=4k", "instructions"),
+    "seldom": (
+        "", f"\tif (!(current->pid % 20)) {{ {LOOP.format(30)} }}\n", "--bs=4k", "instructions",
+    ),
+    "scattered": ("", f"\tif (bio->bi_vcnt > 1) {{ {LOOP.format(30)} }}\n", "--bs=64k",
+                  "instructions"),
+}  # fmt: skip
+
+
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize("name", SMALL)
+def test_small_costs_and_those_of_some_layouts(
+    name: str, iopath: Command, trees: Trees, named: Callable
+) -> None:
+    """One comparison finds each, and says so in its first line and its status."""
+    functions, what, size, metric = SMALL[name]
+    before = named("before", trees.plain())
+    after = named(name, trees.copy(name, what, functions))
+    words = ("--rung=dio.pread", "--rung=dio.aio.1", "--op=read", size, "--fail-above", "0")
+    done = iopath.run("compare", before, after, *words, timeout=3600)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(rf"dio\.pread read.*\b{metric} [\d.]+ %", done.stderr), done.stderr
+    assert "dio." in done.stdout.splitlines()[0], done.stdout
+
+
 # Work that others do for each bio, and its instructions: a callback after a grace period, a work
 # item that comes later for all bios since the last time, and a thread that is woken for each 32.
 OTHERS = {
