@@ -27,11 +27,7 @@ MODULE_PARM_DESC(coherent, "Keep coherent with the block device's page cache (de
  * module is in use, and after biogen_exit(). All that is below is protected by
  * kernel_param_lock(), which is held when a parameter is set or read.
  */
-static enum {
-	BIOGEN_LOADING,
-	BIOGEN_LIVE,
-	BIOGEN_GONE,
-} biogen_state;
+static enum { BIOGEN_LOADING, BIOGEN_LIVE, BIOGEN_GONE } biogen_state;
 
 /* What biogen_init() is to carry out, or NULL. */
 static char *device;

@@ -2,9 +2,7 @@
 /*
  * User pages of a bio: pin them before the I/O, dirty and unpin them after it.
  */
-#include <linux/bio.h>
 #include <linux/mm.h>
-#include <linux/uio.h>
 #include <xen/xen.h>
 
 #include "compat/file.h"

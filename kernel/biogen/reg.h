@@ -11,9 +11,7 @@
 #include <linux/limits.h>
 #include <linux/mm_types.h>
 #include <linux/mmu_notifier.h>
-#include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
-#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>

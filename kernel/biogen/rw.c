@@ -7,8 +7,6 @@
  * Directions, and whether the file has registrations, are constants of the inline
  * functions: there is a copy of the path for each.
  */
-#include <linux/mm.h>
-#include <linux/uio.h>
 
 #include "pin.h"
 #include "reg.h"

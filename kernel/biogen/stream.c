@@ -9,7 +9,6 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/uio.h>
 #include <linux/wait.h>
 
 #include "pin.h"

@@ -84,15 +84,20 @@ static blk_opf_t biogen_choose(struct biogen_worker *w, loff_t *pos)
 	return opf;
 }
 
-static noinline void biogen_io_failed(struct biogen_worker *w,
-				      struct biogen_io *io, int err,
-				      loff_t pos)
+static noinline void biogen_count_error(struct biogen_stats *stats, int err,
+					loff_t pos, bool is_write)
 {
-	if (!w->stats.errors++) {
-		w->stats.error = -err;
-		w->stats.error_offset = pos;
-		w->stats.error_write = op_is_write(bio_op(&io->bio));
+	if (!stats->errors++) {
+		stats->error = -err;
+		stats->error_offset = pos;
+		stats->error_write = is_write;
 	}
+}
+
+static void biogen_io_failed(struct biogen_worker *w, struct biogen_io *io,
+			     int err, loff_t pos)
+{
+	biogen_count_error(&w->stats, err, pos, op_is_write(bio_op(&io->bio)));
 	biogen_gen_end_early(w->gen, BIOGEN_FAILED);
 }
 

@@ -5,11 +5,7 @@
 #ifndef BIOGEN_WORKER_H
 #define BIOGEN_WORKER_H
 
-#include <linux/atomic.h>
-#include <linux/cgroup.h>
-#include <linux/fs.h>
 #include <linux/sched.h>
-#include <linux/types.h>
 #include <linux/wait.h>
 
 #include <uapi/biogen.h>

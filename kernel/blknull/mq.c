@@ -185,7 +185,12 @@ static blk_status_t blknull_default_rq(struct blk_mq_hw_ctx *hctx,
 	return BLK_STS_OK;
 }
 
-COMPAT_MQ_QUEUE_RQS_OP(blknull_default_rqs, blknull_default_handle)
+static __always_inline void blknull_default_one(struct request *rq)
+{
+	blknull_default_handle(rq->mq_hctx, rq);
+}
+
+COMPAT_MQ_QUEUE_RQS_OP(blknull_default_rqs, blknull_default_one)
 
 /**
  * blknull_mq_end() - end a request as attribute completion says
@@ -206,8 +211,8 @@ void blknull_mq_end(struct llist_node *node)
 		blk_mq_end_request(rq, request->status);
 }
 
-static blk_status_t blknull_mq_data(struct blknull_device *dev,
-				    struct request *rq)
+static noinline blk_status_t blknull_mq_data(struct blknull_device *dev,
+					     struct request *rq)
 {
 	blk_status_t status = BLK_STS_OK;
 	struct bio *bio;
@@ -294,7 +299,12 @@ static blk_status_t blknull_generic_rq(struct blk_mq_hw_ctx *hctx,
 	return BLK_STS_OK;
 }
 
-COMPAT_MQ_QUEUE_RQS_OP(blknull_generic_rqs, blknull_generic_handle)
+static __always_inline void blknull_generic_one(struct request *rq)
+{
+	blknull_generic_handle(rq->mq_hctx, rq);
+}
+
+COMPAT_MQ_QUEUE_RQS_OP(blknull_generic_rqs, blknull_generic_one)
 
 /* Tables of operations. */
 

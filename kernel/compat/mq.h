@@ -112,7 +112,7 @@ static inline bool compat_add_to_batch(struct request *rq,
  * (a3396b99990d "block: add a rq_list type"), which was taken over into stable
  * versions of 6.12 and is told from rq_list_pop() no longer being a macro; by a
  * pointer before. COMPAT_MQ_QUEUE_RQS_OP(op, func) defines @op, which calls
- * @func for each queue and request; COMPAT_MQ_QUEUE_RQS(op) is the initialiser.
+ * @func for each request; COMPAT_MQ_QUEUE_RQS(op) is the initialiser.
  * Goes with support for 5.16 and 6.12.
  */
 #if COMPAT_KERNEL_BEFORE(5, 17)
@@ -131,7 +131,7 @@ static inline bool compat_add_to_batch(struct request *rq,
 		struct request *rq;					\
 									\
 		while ((rq = rq_list_pop(list)))			\
-			func(rq->mq_hctx, rq);				\
+			func(rq);					\
 	}
 #define COMPAT_MQ_QUEUE_RQS(op)		.queue_rqs	= op,
 #define COMPAT_SHIM_QUEUE_RQS		""
