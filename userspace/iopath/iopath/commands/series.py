@@ -17,6 +17,7 @@ from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.compare import program as changes
 from iopath.compare.program import Comparison
+from iopath.kernels import finder
 from iopath.results.layers import table
 from iopath.results.program import Ran, Result
 from iopath.show import views
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files = Files.read(args)
     files.check()
     guest.need_counts()
-    name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
+    name = finder.commits(args.range)
     if ".." not in name:
         raise UsageError(f"{args.range}: not a range of commits: it must be like A..B")
     command = Command.read(args)
