@@ -127,6 +127,7 @@ from dataclasses import dataclass
 from iopath.base.arch import X86_64, Arch
 from iopath.base.errors import IopathError
 from iopath.kernels.kernel import Kernel
+from iopath.kernels.watching import State, Watching
 
 NAMES = ("planted:NUMBER",)
 
@@ -151,11 +152,24 @@ def find(spec, finder):
 def between(good, bad, finder):
     numbers = range(int(good), int(bad) + 1)
     return [f"planted:{number}" for number in numbers], f"{len(numbers)} planted kernels"
+
+
+def states(spec, finder, *, newest, every, merges):
+    return [State(f"planted:{spec}", spec, spec, "planted")]
+
+
+WATCH = Watching("planted kernels", (), NAMES, states, lambda spec, finder, kept: kept)
+"""
+WATCHED = """
+rungs = ["dio.pread"]
+[[watch]]
+name = "some"
+kernels = ["planted:3"]
 """
 
 
 def test_a_source(tree: Tree) -> None:
-    """Its kernels are found, named in messages, prepared and searched."""
+    """Its kernels are found, named in messages, prepared, searched and watched."""
     tree.append(f"{PACKAGE}/kernels/sources/planted.py", SOURCE)
     assert not_named("How to add a kernel source", tree) == []
     scenario = ("--rung", "dio.pread", "--op", "read")
@@ -170,6 +184,9 @@ def test_a_source(tree: Tree) -> None:
     said = tree.run("-m", "iopath", "bisect", "planted:1", "debian:7.2", *scenario, status=2)
     assert "debian:7.2: cannot be searched: must be" in said
     assert "planted:NUMBER" in said
+    (tree.root / "watch.toml").write_text(WATCHED)
+    said = tree.run("-m", "iopath", "track", "watch.toml", status=125)
+    assert "Not measured: some 3: kernel 3 is only planted." in said
 
 
 # A view.

@@ -9,6 +9,7 @@ import pytest
 from examples import DIGEST, STACKS, Stack, a_record, a_result
 from rich.console import Console
 
+from iopath.base.arch import BY_DEBIAN
 from iopath.base.cache import Cache
 from iopath.base.progress import Reporter
 from iopath.kernels import recipe as kernelbuild
@@ -150,13 +151,14 @@ class Planted(Session):
 def wanted(tracker: Tracker) -> list[Point]:
     """The points of the only watch."""
     (watch,) = tracker._config.watches
-    recipe = kernelbuild.Recipe.default() if watch.is_git else None
-    return [one.point for one in tracker._wanted(watch, recipe)]
+    return [one.point for one in tracker._wanted(watch, tracker._recipe(watch))]
 
 
 def a_tracker(session: Session, folder: Path, text: str) -> Tracker:
-    recipe = kernelbuild.Recipe.default()
-    return Tracker(session, config(folder, text), folder / "site", lambda *words: recipe)
+    def recipe(suite: str, base: str, options: Sequence[str], arch: str) -> kernelbuild.Recipe:
+        return kernelbuild.recipe(suite, None, options, BY_DEBIAN[arch])
+
+    return Tracker(session, config(folder, text), folder / "site", recipe)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from iopath.base.errors import UsageError
 from iopath.cli.options import add_arch
 from iopath.kernels import apt
 from iopath.kernels import recipe as recipes
+from iopath.kernels.finder import has
 
 if TYPE_CHECKING:
     from iopath.kernels.built import Built
@@ -50,7 +51,7 @@ class Building:
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse an architecture if no kernel *names* is built for it."""
-        if self.arch != X86_64.debian and not any(name.startswith("git:") for name in names):
+        if self.arch != X86_64.debian and not any(has(name, "commit") for name in names):
             raise UsageError(
                 f"--arch {self.arch}: only kernels of a git repository are built for it; Debian's"
                 f" have it in their name, like debian:6.12-{self.arch}"

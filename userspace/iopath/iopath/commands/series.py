@@ -14,6 +14,7 @@ from iopath.cli.options import add_all, add_layers, percent
 from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
+from iopath.kernels import finder
 from iopath.results.layers import table
 from iopath.show import views
 from iopath.studies import series
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files = Files.read(args)
     files.check()
     guest.need_counts()
-    name = args.range if args.range.startswith("git:") else f"git:.@{args.range}"
+    name = finder.commits(args.range)
     if ".." not in name:
         raise UsageError(f"{args.range}: not a range of commits: it must be like A..B")
     command = Command.read(args)

@@ -11,7 +11,10 @@ commit(spec, finder)  the repository and the revision, if its kernels are commit
 between(good, bad, finder)  the names of the kernels from one SPEC to another, in that order, and a
                     line about them, if it has a list of kernels
 
-bisect takes kernels of sources with one of the last two, series those with commit().
+WATCH                       how its kernels are watched (watching.py), if they can be
+HERE                        what stands for a range of commits without a source, if it has commits
+
+bisect takes kernels of sources with between() or commit(), series those with commit().
 
 "host" is the running kernel, for commands that measure time.
 """
@@ -55,13 +58,13 @@ class Finder:
         prefix, _, spec = name.partition(":")
         known = prefixes()
         if prefix in known and (spec or _stands_alone(name)):
-            return _source(prefix).find(spec, self)
+            return source(prefix).find(spec, self)
         if name == "host":
             raise UsageError(
                 "host: measured by itself: iopath measure host --json FILE; compare the files"
             )
         near = did_you_mean(prefix, known) if spec else ""
-        *names, last = (one for prefix in known for one in _source(prefix).NAMES)
+        *names, last = (one for prefix in known for one in source(prefix).NAMES)
         raise UsageError(
             f"{name}: not a kernel{near or ';'} ask for {', '.join(names)} or {last}, e.g."
             " debian:6.1"
@@ -70,7 +73,7 @@ class Finder:
     def commit(self, name: str) -> tuple[Repository, str] | None:
         """The repository and the revision that a kernel is; None if it is no commit."""
         prefix, _, spec = name.partition(":")
-        return _source(prefix).commit(spec, self) if has(name, "commit") else None
+        return source(prefix).commit(spec, self) if has(name, "commit") else None
 
     def between(self, good: str, bad: str) -> tuple[list[str], str]:
         """The names of the kernels from *good* to *bad*, and a line about them."""
@@ -80,13 +83,13 @@ class Finder:
                     one
                     for prefix in prefixes()
                     if has(f"{prefix}:x", "between") or has(f"{prefix}:x", "commit")
-                    for one in _source(prefix).NAMES
+                    for one in source(prefix).NAMES
                 ]
                 raise UsageError(
                     f"{name}: cannot be searched: must be {' or '.join(searched)}, both ends alike"
                 )
         specs = [name.partition(":")[2] for name in (good, bad)]
-        return _source(good.partition(":")[0]).between(*specs, self)
+        return source(good.partition(":")[0]).between(*specs, self)
 
     def expand(self, names: Sequence[str], *, every: int = 1, merges: bool = False) -> list[str]:
         """*names*, each of which may stand for several: a range of commits stands for the commit
@@ -96,7 +99,7 @@ class Finder:
             prefix, _, spec = name.partition(":")
             several = None
             if has(name, "expand"):
-                several = _source(prefix).expand(spec, self, every=every, merges=merges)
+                several = source(prefix).expand(spec, self, every=every, merges=merges)
             found += [name] if several is None else several
         return found
 
@@ -104,7 +107,14 @@ class Finder:
 def has(name: str, function: str) -> bool:
     """Whether the source of a kernel has a *function* besides those that all have."""
     prefix, _, spec = name.partition(":")
-    return bool(spec) and prefix in prefixes() and hasattr(_source(prefix), function)
+    return bool(spec) and prefix in prefixes() and hasattr(source(prefix), function)
+
+
+def commits(text: str) -> str:
+    """The name of a range of commits: without a source, of the repository in this folder."""
+    if text.partition(":")[0] in prefixes():
+        return text
+    return next(source(name).HERE for name in prefixes() if has(f"{name}:x", "HERE")).format(text)
 
 
 def prefixes() -> list[str]:
@@ -114,8 +124,9 @@ def prefixes() -> list[str]:
 
 def _stands_alone(name: str) -> bool:
     """Whether *name* is a prefix that means a kernel by itself: NAMES say "PREFIX[:..."."""
-    return ":" not in name and any(one.startswith(f"{name}[:") for one in _source(name).NAMES)
+    return ":" not in name and any(one.startswith(f"{name}[:") for one in source(name).NAMES)
 
 
-def _source(prefix: str) -> ModuleType:
+def source(prefix: str) -> ModuleType:
+    """The file that knows the kernels with a prefix."""
     return importlib.import_module(f"{sources.__name__}.{prefix}")

@@ -44,10 +44,11 @@ def _checkout(config: Config, watch: Watch | None, point: Point) -> dict[str, An
     }
     if point.commit:
         found["git_commit_hash"] = point.commit
-    if watch and watch.is_git:
-        if watch.place.startswith("https://"):
-            found["git_repository_url"] = watch.place
-        found["git_repository_branch"] = watch.range[1]
+    if watch and watch.branch:
+        place, branch = watch.branch
+        if place.startswith("https://"):
+            found["git_repository_url"] = place
+        found["git_repository_branch"] = branch
     return found
 
 

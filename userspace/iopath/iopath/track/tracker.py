@@ -16,14 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from iopath.base import files
-from iopath.base.arch import ARCHES, BY_DEBIAN, X86_64
 from iopath.base.cache import digest_of, out_of_space
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.compare import compare
-from iopath.kernels import apt
 from iopath.kernels.recipe import Recipe
-from iopath.kernels.sources import debian
-from iopath.kernels.sources.debian import DebianKernel
+from iopath.kernels.watching import State
 from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.results.result import ExactResult
@@ -244,7 +241,7 @@ class Tracker:
 
     def _recipe(self, watch: Watch) -> Recipe | None:
         """How the commits of a watch are built; the session knows it from now on."""
-        if not watch.is_git:
+        if not watch.branch:
             return None
         recipe = self._make_recipe(watch.suite, watch.config, watch.kconfig, watch.arch)
         self._session.recipe = recipe
@@ -265,45 +262,16 @@ class Tracker:
     def _wanted(self, watch: Watch, recipe: Recipe | None) -> list[Wanted]:
         """The kernels of a watch, oldest first."""
         asked = self._asked(recipe)
-        found = self._commits(watch, asked) if recipe else self._releases(watch, asked)
-        return sorted(found, key=lambda one: one.point.order)
-
-    def _commits(self, watch: Watch, asked: dict[str, Any]) -> Iterator[Wanted]:
-        """Commits of the first parents of a branch, so that each is a state that the branch had."""
-        found = self._session.commit(watch.kernels[0])
-        assert found, watch.kernels
-        repository, _ = found
-        commits = repository.line(*watch.range)
-        first = repository.git("rev-list", "--count", "--first-parent", commits[0].name)
-        numbered = [
-            (int(first) + number, commit)
-            for number, commit in enumerate(commits)
-            if not watch.merges or commit.is_merge or number == 0
-        ]
-        for number, commit in numbered[:: watch.every]:
-            point = Point(
-                watch.name, watch.name, commit.name[:12], str(number), commit.subject, asked,
-                date=commit.date, commit=commit.name, arch=BY_DEBIAN[watch.arch].name,
-            )  # fmt: skip
-            yield Wanted(point, f"git:{watch.place}@{commit.name}")
-
-    def _releases(self, watch: Watch, asked: dict[str, Any]) -> Iterator[Wanted]:
-        """Debian's kernels. Those of one release of Debian are a line: they have one compiler."""
-        chosen: dict[str, DebianKernel] = {}
-        for name in watch.kernels:
-            spec = name.removeprefix("debian:")
-            known = debian.available(self._session, debian.arch_of(spec))
-            every = debian.select_all(spec, known)
-            if watch.releases != ALL:
-                try:
-                    every = [debian.select(spec, known)[0]]
-                except UsageError:
-                    raise
-                except IopathError:
-                    every = every[-1:]
-            chosen |= {kernel.release: kernel for kernel in every}
-        for kernel in chosen.values():
-            yield _release(watch, kernel, asked)
+        choice = {
+            "newest": watch.releases != ALL, "every": watch.every, "merges": watch.merges,
+        }  # fmt: skip
+        states = {
+            state.name: state
+            for spec, found in watch.asked
+            for state in found.states(spec, self._session, **choice)
+        }
+        points = [_point(watch, state, asked) for state in states.values()]
+        return sorted(points, key=lambda one: one.point.order)
 
     def _found(
         self, watch: Watch, recipe: Recipe | None, points: Sequence[Point]
@@ -311,33 +279,24 @@ class Tracker:
         """Those of *points* that still exist, by their files, also those that are no longer
         watched."""
         asked = self._asked(recipe)
-        if recipe:
-            every = [
-                Wanted(replace(point, asked=asked), f"git:{watch.place}@{point.commit}")
-                for point in points
-            ]
-        else:
-            every = [
-                _release(watch, kernel, asked)
-                for arch in ARCHES
-                if any(point.arch == arch.name for point in points)
-                for kernel in debian.available(self._session, arch)
-            ]
+        kept = [
+            State(
+                "", point.title, point.position, point.detail, point.line, point.date,
+                point.commit, point.arch,
+            )
+            for point in points
+        ]  # fmt: skip
+        spec, found = watch.asked[0]
+        every = [_point(watch, state, asked) for state in found.kept(spec, self._session, kept)]
         return {one.point.path: one for one in every}
 
 
-def _release(watch: Watch, kernel: DebianKernel, asked: dict[str, Any]) -> Wanted:
-    """A kernel of Debian, on the line of its release of Debian and flavour."""
-    arch = "" if kernel.arch is X86_64 else kernel.arch.debian
-    flavour = "".join(f"-{word}" for word in (kernel.flavour, arch) if word)
-    suite = kernel.suite.partition("-")[0]
-    line = "testing" if kernel.suite in apt.UNRELEASED else suite
+def _point(watch: Watch, state: State, asked: dict[str, Any]) -> Wanted:
     point = Point(
-        watch.name, f"{line}{flavour}", f"{kernel.version}{flavour}", kernel.version,
-        f"{kernel.release}, {kernel.suite}", {**asked, "missing": kernel.missing},
-        arch=kernel.arch.name,
+        watch.name, state.line or watch.name, state.title, state.position, state.detail,
+        {**asked, "missing": state.missing}, state.date, state.commit, state.arch,
     )  # fmt: skip
-    return Wanted(point, f"debian:{kernel.release}")
+    return Wanted(point, state.name)
 
 
 def _batches(missing: Sequence[Wanted], together: int) -> Iterator[Sequence[Wanted]]:

@@ -3,7 +3,7 @@
 (Documentation/track.rst)."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 from iopath.base.arch import BY_DEBIAN, X86_64
 from iopath.base.errors import UsageError
 from iopath.compare import noise
-from iopath.kernels import gitrepo, recipe
+from iopath.kernels import recipe
 from iopath.kernels.apt import SUITES
+from iopath.kernels.watching import Watching, watched, watching
 from iopath.results.ops import OPS
 from iopath.rungs import builtin, tomlfile
 from iopath.rungs.rung import Rung
@@ -36,19 +37,16 @@ class Watch:
     arch: str = X86_64.debian
 
     @property
-    def is_git(self) -> bool:
-        return self.kernels[0].startswith("git:")
+    def asked(self) -> list[tuple[str, Watching]]:
+        """The kernels without their sources, and how each is watched."""
+        return [
+            (name.partition(":")[2], found) for name in self.kernels if (found := watching(name))
+        ]
 
     @property
-    def place(self) -> str:
-        """The repository of a branch."""
-        return gitrepo.split(self.kernels[0].removeprefix("git:"))[0]
-
-    @property
-    def range(self) -> tuple[str, str]:
-        """The commit that a branch is watched from, and the branch."""
-        first, last = gitrepo.split(self.kernels[0].removeprefix("git:"))[1].split("..")
-        return first, last or "HEAD"
+    def branch(self) -> tuple[str, str] | None:
+        """The repository and the branch, if it is one."""
+        return next(found.branch(spec) for spec, found in self.asked)
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,6 @@ _WATCH: tomlfile.Fields = {
     "kconfig": ("kconfig", "a list of options like 'FOO=y'", tomlfile.words),
     "arch": ("arch", f"one of {', '.join(BY_DEBIAN)}", _among(BY_DEBIAN)),
 }
-_OF_GIT = ("every", "merges", "suite", "config", "kconfig", "arch")
 
 
 def load(path: Path) -> Config:
@@ -156,32 +153,21 @@ def _watch(table: Any, path: Path) -> Watch:  # noqa: ANN401
         raise UsageError(f"{where}: no kernels: e.g. kernels = ['debian:6.1']")
     for kernel in watch.kernels:
         _check(kernel, f"{where}: kernel '{kernel}'")
-    if watch.is_git:
-        if len(watch.kernels) > 1:
-            raise UsageError(f"{where}: a branch is watched alone: give it a [[watch]] of its own")
-        if "releases" in table:
-            raise UsageError(f"{where}: releases is for kernels of Debian")
-        recipe.recipe(watch.suite, None, watch.kconfig)  # complains about an option
-    elif given := _first(_OF_GIT, table):
-        raise UsageError(f"{where}: {given} is for commits of a branch")
+    own = [found for _, found in watch.asked]
+    if alone := next((one.alone for one in own if one.alone and len(own) > 1), ""):
+        raise UsageError(f"{where}: {alone} is watched alone: give it a [[watch]] of its own")
+    for other in watched():
+        for name in other.settings if other not in own else ():
+            if name in table:
+                raise UsageError(f"{where}: {name} is for {other.what}")
+    recipe.recipe(watch.suite, None, watch.kconfig)  # complains about an option
     return watch
 
 
-def _first(names: Sequence[str], table: dict[str, Any]) -> str:
-    return next((name for name in names if name in table), "")
-
-
 def _check(kernel: str, where: str) -> None:
-    kind, _, spec = kernel.partition(":")
-    if kind == "git" and spec:
-        _, revision = gitrepo.split(spec)
-        first, dots, last = revision.partition("..")
-        if not dots or not first or last.startswith("."):
-            raise UsageError(
-                f"{where}: not a branch with its start: it must be git:PATH@START..BRANCH"
-            )
-    elif kind != "debian" or not spec:
-        raise UsageError(
-            f"{where}: cannot be watched: it must be debian:SERIES, debian:RELEASE or"
-            " git:PATH@START..BRANCH"
-        )
+    found = watching(kernel)
+    if not found:
+        *names, last = (name for one in watched() for name in one.named)
+        raise UsageError(f"{where}: cannot be watched: it must be {', '.join(names)} or {last}")
+    if wrong := found.wrong(kernel.partition(":")[2]):
+        raise UsageError(f"{where}: {wrong}")

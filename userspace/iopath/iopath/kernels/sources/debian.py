@@ -9,7 +9,7 @@ debian:7.2.12+deb13-amd64     exactly this one, as uname -r prints it
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from iopath.kernels.finder import Finder
 from iopath.kernels.kernel import Kernel, Parts
 from iopath.kernels.root import root, sandbox
 from iopath.kernels.unpack import unpack
+from iopath.kernels.watching import State, Watching
 
 NAMES = ("debian:SERIES", "debian:RELEASE")
 
@@ -375,6 +376,43 @@ def by_series(kernels: Sequence[DebianKernel], arch: Arch) -> dict[str, DebianKe
         if not kernel.missing and name not in found:
             found[name] = select(name, kernels)[0]
     return found
+
+
+def _states(
+    spec: str, finder: Finder, *, newest: bool, every: int, merges: bool
+) -> Iterator[State]:
+    known = available(finder, arch_of(spec))
+    found = select_all(spec, known)
+    if newest:
+        try:
+            found = [select(spec, known)[0]]
+        except UsageError:
+            raise
+        except IopathError:
+            found = found[-1:]
+    return map(_state, found)
+
+
+def _kept(spec: str, finder: Finder, states: Sequence[State]) -> Iterator[State]:
+    """Also those that are no longer watched."""
+    for arch in ARCHES:
+        if any(one.arch == arch.name for one in states):
+            yield from map(_state, available(finder, arch))
+
+
+def _state(kernel: DebianKernel) -> State:
+    """A kernel, on the line of its release of Debian and flavour: those have one compiler."""
+    arch = "" if kernel.arch is X86_64 else kernel.arch.debian
+    flavour = "".join(f"-{word}" for word in (kernel.flavour, arch) if word)
+    line = "testing" if kernel.suite in UNRELEASED else kernel.suite.partition("-")[0]
+    return State(
+        f"debian:{kernel.release}", f"{kernel.version}{flavour}", kernel.version,
+        f"{kernel.release}, {kernel.suite}", f"{line}{flavour}", arch=kernel.arch.name,
+        missing=kernel.missing,
+    )  # fmt: skip
+
+
+WATCH = Watching("kernels of Debian", ("releases",), NAMES, _states, _kept)
 
 
 # Prepare a kernel: its image, then our modules in a root file system with its headers.

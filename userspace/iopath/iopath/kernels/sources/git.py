@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,8 +28,10 @@ from iopath.kernels.gitrepo import Repository, open_repository
 from iopath.kernels.kernel import Kernel, Parts
 from iopath.kernels.recipe import Recipe, configuration, recipe
 from iopath.kernels.root import root, sandbox
+from iopath.kernels.watching import State, Watching
 
 NAMES = ("git:PATH@REVISION",)
+HERE = "git:.@{}"  # a range of the repository in this folder
 
 # Packages that build a kernel, besides the tools of every root.
 _TOOLS = (
@@ -246,6 +248,60 @@ def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -
     settings = gitrepo.SETTINGS.search(spec)
     behind = settings[0] if settings else ""
     return [f"git:{place}@{commit[:12]}{behind}" for commit in (base, *commits)]
+
+
+# A branch, which is watched from a commit on.
+
+
+def _branch(spec: str) -> tuple[str, str, str]:
+    """The repository, the commit, and the branch."""
+    place, revision = gitrepo.split(spec)
+    first, _, last = revision.partition("..")
+    return place, first, last or "HEAD"
+
+
+def _wrong(spec: str) -> str:
+    _, first, last = _branch(spec)
+    if ".." in spec and first and not last.startswith("."):
+        return ""
+    return "not a branch with its start: it must be git:PATH@START..BRANCH"
+
+
+def _states(
+    spec: str, finder: Finder, *, newest: bool, every: int, merges: bool
+) -> Iterator[State]:
+    """Commits of the first parents of the branch, so that each is a state that the branch had."""
+    place, first, last = _branch(spec)
+    found = repository(finder, place)
+    commits = found.line(first, last)
+    start = int(found.git("rev-list", "--count", "--first-parent", commits[0].name))
+    numbered = [
+        (number, commit)
+        for number, commit in enumerate(commits, start)
+        if not merges or commit.is_merge or number == start
+    ]
+    arch = finder.recipe.arch.name
+    for number, commit in numbered[::every]:
+        yield State(
+            f"git:{place}@{commit.name}", commit.name[:12], str(number), commit.subject,
+            date=commit.date, commit=commit.name, arch=arch,
+        )  # fmt: skip
+
+
+def _kept(spec: str, finder: Finder, states: Sequence[State]) -> list[State]:
+    return [replace(one, name=f"git:{_branch(spec)[0]}@{one.commit}") for one in states]
+
+
+WATCH = Watching(
+    "commits of a branch",
+    ("every", "merges", "suite", "config", "kconfig", "arch"),
+    ("git:PATH@START..BRANCH",),
+    _states,
+    _kept,
+    _wrong,
+    alone="a branch",
+    branch=lambda spec: _branch(spec)[::2],
+)
 
 
 def compiler(kernel: GitKernel, cache: Cache, apt: Apt, step: Step) -> Path:
