@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from iopath.base.errors import UsageError
 from iopath.cli.options import Options, block_size, number
+from iopath.compare import noise
 from iopath.guest.machine import Machine
 from iopath.results.ops import OPS
 from iopath.rungs import builtin
@@ -155,10 +156,12 @@ class Range:
         return session.expand(names, every=self.every, merges=self.merges)
 
 
-def add_boots(parser: Options, default: int) -> None:
+def add_boots(parser: Options, default: int | None = None) -> None:
+    """Without a *default*, studies/boots decides."""
+    what = default or f"{noise.BOOTS}; of programs and with --cpus {noise.FEWEST}"
     parser.add_argument(
         "--boots", default=default, type=number(1, 100, "boots"), metavar="N",
-        help="boot each kernel N times, with different seeds (default: %(default)s)",
+        help=f"boot each kernel N times, with different seeds (default: {what})",
     )  # fmt: skip
 
 

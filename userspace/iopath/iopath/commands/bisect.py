@@ -10,12 +10,11 @@ from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_sched
 from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import noise
 from iopath.compare import sharing as sharing_changes
 from iopath.results.layers import table
 from iopath.show import sharing
 from iopath.show.reports import ProfileReport, report
-from iopath.studies import bisection
+from iopath.studies import bisection, boots
 
 EXAMPLES = (
     "iopath bisect debian:6.1 debian:7.2 --rung dio.pread --op read",
@@ -39,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         " 'shared locked writes', or of a program a system call, such as read (default: that by"
         " which the ends differ)",
     )  # fmt: skip
-    add_boots(parser, noise.FEWEST)
+    add_boots(parser)
     add_comparison(parser)
     add_layers(parser)
     Files.add(parser, ProfileReport)
@@ -59,8 +58,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
             command.settings(session, args.good)
             if of_program
             else Scenario.read(args).settings(guest.added()),
-            machine=guest.machine, boots=args.boots, layers=args.layers, cpus=args.cpus,
+            machine=guest.machine, layers=args.layers, cpus=args.cpus,
         )  # fmt: skip
+        settings = boots.asked(settings, args.boots)
         looked = bisection.Search(session, settings, work.say, args.metric)
         good, bad = bisection.search(looked, session, args.good, args.bad, work.say)
         found = looked.compare(good, bad, layers)

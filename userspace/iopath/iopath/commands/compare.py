@@ -13,7 +13,7 @@ from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, ad
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import bridge, compare, limits, noise
+from iopath.compare import bridge, compare, limits
 from iopath.compare import sharing as sharing_changes
 from iopath.results import bridge as bridges
 from iopath.results import result
@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Range.add(parser)
     add_scheduler(parser)
     add_cpus(parser)
-    add_boots(parser, noise.FEWEST)
+    add_boots(parser)
     add_comparison(parser)
     add_layers(parser)
     Files.add(parser, ProfileReport)
@@ -91,9 +91,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 command.settings(session, own[0])
                 if of_program
                 else scenario.settings(guest.added()),
-                machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
-                cpus=args.cpus,
+                machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,
             )  # fmt: skip
+            settings = boots.asked(settings, args.boots)
             measured = session.results(own, settings)
             found = boots.decide(
                 session, settings, measured, lambda results: judge(loaded | results)

@@ -9,7 +9,6 @@ from iopath.cli.building import Building
 from iopath.cli.measuring import add_boots, add_cpus, add_scheduler, add_seed
 from iopath.cli.output import Files
 from iopath.cli.work import Work
-from iopath.compare import noise
 from iopath.guest.machine import Machine
 from iopath.results.layers import table
 from iopath.results.ops import OPS
@@ -17,7 +16,7 @@ from iopath.rungs import feature
 from iopath.rungs.runs import Settings
 from iopath.show.console import put
 from iopath.show.table import Table
-from iopath.studies import features, featuretable
+from iopath.studies import boots, features, featuretable
 from iopath.studies.featurereport import FeaturesReport
 
 EXAMPLES = (
@@ -46,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--op", choices=OPS, action="append", help="only this operation")
     add_cpus(parser)
-    add_boots(parser, noise.LADDER)
+    add_boots(parser)
     add_seed(parser)
     Building.add(parser)
     add_scheduler(parser)
@@ -73,9 +72,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
         put(work.out, listed)
         return 0
     machine = Machine(cmdline=base.cmdline, seed=args.seed)
-    settings = Settings(
-        [], ops=args.op or (), machine=machine, boots=args.boots, profile=True, cpus=args.cpus
-    )
+    settings = Settings([], ops=args.op or (), machine=machine, profile=True, cpus=args.cpus)
+    settings = boots.asked(settings, args.boots)
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
         study = features.Features(session, base, settings, table(None))

@@ -13,11 +13,11 @@ from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, ad
 from iopath.cli.options import add_all, add_layers, percent
 from iopath.cli.output import Files
 from iopath.cli.work import Work
-from iopath.compare import limits, noise
+from iopath.compare import limits
 from iopath.kernels import finder
 from iopath.results.layers import table
 from iopath.show import views
-from iopath.studies import series
+from iopath.studies import boots, series
 
 EXAMPLES = (
     "iopath series v6.12..my-branch --rung 'dio.*'",
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if a commit makes any rung, the program or a system call grow by more"
         " than PERCENT, with 125 if one cannot be judged",
     )  # fmt: skip
-    add_boots(parser, noise.LADDER)
+    add_boots(parser)
     add_all(parser)
     add_layers(parser)
     Files.add(parser, series.SeriesReport)
@@ -67,9 +67,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
             command.settings(session, names[0])
             if of_program
             else Scenario.read(args).settings(guest.added()),
-            machine=guest.machine, boots=args.boots, profile=True, layers=args.layers,
-            cpus=args.cpus,
+            machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,
         )  # fmt: skip
+        settings = boots.asked(settings, args.boots)
         try:
             series.measure(session, names, settings, layers, session.reporter.note, entries)
         except Unreachable as error:

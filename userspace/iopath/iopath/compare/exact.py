@@ -173,7 +173,7 @@ class _Rules:
             return None
         least = max(metric.resolution, _layout(metric, before, after))
         path = _judge_layouts(before, after)
-        if path is None:
+        if path is None or metric not in METRICS:
             return noise.judge(one, other, self.family, least)
         if metric is INSTRUCTIONS:
             return path
@@ -182,6 +182,11 @@ class _Rules:
             return noise.judge_varying(one, other, self.deviations[metric.name], figures, least)
         expected = path.verdict != noise.SAME
         return noise.judge_agreeing(one, other, self.family, least, expected=expected)
+
+
+def judge(metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
+    """The verdict on one metric of two records, alone; None if either lacks it."""
+    return _Rules(Family(1, 1), _deviations([(before, after)])).judge(metric, before, after)
 
 
 def _judge_layouts(before: ExactRecord, after: ExactRecord) -> Verdict | None:

@@ -127,14 +127,16 @@ class Search:
                 f" {one.instructions_per_io:,.2f} and {other.instructions_per_io:,.2f} instructions"
                 f" {'each time' if self._key else 'per I/O'}"
             )
-        most = max(size for _, _, size in differing)
-        metric, ends, _ = next(found for found in differing if 2 * found[2] >= most)
+        most = max(size for _, size in differing)
+        metric = next(metric for metric, size in differing if 2 * size >= most)
         self._metric = metric
         self._say(f"following: {self._name}")
 
         def is_bad(measured: Result) -> bool:
-            found = metric.value(self._followed(measured))
-            from_good, from_bad = (_compare(metric, end, found) for end in ends)
+            found = self._followed(measured)
+            from_good, from_bad = (exact.judge(metric, end, found) for end in (one, other))
+            if not from_good or not from_bad:
+                raise IopathError(f"it has no {metric.name}")
             if noise.SAME in (from_good.verdict, from_bad.verdict):
                 return from_good.verdict != noise.SAME
             return abs(from_bad.difference) < abs(from_good.difference)
@@ -158,16 +160,15 @@ class Search:
         found = _Ends(records)
         for some in self._choices(one):
             for metric in () if found.differing else some:
-                ends = [metric.value(record) for record in (one, other)]
-                if not all(ends):
+                change = exact.judge(metric, one, other)
+                if change is None:
                     continue
-                change = _compare(metric, *ends)
                 if change.verdict == noise.UNKNOWN:
-                    more = max(change.wanted, min(map(len, ends)) + 1)
+                    more = max(change.wanted, min(len(record.boots) for record in records) + 1)
                     found.undecided = found.undecided or more
                     found.most = max(found.most, change.wanted)
                 elif change.verdict != noise.SAME:
-                    found.differing.append((metric, ends, abs(change.difference)))
+                    found.differing.append((metric, abs(change.difference)))
         return found
 
     def _choices(self, record: ExactRecord) -> list[Sequence[Metric]]:
@@ -191,17 +192,13 @@ class _Ends:
     there are may tell: *undecided* of each end."""
 
     records: list[ExactRecord]
-    differing: list[tuple[Metric, list[noise.Boots], float]] = field(default_factory=list)
+    differing: list[tuple[Metric, float]] = field(default_factory=list)
     undecided: int = 0
     most: int = 0  # boots that are known to decide
 
     @property
     def wanted(self) -> dict[str, int]:
         return {} if self.differing else {self.records[0].rung: self.most}
-
-
-def _compare(metric: Metric, before: noise.Boots, after: noise.Boots) -> noise.Verdict:
-    return noise.judge(before, after, noise.Family(1, 1), metric.resolution)
 
 
 def search(looked: Search, session: Session, good: str, bad: str, say: Say) -> list[Result]:

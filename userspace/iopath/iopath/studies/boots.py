@@ -30,11 +30,21 @@ class Judged(Protocol):
 Found = TypeVar("Found", bound=Judged)
 
 
+def first(settings: Settings) -> int:
+    """How many boots of a kernel are judged first. What has no layouts takes more."""
+    return noise.FEWEST if settings.program or settings.cpus > 1 else noise.BOOTS
+
+
+def asked(settings: Settings, boots: int | None) -> Settings:
+    """The settings with as many boots as were asked for, if any were."""
+    return replace(settings, boots=boots or first(settings))
+
+
 def enough(settings: Settings, wanted: Mapping[str, int]) -> Settings | None:
     """The settings that decide the rungs *wanted*; None if none is, or if so few boots were asked
     for that nothing is decided."""
     boots = max(wanted.values(), default=0)
-    if settings.boots < noise.FEWEST or boots <= settings.boots:
+    if settings.boots < first(settings) or boots <= settings.boots:
         return None
     rungs = [rung for rung in settings.rungs if rung.name in wanted]
     if settings.program or 2 * len(rungs) > len(settings.rungs):

@@ -60,7 +60,7 @@ class Config:
     origin: str = "iopath"  # the name of the sender in KCIDB
     ops: tuple[str, ...] = OPS
     block_sizes: tuple[int, ...] = (4096,)
-    boots: int = noise.LADDER
+    boots: int = noise.BOOTS
     cpus: int = 1
 
 
