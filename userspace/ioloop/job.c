@@ -18,6 +18,12 @@
 /* Added to the number of a region: the sleep after its rounds. */
 #define DRAIN_REGION	0x4000u
 
+/*
+ * A process that begins or ends leaves work to RCU and timers, which would
+ * interrupt the few rounds of a layout: ns until it is done.
+ */
+#define SETTLE_NS	50000000
+
 /* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
 static __thread char stat_text[128 << 10];
 
@@ -78,6 +84,15 @@ static void drain(const struct job *job, bool mark)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 	if (mark)
 		iopath_mark_end();
+}
+
+/* Wait until what the process has left behind is done. */
+static void settle(const struct job *job)
+{
+	const struct timespec ts = { .tv_nsec = SETTLE_NS };
+
+	if (job->o->layouts > 1)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 }
 
 static void do_round(struct job *job, uint64_t nr, struct round *r)
@@ -194,6 +209,7 @@ void job_run(struct job *job)
 	if (!tell_perf(job, "enable\n"))
 		goto pmu_read;
 	drain(job, false);
+	settle(job);
 	getrusage(RUSAGE_THREAD, &before);
 	if (!res->nr_rounds)
 		res->start_ns = now_ns();
