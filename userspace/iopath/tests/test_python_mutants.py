@@ -149,27 +149,27 @@ MUTANTS = [
         "compare/test_compare.py::test_a_gate_does_not_pass_on_missing_data",
     ),
     Mutant(
-        "rounds with an interrupt do not count", "measure/figures.py",
+        "rounds with an interrupt do not count", "measure/rounds.py",
         "/ part.ios, part.quiet)", "/ part.ios, True)",
         "results/test_result.py::test_median_of_calm_rounds",
     ),
     Mutant(
-        "iterations of string instructions are no instructions", "measure/figures.py",
+        "iterations of string instructions are no instructions", "measure/rounds.py",
         "((part.tsc - count.iterations) / part.ios", "(part.tsc / part.ios",
         "results/test_result.py::test_iterations_of_string_instructions_are_no_instructions",
     ),
     Mutant(
-        "the profile is that of a boot", "measure/figures.py",
+        "the profile is that of a boot", "measure/rounds.py",
         "middle = statistics.median_low(figures)", "middle = statistics.median(figures)",
         "results/test_result.py::test_the_figure_is_the_mean_of_the_boots",
     ),
     Mutant(
-        "a clock that does not count instructions is refused", "measure/figures.py",
+        "a clock that does not count instructions is refused", "measure/rounds.py",
         "if not measured or not 0 <=", "if False and not 0 <=",
         "results/test_result.py::test_calibration_that_fails",
     ),
     Mutant(
-        "a round that the clock contradicts is refused", "measure/figures.py",
+        "a round that the clock contradicts is refused", "measure/rounds.py",
         "if len(steady) > 1 or", "if",
         "results/test_result.py::test_a_round_that_the_plugin_counts_otherwise_is_refused",
     ),

@@ -11,7 +11,7 @@ from iopath.cli.options import add_file
 from iopath.cli.work import Work
 from iopath.compare import bridge
 from iopath.results import result
-from iopath.show import bridge as bridge_tables
+from iopath.show import bridgetable
 
 EXAMPLES = (
     "iopath bridge host.json exact.json",
@@ -34,5 +34,5 @@ def run(args: argparse.Namespace, work: Work) -> int:
     made = bridge.make((str(args.host), result.load(args.host)), (str(args.exact), exact))
     if args.json:
         files.write_text(args.json, json.dumps(result.dump(made), indent=1) + "\n")
-    bridge_tables.show(made, exact, work.out)
+    bridgetable.show(made, exact, work.out)
     return 0

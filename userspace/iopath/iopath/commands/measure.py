@@ -20,7 +20,7 @@ from iopath.cli.options import number
 from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.host import survey, timing
-from iopath.show import model, sharing, terminal
+from iopath.show import misses, sharing, terminal
 from iopath.show.reports import CountsReport, ProfileReport, TimesReport, report
 
 EXAMPLES = (
@@ -86,6 +86,6 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files.write(report(measured))
     terminal.show(measured, work.out)
     sharing.show(measured, work.out)
-    model.show(measured, work.out)
+    misses.show(measured, work.out)
     terminal.show_facts(measured, work.out)
     return 0

@@ -13,12 +13,12 @@ from iopath.cli.measuring import Guest, Range, Scenario, add_cpus, add_model, ad
 from iopath.cli.options import add_layers, add_top
 from iopath.cli.output import Files
 from iopath.cli.work import Work
-from iopath.host import devices, perf, survey, timing
+from iopath.host import perf, survey, targets, timing
 from iopath.measure.plan import guests
 from iopath.results.layers import Layers, table
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings, make_runs
-from iopath.show import model, sharing, terminal
+from iopath.show import misses, sharing, terminal
 from iopath.show.reports import ProfileReport, SamplesReport, report
 
 EXAMPLES = (
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     top = args.top or (None if args.all else _FUNCTIONS)
     terminal.show_profile(measured, work.out, top, every=args.all)
     sharing.show(measured, work.out)
-    model.show(measured, work.out)
+    misses.show(measured, work.out)
     terminal.show_facts(measured, work.out)
     return 0
 
@@ -109,7 +109,7 @@ def _on_host(
         raise UsageError("profile host: give --rung and --op; profiling all rungs takes too long")
     files.check(data)
     cpu = survey.choose_cpu(on_cpu)
-    devices.check(runs)
+    targets.check(runs)
     records = []
     for run in runs:
         file = data

@@ -15,7 +15,7 @@ from iopath.cli.options import add_all, add_file, add_layers, add_top, number, p
 from iopath.cli.output import Files, show_comparison
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
-from iopath.host import devices, loop, survey
+from iopath.host import loop, survey, targets
 from iopath.results.layers import table
 from iopath.show import terminal
 from iopath.show.reports import ProgramReport, report
@@ -108,7 +108,7 @@ def _on_host(scenario: Scenario, args: argparse.Namespace, work: Work) -> int:
     on_host.prepare(work)
     runs = on_host.runs(scenario, work.reporter.warn)
     cpu = survey.choose_cpu(args.on_cpu)
-    devices.check(runs)
+    targets.check(runs)
     for run in runs:
         words = loop.timed(run, cpu, args.seconds or _SECONDS)
         work.say(f"$ {' '.join(words)}")

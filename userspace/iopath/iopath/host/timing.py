@@ -13,7 +13,7 @@ from iopath import __version__
 from iopath.base.cache import digest_file
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
-from iopath.host import devices, loop, samples, survey
+from iopath.host import loop, samples, survey, targets
 from iopath.host.samples import Sampled
 from iopath.results.result import SCHEMA, HardwareRecord, HardwareResult, KernelName
 from iopath.rungs.runs import NOISE_PASSES, Run
@@ -60,7 +60,7 @@ def measure(
     """Measure *runs* on the running machine.
 
     A run that fails on this kernel or machine is left out with a warning, unless *strict*."""
-    devices.check(runs)
+    targets.check(runs)
     whole = result_of(cpu, [])
     for text in whole.machine.warnings:
         warn(text)

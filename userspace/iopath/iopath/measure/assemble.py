@@ -12,11 +12,11 @@ from iopath.counts import inline, longrun, output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
-from iopath.measure import figures
-from iopath.measure.figures import RunCounts
+from iopath.measure import rounds
 from iopath.measure.jobs import Job, Recorded
 from iopath.measure.measurement import Bench
 from iopath.measure.plan import modules_of
+from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.profiles import ExactProfile
 from iopath.results.result import ExactRecord
@@ -68,7 +68,7 @@ class Counted:
     def records(self) -> dict[str, str]:
         """The programs' reports and the files, by name."""
         texts = json.loads((self.entry / _RECORDS).read_text())
-        figures.check_calibration(report.read(texts["calibrate"]))
+        rounds.check_calibration(report.read(texts["calibrate"]))
         return texts
 
     @property
@@ -148,8 +148,8 @@ def results(
         reports = [report.read(text[f"run.{run.region}"]) for text in texts]
         counted = [boot[run.region] for boot in counts]
         for one, other in zip(reports, counted, strict=True):
-            figures.check_rounds(run, one, other.rounds)
-        found.append(figures.figure(name, release, run, reports, counted))
+            rounds.check_rounds(run, one, other.rounds)
+        found.append(rounds.figure(name, release, run, reports, counted))
     if not profile:
         return found
     # The profile is of the boot with the median figure: for most rungs, of the first.

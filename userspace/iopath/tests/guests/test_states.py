@@ -28,8 +28,8 @@ from iopath.guest.states import States
 from iopath.kernels import modules
 from iopath.kernels.built import Built
 from iopath.measure.assemble import symbols_of
-from iopath.measure.figures import RunCounts, figure
 from iopath.measure.plan import Image, guests, make_image, modules_of
+from iopath.measure.rounds import RunCounts, figure
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
 from iopath.rungs import report

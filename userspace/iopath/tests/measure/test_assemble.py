@@ -11,7 +11,7 @@ from counted import HEADER
 
 from iopath.base.programs import guest_program
 from iopath.measure.assemble import Counted
-from iopath.measure.figures import RunCounts
+from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.model import Misses
 from iopath.rungs.builtin import select

@@ -16,8 +16,8 @@ from iopath.base.errors import IopathError, UsageError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
 from iopath.guest.machine import Machine
-from iopath.measure.figures import RunCounts, check_calibration, check_rounds
-from iopath.measure.figures import figure as make_figure
+from iopath.measure.rounds import RunCounts, check_calibration, check_rounds
+from iopath.measure.rounds import figure as make_figure
 from iopath.results.result import SCHEMA, ExactRecord, dump, load, parse, size_text
 from iopath.rungs.builtin import RUNGS, select
 from iopath.rungs.report import Job, Report, Round

@@ -25,7 +25,7 @@ from iopath.results.model import Misses
 from iopath.results.ops import OPS
 from iopath.results.result import parse
 from iopath.rungs import builtin
-from iopath.show import model, page, terminal, texts
+from iopath.show import misses, page, terminal, texts
 from iopath.show.markdown import markdown
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
@@ -56,10 +56,10 @@ def test_the_model_has_a_table_of_its_own() -> None:
     texts = []
     for record in (None, whole["results"][1]):
         if record:
-            misses = {one.name: float(at) for at, one in enumerate(fields(Misses))}
-            record["model"] = {"warm": misses, "cold": misses | {"l1d": 12.5}}
+            every = {one.name: float(at) for at, one in enumerate(fields(Misses))}
+            record["model"] = {"warm": every, "cold": every | {"l1d": 12.5}}
         console = Console(file=io.StringIO(), width=200, highlight=False)
-        model.show(parse(whole), console)
+        misses.show(parse(whole), console)
         texts.append(" ".join(console.file.getvalue().split()))
     assert texts[0] == ""
     assert texts[1].startswith("new: misses and mispredictions per I/O of a model, not of this CPU")
