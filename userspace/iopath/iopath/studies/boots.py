@@ -67,14 +67,9 @@ def decide(
     more = enough(settings, found.wanted)
     if not more:
         return found
-    say(session, more, len(found.wanted))
+    session.reporter.note(f"booting {more.boots} times: {len(found.wanted)} rungs are undecided")
     again = session.results([*measured], more)
     return judge({name: _replaced(measured[name], again[name]) for name in measured})
-
-
-def say(session: Session, more: Settings, rungs: int) -> None:
-    """Say that *rungs* are measured again."""
-    session.reporter.note(f"booting {more.boots} times: {rungs} rungs are undecided")
 
 
 def _replaced(measured: Result, more: Result) -> Result:

@@ -95,7 +95,8 @@ class Features:
         undecided = [row for row in rows if row.wanted]
         wanted = {str(number): row.wanted for number, row in enumerate(undecided)}
         if more := boots.enough(self._settings, wanted):
-            boots.say(self._session, more, len(undecided))
+            said = f"booting {more.boots} times: {len(undecided)} costs are undecided"
+            self._session.reporter.note(said)
             self._measure(undecided, more)
         return [row.cost for row in rows]
 

@@ -115,7 +115,7 @@ def test_undecided_features_are_booted_more_often(monkeypatch: pytest.MonkeyPatc
     assert asked == [
         (base, BOOTS), (nothing, BOOTS), (one, BOOTS), (base, BOOTS + 1), (one, BOOTS + 1),
     ]  # fmt: skip
-    assert session.said == [f"booting {BOOTS + 1} times: 1 rungs are undecided"]
+    assert session.said == [f"booting {BOOTS + 1} times: 1 costs are undecided"]
 
 
 def test_an_error_is_in_its_cost() -> None:
