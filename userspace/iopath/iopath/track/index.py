@@ -131,12 +131,6 @@ class Step:
         return f"{self.after.watch}/{self.before.title}..{self.after.title}"
 
 
-def headline(step: Step) -> Change:
-    """The change of a step that is shown if there is room for one: the change of an I/O that
-    matters most."""
-    return next((one for one in step.changes if one.key[1] != "none"), step.changes[0])
-
-
 class Index:
     """The index of the site in *folder*."""
 

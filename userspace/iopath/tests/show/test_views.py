@@ -73,7 +73,7 @@ def counted() -> ProgramReport:
         ("bisect", [*OF_ALL, *DRAWN]),
         ("series", [*OF_ALL, *DRAWN]),
         ("run", OF_ALL),
-        ("track", [*OF_ALL, "kcidb", "svg", "png"]),
+        ("track", [*OF_ALL, "kcidb"]),
         ("features", ["json", "markdown", "csv", "bencher", "benchmark-action", "svg", "png"]),
     ],
 )
