@@ -24,7 +24,8 @@ TEXTS = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]
 
 # Commands of other projects, and the test that runs each one, if any.
 KNOWN = {
-    "apt-get": "test_package.py, by dpkg", "bpftrace": "", "cat": "", "cd": "",
+    "apt-get": "test_package.py, by dpkg", "bpftrace": "",
+    "callgrind_annotate": "show/test_views.py", "cat": "", "cd": "",
     "cp": "test_planted.py", "dd": "",
     "dkms": "test_package.py", "echo": "test_selftests.py, in configfs",
     "git": "test_planted.py", "kubectl": "", "loginctl": "",

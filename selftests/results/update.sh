@@ -47,8 +47,7 @@ page() {
 track() {
 	rm -f $large/track/steps.json
 	IOPATH_CACHE=build/track-cache $iopath track $pages/track.toml \
-		--output $large/track \
-		--svg $pages/track.svg --mail $pages/track.txt
+		--output $large/track --mail $pages/track.txt
 	cp $large/track/points.json $pages/track.json
 }
 
@@ -67,8 +66,7 @@ repository() {
 rt() {
 	repository
 	rm -f $large/rt/steps.json
-	$iopath track $pages/rt.toml --output $large/rt \
-		--svg $large/rt.svg --mail $pages/rt.txt
+	$iopath track $pages/rt.toml --output $large/rt --mail $pages/rt.txt
 }
 
 drivers() {

@@ -234,19 +234,9 @@ MUTANTS = [
         "track/test_tracker.py::test_few_boots_are_marked",
     ),
     Mutant(
-        "the way to a kernel of another compiler is dashed", "track/chart.py",
-        "return bool(link.breaks) or link.apart", "return False",
-        "track/test_tracker.py::test_chart_where_the_instrument_changes",
-    ),
-    Mutant(
-        "no text of a chart covers another", "track/chart.py",
-        "taken.append(box)", "pass",
-        "track/test_tracker.py::test_no_text_of_a_chart_covers_another",
-    ),
-    Mutant(
         "a version in a chart has all digits", "show/charts.py",
         'r"<[^>]*>"', 'r"(?s).*"',
-        "track/test_tracker.py::test_chart_in_the_dark",
+        "show/test_charts.py::test_a_chart_in_the_dark",
     ),
     Mutant(
         "no figure of a page leaves its cell", "show/templates/page.css",

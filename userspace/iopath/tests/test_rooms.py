@@ -27,7 +27,7 @@ ROOMS = {
     "measure": ("counts", "host", "kernels"),
     "show": ("compare",),
     "studies": ("measure", "show"),
-    "track": ("measure", "show"),
+    "track": ("studies",),
     "cli": ("measure", "show"),
     "commands": ("cli", "studies", "track"),
 }

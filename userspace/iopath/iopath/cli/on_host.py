@@ -15,11 +15,6 @@ from iopath.kernels import programs
 from iopath.rungs.runs import Run, make_runs
 
 
-def add_kernel(parser: Options) -> None:
-    """For commands that only measure this machine."""
-    parser.add_argument("kernel", choices=(survey.NAME,), metavar=survey.NAME)
-
-
 def add_cpu(parser: Options) -> None:
     parser.add_argument(
         "--on-cpu", type=number(0, 1 << 16, "CPUs"), metavar="N",

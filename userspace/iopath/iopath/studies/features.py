@@ -16,7 +16,8 @@ from typing import Any
 from iopath import __version__
 from iopath.base.errors import IopathError, Lacking, Unreachable
 from iopath.compare import compare, shared_writes
-from iopath.compare.changes import ExactChange, FunctionChange
+from iopath.compare.changes import FunctionChange
+from iopath.compare.compare import Compared
 from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.built import Built
 from iopath.measure.measurement import Measurement
@@ -29,6 +30,7 @@ from iopath.rungs.builtin import select
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
+from iopath.studies import boots
 
 SCHEMA = 1  # of the file of --json
 
@@ -64,11 +66,14 @@ class Cost:
 
 @dataclass
 class _Row:
-    """A cost that is not known yet, and what it is compared with."""
+    """A cost, and whose it is. *wanted* is how many boots would decide it."""
 
+    kernel: str
     feature: Feature
-    base: Measurement
+    rung: Rung
+    op: str
     cost: Cost
+    wanted: int = 0
 
 
 class Features:
@@ -85,44 +90,53 @@ class Features:
     ) -> list[Cost]:
         """What *features* cost on *kernels*; on *rungs*, or on those that each names. What is wrong
         with a feature is in its cost. Raises IopathError if a base could not be measured."""
+        rows = list(self._rows(kernels, features, rungs))
+        self._measure(rows, self._settings)
+        undecided = [row for row in rows if row.wanted]
+        wanted = {str(number): row.wanted for number, row in enumerate(undecided)}
+        if more := boots.enough(self._settings, wanted):
+            said = f"booting {more.boots} times: {len(undecided)} costs are undecided"
+            self._session.reporter.note(said)
+            self._measure(undecided, more)
+        return [row.cost for row in rows]
+
+    def _measure(self, rows: Sequence[_Row], settings: Settings) -> None:
+        """Measure the costs of *rows*."""
         # A round of another length is compared with a base of that length.
         bases: dict[tuple[str, str, str, int], Measurement] = {}
-        rows: dict[Measurement, _Row] = {}
-        for kernel, feature, rung, op in self._pairs(kernels, features, rungs):
-            ios = feature.ios or self._base.ios
-            key = (kernel, rung.name, op, ios)
+        pairs: dict[Measurement, tuple[_Row, Measurement]] = {}
+        for row in rows:
+            ios = row.feature.ios or self._base.ios
+            key = (row.kernel, row.rung.name, row.op, ios)
             if key not in bases:
                 without = replace(PLAIN, name=f"base of {ios} I/Os", ios=ios)
-                bases[key] = self._measurement(kernel, without, rung, op)
-            own = self._measurement(kernel, feature, rung, op)
-            cost = Cost(
-                kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name, op=op,
-                layer=feature.layer is not None, tracer=feature.tracer,
-            )  # fmt: skip
-            rows[own] = _Row(feature, bases[key], cost)
+                bases[key] = self._measurement(replace(row, feature=without), settings)
+            pairs[self._measurement(row, settings)] = (row, bases[key])
         found: dict[Measurement, Result | IopathError] = {}
-        for one, result in self._session.measure_each([*bases.values(), *rows]):
+        for one, result in self._session.measure_each([*bases.values(), *pairs]):
             found[one] = result
             # Once a row and its base are measured, its cost is known, and its result is dropped.
-            for own, row in rows.items():
-                if own in found and row.base in found:
-                    self._fill(row, found[row.base], found.pop(own))
+            for own, (row, base) in pairs.items():
+                if own in found and base in found:
+                    self._fill(row, found[base], found.pop(own))
         for base in bases.values():
             error = found[base]
             if isinstance(error, IopathError) and not isinstance(error, Lacking):
                 kind = Unreachable if isinstance(error, Unreachable) else IopathError
                 raise kind(f"{base.name}: {error}")
-        return [row.cost for row in rows.values()]
 
-    def _pairs(
+    def _rows(
         self, kernels: Sequence[str], features: Sequence[Feature], rungs: Sequence[str]
-    ) -> Iterator[tuple[str, Feature, Rung, str]]:
-        """Whose cost it is: kernel, feature, rung and operation."""
+    ) -> Iterator[_Row]:
         for kernel, feature in itertools.product(kernels, features):
             ops = tuple(self._settings.ops or feature.ops or self._base.ops)
             for rung in self._rungs(feature, rungs):
                 for op in rung.ops(ops):
-                    yield kernel, feature, rung, op
+                    cost = Cost(
+                        kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name,
+                        op=op, layer=feature.layer is not None, tracer=feature.tracer,
+                    )  # fmt: skip
+                    yield _Row(kernel, feature, rung, op, cost)
 
     def _rungs(self, feature: Feature, chosen: Sequence[str]) -> list[Rung]:
         """The rungs that a feature is measured on. A layer has a single one."""
@@ -131,17 +145,18 @@ class Features:
             return [rung for rung in known if not chosen or rung in select(chosen)]
         return select([*(chosen or feature.rungs or self._base.rungs)])
 
-    def _measurement(self, kernel: str, feature: Feature, rung: Rung, op: str) -> Measurement:
+    def _measurement(self, row: _Row, settings: Settings) -> Measurement:
         """A rung with a feature, in a guest. The base that is measured again has other seeds."""
+        feature = row.feature
         cmdline = _command_line(self._base.cmdline, feature.cmdline)
-        machine = replace(self._settings.machine, cmdline=cmdline, devices=feature.devices)
+        machine = replace(settings.machine, cmdline=cmdline, devices=feature.devices)
         if feature == PLAIN:
-            machine = replace(machine, seed=machine.seed + self._settings.boots)
-        applied = feature.applied(rung, self._base)
+            machine = replace(machine, seed=machine.seed + settings.boots)
+        applied = feature.applied(row.rung, self._base)
         return Measurement(
-            kernel,
-            replace(self._settings, rungs=[applied], ops=(op,), machine=machine),
-            f"{kernel}, {feature.name}, {rung.name} {op}",
+            row.kernel,
+            replace(settings, rungs=[applied], ops=(row.op,), machine=machine),
+            f"{row.kernel}, {feature.name}, {row.rung.name} {row.op}",
             partial(_lack, feature, applied),
         )
 
@@ -158,10 +173,14 @@ class Features:
         assert isinstance(base, ExactResult)
         assert isinstance(with_it, ExactResult)
         try:
-            change, record, shared = self._compare(base, with_it)
+            found, shared = self._compare(base, with_it)
         except IopathError as error:
             cost.error = " ".join(str(error).split())
             return
+        (compared,) = found.comparison.rungs
+        (change,) = compared.differences.values()
+        (record,) = with_it.results
+        row.wanted = max(found.wanted.values(), default=0)
         unseen = _unseen(feature, record)
         if unseen:
             cost.error = f"it did not take effect: {unseen} is not executed"
@@ -185,11 +204,10 @@ class Features:
 
     def _compare(
         self, base: ExactResult, other: ExactResult
-    ) -> tuple[ExactChange, ExactRecord, list[SharedWrites]]:
+    ) -> tuple[Compared, list[SharedWrites]]:
         whole = compare.join([("base", base), ("with", other)])
-        (row,) = compare.compare(whole, self._layers).rungs
-        (change,) = row.differences.values()
-        return change, other.results[0], shared_writes.written(whole).get(row.key, [])
+        shared = shared_writes.written(whole).get(other.results[0].key, [])
+        return compare.compared(whole, self._layers), shared
 
 
 def _lack(feature: Feature, applied: Rung, built: Built) -> str:

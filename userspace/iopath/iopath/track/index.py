@@ -33,7 +33,7 @@ from iopath.track.watches import Config
 
 NAME = "index.sqlite"
 STEPS = "steps"  # the folder of the pages
-_SCHEMA = 3
+_SCHEMA = 4
 _FUNCTIONS = 3  # named in a change
 
 # Fields of results, besides QEMU, that differ if the instrument does.
@@ -52,7 +52,7 @@ create table figure (
 );
 create table pair (
     before text, after text, digests text, apart integer, differing text, labels text,
-    breaks text,
+    breaks text, wanted integer,
     primary key (before, after)
 );
 create table change (
@@ -106,7 +106,7 @@ class Step:
     """Two neighbours on a line that differ. If they cannot be compared, *differing* says what
     differs besides the kernel. *apart* is whether their own results cannot be compared. *labels*
     says what else may account for the changes. *breaks* names what else changes here: the compiler,
-    or the instrument."""
+    or the instrument. *wanted* is how many boots of both would decide what is undecided."""
 
     before: Point
     after: Point
@@ -115,6 +115,7 @@ class Step:
     changes: list[Change] = field(default_factory=list)
     apart: bool = False
     breaks: list[str] = field(default_factory=list)
+    wanted: int = 0
 
     @property
     def points(self) -> tuple[Point, Point]:
@@ -128,12 +129,6 @@ class Step:
     @property
     def name(self) -> str:
         return f"{self.after.watch}/{self.before.title}..{self.after.title}"
-
-
-def headline(step: Step) -> Change:
-    """The change of a step that is shown if there is room for one: the change of an I/O that
-    matters most."""
-    return next((one for one in step.changes if one.key[1] != "none"), step.changes[0])
 
 
 class Index:
@@ -312,6 +307,7 @@ class Index:
         step.labels = comparison.brief
         step.breaks = list(_breaks(*loaded.values()))
         if not step.differing:
+            step.wanted = max(comparison.wanted.values(), default=0)
             step.changes = list(changes(comparison, shared_writes.written(whole)))
         if step.changes:
             path = self._folder / step.page
@@ -321,12 +317,13 @@ class Index:
         self._begin()
         self._drop(names)
         self._database.execute(
-            "insert into pair values (?, ?, ?, ?, ?, ?, ?)",
+            "insert into pair values (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *names,
                 digests,
                 step.apart,
                 *map(json.dumps, (step.differing, step.labels, step.breaks)),
+                step.wanted,
             ),
         )
         self._database.executemany(
@@ -358,11 +355,11 @@ class Index:
         }
         found = {}
         for row in self._database.execute("select * from pair"):
-            before, after, _, apart, *texts = row
+            before, after, _, apart, *texts, wanted = row
             differing, told, breaks = map(json.loads, texts)
             found[before, after] = Step(
                 points[before][1], points[after][1], differing, told,
-                apart=bool(apart), breaks=breaks,
+                apart=bool(apart), breaks=breaks, wanted=wanted,
             )  # fmt: skip
         for before, after, _, rung, op, size, *rest in self._database.execute(
             "select * from change order by before, after, number"

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iopath.results import result
 from iopath.results.result import ExactResult
@@ -15,9 +14,6 @@ from iopath.show.stacks import Stacks
 from iopath.track import kcidb, site, store
 from iopath.track.index import Index
 from iopath.track.watches import Config
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Chart
 
 
 @dataclass
@@ -53,11 +49,6 @@ class SiteReport:
 
     def kcidb(self) -> str:
         return json.dumps(kcidb.export(self.config, self.index), indent=1, sort_keys=True) + "\n"
-
-    def chart(self) -> "Chart":
-        from iopath.track import chart  # slow to load
-
-        return chart.chart(self.index, self.config)
 
     def _results(self) -> Iterator[ExactResult]:
         """The result of each kernel, which is named by its watch, too."""

@@ -25,6 +25,7 @@ from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.results.result import ExactResult
 from iopath.rungs.runs import Settings
+from iopath.studies import boots
 from iopath.track import site, store
 from iopath.track.index import Index, Step, opened
 from iopath.track.store import Pair, Point
@@ -101,6 +102,7 @@ class Tracker:
             for point in self._update(index, again=again):
                 (failed if point.error else measured).append(point)
             self._compare(index)
+            self._measure_more(index)
             self._measure_apart(index, again=again)
             self._compare(index)
             site.write(self._folder, self._config, index)
@@ -160,9 +162,10 @@ class Tracker:
                     yield point
 
     def _measure(
-        self, some: Sequence[Wanted]
+        self, some: Sequence[Wanted], settings: Settings | None = None
     ) -> Iterator[tuple[Wanted, ExactResult | IopathError]]:
         """Each with its result or its error."""
+        settings = settings or self._settings
         usable = []
         for one in some:
             missing = one.point.asked["missing"]
@@ -173,7 +176,7 @@ class Tracker:
         if not usable:
             return
         try:
-            results = self._session.results([one.name for one in usable], self._settings)
+            results = self._session.results([one.name for one in usable], settings)
         except UsageError:
             raise
         except IopathError as error:
@@ -182,10 +185,36 @@ class Tracker:
                 return
             # The others are in the cache by now.
             for one in usable:
-                yield from self._measure([one])
+                yield from self._measure([one], settings)
             return
         for one in usable:
             yield one, results[one.name]
+
+    def _measure_more(self, index: Index) -> None:
+        """Boot neighbours more often that are undecided."""
+        for watch in self._config.watches:
+            steps = [step for step in index.links() if step.after.watch == watch.name]
+            wanted: dict[Path, int] = {}
+            for step in (step for step in steps if not step.apart):
+                for point in step.points:
+                    asked = replace(self._settings, boots=point.asked["boots"])
+                    if more := boots.enough(asked, {step.name: step.wanted}):
+                        wanted[point.path] = max(more.boots, wanted.get(point.path, 0))
+            if not wanted:
+                continue
+            points = [point for step in steps for point in step.points if point.path in wanted]
+            found = self._found(watch, self._recipe(watch), points)
+            for path, one in found.items():
+                if path not in wanted or one.point.asked["missing"]:
+                    continue
+                settings = replace(self._settings, boots=wanted[path])
+                self._session.reporter.note(f"booting {one.point.title} {settings.boots} times")
+                for _, measured in self._measure([one], settings):
+                    if isinstance(measured, IopathError):
+                        self._session.reporter.warn(f"{one.point.title}: {measured}")
+                        continue
+                    point = replace(one.point, asked={**one.point.asked, "boots": settings.boots})
+                    store.write(self._folder, point, measured)
 
     # Measure neighbours together whose own results cannot be compared.
 

@@ -171,6 +171,18 @@ def test_a_drawing_says_each_style_once(tmp_path: Path) -> None:
     assert not re.search(r"\d\.\d{3}", text)
 
 
+def test_a_chart_in_the_dark(tmp_path: Path) -> None:
+    """Black on white becomes bright on dark, and versions are text with all digits."""
+    records = [a_record(name, "dio.pread", "read", 4096) for name in ("6.1.190", "6.1.192")]
+    charts.save(charts.history(parse(a_result(records))), tmp_path / "x.svg")
+    text = (tmp_path / "x.svg").read_text()
+    assert ">6.1.190<" in text
+    light, dark = text.split("@media (prefers-color-scheme: dark)")
+    assert "#1b1b1c" in light
+    assert "#1b1b1c" not in dark
+    assert 'style="fill: #ffffff' not in dark
+
+
 def test_charts_that_cannot_be_written(tmp_path: Path) -> None:
     figure = charts.ladder(parse(a_result([a_record("a", "x", "read", 512)])))
     with pytest.raises(UsageError, match=r"x\.pdf: charts are written as \.svg or \.png"):

@@ -15,15 +15,17 @@ from command import IOPATH, Command
 from counted import a_program
 from examples import STACKS, a_record, a_result
 
+from iopath.base import typed
 from iopath.base.sources import source_root
 from iopath.cli.parser import parser
 from iopath.compare import compare
 from iopath.counts.calls import Started, complete
 from iopath.results.layers import Layers
-from iopath.results.result import parse
+from iopath.results.result import HardwareRecord, parse
 from iopath.results.syscalls import CALL, OWN
 from iopath.rungs.feature import Base
 from iopath.show import reports
+from iopath.show.figures import of_record
 from iopath.show.reports import ProfileReport, report
 from iopath.show.views import VIEWS, View, fitting
 from iopath.studies.featurereport import FeaturesReport
@@ -74,7 +76,7 @@ def counted() -> reports.TimesReport:
         ("bisect", [*OF_ALL, *DRAWN]),
         ("series", [*OF_ALL, *DRAWN]),
         ("run", OF_ALL),
-        ("track", [*OF_ALL, "kcidb", "svg", "png"]),
+        ("track", [*OF_ALL, "kcidb"]),
         ("features", ["json", "markdown", "csv", "bencher", "benchmark-action", "svg", "png"]),
     ],
 )
@@ -143,6 +145,24 @@ def test_figures_as_csv() -> None:
     assert [float(row["value"]) for row in path] == [601.93, 621.93]
     assert (path[0]["name"], path[0]["op"], path[0]["block_size"]) == ("dio.pread", "read", "4096")
     assert (path[0]["low"], path[0]["boots"]) == (path[0]["high"], "7")
+
+
+def test_times_as_csv() -> None:
+    """Medians with their confidence interval; of a profile, its time."""
+    figures = {"ns": {"median": 5.0, "low": 4.0, "high": 6.0, "noise": 0.1}}
+    profile = {"event": "cycles", "data": "x", "ns": 7.0, "samples": 3, "layers": {},
+               "functions": [], "stacks": []}  # fmt: skip
+    records = []
+    for rung, more in (("syscall", {"figures": figures}), ("dio.pread", {"profile": profile})):
+        record = a_record("k", rung, "read", 4096, stacks=None)
+        names = ("kernel", "rung", "op", "block_size", "command")
+        records.append({name: record[name] for name in names} | more)
+    found = [
+        (one.name, one.metric, one.value, one.low, one.high)
+        for record in typed.structure(records, list[HardwareRecord])
+        for one in of_record(record)
+    ]
+    assert found == [("syscall", "ns", 5.0, 4.0, 6.0), ("dio.pread", "ns", 7.0, 7.0, 7.0)]
 
 
 def test_figures_for_trackers() -> None:

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from rich.console import Console
 from shared_lines import a_boot, a_line, merged
 
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
+from iopath.compare import noise
 from iopath.compare.changes import FunctionChange
 from iopath.guest.machine import Machine
 from iopath.measure.measurement import Measurement
@@ -49,6 +51,8 @@ class Answers:
     def __init__(self, **errors: IopathError) -> None:
         self._errors = errors
         self.asked: list[Measurement] = []
+        self.said: list[str] = []
+        self.reporter = SimpleNamespace(note=self.said.append)
 
     def measure_each(
         self, wanted: Sequence[Measurement]
@@ -99,6 +103,19 @@ def test_a_base_is_shared() -> None:
     assert seeds == [5, 5, 5 + BOOTS, 5, 5, 5]
     lines = [one.settings.machine.cmdline for one in session.asked]
     assert lines == ["quiet", "quiet", "quiet", "quiet one=1", "quiet two=1", "quiet"]
+
+
+def test_undecided_features_are_booted_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only these, with their base, and the base that is measured again with other seeds."""
+    monkeypatch.setattr(noise.Family, "needed", BOOTS + 1)
+    session = Answers()
+    measured(session, PLAIN, ONE)
+    base, nothing, one = "base of 100 I/Os", "nothing", "one"
+    asked = [(one.title.split(", ")[1], one.settings.boots) for one in session.asked]
+    assert asked == [
+        (base, BOOTS), (nothing, BOOTS), (one, BOOTS), (base, BOOTS + 1), (one, BOOTS + 1),
+    ]  # fmt: skip
+    assert session.said == [f"booting {BOOTS + 1} times: 1 costs are undecided"]
 
 
 def test_an_error_is_in_its_cost() -> None:

@@ -104,7 +104,7 @@ def test_a_step_beside_a_change(branch: Branch, what: str, value: str) -> None:
 
 
 def test_no_step_beside_a_change(branch: Branch) -> None:
-    """Another count of another QEMU is not a step, but a dashed line in the chart."""
+    """Another count of another QEMU is not a step, but a dashed line on the site."""
     branch.run(2)
     branch.session.qemu = "8.0"
     news = branch.run(3)

@@ -2,11 +2,9 @@
 """iopath track: its file, what it keeps, the steps that it finds, and its site."""
 
 import copy
-import itertools
 import json
 import re
 import sqlite3
-import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,6 @@ import pytest
 from browser import Browser
 from command import Command, write_index
 from examples import BOOTS, STACKS, a_record, a_result
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from planted import commit, git, history
 from rich.console import Console
 from shared_lines import a_boot, a_line, merged
@@ -28,7 +24,6 @@ from tracking import (
     a_point,
     a_tracker,
     config,
-    debian_points,
     index_of,
     keep,
     site,
@@ -37,16 +32,15 @@ from tracking import (
 )
 
 from iopath.base.cache import Cache
-from iopath.base.errors import IopathError, UsageError
+from iopath.base.errors import UsageError
 from iopath.base.progress import Reporter
-from iopath.base.sources import source_root
 from iopath.commands import track
 from iopath.kernels.apt import Package
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
-from iopath.show import charts, texts
-from iopath.track import chart, kcidb, store
+from iopath.show import texts
+from iopath.track import kcidb, store
 from iopath.track import site as tracksite
 from iopath.track.index import Index
 from iopath.track.report import SiteReport
@@ -111,8 +105,7 @@ def test_bad_command_lines(empty: Command, tmp_path: Path) -> None:
     assert "git:linux: there is no such folder" in empty.fails("track", file, status=2)
     assert not file.with_suffix("").exists()
     assert "it is not a folder" in empty.fails("track", file, "--output", file, status=2)
-    said = empty.fails("track", file, "--svg", tmp_path / "x.png", status=2)
-    assert "must end in .svg" in said
+    assert "no such folder" in empty.fails("track", file, "--csv", "/no/such/file", status=2)
     assert "no such folder" in empty.fails("track", file, "--mail", "/no/such/file", status=2)
 
 
@@ -407,121 +400,6 @@ def test_kcidb(tmp_path: Path) -> None:
     assert found["checkouts"][0]["git_repository_branch"] == "for-next"
 
 
-def lines_of(axes: Axes) -> list[tuple[list[float], str]]:
-    """The figures of each line in a panel, and how it is drawn."""
-    return [(list(line.get_ydata()), line.get_linestyle()) for line in axes.get_lines()]
-
-
-def written(figure: Figure) -> list[str]:
-    """The texts of a chart, except its ticks and titles."""
-    return [text.get_text() for part in (figure, *figure.axes) for text in part.texts]
-
-
-def test_chart(tmp_path: Path) -> None:
-    """A panel for each rung, with reads and writes; a line for each release of Debian, as steps."""
-    versions = [("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2"), ("trixie", "6.12.117-1")]
-    keep(tmp_path, debian_points(versions), planted=2)
-    index, config_ = index_of(tmp_path), config(tmp_path)
-    figure = chart.chart(index, config_)
-    panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
-    assert list(panels) == ["syscall", "dio.pread"]
-    read = index.figures(debian_points(versions)[0])["dio.pread", "read", 4096][0]
-    assert lines_of(panels["dio.pread"])[:2] == [([read, read], "-"), ([read, read + 5], "-")]
-    drawn = {line.get_drawstyle() for line in panels["dio.pread"].get_lines()}
-    assert drawn == {"steps-post"}
-    assert [text.get_text() for text in panels["dio.pread"].get_xticklabels()] == [
-        "6.1.190", "6.1.192", "6.12.117",
-    ]  # fmt: skip
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(IopathError, match="no kernel was measured"):
-        chart.chart(index_of(empty), config_)
-
-
-def test_chart_says_what_a_step_is(tmp_path: Path) -> None:
-    """It has the commit, its subject, the difference and the function; the panel has the
-    difference."""
-    keep(tmp_path, [a_point(number) for number in range(8)], planted=5)
-    figure = chart.chart(index_of(tmp_path), config(tmp_path))
-    assert written(figure) == [
-        "a", "00000000 subject 5: dio.pread read +5.00 (+0.83 %): vfs_read +5.00", "a +5.00",
-    ]  # fmt: skip
-
-
-def test_no_text_of_a_chart_covers_another(tmp_path: Path) -> None:
-    """A step at each of many kernels leaves room for its letter."""
-    for number in range(27):
-        keep(tmp_path, [a_point(number)], planted=-(number % 2))
-    figure = chart.chart(index_of(tmp_path), config(tmp_path))
-    panel = next(axes for axes in figure.axes if axes.get_title(loc="left") == "dio.pread")
-    assert sorted(text.get_text()[0] for text in panel.texts) == list(string.ascii_lowercase)
-    boxes = [text.get_window_extent().padded(-1) for text in panel.texts]
-    for one, two in itertools.combinations(boxes, 2):
-        assert not one.overlaps(two)
-
-
-def test_chart_of_many_kernels(tmp_path: Path) -> None:
-    """Debian's kernels have the names of their series below; of many steps, the largest are named,
-    and the others counted."""
-    versions = [f"6.{minor}.{at}-1" for minor in (1, 12) for at in range(8)]
-    keep(tmp_path, debian_points([("bookworm", version) for version in versions]))
-    *_, axes = chart.chart(index_of(tmp_path), config(tmp_path)).axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["6.1", "6.12"]
-    other = tmp_path / "other"
-    for number in range(40):
-        keep(other, [a_point(number)], planted=-(number % 2))
-    figure = chart.chart(index_of(other), config(tmp_path))
-    keys = [text.get_text() for text in figure.texts]
-    assert "z" in keys
-    assert keys[-1] == "and 13 smaller steps"
-
-
-@pytest.mark.parametrize(("part", "value", "said"), [
-    ("qemu", "8.0", "QEMU 7.2 to 8.0"), ("compiler", "gcc 14.2.0", "another compiler"),
-])  # fmt: skip
-def test_chart_where_the_instrument_changes(
-    part: str, value: str, said: str, tmp_path: Path
-) -> None:
-    """The line to a kernel of another compiler or instrument is dashed, and its step says so."""
-    points = [a_point(number) for number in range(3)]
-    keep(tmp_path, points[:2])
-    records = [
-        a_record(name, "dio.pread", "read", 4096, stacks)
-        for name, stacks in (("k", STACKS), ("l", LONGER))
-    ]
-    made = a_result(records)
-    if part == "qemu":
-        made["qemu"]["version"] = value
-    else:
-        made["kernels"][1]["compiler"] = value
-    both = result.make(made)
-    store.write(tmp_path, points[2], result.alone(both, "l"))
-    if part == "qemu":
-        store.write_pair(tmp_path, store.pair(points[1], points[2]), both)
-    figure = chart.chart(index_of(tmp_path), config(tmp_path))
-    panel = next(axes for axes in figure.axes if axes.get_title(loc="left") == "dio.pread")
-    dashed = [line for line in panel.get_lines() if line.get_linestyle() == "--"]
-    assert [list(line.get_xdata()) for line in dashed] == [[1, 2, 2]]
-    assert " ".join(" ".join(written(figure)).split()).count(f"vfs_read +5.00; {said}") == 1
-    assert "another compiler or instrument" in [
-        text.get_text() for text in figure.legends[0].get_texts()
-    ]
-
-
-def test_chart_in_the_dark(tmp_path: Path) -> None:
-    """Black on white becomes bright on dark, and the figures are text with all digits."""
-    keep(tmp_path, debian_points([("bookworm", "6.1.190-1"), ("bookworm", "6.1.192-2")]))
-    path = tmp_path / "x.svg"
-    charts.save(chart.chart(index_of(tmp_path), config(tmp_path)), path)
-    text = path.read_text()
-    assert ">6.1.190<" in text
-    assert "<title>The path: instructions per I/O</title>" in text
-    light, dark = text.split("@media (prefers-color-scheme: dark)")
-    assert "#1b1b1c" in light
-    assert "#1b1b1c" not in dark
-    assert 'style="fill: #ffffff' not in dark
-
-
 # The site in a browser.
 
 MANY = 1000
@@ -552,28 +430,6 @@ def show(browser: Browser, site: Path, address: str = "") -> None:
 
 def text_of(browser: Browser, selector: str) -> str:
     return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
-
-
-@pytest.mark.parametrize(("scheme", "ground"), [("light", "255"), ("dark", "13")])
-def test_picture(browser: Browser, scheme: str, ground: str) -> None:
-    """The published picture is dark where the screen is; no text is cut off or unreadable."""
-    browser.media(scheme=scheme)
-    browser.call("Page.navigate", url=(source_root() / "Documentation/results/track.svg").as_uri())
-    browser.wait("document.readyState === 'complete' && location.pathname.endsWith('track.svg')")
-    fills = browser.run(
-        "[document.querySelector('path'), ...document.querySelectorAll('text')]"
-        ".map((one) => getComputedStyle(one).fill)"
-    )
-    assert fills[0].startswith(f"rgb({ground}, ")
-    assert set(fills[1:]) == {"rgb(27, 27, 28)" if scheme == "light" else "rgb(228, 230, 232)"}
-    outside = browser.run(
-        "[...document.querySelectorAll('text')].filter((one) => {"
-        " const box = one.getBoundingClientRect();"
-        " const whole = document.rootElement.getBoundingClientRect();"
-        " return box.left < whole.left || box.right > whole.right || box.bottom > whole.bottom; })"
-        ".map((one) => one.textContent)"
-    )
-    assert outside == []
 
 
 def test_site_shows_the_step(browser: Browser, site: Path) -> None:
