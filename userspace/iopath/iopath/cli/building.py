@@ -11,7 +11,6 @@ from iopath.base.errors import UsageError
 from iopath.cli.options import add_arch
 from iopath.kernels import apt
 from iopath.kernels import recipe as recipes
-from iopath.kernels.finder import has
 
 if TYPE_CHECKING:
     from iopath.kernels.built import Built
@@ -51,7 +50,9 @@ class Building:
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse an architecture if no kernel *names* is built for it."""
-        if self.arch != X86_64.debian and not any(has(name, "commit") for name in names):
+        from iopath.kernels import finder  # what only lists loads no source
+
+        if self.arch != X86_64.debian and not any(finder.has(one, "commit") for one in names):
             raise UsageError(
                 f"--arch {self.arch}: only kernels of a git repository are built for it; Debian's"
                 f" have it in their name, like debian:6.12-{self.arch}"

@@ -34,6 +34,7 @@ BOOTS = 2  # of each kernel: the second shows whether a boot adds anything to th
 FEWEST = 5  # boots of each kernel for "same": 0.5^5 miss a cost that half of the boots pay
 LADDER = 7  # boots of each kernel that decide a ladder of 37 rows
 _PHASE, _PHASE_SHARE = 1.0, 0.0005  # instructions, or this part of a figure
+_CLOSE = 0.002  # of a figure: boots of this distance are close
 _KNOWN = 8  # rows of two boots that the known deviation of a figure is worth
 _VARYING_ERROR = 0.005  # how often any figure of the long runs of a ladder differs by noise
 LADDER_ERROR = 0.0005  # how often any figure of a ladder may differ by noise around a mean
@@ -153,19 +154,20 @@ def judge_varying(
 def judge_agreeing(
     before: Boots, after: Boots, family: Family, resolution: float, *, expected: bool
 ) -> Verdict:
-    """The verdict of judge(), but by two boots if the boots of each kernel agree, and either the
-    kernels do, too, or a difference is *expected*."""
+    """The verdict of judge(), but by two boots if the boots of each kernel are _CLOSE, and either
+    the kernels are, too, or a difference is *expected*."""
     found = judge(before, after, family, resolution)
-    agree = all(max(side) - min(side) <= resolution for side in (before, after))
-    if found.verdict != UNKNOWN or not agree or min(len(before), len(after)) < BOOTS:
+    spread = max(max(side) - min(side) for side in (before, after))
+    close = spread <= max(resolution, _CLOSE * abs(min(before)))
+    if found.verdict != UNKNOWN or not close or min(len(before), len(after)) < BOOTS:
         return found
+    noise = resolution if spread <= resolution else 2 * spread
     most = max(after) - min(before)
-    if abs(found.difference) <= resolution:
-        return Verdict(found.difference, resolution, SAME, most)
+    if abs(found.difference) <= noise:
+        return Verdict(found.difference, noise, SAME, most)
     if not expected:
         return found
-    verdict = LONGER if found.difference > 0 else SHORTER
-    return Verdict(found.difference, resolution, verdict, most)
+    return Verdict(found.difference, noise, LONGER if found.difference > 0 else SHORTER, most)
 
 
 def levels(boots: Boots, resolution: float) -> list[tuple[float, int]]:

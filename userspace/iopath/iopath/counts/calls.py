@@ -2,6 +2,7 @@
 """What a program's system calls cost, from what the plugin counted."""
 
 import re
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -245,19 +246,19 @@ def _part(each: Sequence[_Counted]) -> Started:
 def records(
     kernel: KernelName, command: Sequence[str], scenario: str, boots: Sequence[Boot], layers: Layers
 ) -> list[ExactRecord]:
-    """The records of a program's *command*: the whole, and its parts. Figures and functions are
-    those of the first boot."""
+    """The records of a program's *command*: the whole, and its parts. Figures are means of the
+    boots, functions those of the first one."""
     none = Started(0, 0)
     found = []
     for key in dict.fromkeys(key for boot in boots for key in boot):
         counted = [boot.get(key, none) for boot in boots]
         each = [one.each for one in counted]
-        is_whole = key[0] == EVERY
+        mean, is_whole = statistics.fmean(each), key[0] == EVERY
         found.append(
             ExactRecord(
-                kernel=kernel, rung="", op=key[1], block_size=0, instructions_per_io=each[0],
+                kernel=kernel, rung="", op=key[1], block_size=0, instructions_per_io=mean,
                 spread=0.0, boots=each, boot_spread=max(each) - min(each), profile_boot=0,
-                mean_with_interrupts=each[0], rounds=len(boots), rounds_with_interrupts=0,
+                mean_with_interrupts=mean, rounds=len(boots), rounds_with_interrupts=0,
                 ios_per_round=1, batch=1, command=[*command] if is_whole else [],
                 scenario=scenario if is_whole else None, profile=_profile(counted[0], layers),
                 calls=Calls(

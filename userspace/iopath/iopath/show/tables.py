@@ -88,7 +88,7 @@ def calls(records: Sequence[ExactRecord], *, every: bool, top: int) -> Table:
     table.text_column("costliest function, each time", wraps=True, below=True)
     of: dict[str, list[ExactRecord]] = {}
     for record in records:
-        if record.calls and (record.instructions_per_io or record.calls.times[0]):
+        if record.calls and (record.boots[0] or record.calls.times[0]):
             of.setdefault(record.calls.kind, []).append(record)
     called = sorted(of.get(CALL, ()), key=lambda record: -_in_all(record))
     shown = called if every or len(called) <= _PARTS + 1 else called[:_PARTS]
@@ -121,7 +121,7 @@ def _call_cells(record: ExactRecord, top: int) -> list[str]:
     named = (f"{one.symbol.text} {texts.whole(one.instructions)}" for one in functions)
     before = texts.large(record.calls.before[0] / times) if is_call else ""
     return [
-        record.op, f"{times:,}", before, texts.large(record.instructions_per_io),
+        record.op, f"{times:,}", before, texts.large(record.boots[0]),
         f"{_in_all(record):,}", ", ".join(named),
     ]  # fmt: skip
 

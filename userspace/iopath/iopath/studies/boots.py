@@ -4,16 +4,18 @@ undecided then, as often as it takes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from iopath.compare import compare as comparing
 from iopath.compare import noise
 from iopath.compare.compare import Compared
-from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings
+
+if TYPE_CHECKING:
+    from iopath.measure.session import Session
 
 Results = dict[str, Result]  # by the name of the kernel
 
@@ -53,7 +55,7 @@ def enough(settings: Settings, wanted: Mapping[str, int]) -> Settings | None:
 
 
 def compare(
-    session: Session,
+    session: "Session",
     settings: Settings,
     measured: Results,
     names: Mapping[str, str],
@@ -69,7 +71,7 @@ def compare(
 
 
 def decide(
-    session: Session, settings: Settings, measured: Results, judge: Callable[[Results], Found]
+    session: "Session", settings: Settings, measured: Results, judge: Callable[[Results], Found]
 ) -> Found:
     """What *judge* makes of kernels that were *measured* with the *settings*. Where it is
     undecided, they are booted more often, and judged again."""

@@ -92,7 +92,7 @@ def test_parts() -> None:
 
 
 def test_records() -> None:
-    """Figures are those of the first boot, in which a part may be missing."""
+    """Figures are means of the boots. A part may be missing in the first one."""
     own: calls.Boot = {(CALL, "read"): Started(2, 50, 20, {"vfs_read": 40, "do [ext4]": 10})}
     first = complete(own)
     second = complete({**own, (LATER, "kworker"): Started(1, 7, 0, {"worker_thread": 7})})
@@ -105,7 +105,7 @@ def test_records() -> None:
     ]  # fmt: skip
     assert sum(read.profile.layers.values()) == 25.0
     assert read.calls == Calls(kind=CALL, times=[2, 2], instructions=[50, 50], before=[20, 20])
-    assert (later.boots, later.profile.functions) == ([0.0, 7.0], [])
+    assert (later.boots, later.path, later.profile.functions) == ([0.0, 7.0], 3.5, [])
 
 
 @pytest.mark.parametrize("name", ["begun", "tried", "iterations", "last"])

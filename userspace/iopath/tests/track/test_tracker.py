@@ -34,7 +34,6 @@ from tracking import (
 from iopath.base.cache import Cache
 from iopath.base.errors import UsageError
 from iopath.base.progress import Reporter
-from iopath.base.sources import source_root
 from iopath.commands import track
 from iopath.kernels.apt import Package
 from iopath.measure.session import Session
@@ -431,28 +430,6 @@ def show(browser: Browser, site: Path, address: str = "") -> None:
 
 def text_of(browser: Browser, selector: str) -> str:
     return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
-
-
-@pytest.mark.parametrize(("scheme", "ground"), [("light", "255"), ("dark", "13")])
-def test_picture(browser: Browser, scheme: str, ground: str) -> None:
-    """The published picture is dark where the screen is; no text is cut off or unreadable."""
-    browser.media(scheme=scheme)
-    browser.call("Page.navigate", url=(source_root() / "Documentation/results/ladder.svg").as_uri())
-    browser.wait("document.readyState === 'complete' && location.pathname.endsWith('ladder.svg')")
-    fills = browser.run(
-        "[document.querySelector('path'), ...document.querySelectorAll('text')]"
-        ".map((one) => getComputedStyle(one).fill)"
-    )
-    assert fills[0].startswith(f"rgb({ground}, ")
-    assert set(fills[1:]) == {"rgb(27, 27, 28)" if scheme == "light" else "rgb(228, 230, 232)"}
-    outside = browser.run(
-        "[...document.querySelectorAll('text')].filter((one) => {"
-        " const box = one.getBoundingClientRect();"
-        " const whole = document.rootElement.getBoundingClientRect();"
-        " return box.left < whole.left || box.right > whole.right || box.bottom > whole.bottom; })"
-        ".map((one) => one.textContent)"
-    )
-    assert outside == []
 
 
 def test_site_shows_the_step(browser: Browser, site: Path) -> None:
