@@ -12,10 +12,10 @@
 #define BIOGEN_CACHE_TRIES	10
 
 #ifdef MODULE
-#define biogen_bdev_open	compat_bdev_open
+#define biogen_find_bdev	compat_bdev_open
 #else
 /* At boot, there is no /dev yet: the end of the path is a name. */
-static noinline __ref struct file *biogen_bdev_open(const char *path,
+static noinline __ref struct file *biogen_find_bdev(const char *path,
 						    bool write, void *holder)
 {
 	dev_t dev;
@@ -46,7 +46,7 @@ int biogen_target_open(struct biogen_target *target, const char *path,
 		       bool write)
 {
 	target->holder = write ? target : NULL;
-	target->handle = biogen_bdev_open(path, write, target->holder);
+	target->handle = biogen_find_bdev(path, write, target->holder);
 	if (IS_ERR(target->handle))
 		return PTR_ERR(target->handle);
 	target->bdev = compat_bdev(target->handle);
