@@ -107,8 +107,15 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
     rows = whole.rows()
     executed = attribution.executed(whole)
     options = labels.options(whole.kernels)
+    kernels = dict(zip(whole.names, whole.kernels, strict=True))
     changes = {
-        name: _changes(rows, base, name, layers.renamed(executed[base], executed[name]))
+        name: _changes(
+            rows,
+            base,
+            name,
+            layers.renamed(executed[base], executed[name]),
+            labels.built_by(kernels[base], kernels[name]),
+        )
         for name in others
     }
     return ExactComparison(
@@ -140,7 +147,11 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
 
 
 def _changes(
-    rows: Sequence[Row], base: str, other: str, renamed: attribution.Renamed
+    rows: Sequence[Row],
+    base: str,
+    other: str,
+    renamed: attribution.Renamed,
+    compilers: Sequence[str],
 ) -> dict[Key, ExactChange]:
     """The differences of the rungs that both kernels have."""
     both = {
@@ -149,11 +160,15 @@ def _changes(
         if base in row.records and other in row.records
     }
     family = Family(len(both), len(METRICS))
-    return {key: _change(*records, renamed, family) for key, records in both.items()}
+    return {key: _change(*records, renamed, compilers, family) for key, records in both.items()}
 
 
 def _change(
-    before: ExactRecord, after: ExactRecord, renamed: attribution.Renamed, family: Family
+    before: ExactRecord,
+    after: ExactRecord,
+    renamed: attribution.Renamed,
+    compilers: Sequence[str],
+    family: Family,
 ) -> ExactChange:
     """How two records differ."""
     changes = {
@@ -167,7 +182,7 @@ def _change(
             _explain(metric, changes[metric.name], own.difference, before, after)
     pairs = []
     if before.profile and after.profile:
-        pairs = attribution.pair(before.profile, after.profile, renamed)
+        pairs = attribution.pair(before.profile, after.profile, renamed, compilers)
     least = max(1 - INSTRUCTIONS.resolution, own.noise or 0)
     return ExactChange(
         difference=own.difference,

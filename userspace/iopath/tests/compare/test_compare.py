@@ -422,6 +422,49 @@ def test_functions_side_by_side_are_not_joined(
     }
 
 
+def test_inlining_is_told_apart() -> None:
+    """Of one source and two compilers, a function is counted with its caller where only one of the
+    kernels calls it. What is left in a row is the code of the same source."""
+    called = [
+        (("loop [user]",), "user", 10.0),
+        (("loop [user]", "vfs_read"), "VFS", 100.0),
+        (("loop [user]", "vfs_read", "check.isra.0"), "VFS", 20.0),
+        (("loop [user]", "vfs_read", "submit"), "block core", 50.0),
+        (("loop [user]", "vfs_read", "submit", "check.isra.0"), "VFS", 5.0),
+    ]
+    inlined = [
+        (("loop [user]",), "user", 10.0),
+        (("loop [user]", "vfs_read"), "VFS", 115.0),
+        (("loop [user]", "vfs_read", "submit"), "block core", 40.0),
+        (("loop [user]", "vfs_read", "submit", "check"), "VFS", 6.0),
+        (("loop [user]", "vfs_read", "submit", "helper"), "block core", 12.0),
+    ]
+    whole = a_result([
+        a_record(name, "dio.pread", "read", 4096, stacks)
+        for name, stacks in (("old", called), ("new", inlined))
+    ])  # fmt: skip
+    for record in whole["results"]:  # both stacks of check are one function
+        rows = {row["name"]: row for row in record["profile"]["functions"]}
+        rows["check" if "check" in rows else "check.isra.0"]["calls"] = 10.0
+    raw = {
+        "check": -19.0, "vfs_read": 15.0, "helper": 12.0, "submit": -10.0
+    }  # fmt: skip
+    assert {name: part[0] for name, part in functions(whole).items()} == raw
+    for kernel, compiler in zip(
+        whole["kernels"], ("gcc 14.2.0", "clang version 19.1.7"), strict=True
+    ):
+        kernel |= {"origin": "git abc a subject", "compiler": compiler}
+    assert functions(whole) == {
+        "vfs_read": (-5.0, "Clang inlines check", "VFS"),
+        "submit": (2.0, "GCC inlines helper", "block core"),
+        "check": (1.0, "", "VFS"),
+    }
+    counts = {row["name"]: row["counts"] for row in change(whole)["functions"]}
+    assert counts == {"vfs_read": {"calls": -8.0}, "submit": {}, "check": {"calls": 8.0}}
+    whole["kernels"][1]["config"]["PREEMPT"] = "n"
+    assert {name: part[0] for name, part in functions(whole).items()} == raw
+
+
 def test_functions_that_are_side_by_side_on_another_rung_are_not_joined() -> None:
     """A kernel has both, even where a rung executes only one of them."""
     whole = two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])
@@ -576,7 +619,7 @@ def test_architectures_are_a_label() -> None:
         (["gcc 14.2.0", "gcc 12.2.0", "gcc 16.1.0"], "GCC 14 to 12 to 16"),
         (["gcc 14.2.0", "gcc 14.10.0"], "GCC 14.2.0 to 14.10.0"),
         (["gcc-14 (Debian) 14.2.0", "gcc (Ubuntu) 14.2.0"], "two builds of GCC 14.2.0"),
-        (["gcc 14.2.0", "clang version 19.1.7"], "GCC 14.2.0 and CLANG 19.1.7"),
+        (["gcc 14.2.0", "clang version 19.1.7"], "GCC 14.2.0 and Clang 19.1.7"),
         (["gcc 14.2.0", "x"], "compilers"),
     ],
 )  # fmt: skip
