@@ -26,9 +26,9 @@ TEXTS = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]
 KNOWN = {
     "apt-get": "test_package.py, by dpkg", "bpftrace": "", "cat": "", "cd": "",
     "cp": "test_planted.py", "dd": "",
-    "dkms": "test_package.py", "echo": "test_selftests.py, in configfs",
+    "dkms": "test_package.py", "echo": "test_selftests.py, modules.sh",
     "git": "test_planted.py", "kubectl": "", "loginctl": "",
-    "mkdir": "test_selftests.py, in configfs", "modinfo": "description.py", "mokutil": "", "mv": "",
+    "mkdir": "test_selftests.py, modules.sh", "modinfo": "description.py", "mokutil": "", "mv": "",
     "perf": "test_package.py", "pipx": "test_install.py, by pip",
     "podman": "test_container.py, by buildah", "qemu-system-x86_64": "test_pathcount.py",
     "rmdir": "test_selftests.py",

@@ -11,6 +11,7 @@
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -49,6 +50,7 @@ struct biogen_target {
  *	otherwise
  * @idle: per-CPU lists of unused bios
  * @jobs: generator jobs in progress
+ * @list: the next one, in the list of all that are published
  * @dev: freed when the node is gone and the last file is closed
  * @cdev: the node
  */
@@ -58,6 +60,7 @@ struct biogen_device {
 	const unsigned long *nr_cached;
 	struct biogen_idle __percpu *idle;
 	atomic_t jobs;
+	struct list_head list;
 	struct device dev;
 	struct cdev cdev;
 };
@@ -100,18 +103,11 @@ static __always_inline void biogen_rcu_unlock(void)
 }
 
 /* device.c */
-struct biogen_device *biogen_create(const char *path, bool write,
-				    bool coherent);
-void biogen_discard(struct biogen_device *bg);
-int biogen_publish(struct biogen_device *bg);
-void biogen_destroy(struct biogen_device *bg);
+int biogen_create(const char *path, bool write, bool coherent);
+int biogen_remove(const char *name);
+int biogen_devices_show(char *page);
 int biogen_devices_init(void);
 void biogen_devices_exit(void);
-
-/* configfs.c */
-int biogen_configfs_init(void);
-void biogen_configfs_allow(void);
-void biogen_configfs_exit(void);
 
 /* chardev.c */
 const struct file_operations *biogen_fops(const struct biogen_device *bg);

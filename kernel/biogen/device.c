@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The life of a device: bind it to its block device, publish /dev/biogenN,
- * withdraw it.
+ * withdraw it. The lock of the module's parameters is held.
  */
 #include <linux/idr.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 
 #include "biogen.h"
 #include "compat/file.h"
@@ -17,6 +20,7 @@
 static dev_t biogen_devt;
 static struct class *biogen_class;
 static DEFINE_IDA(biogen_ida);
+static LIST_HEAD(biogen_devices);	/* those that are published */
 
 /* The node is gone and the last file is closed. */
 static void biogen_release_device(struct device *dev)
@@ -30,27 +34,15 @@ static void biogen_release_device(struct device *dev)
 }
 
 /**
- * biogen_discard() - free a device that was not published
- * @bg: the device
- *
- * Context: Process context, may sleep.
- */
-void biogen_discard(struct biogen_device *bg)
-{
-	put_device(&bg->dev);
-}
-
-/**
- * biogen_create() - bind a new device to a block device
+ * biogen_create() - bind a new device to a block device, and publish /dev/biogenN
  * @path: path of the block device
  * @write: allow writes
  * @coherent: keep coherent with the page cache
  *
  * Context: Process context, may sleep.
- * Return: the device, to be given to biogen_publish() or biogen_discard(); or an
- * ERR_PTR().
+ * Return: 0 or an error; then it was not published.
  */
-struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
+int biogen_create(const char *path, bool write, bool coherent)
 {
 	static const unsigned long no_pages;
 	struct biogen_device *bg;
@@ -58,7 +50,7 @@ struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 
 	bg = kzalloc(sizeof(*bg), GFP_KERNEL);
 	if (!bg)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	bg->coherent = coherent;
 
 	minor = ida_alloc_max(&biogen_ida, BIOGEN_MAX_DEVICES - 1, GFP_KERNEL);
@@ -70,9 +62,11 @@ struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 	if (err)
 		goto free_minor;
 	bg->nr_cached = coherent ? &bg->target.mapping->nrpages : &no_pages;
-	err = biogen_idle_create(bg);
-	if (err)
+	bg->idle = alloc_percpu(struct biogen_idle);
+	if (!bg->idle) {
+		err = -ENOMEM;
 		goto close_target;
+	}
 
 	device_initialize(&bg->dev);
 	bg->dev.class = biogen_class;
@@ -81,12 +75,14 @@ struct biogen_device *biogen_create(const char *path, bool write, bool coherent)
 	cdev_init(&bg->cdev, biogen_fops(bg));
 	bg->cdev.owner = THIS_MODULE;
 	/* From here on, biogen_release_device() frees everything. */
-	err = dev_set_name(&bg->dev, "biogen%d", minor);
+	err = dev_set_name(&bg->dev, "biogen%d", minor) ?:
+	      cdev_device_add(&bg->cdev, &bg->dev);
 	if (err) {
-		biogen_discard(bg);
-		return ERR_PTR(err);
+		put_device(&bg->dev);
+		return err;
 	}
-	return bg;
+	list_add_tail(&bg->list, &biogen_devices);
+	return 0;
 
 close_target:
 	biogen_target_close(&bg->target);
@@ -94,31 +90,52 @@ free_minor:
 	ida_free(&biogen_ida, minor);
 free_bg:
 	kfree(bg);
-	return ERR_PTR(err);
+	return err;
 }
 
-/**
- * biogen_publish() - publish /dev/biogenN
- * @bg: from biogen_create()
- *
- * Context: Process context, may sleep.
- * Return: 0 or an error; then it is not published.
- */
-int biogen_publish(struct biogen_device *bg)
+/* Withdraw a device. Open files keep it and its block device. */
+static void biogen_destroy(struct biogen_device *bg)
 {
-	return cdev_device_add(&bg->cdev, &bg->dev);
-}
-
-/**
- * biogen_destroy() - withdraw a device
- * @bg: published; open files keep it and its block device
- *
- * Context: Process context, may sleep.
- */
-void biogen_destroy(struct biogen_device *bg)
-{
+	list_del(&bg->list);
 	cdev_device_del(&bg->cdev, &bg->dev);
 	put_device(&bg->dev);
+}
+
+/**
+ * biogen_remove() - withdraw a device
+ * @name: of its node, without the folder
+ *
+ * Context: Process context, may sleep.
+ * Return: 0, or -ENODEV if there is none.
+ */
+int biogen_remove(const char *name)
+{
+	struct biogen_device *bg;
+
+	list_for_each_entry(bg, &biogen_devices, list) {
+		if (!strcmp(dev_name(&bg->dev), name)) {
+			biogen_destroy(bg);
+			return 0;
+		}
+	}
+	return -ENODEV;
+}
+
+/**
+ * biogen_devices_show() - list the devices
+ * @page: the list: a line for each, "biogenN", and the name of its block device
+ *
+ * Return: the length of the list.
+ */
+int biogen_devices_show(char *page)
+{
+	struct biogen_device *bg;
+	int len = 0;
+
+	list_for_each_entry(bg, &biogen_devices, list)
+		len += sysfs_emit_at(page, len, "%s %pg\n", dev_name(&bg->dev),
+				     bg->target.bdev);
+	return len;
 }
 
 /**
@@ -143,10 +160,14 @@ int biogen_devices_init(void)
 }
 
 /**
- * biogen_devices_exit() - undo biogen_devices_init(); no device is left
+ * biogen_devices_exit() - withdraw all devices, and undo biogen_devices_init()
  */
 void biogen_devices_exit(void)
 {
+	struct biogen_device *bg, *next;
+
+	list_for_each_entry_safe(bg, next, &biogen_devices, list)
+		biogen_destroy(bg);
 	class_destroy(biogen_class);
 	unregister_chrdev_region(biogen_devt, BIOGEN_MAX_DEVICES);
 	ida_destroy(&biogen_ida);

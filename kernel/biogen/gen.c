@@ -13,7 +13,6 @@
 #include <linux/uaccess.h>
 
 #include "biogen.h"
-#include "stats.h"
 #include "worker.h"
 
 /* Check the parameters and fill in defaults. Return: 0 or an error. */
@@ -65,32 +64,24 @@ static int biogen_check_run(struct file *file, struct biogen_run *run)
 }
 
 /*
- * Drop the pages of the area from the page cache. Return: 0, or -EBUSY if a page
- * keeps getting redirtied.
+ * Drop the pages of the area from the page cache, if it is written; first write
+ * them back, if @write_back. Return: 0, or -EBUSY if a page keeps getting redirtied,
+ * or another error.
  */
-static int biogen_gen_drop(struct biogen_gen *gen)
+static int biogen_gen_drop(struct biogen_gen *gen, bool write_back)
 {
 	struct address_space *mapping = gen->bg->target.mapping;
-	u64 end = gen->run.offset + gen->run.length - 1;
-
-	if (!gen->bg->coherent || !mapping->nrpages || !gen->run.write_percent)
-		return 0;
-	return invalidate_inode_pages2_range(mapping,
-					     gen->run.offset >> PAGE_SHIFT,
-					     end >> PAGE_SHIFT);
-}
-
-/* Write back and drop cached pages, once for all I/Os of the run. */
-static int biogen_gen_prepare(struct biogen_gen *gen)
-{
-	struct address_space *mapping = gen->bg->target.mapping;
-	u64 end = gen->run.offset + gen->run.length - 1;
-	int err;
+	u64 start = gen->run.offset, end = start + gen->run.length - 1;
+	int err = 0;
 
 	if (!gen->bg->coherent || !mapping->nrpages)
 		return 0;
-	err = filemap_write_and_wait_range(mapping, gen->run.offset, end);
-	return err ?: biogen_gen_drop(gen);
+	if (write_back)
+		err = filemap_write_and_wait_range(mapping, start, end);
+	if (err || !gen->run.write_percent)
+		return err;
+	return invalidate_inode_pages2_range(mapping, start >> PAGE_SHIFT,
+					     end >> PAGE_SHIFT);
 }
 
 static void biogen_gen_go(struct biogen_gen *gen)
@@ -108,6 +99,32 @@ static void biogen_gen_go(struct biogen_gen *gen)
 		wait_event(gen->wait, !atomic_read_acquire(&gen->running));
 	}
 	gen->run.state = gen->stop ?: BIOGEN_DONE;
+}
+
+/* Copy what a worker has counted to the program. Return: 0 or -EFAULT. */
+static int biogen_stats_copy(const struct biogen_stats *stats,
+			     const struct biogen_run *run,
+			     struct biogen_job __user *ujob)
+{
+	struct biogen_job job = {
+		.cpu		= stats->cpu,
+		.error		= stats->error,
+		.error_offset	= stats->error_offset,
+		.error_write	= stats->error_write,
+		.ios		= stats->ios,
+		.errors		= stats->errors,
+		.ns		= stats->ns,
+		.cycles		= stats->cycles,
+		.idle_ns	= stats->idle_ns,
+	};
+
+	if (run->write_percent < 100)
+		job.reads = stats->ios - stats->writes;
+	/* Errors of the warm-up count, but its I/Os do not. */
+	if (stats->ios > stats->errors)
+		job.bytes = (stats->ios - stats->errors) * run->block_size;
+	memcpy(job.latency, stats->latency, sizeof(job.latency));
+	return copy_to_user(ujob, &job, sizeof(job)) ? -EFAULT : 0;
 }
 
 static int biogen_gen_results(struct biogen_gen *gen,
@@ -212,18 +229,17 @@ long biogen_gen_run(struct file *file, struct biogen_run __user *urun)
 		for (j = 0; j < i; j++)
 			if (gen->workers[j].stats.cpu == job.cpu)
 				goto destroy_workers;
-		biogen_stats_init(&gen->workers[i].stats, job.cpu);
 		err = biogen_worker_create(&gen->workers[i], gen, i, job.cpu);
 		if (err)
 			goto destroy_workers;
 	}
 
-	err = biogen_gen_prepare(gen);
+	err = biogen_gen_drop(gen, true);
 	if (err)
 		goto destroy_workers;
 	biogen_gen_go(gen);
 	/* A page that cannot be dropped was dirtied during the run, and stays. */
-	biogen_gen_drop(gen);
+	biogen_gen_drop(gen, false);
 	err = biogen_gen_results(gen, urun);
 
 destroy_workers:

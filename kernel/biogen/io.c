@@ -100,18 +100,6 @@ void biogen_io_put_spare(struct biogen_device *bg, struct biogen_io *io)
 }
 
 /**
- * biogen_idle_create() - allocate the per-CPU lists of unused bios
- * @bg: the device
- *
- * Return: 0 or -ENOMEM.
- */
-int biogen_idle_create(struct biogen_device *bg)
-{
-	bg->idle = alloc_percpu(struct biogen_idle);
-	return bg->idle ? 0 : -ENOMEM;
-}
-
-/**
  * biogen_idle_destroy() - free the lists and the bios on them
  * @bg: the device; has no bio in flight
  */

@@ -94,7 +94,6 @@ void biogen_io_enter_other(struct biogen_io *io,
 			   struct cgroup_subsys_state *css);
 
 void biogen_io_put_spare(struct biogen_device *bg, struct biogen_io *io);
-int biogen_idle_create(struct biogen_device *bg);
 void biogen_idle_destroy(struct biogen_device *bg);
 
 void biogen_run_in_task(struct work_struct *work, work_func_t func);

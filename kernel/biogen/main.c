@@ -6,80 +6,131 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 
 #include "biogen.h"
 #include "compat/file.h"
 #include "compat/split.h"
 #include "io.h"
 
-static char *device;
-module_param(device, charp, 0444);
-MODULE_PARM_DESC(device, "Path of the block device that /dev/biogen0 is bound to (default: none; see configfs)");
-
 static bool write;
-module_param(write, bool, 0444);
-MODULE_PARM_DESC(write, "Open the block device exclusively and allow writes (default N)");
+module_param(write, bool, 0644);
+MODULE_PARM_DESC(write, "Open block devices exclusively and allow writes (default N)");
 
 static bool coherent = true;
-module_param(coherent, bool, 0444);
+module_param(coherent, bool, 0644);
 MODULE_PARM_DESC(coherent, "Keep coherent with the block device's page cache (default Y)");
 
-/* The device that the parameters ask for, or NULL. */
-static struct biogen_device *biogen_device0;
+/*
+ * Parameters are set before biogen_init(), and by programs before it, while the
+ * module is in use, and after biogen_exit(). All that is below is protected by
+ * kernel_param_lock(), which is held when a parameter is set or read.
+ */
+static enum {
+	BIOGEN_LOADING,
+	BIOGEN_LIVE,
+	BIOGEN_GONE,
+} biogen_state;
+
+/* What biogen_init() is to carry out, or NULL. */
+static char *device;
+
+/* Make a node, or remove one. */
+static int biogen_command(char *text)
+{
+	const char *path = strim(text);
+	int err;
+
+	if (*path == '-')
+		err = biogen_remove(path + 1);
+	else
+		err = biogen_create(path, write, coherent);
+	if (err)
+		pr_err_ratelimited("cannot %s device=%s%s: error %d\n",
+				   *path == '-' ? "remove" : "open", path,
+				   *path != '-' && write ? " exclusively" : "",
+				   err);
+	return err;
+}
+
+static int biogen_device_set(const char *value, const struct kernel_param *kp)
+{
+	char *text;
+	int err;
+
+	if (biogen_state == BIOGEN_LOADING)
+		return param_set_charp(value, kp);
+	if (biogen_state == BIOGEN_GONE)
+		return -ENODEV;
+	text = kstrdup(value, GFP_KERNEL);
+	if (!text)
+		return -ENOMEM;
+	err = biogen_command(text);
+	kfree(text);
+	return err;
+}
+
+static int biogen_device_get(char *page, const struct kernel_param *kp)
+{
+	return biogen_devices_show(page);
+}
+
+static const struct kernel_param_ops biogen_device_ops = {
+	.set	= biogen_device_set,
+	.get	= biogen_device_get,
+	.free	= param_free_charp,
+};
+
+module_param_cb(device, &biogen_device_ops, &device, 0600);
+__MODULE_PARM_TYPE(device, "charp");
+MODULE_PARM_DESC(device, "Path of a block device to make /dev/biogenN for, or -biogenN to remove it (default: none)");
 
 static int __init biogen_init(void)
 {
 	int err;
 
+	kernel_param_lock(THIS_MODULE);
 	err = biogen_ios_init();
 	if (err)
-		return err;
+		goto gone;
 	err = biogen_devices_init();
 	if (err)
 		goto exit_ios;
+	/*
+	 * Last: nothing fails once a program may have opened a node. Built in, an
+	 * error is not the driver's end: the node can be made later.
+	 */
 	if (device) {
-		biogen_device0 = biogen_create(device, write, coherent);
-		if (IS_ERR(biogen_device0)) {
-			err = PTR_ERR(biogen_device0);
-			pr_err("cannot open device=%s%s: error %d\n", device,
-			       write ? " exclusively" : "", err);
+		err = biogen_command(device);
+		if (err && __is_defined(MODULE))
 			goto exit_devices;
-		}
 	}
-	err = biogen_configfs_init();
-	if (err)
-		goto discard_device0;
-	/* Last: nothing fails once a program may have opened it. */
-	if (biogen_device0) {
-		err = biogen_publish(biogen_device0);
-		if (err)
-			goto exit_configfs;
-	}
-	biogen_configfs_allow();
+	biogen_state = BIOGEN_LIVE;
+	kernel_param_unlock(THIS_MODULE);
 	return 0;
 
-exit_configfs:
-	biogen_configfs_exit();
-discard_device0:
-	if (biogen_device0)
-		biogen_discard(biogen_device0);
 exit_devices:
 	biogen_devices_exit();
 exit_ios:
 	biogen_ios_exit();
+gone:
+	biogen_state = BIOGEN_GONE;
+	kernel_param_unlock(THIS_MODULE);
 	return err;
 }
 
 static void __exit biogen_exit(void)
 {
-	biogen_configfs_exit();
-	if (biogen_device0)
-		biogen_destroy(biogen_device0);
+	kernel_param_lock(THIS_MODULE);
+	biogen_state = BIOGEN_GONE;
 	biogen_devices_exit();
+	kernel_param_unlock(THIS_MODULE);
 	biogen_ios_exit();
 }
 
-module_init(biogen_init);
+/* Built in, it comes after the drivers of block devices. */
+late_initcall(biogen_init);
 module_exit(biogen_exit);
 
 COMPAT_BIOGEN_MODULE_INFO();

@@ -361,6 +361,19 @@ static noinline ssize_t biogen_rw_long(struct kiocb *iocb,
 	return ret;
 }
 
+/* The end of a request in the first segment, of which a part may be left. */
+static __always_inline ssize_t biogen_finish_iter(struct kiocb *iocb,
+						  struct iov_iter *iter,
+						  ssize_t bytes, int err)
+{
+	if (unlikely(err))
+		return err;
+	iocb->ki_pos += bytes;
+	iter->iov_offset += bytes;
+	iter->count -= bytes;
+	return bytes;
+}
+
 /* User memory: an ITER_UBUF or ITER_IOVEC. */
 static __always_inline ssize_t
 biogen_rw_iter(struct kiocb *iocb, struct iov_iter *iter, blk_opf_t opf,
@@ -409,13 +422,7 @@ biogen_rw_iter(struct kiocb *iocb, struct iov_iter *iter, blk_opf_t opf,
 	bytes = biogen_rw_pages(bg, iocb, addr, bytes, pos, opf);
 	err = bytes < 0 ? bytes : 0;
 out:
-	if (unlikely(err))
-		return err;
-	iocb->ki_pos += bytes;
-	/* Part of the segment may be left. */
-	iter->iov_offset += bytes;
-	iter->count -= bytes;
-	return bytes;
+	return biogen_finish_iter(iocb, iter, bytes, err);
 }
 
 static noinline ssize_t biogen_read_iter_reg(struct kiocb *iocb,
@@ -500,13 +507,7 @@ biogen_rw_bvec(struct kiocb *iocb, struct iov_iter *iter, blk_opf_t opf)
 	err = biogen_submit_one(bg, io, iocb, bv, 1, skip, bytes, iocb->ki_pos,
 				opf, biogen_current_css(), BIOGEN_CALLERS_PAGES,
 				NULL);
-	if (unlikely(err))
-		return err;
-	iocb->ki_pos += bytes;
-	/* Part of the segment may be left. */
-	iter->iov_offset += bytes;
-	iter->count -= bytes;
-	return bytes;
+	return biogen_finish_iter(iocb, iter, bytes, err);
 
 put_io:
 	biogen_io_put(bg, io);

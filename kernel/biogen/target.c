@@ -11,6 +11,27 @@
 /* Maximum invalidation attempts for a page that keeps getting redirtied. */
 #define BIOGEN_CACHE_TRIES	10
 
+#ifdef MODULE
+#define biogen_bdev_open	compat_bdev_open
+#else
+/* At boot, there is no /dev yet: the end of the path is a name. */
+static noinline __ref struct file *biogen_bdev_open(const char *path,
+						    bool write, void *holder)
+{
+	dev_t dev;
+	int err;
+
+	if (system_state >= SYSTEM_FREEING_INITMEM)
+		return compat_bdev_open(path, write, holder);
+	err = early_lookup_bdev(path, &dev);
+	if (err)
+		return ERR_PTR(err);
+	return bdev_file_open_by_dev(dev, BLK_OPEN_READ |
+				     (write ? BLK_OPEN_WRITE : 0), holder,
+				     NULL);
+}
+#endif
+
 /**
  * biogen_target_open() - open a block device
  * @target: filled in
@@ -25,7 +46,7 @@ int biogen_target_open(struct biogen_target *target, const char *path,
 		       bool write)
 {
 	target->holder = write ? target : NULL;
-	target->handle = compat_bdev_open(path, write, target->holder);
+	target->handle = biogen_bdev_open(path, write, target->holder);
 	if (IS_ERR(target->handle))
 		return PTR_ERR(target->handle);
 	target->bdev = compat_bdev(target->handle);

@@ -9,12 +9,12 @@
 #include <linux/cgroup.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
+#include <linux/types.h>
 #include <linux/wait.h>
 
 #include <uapi/biogen.h>
 
 #include "io.h"
-#include "stats.h"
 
 /**
  * struct biogen_slot - a bio of a worker
@@ -36,6 +36,36 @@ static __always_inline struct biogen_slot *biogen_slot(struct biogen_io *io)
 {
 	return container_of(io, struct biogen_slot, io);
 }
+
+/**
+ * struct biogen_stats - counts and times of one worker, so they need no lock
+ * @cpu: its CPU
+ * @error: first error, or 0
+ * @error_offset: position of that I/O
+ * @error_write: true if it was a write
+ * @errors: number of failed I/Os
+ * @writes: I/Os that were writes; counted only if they are mixed with reads
+ * @ios: I/Os in the rounds
+ * @ns: duration of the rounds
+ * @cycles: the same in cycles
+ * @idle_ns: time spent waiting
+ * @latency: histogram
+ * @irqs: device interrupts on the CPU before the current round
+ */
+struct biogen_stats {
+	u32 cpu;
+	int error;
+	loff_t error_offset;
+	bool error_write;
+	u64 errors;
+	u64 writes;
+	u64 ios;
+	u64 ns;
+	u64 cycles;
+	u64 idle_ns;
+	u64 latency[BIOGEN_BUCKETS];
+	unsigned long irqs;
+};
 
 /**
  * struct biogen_worker - a thread and its I/O

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The list of attributes. Define BLKNULL_ATTR(name, default, min, max, flags,
+ * The list of attributes. Define BLKNULL_ATTR(name, type, default, min, max, flags,
  * choices, description) and include this file: the macro is expanded for each
  * attribute. There is no include guard. Module parameters, the fields of struct
  * blknull_config and the files in configfs have these names.
  */
 #define BLKNULL_NUMBER(name, def, min, max, flags, about) \
-	BLKNULL_ATTR(name, def, min, max, flags, NULL, about)
+	BLKNULL_ATTR(name, int, def, min, max, flags, NULL, about)
+#define BLKNULL_LONG(name, def, min, max, flags, about) \
+	BLKNULL_ATTR(name, long long, def, min, max, flags, NULL, about)
 #define BLKNULL_BOOL(name, def, flags, about) \
-	BLKNULL_ATTR(name, def, 0, 1, flags, NULL, about)
+	BLKNULL_ATTR(name, bool, def, 0, 1, flags, NULL, about)
 #define BLKNULL_CHOICE(name, def, flags, about) \
-	BLKNULL_ATTR(name, def, 0, 0, flags, blknull_choices_##name, about)
+	BLKNULL_ATTR(name, int, def, 0, 0, flags, blknull_choices_##name, about)
 
 BLKNULL_NUMBER(index, "-1", -1, BLKNULL_MAX_INDEX, 0,
 	       "Number in the name, 0 to 65535 (default -1: the first free one)")
 BLKNULL_CHOICE(mode, "bio", 0,
 	       "How I/O is handled: bio, or mq for requests of blk-mq (default bio)")
-BLKNULL_NUMBER(size_mb, "1024", 1, BLKNULL_MAX_SIZE_MB, 0,
-	       "Size of a device in MiB, at least 1 (default 1024)")
+BLKNULL_LONG(size_mb, "1024", 1, BLKNULL_MAX_SIZE_MB, 0,
+	     "Size of a device in MiB, at least 1 (default 1024)")
 BLKNULL_NUMBER(block_size, "512", SECTOR_SIZE, PAGE_SIZE, BLKNULL_POWER_OF_2,
 	       "Logical block size in bytes, a power of 2, 512 to the page size (default 512)")
 BLKNULL_NUMBER(home_node, "-1", -1, MAX_NUMNODES - 1, 0,
@@ -59,8 +61,8 @@ BLKNULL_NUMBER(complete_cpu, "local", 0, INT_MAX, BLKNULL_CPU,
 
 BLKNULL_CHOICE(completion, "inline", BLKNULL_NEEDS_MQ,
 	       "How requests end: inline, softirq or timer (default inline); for mode=mq")
-BLKNULL_NUMBER(completion_nsec, "10000", 1, NSEC_PER_SEC * 60, BLKNULL_NEEDS_MQ,
-	       "Nanoseconds until completion=timer, 1 to 60000000000 (default 10000)")
+BLKNULL_LONG(completion_nsec, "10000", 1, NSEC_PER_SEC * 60, BLKNULL_NEEDS_MQ,
+	     "Nanoseconds until completion=timer, 1 to 60000000000 (default 10000)")
 BLKNULL_NUMBER(submit_queues, "1", 1, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
 	       "Hardware queues, 1 to as many as CPUs (default 1); for mode=mq")
 BLKNULL_NUMBER(poll_queues, "0", 0, BLKNULL_MAX_QUEUES, BLKNULL_NEEDS_MQ,
@@ -78,11 +80,12 @@ BLKNULL_CHOICE(fail_status, "io", BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Status: io, medium, nospc, timeout, transport, target ... (default io)")
 BLKNULL_NUMBER(delay_every, "0", 0, INT_MAX, BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
 	       "Delay every Nth I/O (default 0: none); for faults=1")
-BLKNULL_NUMBER(delay_nsec, "1000000", 1, NSEC_PER_SEC * 60,
-	       BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
-	       "Length of the delay in nanoseconds, 1 to 60000000000 (default 1000000)")
+BLKNULL_LONG(delay_nsec, "1000000", 1, NSEC_PER_SEC * 60,
+	     BLKNULL_NEEDS_FAULTS | BLKNULL_LIVE,
+	     "Length of the delay in nanoseconds, 1 to 60000000000 (default 1000000)")
 
 #undef BLKNULL_NUMBER
+#undef BLKNULL_LONG
 #undef BLKNULL_BOOL
 #undef BLKNULL_CHOICE
 #undef BLKNULL_ATTR

@@ -154,35 +154,23 @@ static compat_submit_bio_t blknull_features_submit(struct bio *bio)
 	return COMPAT_SUBMIT_BIO_DONE;
 }
 
-static const struct block_device_operations blknull_bio_ops = {
-	.owner		= THIS_MODULE,
-	.submit_bio	= blknull_bio_submit,
-	COMPAT_FREE_DISK(blknull_free_disk)
-};
+#define BLKNULL_BIO_OPS(_submit)					\
+{									\
+	.owner		= THIS_MODULE,					\
+	.submit_bio	= _submit,					\
+	COMPAT_FREE_DISK(blknull_free_disk)				\
+}
 
-static const struct block_device_operations blknull_bio_fill_ops = {
-	.owner		= THIS_MODULE,
-	.submit_bio	= blknull_bio_fill_submit,
-	COMPAT_FREE_DISK(blknull_free_disk)
-};
-
-static const struct block_device_operations blknull_bio_split_ops = {
-	.owner		= THIS_MODULE,
-	.submit_bio	= blknull_bio_split_submit,
-	COMPAT_FREE_DISK(blknull_free_disk)
-};
-
-static const struct block_device_operations blknull_bio_split_fill_ops = {
-	.owner		= THIS_MODULE,
-	.submit_bio	= blknull_bio_split_fill_submit,
-	COMPAT_FREE_DISK(blknull_free_disk)
-};
-
-static const struct block_device_operations blknull_bio_features_ops = {
-	.owner		= THIS_MODULE,
-	.submit_bio	= blknull_features_submit,
-	COMPAT_FREE_DISK(blknull_free_disk)
-};
+static const struct block_device_operations blknull_bio_ops =
+	BLKNULL_BIO_OPS(blknull_bio_submit);
+static const struct block_device_operations blknull_bio_fill_ops =
+	BLKNULL_BIO_OPS(blknull_bio_fill_submit);
+static const struct block_device_operations blknull_bio_split_ops =
+	BLKNULL_BIO_OPS(blknull_bio_split_submit);
+static const struct block_device_operations blknull_bio_split_fill_ops =
+	BLKNULL_BIO_OPS(blknull_bio_split_fill_submit);
+static const struct block_device_operations blknull_bio_features_ops =
+	BLKNULL_BIO_OPS(blknull_features_submit);
 
 /**
  * blknull_bio_mode() - choose the operations of a device in mode bio

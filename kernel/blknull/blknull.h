@@ -84,8 +84,6 @@ void blknull_mq_end(struct llist_node *node);
 
 /* data.c */
 blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio);
-blk_status_t blknull_data_request(struct blknull_device *dev,
-				  struct request *rq);
 void blknull_data_erase(struct blknull_device *dev, sector_t sector,
 			sector_t sectors);
 void blknull_data_free(struct blknull_device *dev);
@@ -94,7 +92,6 @@ void blknull_data_free(struct blknull_device *dev);
 int blknull_remotes_create(struct blknull_device *dev);
 void blknull_remote_end(struct blknull_device *dev, struct llist_node *node);
 void blknull_remotes_drain(struct blknull_device *dev);
-void blknull_remotes_free(struct blknull_device *dev);
 
 /* configfs.c */
 int blknull_configfs_init(void);

@@ -28,7 +28,7 @@ static const char *const blknull_choices_fail_status[] = {
 };
 
 const struct blknull_attr blknull_attrs[BLKNULL_NR_ATTRS] = {
-#define BLKNULL_ATTR(_name, _def, _min, _max, _flags, _choices, _about)	\
+#define BLKNULL_ATTR(_name, _type, _def, _min, _max, _flags, _choices, _about) \
 	[BLKNULL_ATTR_##_name] = {					\
 		.name		= #_name,				\
 		.def		= _def,					\
@@ -46,7 +46,7 @@ const struct blknull_attr blknull_attrs[BLKNULL_NR_ATTRS] = {
  * The module parameters. Each is a list of values, one for each device that is
  * created when the module is loaded.
  */
-#define BLKNULL_ATTR(_name, _def, _min, _max, _flags, _choices, _about)	\
+#define BLKNULL_ATTR(_name, _type, _def, _min, _max, _flags, _choices, _about) \
 	static char *blknull_parameter_##_name = _def;			\
 	module_param_named(_name, blknull_parameter_##_name, charp, 0444); \
 	MODULE_PARM_DESC(_name, _about);

@@ -29,49 +29,10 @@ enum blknull_completion {
 #define BLKNULL_CPU_LOCAL	(-1)	/* the one that submits the I/O */
 #define BLKNULL_CPU_NEXT	(-2)	/* the next one online */
 
-/*
- * The values of the attributes, which attrs.h describes. A field is a bool, an
- * int or a long long; its size says which.
- */
+/* The values of the attributes. The size of a field says which type it has. */
 struct blknull_config {
-	int index;
-	int mode;
-	long long size_mb;
-	int block_size;
-	int home_node;
-
-	int max_sectors;
-	int max_segments;
-	bool virt_boundary;
-	int dma_alignment;
-
-	bool rotational;
-	bool read_only;
-	bool discard;
-	bool write_zeroes;
-	bool write_cache;
-	bool fua;
-	bool iostats;
-
-	bool zero_fill;
-	bool memory_backed;
-	bool bypass;
-	bool stats;
-
-	int complete_cpu;
-
-	int completion;
-	long long completion_nsec;
-	int submit_queues;
-	int poll_queues;
-	int hw_queue_depth;
-
-	bool faults;
-	int fail_every;
-	int fail_nth;
-	int fail_status;
-	int delay_every;
-	long long delay_nsec;
+#define BLKNULL_ATTR(_name, _type, ...)	_type _name;
+#include "attrs.h"
 };
 
 /**
@@ -108,7 +69,7 @@ struct blknull_attr {
 
 /* The attributes by number, in the order of attrs.h. */
 enum blknull_attr_number {
-#define BLKNULL_ATTR(name, ...)		BLKNULL_ATTR_##name,
+#define BLKNULL_ATTR(_name, ...)	BLKNULL_ATTR_##_name,
 #include "attrs.h"
 	BLKNULL_NR_ATTRS
 };

@@ -214,28 +214,6 @@ blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio)
 }
 
 /**
- * blknull_data_request() - carry out a request on the device's data
- * @dev: the device
- * @rq: the request
- *
- * Context: Process context, may sleep.
- * Return: the status.
- */
-blk_status_t blknull_data_request(struct blknull_device *dev,
-				  struct request *rq)
-{
-	blk_status_t status = BLK_STS_OK;
-	struct bio *bio;
-
-	__rq_for_each_bio(bio, rq) {
-		status = blknull_data_bio(dev, bio);
-		if (status)
-			break;
-	}
-	return status;
-}
-
-/**
  * blknull_data_free() - free the device's data
  * @dev: the device; not in use any more
  */

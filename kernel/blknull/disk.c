@@ -178,7 +178,7 @@ free_tags:
 	if (config->mode == BLKNULL_MQ)
 		blk_mq_free_tag_set(&dev->tags);
 free_remotes:
-	blknull_remotes_free(dev);
+	free_percpu(dev->remotes);
 free_counters:
 	free_percpu(dev->counters);
 put_index:
@@ -206,7 +206,7 @@ void blknull_destroy(struct blknull_device *dev)
 	blknull_faults_drain(dev);
 	if (dev->remotes)
 		blknull_remotes_drain(dev);
-	blknull_remotes_free(dev);
+	free_percpu(dev->remotes);
 	if (dev->config.mode == BLKNULL_MQ)
 		blk_mq_free_tag_set(&dev->tags);
 	blknull_data_free(dev);

@@ -214,6 +214,20 @@ void blknull_mq_end(struct llist_node *node)
 		blk_mq_end_request(rq, request->status);
 }
 
+static blk_status_t blknull_mq_data(struct blknull_device *dev,
+				    struct request *rq)
+{
+	blk_status_t status = BLK_STS_OK;
+	struct bio *bio;
+
+	__rq_for_each_bio(bio, rq) {
+		status = blknull_data_bio(dev, bio);
+		if (status)
+			break;
+	}
+	return status;
+}
+
 /*
  * Apply the features of a device. Return: false if the request ends by other
  * means than attribute completion.
@@ -234,7 +248,7 @@ static noinline bool blknull_features_handle(struct blknull_device *dev,
 	if (action == BLKNULL_FAIL)
 		request->status = blknull_fail_status(dev);
 	else if (config->memory_backed)
-		request->status = blknull_data_request(dev, rq);
+		request->status = blknull_mq_data(dev, rq);
 	if (request->status == BLK_STS_OK && config->zero_fill &&
 	    !config->memory_backed)
 		blknull_fill_request(rq);

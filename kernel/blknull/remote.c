@@ -140,12 +140,3 @@ void blknull_remotes_drain(struct blknull_device *dev)
 	/* No handler still uses its list: handlers run with interrupts disabled. */
 	synchronize_rcu();
 }
-
-/**
- * blknull_remotes_free() - free the lists
- * @dev: the device
- */
-void blknull_remotes_free(struct blknull_device *dev)
-{
-	free_percpu(dev->remotes);
-}

@@ -27,8 +27,7 @@
 
 #define DISK_MIB	8
 #define DISK_SIZE	(DISK_MIB * MIB)
-#define CONFIGFS	"/sys/kernel/config"
-#define ITEM		CONFIGFS "/biogen/test"
+#define PARAMETERS	"/sys/module/biogen/parameters/"
 
 static const struct disk brd = { .mib = DISK_MIB, .block = 512 };
 static const struct disk slow = {
@@ -41,9 +40,6 @@ FIXTURE(file) {
 
 FIXTURE_SETUP(file)
 {
-	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
-		ASSERT_EQ(EBUSY, errno);
-	rmdir(ITEM);
 	ASSERT_EQ(0, biogen_unload());
 	ASSERT_EQ(0, disks_create(&brd, 2));
 	self->buf = aligned_alloc(4096, MIB);
@@ -52,7 +48,6 @@ FIXTURE_SETUP(file)
 
 FIXTURE_TEARDOWN(file)
 {
-	rmdir(ITEM);
 	EXPECT_EQ(0, biogen_unload());
 	EXPECT_EQ(0, disks_destroy());
 }
@@ -390,6 +385,7 @@ TEST_F_TIMEOUT(file, bad_parameters, TIMEOUT)
 		{ "device=/dev/null", -ENOTBLK, "device=/dev/null" },
 		{ "device=/dev", -ENOTBLK, "device=/dev" },
 		{ "device=", -EINVAL, "device=" },
+		{ "device=-biogen0", -ENODEV, "device=-biogen0" },
 		{ "device=/dev/ram0 write=maybe", -EINVAL, "write" },
 		{ "device=/dev/ram0 coherent=2", -EINVAL, "coherent" },
 	};
@@ -438,106 +434,98 @@ static int set(const char *name, const char *value)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), ITEM "/%s", name);
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
 	return write_text(path, value);
 }
 
-static bool shows(const char *name, const char *value)
+static bool nodes_are(const char *list)
 {
-	char path[128], text[128];
+	char text[4096];
 
-	snprintf(path, sizeof(path), ITEM "/%s", name);
-	return !read_text(path, text, sizeof(text)) && !strcmp(text, value);
+	return !read_text(PARAMETERS "device", text, sizeof(text)) &&
+	       !strcmp(text, list);
 }
 
-TEST_F_TIMEOUT(file, configfs, TIMEOUT)
+/* Nodes are made and removed while the module is in use. */
+TEST_F_TIMEOUT(file, nodes, TIMEOUT)
 {
-	int fd;
+	int fd, log = log_begin();
+	struct biogen_info info;
+	struct stat st;
 
 	ASSERT_EQ(0, module_load("biogen", ""));
-	ASSERT_EQ(0, mkdir(ITEM, 0755));
-	EXPECT_EQ(-1, mkdir(ITEM, 0755));
-	EXPECT_EQ(EEXIST, errno);
-	EXPECT_EQ(-EAGAIN, module_unload_now("biogen"));
+	ASSERT_EQ(0, stat(PARAMETERS "device", &st));
+	EXPECT_EQ(S_IFREG | 0600, st.st_mode);
+	EXPECT_TRUE(nodes_are(""));
 
-	/* The defaults. */
-	EXPECT_TRUE(shows("device", "\n"));
-	EXPECT_TRUE(shows("write", "0\n"));
-	EXPECT_TRUE(shows("coherent", "1\n"));
-	EXPECT_TRUE(shows("node", "\n"));
-	EXPECT_TRUE(shows("power", "0\n"));
-
-	/* Wrong values change nothing. */
-	EXPECT_EQ(-EINVAL, set("power", "1"));
-	EXPECT_EQ(-EINVAL, set("power", "2"));
+	/* What is refused changes nothing. */
+	EXPECT_EQ(-ENOENT, set("device", "/dev/absent\n"));
+	EXPECT_TRUE(log_has(log, "cannot open device=/dev/absent: error -2"));
+	EXPECT_EQ(-EINVAL, set("device", "\n"));
+	EXPECT_EQ(-ENODEV, set("device", "-biogen0\n"));
+	EXPECT_TRUE(log_has(log, "cannot remove device=-biogen0: error -19"));
 	EXPECT_EQ(-EINVAL, set("write", "maybe"));
-	EXPECT_EQ(-EINVAL, set("coherent", "-1"));
-	EXPECT_EQ(-EACCES, set("node", "biogen7"));
-	EXPECT_EQ(0, set("device", "/dev/absent\n"));
-	EXPECT_EQ(-ENOENT, set("power", "1"));
-	EXPECT_TRUE(shows("power", "0\n"));
-	EXPECT_TRUE(shows("write", "0\n"));
+	EXPECT_TRUE(nodes_are(""));
+	EXPECT_EQ(-ENOENT, try_open(BIOGEN, O_RDONLY));
 
-	EXPECT_EQ(0, set("device", "/dev/ram1\n"));
-	EXPECT_TRUE(shows("device", "/dev/ram1\n"));
+	/* write and coherent are those of the nodes that are made from then on. */
+	ASSERT_EQ(0, set("device", "/dev/ram0\n"));
 	EXPECT_EQ(0, set("write", "1"));
 	EXPECT_EQ(0, set("coherent", "0"));
-	ASSERT_EQ(0, set("power", "1"));
-	EXPECT_EQ(0, set("power", "1"));
-	EXPECT_TRUE(shows("power", "1\n"));
-	EXPECT_TRUE(shows("node", "biogen0\n"));
-
-	/* Nothing can be changed while power is on. */
-	EXPECT_EQ(-EBUSY, set("device", "/dev/ram0"));
-	EXPECT_EQ(-EBUSY, set("write", "0"));
-	EXPECT_EQ(-EBUSY, set("coherent", "1"));
-	EXPECT_TRUE(shows("device", "/dev/ram1\n"));
-
-	/* A file outlives its device's directory. */
-	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
+	ASSERT_EQ(0, set("device", "/dev/ram1"));
+	EXPECT_TRUE(nodes_are("biogen0 ram0\nbiogen1 ram1\n"));
+	EXPECT_EQ(-EACCES, try_open(BIOGEN, O_RDWR));
+	EXPECT_EQ(-EBUSY, set("device", "/dev/ram1"));
+	fd = open("/dev/biogen1", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ioctl(fd, BIOGEN_INFO, &info));
+	EXPECT_EQ(BIOGEN_INFO_WRITE, info.flags);
+
+	/* An open file outlives its node, and keeps its number and the disk. */
 	memset(self->buf, 0x77, 4096);
 	EXPECT_EQ(4096, pwrite(fd, self->buf, 4096, 0));
-	EXPECT_EQ(0, set("power", "0"));
-	EXPECT_EQ(-ENOENT, try_open(BIOGEN, O_RDONLY));
-	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
-	EXPECT_EQ(-EBUSY, set("power", "1"));
-	close(fd);
-	ASSERT_EQ(0, set("power", "1"));
-	fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, rmdir(ITEM));
+	EXPECT_EQ(0, set("device", "-biogen1\n"));
+	EXPECT_TRUE(nodes_are("biogen0 ram0\n"));
+	EXPECT_EQ(-ENOENT, try_open("/dev/biogen1", O_RDONLY));
+	memset(self->buf, 0, 4096);
 	EXPECT_EQ(4096, pread(fd, self->buf, 4096, 0));
 	EXPECT_EQ(0x77, self->buf[4095]);
+	EXPECT_EQ(-EBUSY, set("device", "/dev/ram1"));
+	EXPECT_EQ(0, set("write", "0"));
+	EXPECT_EQ(0, set("device", "/dev/ram1"));
+	EXPECT_TRUE(nodes_are("biogen0 ram0\nbiogen2 ram1\n"));
+	EXPECT_EQ(0, set("device", "-biogen2"));
+	EXPECT_EQ(-EAGAIN, module_unload_now("biogen"));
 	close(fd);
 	EXPECT_EQ(0, try_open("/dev/ram1", O_RDWR | O_EXCL));
+
+	/* Its number is free. Nodes without an open file end with the module. */
+	EXPECT_EQ(0, set("device", "/dev/ram1"));
+	EXPECT_TRUE(nodes_are("biogen0 ram0\nbiogen1 ram1\n"));
+	EXPECT_EQ(0, module_unload_now("biogen"));
+	EXPECT_EQ(-ENOENT, try_open("/dev/biogen1", O_RDONLY));
+	close(log);
 }
 
-/* All attributes at once, from several processes, while devices come and go. */
-TEST_F_TIMEOUT(file, configfs_races, TIMEOUT)
+/* Nodes come and go by several processes, while others use and unload them. */
+TEST_F_TIMEOUT(file, node_races, TIMEOUT)
 {
 	static const char *const what[][2] = {
-		{ "power", "1" }, { "power", "0" }, { "write", "1" },
-		{ "device", "/dev/ram0" }, { "coherent", "0" },
+		{ "device", "/dev/ram0" }, { "device", "-biogen0" },
+		{ "device", "/dev/ram1" }, { "device", "-biogen1" },
+		{ "write", "1" }, { "write", "0" },
 	};
 	uint64_t end = now_ns() + 5000000000ULL;
+	int i, status, loaded = 0;
 	pid_t pid[8];
-	int i, status;
 
-	ASSERT_EQ(0, module_load("biogen", ""));
 	for (i = 0; i < ARRAY_SIZE(pid); i++) {
 		pid[i] = fork();
 		ASSERT_LE(0, pid[i]);
 		while (!pid[i] && now_ns() < end) {
 			if (i < ARRAY_SIZE(what)) {
 				set(what[i][0], what[i][1]);
-				shows("node", "");
-			} else if (i == 5) {
-				mkdir(ITEM, 0755);
-				usleep(1000);
-			} else if (i == 6) {
-				usleep(3000);
-				rmdir(ITEM);
+				nodes_are("");
 			} else {
 				int fd = open(BIOGEN, O_RDWR | O_CLOEXEC);
 
@@ -547,6 +535,11 @@ TEST_F_TIMEOUT(file, configfs_races, TIMEOUT)
 		}
 		if (!pid[i])
 			_exit(0);
+	}
+	while (now_ns() < end || !loaded) {
+		loaded += !module_load("biogen", "device=/dev/ram0");
+		usleep(100000);
+		module_unload_now("biogen");
 	}
 	for (i = 0; i < ARRAY_SIZE(pid); i++) {
 		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));

@@ -25,7 +25,6 @@
 #include "util.h"
 
 #define DEBUGFS		"/sys/kernel/debug"
-#define CONFIGFS	"/sys/kernel/config"
 #define DISK_MIB	8
 #define MAX_FAULTS	20000
 
@@ -182,8 +181,6 @@ FIXTURE_VARIANT_ADD(nth, slow) {
 
 FIXTURE_SETUP(nth)
 {
-	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
-		ASSERT_EQ(EBUSY, errno);
 	ASSERT_EQ(0, biogen_unload());
 	ASSERT_EQ(0, disks_create(variant->disk, 1));
 	self->buf = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE,
@@ -353,66 +350,33 @@ TEST_F_TIMEOUT(nth, load, LONG_TIMEOUT)
 	}
 }
 
-/* Devices of configfs. */
+/* Nodes. */
 
-#define ITEM		CONFIGFS "/biogen/nth"
+#define PARAMETERS	"/sys/module/biogen/parameters/"
 
-static long make_item(struct _test_data_nth *self, const void *arg)
+static long make_node(struct _test_data_nth *self, const void *arg)
 {
-	return mkdir(ITEM, 0755) ? -errno : 0;
+	return write_text(PARAMETERS "device", arg);
 }
 
-static bool remove_item(struct _test_data_nth *self, const void *arg, long ret)
+static bool remove_node(struct _test_data_nth *self, const void *arg, long ret)
 {
-	return !rmdir(ITEM) ? !ret : ret && errno == ENOENT;
-}
-
-static long set_device(struct _test_data_nth *self, const void *arg)
-{
-	return write_text(ITEM "/device", arg);
-}
-
-static long power_on(struct _test_data_nth *self, const void *arg)
-{
-	return write_text(ITEM "/power", "1");
-}
-
-static bool powered(struct _test_data_nth *self, const void *arg, long ret)
-{
-	char text[32];
-
-	if (read_text(ITEM "/power", text, sizeof(text)) ||
-	    strcmp(text, ret ? "0\n" : "1\n"))
-		return false;
 	if (!access(BIOGEN, F_OK) == !!ret)
 		return false;
-	return write_text(ITEM "/power", "0") == 0 && access(BIOGEN, F_OK);
+	return write_text(PARAMETERS "device", "-biogen0") ==
+	       (ret ? -ENODEV : 0) && access(BIOGEN, F_OK);
 }
 
-TEST_F_TIMEOUT(nth, configfs, TIMEOUT)
+TEST_F_TIMEOUT(nth, nodes, TIMEOUT)
 {
-	const struct faulty make = {
-		.name = "mkdir", .run = make_item, .check = remove_item,
-		.errors = { ENOMEM }, .least = 1,
-	};
-	const struct faulty set = {
-		.name = "device", .run = set_device,
+	const struct faulty op = {
+		.name = "device", .run = make_node, .check = remove_node,
 		.arg = disk_path(variant->disk, 0),
 		.errors = { ENOMEM }, .least = 1,
 	};
-	const struct faulty power = {
-		.name = "power", .run = power_on, .check = powered,
-		.errors = { ENOMEM }, .least = 1,
-	};
 
-	ASSERT_EQ(0, module_load("biogen", ""));
-	sweep(_metadata, self, &make);
-	ASSERT_EQ(0, mkdir(ITEM, 0755));
-	sweep(_metadata, self, &set);
-	ASSERT_EQ(0, set_device(self, disk_path(variant->disk, 0)));
-	ASSERT_EQ(0, write_text(ITEM "/write", "1"));
-	sweep(_metadata, self, &power);
-	ASSERT_EQ(0, rmdir(ITEM));
+	ASSERT_EQ(0, module_load("biogen", "write=1"));
+	sweep(_metadata, self, &op);
 }
 
 /* Files. */

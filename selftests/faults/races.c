@@ -25,7 +25,6 @@
 #include "engine.h"
 #include "util.h"
 
-#define CONFIGFS	"/sys/kernel/config"
 #define CGROUP		"/cgroup"
 #define CPU1		"/sys/devices/system/cpu/cpu1/online"
 #define DISK_MIB	8
@@ -55,8 +54,6 @@ FIXTURE_VARIANT_ADD(races, slow) {
 
 FIXTURE_SETUP(races)
 {
-	if (mount("configfs", CONFIGFS, "configfs", 0, NULL))
-		ASSERT_EQ(EBUSY, errno);
 	rng_init(&self->rng, 1);
 	ASSERT_EQ(0, biogen_unload());
 	ASSERT_EQ(0, disks_create(variant->disk, 1));

@@ -357,10 +357,11 @@ static bool find_names(const char *folder)
 static void random_text(struct step *step)
 {
 	static const char *const words[] = {
-		"", "0", "1", "Y", "N", "y", "on", "-1", "/dev/ram0", "/dev/null",
-		"/dev", "bio", "mq", "inline", "timer", "softirq", "none", "512",
-		"4096", "0x1000", "1 2", "1-2", "+1-2", "1,2", " 1", "1 ", "\n",
-		"1\n2", "%s%n", "999999999999999999999"
+		"", "0", "1", "Y", "N", "y", "on", "-1", "/dev/ram0",
+		"-biogen0", "-biogen1", "/dev/null", "/dev", "bio", "mq",
+		"inline", "timer", "softirq", "none", "512", "4096", "0x1000",
+		"1 2", "1-2", "+1-2", "1,2", " 1", "1 ", "\n", "1\n2", "%s%n",
+		"999999999999999999999"
 	};
 	int n;
 
@@ -404,14 +405,14 @@ static void text_mutate(struct text_input *in)
 	}
 }
 
-static const char *group;	/* folder of a module's devices */
+static const char *group;	/* folder of files that are written */
 
 static void attribute_write(const char *name, const char *value, size_t len)
 {
 	char path[160];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/fuzz/%s", group, name);
+	snprintf(path, sizeof(path), "%s/%s", group, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -431,7 +432,7 @@ static void take_step(const struct step *step)
 		attribute_write(name, step->value, step->length);
 		break;
 	case READ:
-		snprintf(path, sizeof(path), "%s/fuzz/%s", group, name);
+		snprintf(path, sizeof(path), "%s/%s", group, name);
 		read_text(path, text, sizeof(text));
 		break;
 	case POWER_ON:
@@ -441,41 +442,40 @@ static void take_step(const struct step *step)
 		attribute_write("power", "0", 1);
 		break;
 	case MAKE:
-		snprintf(path, sizeof(path), "%s/fuzz", group);
-		mkdir(path, 0755);
+		mkdir(group, 0755);
 		break;
 	case REMOVE:
-		snprintf(path, sizeof(path), "%s/fuzz", group);
-		rmdir(path);
+		rmdir(group);
 		break;
 	}
 }
 
-static const char *fuzz_configfs(const char *module)
+/* Files of @folder, which is made and removed if there is none. */
+static const char *fuzz_files(const char *module, const char *params,
+			      const char *folder)
 {
 	struct corpus corpus = { .size = sizeof(struct text_input) };
 	struct text_input in = { .nr = 2, .step[1].what = POWER_ON };
-	static char folder[64], path[96];
 	unsigned long i;
 	unsigned int s;
 
-	snprintf(folder, sizeof(folder), CONFIGFS "/%s", module);
-	snprintf(path, sizeof(path), "%s/fuzz", folder);
 	group = folder;
-	if (module_load(module, strcmp(module, "biogen") ? "nr_devices=0" : ""))
+	if (module_load(module, params))
 		return "the module does not load";
-	if (mkdir(path, 0755) || !find_names(path) || rmdir(path))
-		return "there are no attributes";
+	mkdir(folder, 0755);
+	if (!find_names(folder))
+		return "there are no files";
+	rmdir(folder);
 	corpus_keep(&corpus, &in);
 	for (i = 0; i < runs; i++) {
 		corpus_pick(&corpus, &in);
 		if (i)
 			text_mutate(&in);
 		cover_begin();
-		mkdir(path, 0755);
+		mkdir(folder, 0755);
 		for (s = 0; s < in.nr; s++)
 			take_step(&in.step[s]);
-		rmdir(path);
+		rmdir(folder);
 		if (cover_end())
 			corpus_keep(&corpus, &in);
 	}
@@ -545,8 +545,10 @@ int main(void)
 		ksft_exit_fail_msg("no brd\n");
 	kcov_open();
 	report("BIOGEN_RUN", fuzz_runs());
-	report("biogen_configfs", fuzz_configfs("biogen"));
-	report("blknull_configfs", fuzz_configfs("blknull"));
+	report("biogen_nodes", fuzz_files("biogen", "",
+					  "/sys/module/biogen/parameters"));
+	report("blknull_configfs", fuzz_files("blknull", "nr_devices=0",
+					      CONFIGFS "/blknull/fuzz"));
 	report("biogen_parameters", fuzz_parameters("biogen"));
 	report("blknull_parameters", fuzz_parameters("blknull"));
 	disks_destroy();

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from page import main, table
@@ -29,6 +28,7 @@ from iopath.kernels.modules import uncompressed, with_dependencies
 from iopath.measure.session import Session
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
+from iopath.rungs.together import more_biogen
 
 KERNELS = ("debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3")
 
@@ -188,7 +188,7 @@ def configure(name: str, attributes: dict[str, object]) -> list[str]:
 def image(built: Built, plan: Sequence[str]) -> Image:
     """A guest with disks of all kinds."""
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
-    parameters = {"blknull": f" nr_devices={2 * DEVICES} size_mb={SIZE_MB}"}
+    parameters = {"blknull": f" nr_devices={2 * DEVICES} size_mb={SIZE_MB}", "biogen": " write=1"}
     lines = []
     for module in ("blknull", "biogen"):
         for path in with_dependencies(module, built):
@@ -201,9 +201,7 @@ def image(built: Built, plan: Sequence[str]) -> Image:
     for number in range(LATE.blknull, LATE.blknull + 2 * DEVICES):
         lines += configure(f"blknull/{number}", late | {"index": number})
     for disks in KINDS.values():
-        for device in disks.bound():
-            name = f"biogen/{Path(device).name}"
-            lines += configure(name, {"device": device, "write": 1})
+        lines += more_biogen(disks.bound())
     return Image(Start(built.vmlinuz), [*lines, "file /proc/version", QUIET, *plan], files)
 
 

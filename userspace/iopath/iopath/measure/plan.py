@@ -102,7 +102,7 @@ def load(
     for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
         if modules.ours_built_in(module.name, built):
             steps = module.steps(settings.overrides)
-            if steps and _CONFIGFS not in plan:
+            if module.name == "blknull" and steps and _CONFIGFS not in plan:
                 plan.append(_CONFIGFS)
             plan += steps
             continue

@@ -38,9 +38,12 @@ class Module:
         return [f"{name}={value}" for name, value in values.items()]
 
     def steps(self, overrides: Overrides) -> list[str]:
-        """Steps that create in configfs what the parameters would create, for a kernel that has the
-        module built in."""
+        """Steps that create what the parameters would, for a kernel that has the module built in:
+        blknull's devices in configfs, and biogen's node by a parameter that comes last."""
         values = {**dict(self.parameters), **overrides.get(self.name, {})}
+        if self.name == "biogen":
+            names = sorted(values, key="device".__eq__)
+            return [f"write /sys/module/biogen/parameters/{name} {values[name]}" for name in names]
         found = []
         for number in range(int(values.pop("nr_devices", 1))):
             folder = f"/sys/kernel/config/{self.name}/{self.name}{number}"

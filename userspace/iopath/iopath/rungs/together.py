@@ -123,12 +123,5 @@ def _nodes(path: str, cpus: int) -> tuple[str, ...]:
 
 def more_biogen(devices: Sequence[str]) -> tuple[str, ...]:
     """The steps that make a node of biogen for each of *devices*."""
-    if not devices:
-        return ()
-    folder = "/sys/kernel/config"
-    steps = [f"mount configfs {folder}"]
-    for number, device in enumerate(devices):
-        node = f"{folder}/biogen/more{number}"
-        steps += [f"mkdir {node}", f"write {node}/device {device}"]
-        steps += [f"write {node}/write 1", f"write {node}/power 1"]
-    return tuple(steps)
+    folder = "/sys/module/biogen/parameters"
+    return tuple(f"write {folder}/device {device}" for device in devices)

@@ -99,9 +99,8 @@ def test_biogen_on_a_multipath_head(
 ) -> None:
     """It and the block device return the same bytes."""
     (head,) = select([name])
-    rung = replace(head, modules=(*head.modules, Module("biogen")))
-    steps = [step for step in more_biogen([head.target]) if step not in head.begin]
-    steps += fio.crossing(BIOGEN, head.target)
+    rung = replace(head, modules=(*head.modules, Module("biogen", (("write", "1"),))))
+    steps = [*more_biogen([head.target]), *fio.crossing(BIOGEN, head.target)]
     log = tmp_path / "console.log"
     records = run(session, kernel, rung, steps, log)
     fio.check_crossed(records, log.read_text(errors="replace"))

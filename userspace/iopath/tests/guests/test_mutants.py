@@ -85,9 +85,9 @@ MUTANTS = [
         "biogen_reg -t limit",
     ),
     Mutant(
-        "attributes do not change while power is on", "biogen/configfs.c",
-        "if (bi->bg) {\n\t\tret = -EBUSY;", "if (false) {\n\t\tret = -EBUSY;",
-        "biogen_file -t configfs",
+        "the named node is removed", "biogen/device.c",
+        "if (!strcmp(dev_name(&bg->dev), name)) {", "if (true) {",
+        "biogen_file -t nodes",
     ),
     Mutant(
         "the generator stops at an error", "biogen/worker.c",
