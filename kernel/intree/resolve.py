@@ -36,6 +36,39 @@ _COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _INFO = "MODULE_INFO(iopath_shims"
 
 
+def _rules(metavariables: str, changes: Mapping[str, str]) -> str:
+    """A semantic patch. It has a rule for each change: matches of one rule must not overlap."""
+    return "".join(
+        f"@@\nexpression {metavariables};\n@@\n- {old}\n+ {new}\n\n" for old, new in changes.items()
+    )
+
+
+# Conditions on shims that are constants.
+SIMPLIFY = _rules(
+    "E",
+    {
+        "!false": "true",
+        "E && false": "false",
+        "false && E": "false",
+        "0 && E": "false",
+        "0 | E": "E",
+        "true && E": "E",
+        "E && true": "E",
+        "false || E": "E",
+        "E || false": "E",
+    },
+)
+
+# Objects are allocated by their type, on kernels that have kmalloc_obj() (7.0).
+OBJECTS = _rules(
+    "P, F",
+    {
+        "kmalloc(sizeof(*P), F)": "kmalloc_obj(*P, F)",
+        "kzalloc(sizeof(*P), F)": "kzalloc_obj(*P, F)",
+    },
+)
+
+
 class ResolveError(Exception):
     """A shim that cannot be resolved."""
 
@@ -177,21 +210,20 @@ class Shims:
 
     # Functions.
 
-    def inline(self, paths: Sequence[Path], more: str = "") -> None:
-        """Inline functions in the files *paths*, and apply the semantic patch *more*."""
-        for path in paths:
-            text = path.read_text()
-            rules = [
-                rule
-                for name, function in self.functions.items()
-                if re.search(rf"\b{name}\(", text) and (rule := function.rule())
-            ]
-            if rules:
-                _spatch("\n".join(rules), path)
-            while _CONSTANT.search(before := path.read_text()):
-                _spatch(more, path)
-                if path.read_text() == before:
-                    break
+    def inline(self, path: Path) -> None:
+        """Inline functions in a file, and remove conditions that became constant."""
+        text = path.read_text()
+        rules = [
+            rule
+            for name, function in self.functions.items()
+            if re.search(rf"\b{name}\(", text) and (rule := function.rule())
+        ]
+        if rules:
+            _spatch("\n".join(rules), path)
+        while _CONSTANT.search(before := path.read_text()):
+            _spatch(SIMPLIFY, path)
+            if path.read_text() == before:
+                break
 
     def left(self, text: str) -> list[Function]:
         """The functions that *text* uses, behind those that they use themselves."""
@@ -300,16 +332,15 @@ class Driver:
         self.paths = sorted([*folder.glob("*.c"), *folder.glob("*.h")])
         self.header = folder / f"{name}.h"
 
-    def resolve(self, shims: Shims, simplify: str, style: Path, also: Mapping[str, str]) -> None:
-        """Leave no shim in the files. *also* has semantic patches for files with a pattern. *style*
-        is for clang-format."""
+    def resolve(self, shims: Shims, style: Path, *, objects: bool) -> None:
+        """Leave no shim in the files. *objects* are allocated by type. *style* is for
+        clang-format."""
         for path in self.paths:
             before = path.read_text()
             path.write_text(_OURS.sub("", shims.expand(before)))
-            shims.inline([path], simplify)
-            for pattern, rules in also.items():
-                if re.search(pattern, path.read_text()):
-                    _spatch(rules, path)
+            shims.inline(path)
+            if objects and re.search(r"\bk[mz]alloc\(sizeof", path.read_text()):
+                _spatch(OBJECTS, path)
             _format(path, before, style)
         self._move(shims)
 
