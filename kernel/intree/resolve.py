@@ -31,6 +31,9 @@ _INCLUDE = re.compile(r"^#include <(.*)>\n", re.MULTILINE)
 _PRIMARY = re.compile(r"[\w()]+((->|\.)[\w()]+)*")  # binds tighter than any operator
 _ANY_INCLUDE = re.compile(r'^#include [<"](?!attrs).*\n', re.MULTILINE)
 _OURS = re.compile(r'^#include "compat/(.*)"\n', re.MULTILINE)
+# spatch cannot read "!call()" in what it is to add, but "!(call())".
+_CALL = r"\w+\((?:[^()]|\([^()]*\))*\)"
+_NEGATED, _IN_PARENTHESES = re.compile(rf"!({_CALL})"), re.compile(rf"!\(({_CALL})\)")
 _CONSTANT = re.compile(r"\b(?:true|false|0) *[&|]|[&|]\s+(?:true|false)\b|!(?:true|false)\b")
 _COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _INFO = "MODULE_INFO(iopath_shims"
@@ -110,6 +113,7 @@ class Function:
         new = returned[1] if returned else code
         for name in self.parameters:
             new = re.sub(rf"(?<!->)(?<!\.)\b{name}\b", f"p_{name}", new)
+        new = _NEGATED.sub(r"!(\1)", new)
         head = f"@@\nexpression {', '.join([*metavariables, 'E'])};\n@@\n"
         if not returned:
             return f"{head}- {call};\n{f'+ {new}' if new else ''}\n"
@@ -220,6 +224,7 @@ class Shims:
         ]
         if rules:
             _spatch("\n".join(rules), path)
+            path.write_text(_IN_PARENTHESES.sub(r"!\1", path.read_text()))
         while _CONSTANT.search(before := path.read_text()):
             _spatch(SIMPLIFY, path)
             if path.read_text() == before:
