@@ -25,6 +25,7 @@ struct biogen_gen;
 struct biogen_idle;
 struct biogen_regs;
 struct biogen_run;
+struct kernel_param;
 
 /**
  * struct biogen_target - the block device that a biogen device is bound to
@@ -105,7 +106,7 @@ static __always_inline void biogen_rcu_unlock(void)
 /* device.c */
 int biogen_create(const char *path, bool write, bool coherent);
 int biogen_remove(const char *name);
-int biogen_devices_show(char *page);
+int biogen_devices_show(char *page, const struct kernel_param *kp);
 int biogen_devices_init(void);
 void biogen_devices_exit(void);
 

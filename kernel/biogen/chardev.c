@@ -42,7 +42,8 @@ static int biogen_release(struct inode *inode, struct file *file)
 {
 	struct biogen_file *bf = file->private_data;
 
-	biogen_regs_release(bf->regs);
+	if (biogen_has_regs(file))
+		biogen_regs_release(bf->regs);
 	kfree(bf);
 	return 0;
 }
@@ -153,6 +154,7 @@ static int biogen_size_info(struct block_device *bdev, unsigned int cmd,
 
 static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
+	struct biogen_register __user *reg = (void __user *)arg;
 	struct biogen_file *bf = file->private_data;
 
 	switch (cmd) {
@@ -161,11 +163,11 @@ static long biogen_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case BIOGEN_RUN:
 		return biogen_gen_run(file, (struct biogen_run __user *)arg);
 	case BIOGEN_REGISTER:
-		return biogen_register(file,
-				       (struct biogen_register __user *)arg);
 	case BIOGEN_UNREGISTER:
-		return biogen_unregister(file,
-					 (struct biogen_register __user *)arg);
+		if (!IS_ENABLED(CONFIG_MMU_NOTIFIER))
+			return -EOPNOTSUPP;
+		return cmd == BIOGEN_REGISTER ? biogen_register(file, reg) :
+						biogen_unregister(file, reg);
 	default:
 		return biogen_size_info(bf->bg->target.bdev, cmd,
 					(void __user *)arg);

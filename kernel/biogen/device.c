@@ -124,10 +124,11 @@ int biogen_remove(const char *name)
 /**
  * biogen_devices_show() - list the devices
  * @page: the list: a line for each, "biogenN", and the name of its block device
+ * @kp: the parameter; not used
  *
  * Return: the length of the list.
  */
-int biogen_devices_show(char *page)
+int biogen_devices_show(char *page, const struct kernel_param *kp)
 {
 	struct biogen_device *bg;
 	int len = 0;

@@ -3,7 +3,6 @@
  * The life of a struct biogen_io: allocate, keep for the next I/O, free.
  */
 #include <linux/bio.h>
-#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>

@@ -71,14 +71,9 @@ static int biogen_device_set(const char *value, const struct kernel_param *kp)
 	return err;
 }
 
-static int biogen_device_get(char *page, const struct kernel_param *kp)
-{
-	return biogen_devices_show(page);
-}
-
 static const struct kernel_param_ops biogen_device_ops = {
 	.set	= biogen_device_set,
-	.get	= biogen_device_get,
+	.get	= biogen_devices_show,
 	.free	= param_free_charp,
 };
 

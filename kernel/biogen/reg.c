@@ -395,7 +395,7 @@ static struct biogen_regs *biogen_regs_of(struct biogen_file *bf)
 
 /**
  * biogen_regs_release() - end and free all registrations of a file
- * @regs: the registrations, of which no I/O is in flight; or NULL
+ * @regs: the registrations, of which no I/O is in flight
  *
  * Context: Process context, may sleep.
  */
@@ -404,8 +404,6 @@ void biogen_regs_release(struct biogen_regs *regs)
 	struct biogen_reg *reg;
 	unsigned int i;
 
-	if (!regs)
-		return;
 	for (i = 0; i < regs->nr_slots; i++) {
 		spin_lock_irq(&regs->lock);
 		reg = rcu_dereference_protected(regs->slots[i],

@@ -21,7 +21,7 @@
 #include <uapi/biogen.h>
 
 #include "biogen.h"
-#include "compat/ref.h"
+#include "compat/lib.h"
 #include "io.h"
 
 /**
@@ -130,30 +130,15 @@ static __always_inline void biogen_reg_put(struct biogen_reg *reg)
 	percpu_ref_put(&reg->ref);
 }
 
-#ifdef CONFIG_MMU_NOTIFIER
 int biogen_register(struct file *file, struct biogen_register __user *uarg);
 int biogen_unregister(struct file *file, struct biogen_register __user *uarg);
 void biogen_regs_release(struct biogen_regs *regs);
+
+#ifdef CONFIG_MMU_NOTIFIER
 struct biogen_gathered *biogen_gather(struct biogen_regs *regs,
 				      const struct iov_iter *iter);
 void biogen_gathered_put(struct biogen_gathered *gathered);
 #else
-static inline int biogen_register(struct file *file,
-				  struct biogen_register __user *uarg)
-{
-	return -EOPNOTSUPP;
-}
-
-static inline int biogen_unregister(struct file *file,
-				    struct biogen_register __user *uarg)
-{
-	return -ENOENT;
-}
-
-static inline void biogen_regs_release(struct biogen_regs *regs)
-{
-}
-
 static inline struct biogen_gathered *
 biogen_gather(struct biogen_regs *regs, const struct iov_iter *iter)
 {

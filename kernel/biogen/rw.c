@@ -8,7 +8,6 @@
  * functions: there is a copy of the path for each.
  */
 #include <linux/mm.h>
-#include <linux/sched.h>
 #include <linux/uio.h>
 
 #include "pin.h"

@@ -23,8 +23,6 @@
 #include <linux/blk-cgroup.h>
 #include <linux/cgroup.h>
 #include <linux/iocontext.h>
-#include <linux/preempt.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/task_io_accounting_ops.h>
 #include <trace/events/block.h>

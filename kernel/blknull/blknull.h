@@ -5,6 +5,7 @@
 #ifndef BLKNULL_H
 #define BLKNULL_H
 
+#include <linux/atomic.h>
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/list.h>
@@ -14,13 +15,33 @@
 
 #include "compat/disk.h"
 #include "config.h"
-#include "fault.h"
 
+struct badblocks;
 struct blknull_counters;
 struct blknull_remote;
 
 /* Ends an I/O, given its node. */
 typedef void blknull_end_t(struct llist_node *node);
+
+/**
+ * struct blknull_faults - fault injection of a device
+ * @ios: I/Os since an attribute was last changed
+ * @badblocks: sectors that fail, or NULL; owned by the caller of
+ *	blknull_create()
+ * @delayed: number of delayed bios
+ */
+struct blknull_faults {
+	atomic64_t ios;
+	struct badblocks *badblocks;
+	atomic_t delayed;
+};
+
+/* What fault injection does to an I/O. */
+enum blknull_fault_action {
+	BLKNULL_PASS,
+	BLKNULL_FAIL,
+	BLKNULL_DELAY,
+};
 
 /**
  * struct blknull_device - one device
@@ -87,6 +108,14 @@ blk_status_t blknull_data_bio(struct blknull_device *dev, struct bio *bio);
 void blknull_data_erase(struct blknull_device *dev, sector_t sector,
 			sector_t sectors);
 void blknull_data_free(struct blknull_device *dev);
+
+/* fault.c */
+enum blknull_fault_action blknull_fault_action(struct blknull_device *dev,
+					       sector_t sector,
+					       unsigned int sectors);
+blk_status_t blknull_fail_status(const struct blknull_device *dev);
+bool blknull_delay_bio(struct blknull_device *dev, struct bio *bio,
+		       unsigned long start);
 
 /* remote.c */
 int blknull_remotes_create(struct blknull_device *dev);

@@ -5,7 +5,6 @@
  * calls none of the others.
  */
 #include <linux/blkdev.h>
-#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -59,10 +58,12 @@ void blknull_free_disk(struct gendisk *disk)
  * blknull_devices_wait() - wait until all devices are freed
  *
  * A file drops its reference to the module shortly before that to the disk. The task
- * that frees the last device may still be in blknull_free_disk() then.
+ * that frees the last device may still be in blknull_free_disk() then; and a timer's
+ * interrupt in the function that ended the last I/O.
  */
 void blknull_devices_wait(void)
 {
 	wait_var_event(&blknull_disks, !atomic_read(&blknull_disks));
+	synchronize_rcu();
 	synchronize_rcu_tasks();
 }

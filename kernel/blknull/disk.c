@@ -8,6 +8,7 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "blknull.h"
 #include "counters.h"
@@ -61,6 +62,8 @@ static blk_features_t blknull_features(const struct blknull_config *config)
 static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 {
 	const struct blknull_config *config = &dev->config;
+	struct blk_mq_tag_set *set = config->mode == BLKNULL_MQ ? &dev->tags :
+								  NULL;
 	const unsigned int dma_mask = config->dma_alignment - 1;
 	const blk_features_t features = blknull_features(config);
 	struct queue_limits lim = {
@@ -81,16 +84,12 @@ static struct gendisk *blknull_alloc_disk(struct blknull_device *dev)
 	if (config->write_zeroes)
 		lim.max_write_zeroes_sectors = BLKNULL_MAX_DATALESS;
 
-	if (config->mode == BLKNULL_MQ)
-		disk = compat_mq_alloc_disk(&dev->tags, &lim, dma_mask,
-					    features, config->home_node, dev);
-	else
-		disk = compat_bio_alloc_disk(&lim, dma_mask, features,
-					     config->home_node, dev);
+	disk = compat_alloc_disk(set, &lim, dma_mask, features,
+				 config->home_node, dev);
 	if (IS_ERR(disk))
 		return disk;
 	disk->flags |= GENHD_FL_NO_PART;
-	if (config->mode == BLKNULL_MQ && !config->iostats) {
+	if (set && !config->iostats) {
 		err = compat_drop_io_stat(disk->queue);
 		if (err) {
 			compat_end_queue(disk);
@@ -126,7 +125,7 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	dev = blknull_device_alloc(config);
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
-	blknull_faults_init(dev, badblocks);
+	dev->faults.badblocks = badblocks;
 
 	err = blknull_take_index(&dev->config);
 	if (err)
@@ -203,7 +202,8 @@ void blknull_destroy(struct blknull_device *dev)
 
 	del_gendisk(disk);
 	compat_end_queue(disk);
-	blknull_faults_drain(dev);
+	wait_var_event(&dev->faults.delayed,
+		       !atomic_read(&dev->faults.delayed));
 	if (dev->remotes)
 		blknull_remotes_drain(dev);
 	free_percpu(dev->remotes);

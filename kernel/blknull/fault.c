@@ -2,14 +2,16 @@
 /*
  * Fault injection: I/O that fails or is delayed.
  */
+#include <linux/atomic.h>
 #include <linux/badblocks.h>
 #include <linux/bio.h>
+#include <linux/hrtimer.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "blknull.h"
-#include "compat/timer.h"
+#include "compat/lib.h"
 #include "counters.h"
-#include "fault.h"
 
 /* In the order of blknull_choices_fail_status in config.c. */
 static const blk_status_t blknull_fail_statuses[] = {
@@ -19,62 +21,32 @@ static const blk_status_t blknull_fail_statuses[] = {
 
 /**
  * struct blknull_delayed - a delayed bio
- * @node: entry in the device's list
+ * @timer: ends it
+ * @dev: the device
  * @bio: the bio
- * @end: when it ends
  * @start: start time for iostats
  */
 struct blknull_delayed {
-	struct list_head node;
+	struct hrtimer timer;
+	struct blknull_device *dev;
 	struct bio *bio;
-	ktime_t end;
 	unsigned long start;
 };
 
-/* Remove and return a bio that is due, or NULL. */
-static struct blknull_delayed *blknull_take_delayed(struct blknull_device *dev)
-{
-	struct blknull_faults *faults = &dev->faults;
-	struct blknull_delayed *first;
-	unsigned long flags;
-
-	spin_lock_irqsave(&faults->lock, flags);
-	first = list_first_entry_or_null(&faults->delayed,
-					 struct blknull_delayed, node);
-	if (first && ktime_after(first->end, ktime_get()))
-		first = NULL;
-	if (first)
-		list_del(&first->node);
-	spin_unlock_irqrestore(&faults->lock, flags);
-	return first;
-}
-
 static enum hrtimer_restart blknull_end_delayed(struct hrtimer *timer)
 {
-	struct blknull_device *dev =
-		container_of(timer, struct blknull_device, faults.timer);
-	enum hrtimer_restart again = HRTIMER_NORESTART;
-	struct blknull_faults *faults = &dev->faults;
-	struct blknull_delayed *delayed;
-	unsigned long flags;
+	struct blknull_delayed *delayed =
+		container_of(timer, struct blknull_delayed, timer);
+	struct blknull_device *dev = delayed->dev;
 
-	while ((delayed = blknull_take_delayed(dev))) {
-		if (dev->config.iostats)
-			bio_end_io_acct(delayed->bio, delayed->start);
-		bio_endio(delayed->bio);
-		kfree(delayed);
-	}
-	spin_lock_irqsave(&faults->lock, flags);
-	delayed = list_first_entry_or_null(&faults->delayed,
-					   struct blknull_delayed, node);
-	if (!delayed) {
-		wake_up(&faults->idle);
-	} else if (!hrtimer_is_queued(timer)) {
-		hrtimer_set_expires(timer, delayed->end);
-		again = HRTIMER_RESTART;
-	}
-	spin_unlock_irqrestore(&faults->lock, flags);
-	return again;
+	if (dev->config.iostats)
+		bio_end_io_acct(delayed->bio, delayed->start);
+	bio_endio(delayed->bio);
+	kfree(delayed);
+	/* When the count is 0, the device may be freed: only its address is used. */
+	if (atomic_dec_and_test(&dev->faults.delayed))
+		wake_up_var(&dev->faults.delayed);
+	return HRTIMER_NORESTART;
 }
 
 /**
@@ -90,71 +62,21 @@ static enum hrtimer_restart blknull_end_delayed(struct hrtimer *timer)
 bool blknull_delay_bio(struct blknull_device *dev, struct bio *bio,
 		       unsigned long start)
 {
-	struct blknull_faults *faults = &dev->faults;
-	struct blknull_delayed *delayed, *before;
-	unsigned long flags;
+	struct blknull_delayed *delayed = kmalloc(sizeof(*delayed), GFP_NOIO);
 
-	delayed = kmalloc(sizeof(*delayed), GFP_NOIO);
 	if (!delayed)
 		return false;
+	delayed->dev = dev;
 	delayed->bio = bio;
 	delayed->start = start;
-	delayed->end = ktime_add_ns(ktime_get(),
-				    READ_ONCE(dev->config.delay_nsec));
+	compat_hrtimer_setup(&delayed->timer, blknull_end_delayed,
+			     CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	blknull_count(dev, BLKNULL_DELAYED);
-
-	spin_lock_irqsave(&faults->lock, flags);
-	list_for_each_entry_reverse(before, &faults->delayed, node)
-		if (!ktime_after(before->end, delayed->end))
-			break;
-	list_add(&delayed->node, &before->node);
-	if (list_is_first(&delayed->node, &faults->delayed))
-		hrtimer_start(&faults->timer, delayed->end, HRTIMER_MODE_ABS);
-	spin_unlock_irqrestore(&faults->lock, flags);
+	atomic_inc(&dev->faults.delayed);
+	hrtimer_start(&delayed->timer,
+		      ns_to_ktime(READ_ONCE(dev->config.delay_nsec)),
+		      HRTIMER_MODE_REL);
 	return true;
-}
-
-static bool blknull_no_delayed(struct blknull_faults *faults)
-{
-	bool none;
-
-	spin_lock_irq(&faults->lock);
-	none = list_empty(&faults->delayed);
-	spin_unlock_irq(&faults->lock);
-	return none;
-}
-
-/**
- * blknull_faults_drain() - wait until all delayed bios have ended
- * @dev: the device; gets no new bios
- *
- * Context: Process context, sleeps.
- */
-void blknull_faults_drain(struct blknull_device *dev)
-{
-	struct blknull_faults *faults = &dev->faults;
-
-	wait_event(faults->idle, blknull_no_delayed(faults));
-	hrtimer_cancel(&faults->timer);
-}
-
-/**
- * blknull_faults_init() - initialise fault injection
- * @dev: the device
- * @badblocks: sectors that fail, or NULL; owned by the caller
- */
-void blknull_faults_init(struct blknull_device *dev,
-			 struct badblocks *badblocks)
-{
-	struct blknull_faults *faults = &dev->faults;
-
-	atomic64_set(&faults->ios, 0);
-	faults->badblocks = badblocks;
-	spin_lock_init(&faults->lock);
-	INIT_LIST_HEAD(&faults->delayed);
-	compat_hrtimer_setup(&faults->timer, blknull_end_delayed,
-			     CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	init_waitqueue_head(&faults->idle);
 }
 
 static bool blknull_is_due(u64 n, const int *every)

@@ -11,8 +11,8 @@
 #include <linux/slab.h>
 
 #include "blknull.h"
+#include "compat/lib.h"
 #include "compat/mq.h"
-#include "compat/timer.h"
 #include "counters.h"
 #include "fill.h"
 
@@ -86,7 +86,7 @@ static int blknull_mq_poll(struct blk_mq_hw_ctx *hctx,
 
 COMPAT_MQ_POLL_OP(blknull_mq_poll_op, blknull_mq_poll)
 
-static enum blk_eh_timer_return blknull_mq_timeout(struct request *rq)
+static enum blk_eh_timer_return blknull_mq_timeout(COMPAT_MQ_TIMEOUT_ARGS)
 {
 	if (rq->mq_hctx->type == HCTX_TYPE_POLL) {
 		/* It was not polled in time. */
@@ -97,8 +97,6 @@ static enum blk_eh_timer_return blknull_mq_timeout(struct request *rq)
 	/* It is still being handled, or polled, or its timer has not expired. */
 	return BLK_EH_RESET_TIMER;
 }
-
-COMPAT_MQ_TIMEOUT_OP(blknull_mq_timeout_op, blknull_mq_timeout)
 
 static int blknull_mq_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 				unsigned int index)
@@ -118,7 +116,7 @@ static void blknull_mq_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	hctx->driver_data = NULL;
 }
 
-static void blknull_mq_map_queues(struct blk_mq_tag_set *set)
+static compat_map_queues_t blknull_mq_map_queues(struct blk_mq_tag_set *set)
 {
 	const struct blknull_config *config = set->driver_data;
 	struct blk_mq_queue_map *map = set->map;
@@ -126,17 +124,16 @@ static void blknull_mq_map_queues(struct blk_mq_tag_set *set)
 	map[HCTX_TYPE_DEFAULT].nr_queues = config->submit_queues;
 	map[HCTX_TYPE_DEFAULT].queue_offset = 0;
 	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
-	if (!config->poll_queues)
-		return;
-	/* Reads have no queues of their own. */
-	map[HCTX_TYPE_READ].nr_queues = 0;
-	map[HCTX_TYPE_READ].queue_offset = 0;
-	map[HCTX_TYPE_POLL].nr_queues = config->poll_queues;
-	map[HCTX_TYPE_POLL].queue_offset = config->submit_queues;
-	blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
+	if (config->poll_queues) {
+		/* Reads have no queues of their own. */
+		map[HCTX_TYPE_READ].nr_queues = 0;
+		map[HCTX_TYPE_READ].queue_offset = 0;
+		map[HCTX_TYPE_POLL].nr_queues = config->poll_queues;
+		map[HCTX_TYPE_POLL].queue_offset = config->submit_queues;
+		blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
+	}
+	return COMPAT_MAP_QUEUES_DONE;
 }
-
-COMPAT_MQ_MAP_QUEUES_OP(blknull_mq_map_queues_op, blknull_mq_map_queues)
 
 /* Submission of requests. */
 
@@ -188,12 +185,7 @@ static blk_status_t blknull_default_rq(struct blk_mq_hw_ctx *hctx,
 	return BLK_STS_OK;
 }
 
-static __always_inline void blknull_default_one(struct request *rq)
-{
-	blknull_default_handle(rq->mq_hctx, rq);
-}
-
-COMPAT_MQ_QUEUE_RQS_OP(blknull_default_rqs, blknull_default_one)
+COMPAT_MQ_QUEUE_RQS_OP(blknull_default_rqs, blknull_default_handle)
 
 /**
  * blknull_mq_end() - end a request as attribute completion says
@@ -302,20 +294,15 @@ static blk_status_t blknull_generic_rq(struct blk_mq_hw_ctx *hctx,
 	return BLK_STS_OK;
 }
 
-static __always_inline void blknull_generic_one(struct request *rq)
-{
-	blknull_generic_handle(rq->mq_hctx, rq);
-}
-
-COMPAT_MQ_QUEUE_RQS_OP(blknull_generic_rqs, blknull_generic_one)
+COMPAT_MQ_QUEUE_RQS_OP(blknull_generic_rqs, blknull_generic_handle)
 
 /* Tables of operations. */
 
 #define BLKNULL_MQ_OPS							\
 	.complete	= blknull_mq_complete,				\
-	.timeout	= blknull_mq_timeout_op,			\
+	.timeout	= blknull_mq_timeout,				\
 	.poll		= blknull_mq_poll_op,				\
-	.map_queues	= blknull_mq_map_queues_op,			\
+	.map_queues	= blknull_mq_map_queues,				\
 	.init_hctx	= blknull_mq_init_hctx,				\
 	.exit_hctx	= blknull_mq_exit_hctx,				\
 	.init_request	= blknull_mq_init_request

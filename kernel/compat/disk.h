@@ -207,19 +207,22 @@ static inline void compat_put_disk(struct gendisk *disk,
 #endif
 
 /*
- * blk_alloc_disk() and blk_mq_alloc_disk() of 6.11, with the arguments of
- * COMPAT_LIMITS(). They came with 5.14 (f525464a8000 "block: add blk_alloc_disk
- * and blk_cleanup_disk APIs"); before, queue and disk were made one by one, and a
- * disk without a major number of its own had to say that it wants an extended
- * one. Go with support for 6.10.
+ * blk_alloc_disk(), or blk_mq_alloc_disk() for @set, of 6.11, with the arguments of
+ * COMPAT_LIMITS(). They came with 5.14 (f525464a8000 "block: add blk_alloc_disk and
+ * blk_cleanup_disk APIs"); before, queue and disk were made one by one, and a disk
+ * without a major number of its own had to say that it wants an extended one. Goes
+ * with support for 6.10.
  */
-#if COMPAT_KERNEL_BEFORE(6, 11)
 static inline struct gendisk *compat_alloc_disk(struct blk_mq_tag_set *set,
 						struct queue_limits *lim,
 						unsigned int dma_mask,
 						blk_features_t features,
 						int node, void *queuedata)
 {
+#if !COMPAT_KERNEL_BEFORE(6, 11)
+	return set ? blk_mq_alloc_disk(set, lim, queuedata) :
+		     blk_alloc_disk(lim, node);
+#else
 	struct gendisk *disk;
 
 #if !COMPAT_KERNEL_BEFORE(6, 9)
@@ -251,27 +254,8 @@ static inline struct gendisk *compat_alloc_disk(struct blk_mq_tag_set *set,
 #endif
 	compat_set_features(disk->queue, features);
 	return disk;
-}
-
-#define compat_mq_alloc_disk		compat_alloc_disk
-#define compat_bio_alloc_disk(lim, dma_mask, features, node, queuedata)	\
-	compat_alloc_disk(NULL, lim, dma_mask, features, node, queuedata)
-#else
-static inline struct gendisk *
-compat_mq_alloc_disk(struct blk_mq_tag_set *set, struct queue_limits *lim,
-		     unsigned int dma_mask, blk_features_t features, int node,
-		     void *queuedata)
-{
-	return blk_mq_alloc_disk(set, lim, queuedata);
-}
-
-static inline struct gendisk *
-compat_bio_alloc_disk(struct queue_limits *lim, unsigned int dma_mask,
-		      blk_features_t features, int node, void *queuedata)
-{
-	return blk_alloc_disk(lim, node);
-}
 #endif
+}
 
 /*
  * add_disk() returns whether it worked since 5.15 (83cbce957446 "block: add

@@ -36,21 +36,13 @@
 
 /*
  * ->timeout() lost its second argument in 6.0 (9bdb4833dd39 "blk-mq: Drop
- * blk_mq_ops.timeout 'reserved' arg"). COMPAT_MQ_TIMEOUT_OP(op, func) defines
- * @op around @func. Goes with support for 5.19.
+ * blk_mq_ops.timeout 'reserved' arg"). COMPAT_MQ_TIMEOUT_ARGS has the request @rq.
+ * Goes with support for 5.19.
  */
 #if COMPAT_KERNEL_BEFORE(6, 0)
-#define COMPAT_MQ_TIMEOUT_OP(op, func)					\
-	static enum blk_eh_timer_return op(struct request *rq, bool reserved) \
-	{								\
-		return func(rq);					\
-	}
+#define COMPAT_MQ_TIMEOUT_ARGS	struct request *rq, bool reserved
 #else
-#define COMPAT_MQ_TIMEOUT_OP(op, func)					\
-	static enum blk_eh_timer_return op(struct request *rq)		\
-	{								\
-		return func(rq);					\
-	}
+#define COMPAT_MQ_TIMEOUT_ARGS	struct request *rq
 #endif
 
 /*
@@ -65,21 +57,16 @@
 
 /*
  * ->map_queues() returns nothing since 6.1 (a4e1d0b76e7b "block: Change the
- * return type of blk_mq_map_queues() into void"). Goes with support for 6.0.
+ * return type of blk_mq_map_queues() into void"), 0 before. It is a
+ * compat_map_queues_t that ends by "return COMPAT_MAP_QUEUES_DONE;".
+ * Goes with support for 6.0.
  */
 #if COMPAT_KERNEL_BEFORE(6, 1)
-#define COMPAT_MQ_MAP_QUEUES_OP(op, func)				\
-	static int op(struct blk_mq_tag_set *set)			\
-	{								\
-		func(set);						\
-		return 0;						\
-	}
+#define compat_map_queues_t		int
+#define COMPAT_MAP_QUEUES_DONE		0
 #else
-#define COMPAT_MQ_MAP_QUEUES_OP(op, func)				\
-	static void op(struct blk_mq_tag_set *set)			\
-	{								\
-		func(set);						\
-	}
+#define compat_map_queues_t		void
+#define COMPAT_MAP_QUEUES_DONE
 #endif
 
 /*
@@ -125,7 +112,7 @@ static inline bool compat_add_to_batch(struct request *rq,
  * (a3396b99990d "block: add a rq_list type"), which was taken over into stable
  * versions of 6.12 and is told from rq_list_pop() no longer being a macro; by a
  * pointer before. COMPAT_MQ_QUEUE_RQS_OP(op, func) defines @op, which calls
- * @func for each request; COMPAT_MQ_QUEUE_RQS(op) is the initialiser.
+ * @func for each queue and request; COMPAT_MQ_QUEUE_RQS(op) is the initialiser.
  * Goes with support for 5.16 and 6.12.
  */
 #if COMPAT_KERNEL_BEFORE(5, 17)
@@ -144,7 +131,7 @@ static inline bool compat_add_to_batch(struct request *rq,
 		struct request *rq;					\
 									\
 		while ((rq = rq_list_pop(list)))			\
-			func(rq);					\
+			func(rq->mq_hctx, rq);				\
 	}
 #define COMPAT_MQ_QUEUE_RQS(op)		.queue_rqs	= op,
 #define COMPAT_SHIM_QUEUE_RQS		""

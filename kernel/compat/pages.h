@@ -74,14 +74,14 @@ static inline void compat_unpin_page_range(struct page *page,
 
 /*
  * Pinning for long waits for a page without mmap_lock, and so for the handler of
- * a userfaultfd, since 6.3 (53b2d09bf55a "mm/gup: remove the restriction on locked
+ * a userfaultfd, since 6.2 (53b2d09bdd12 "mm/gup: remove the restriction on locked
  * with FOLL_LONGTERM"). Before, the pages are brought in first, by pinning them
- * for a moment. Goes with support for 6.2.
+ * for a moment. Goes with support for 6.1.
  */
 static inline int compat_pin_user_pages_longterm(unsigned long addr, int nr,
 						 struct page **pages)
 {
-#if COMPAT_KERNEL_BEFORE(6, 3)
+#if COMPAT_KERNEL_BEFORE(6, 2)
 	nr = pin_user_pages_fast(addr, nr, FOLL_WRITE, pages);
 	if (nr <= 0)
 		return nr;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Timers as of Linux 7.3.
+ * Timers and reference counts as of Linux 7.3.
  */
-#ifndef IOPATH_COMPAT_TIMER_H
-#define IOPATH_COMPAT_TIMER_H
+#ifndef IOPATH_COMPAT_LIB_H
+#define IOPATH_COMPAT_LIB_H
 
 #include <linux/hrtimer.h>
+#include <linux/percpu-refcount.h>
 
 #include "compat/version.h"
 
@@ -27,4 +28,19 @@ compat_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-#endif /* IOPATH_COMPAT_TIMER_H */
+/*
+ * A caller that is in a section of RCU already says so since 5.16 (3b13c168186c
+ * "percpu_ref: percpu_ref_tryget_live() version holding RCU"). Goes with support
+ * for 5.15.
+ */
+static __always_inline bool
+compat_percpu_ref_tryget_live_rcu(struct percpu_ref *ref)
+{
+#if COMPAT_KERNEL_BEFORE(5, 16)
+	return percpu_ref_tryget_live(ref);
+#else
+	return percpu_ref_tryget_live_rcu(ref);
+#endif
+}
+
+#endif /* IOPATH_COMPAT_LIB_H */
