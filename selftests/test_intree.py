@@ -76,6 +76,8 @@ def test_export(skeleton: Path) -> None:
         )
     for name, text in drivers.items():
         assert re.findall(r"COMPAT_\w+|compat/|LINUX_VERSION_CODE|iopath_shims", text) == [], name
+        defined = re.findall(r"^static [^;{}()#]*?\b(\w+)\([^;{}]*\)\n\{", text, re.MULTILINE)
+        assert len(defined) == len(set(defined)), name
         constant = r"(?:return|\(|&&|\|\|) (?:true|false|0) (?:&&|\|\|)|!(?:true|false)\b"
         assert re.findall(constant, text) == [], name
     assert "\tbio->bi_iter.bi_bvec_done = " in "".join(drivers.values())  # 7.3: bi_offset

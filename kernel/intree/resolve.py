@@ -362,9 +362,12 @@ class Driver:
             end = [match.end() for match in _ANY_INCLUDE.finditer(texts[at])][-1]
             rest = texts[at][end:].lstrip("\n")
             texts[at] = f"{texts[at][:end]}\n{function.text}\n{rest}"
+        whole = "\n".join(texts.values())
         for path, text in texts.items():
             for function in needed:
                 new = function.name.replace("compat_", f"{self.name}_", 1)
+                if re.search(rf"\b{new}\b", whole):  # the driver has a function of this name
+                    new = f"__{new}"
                 text = re.sub(rf"\b{function.name}\b", new, text)
             if found := re.search(r"\b(?:COMPAT_\w+|compat/\w+)", text):
                 raise ResolveError(f"{path.name} still has {found[0]}")
