@@ -11,7 +11,7 @@ compares code of the same source.
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,40 +86,57 @@ class _Side:
                 self.called[key] = function.symbol
                 self.layers[key] = function.layer
 
-    def _paths(self) -> Iterator[tuple[list[Symbol], float]]:
+    @cached_property
+    def _paths(self) -> list[tuple[list[Symbol], float]]:
         """The call stacks with their instructions."""
+        found = []
         for stack, count in self._stacks:
             frames = (frame.partition(" ") for frame in stack.split(";"))
-            yield [Symbol(plain(name), module.strip("[]")) for name, _, module in frames], count
-
-    def _calls(self) -> set[tuple[Symbol, Symbol]]:
-        """Each function with those that it calls."""
-        return {call for path, _ in self._paths() for call in itertools.pairwise(path)}
-
-    def below(self, other: "_Side") -> set[tuple[Symbol, Symbol]]:
-        """Each function with those that it calls, itself or in functions that the *other* side
-        does not call there."""
-        calls, found = other._calls(), set()
-        for path, _ in self._paths():
-            for at, caller in enumerate(path):
-                for function in path[at + 1 :]:
-                    found.add((caller, function))
-                    if (caller, function) in calls:
-                        break
+            path = [Symbol(plain(name), module.strip("[]")) for name, _, module in frames]
+            found.append((path, count))
         return found
 
-    def fold(self, below: set[tuple[Symbol, Symbol]]) -> None:
-        """Count each function with its caller where the other side does not call it *below* that
-        one. Stacks have instructions only: the other counts of a function that is called from
-        several others are divided as its instructions are."""
+    @cached_property
+    def _calls(self) -> set[tuple[Symbol, Symbol]]:
+        """Each function with those that it calls."""
+        return {call for path, _ in self._paths for call in itertools.pairwise(path)}
+
+    @cached_property
+    def _below(self) -> set[tuple[Symbol, Symbol]]:
+        """Each function with those that run below it."""
+        return {pair for path, _ in self._paths for pair in itertools.combinations(path, 2)}
+
+    def _called(self, other: "_Side") -> set[tuple[Symbol, Symbol]]:
+        """Each function with those that it calls: itself, or in functions in which the *other* side
+        does not call them."""
+        found = set()
+        for path, _ in self._paths:
+            for one, two in itertools.combinations(range(len(path)), 2):
+                caller, function = path[one], path[two]
+                if not any(
+                    (caller, between) in other._calls and (between, function) in other._below
+                    for between in path[one + 1 : two]
+                ):
+                    found.add((caller, function))
+        return found
+
+    def fold(self, other: "_Side") -> None:
+        """Count each function with its caller where the *other* side does not call it. A function
+        that jumps to another one, which then returns to the caller of both, calls it, too. Stacks
+        have instructions only: the other counts of a function that is called from several others
+        are divided as its instructions are."""
         shares: dict[Symbol, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
-        for path, count in self._paths():
-            at = path[0]
+        called = other._called(self)
+        jumped = called - self._calls
+        for path, count in self._paths:
+            kept = path[:1]
             for function in path[1:]:
-                if (at, function) in below:
-                    at = function
+                if (kept[-1], function) in called or any(
+                    (caller, function) in jumped for caller in kept
+                ):
+                    kept.append(function)
             if count:
-                shares[path[-1]][at] += count
+                shares[path[-1]][kept[-1]] += count
         own, self.counts = self.counts, defaultdict(_NOTHING.copy)
         for key, counts in own.items():
             parts = shares.get(key, {key: 1.0})
@@ -142,9 +159,8 @@ def pair(
     one, two = _Side(before, renamed, names), _Side(after, renamed, names)
     alike: dict[Symbol, Symbol] = {}
     if compilers:
-        below = one.below(two), two.below(one)
-        one.fold(below[1])
-        two.fold(below[0])
+        one.fold(two)
+        two.fold(one)
     else:
         alike = _alike(one, two)
     taken = set(alike.values())
