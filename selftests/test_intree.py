@@ -3,7 +3,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -265,6 +267,15 @@ def test_kselftest(linux: Path) -> None:
     make(at, *words, "install", f"INSTALL_PATH={installed}")
     listed = subprocess.check_output([installed / "run_kselftest.sh", "-l"], text=True).split()
     assert sorted(listed) == sorted(f"{where}:{what}" for _, where, what, _ in results)
+    # A user may not read the folders of the test.
+    with tempfile.TemporaryDirectory() as name:
+        shutil.copytree(installed, Path(name, "installed"))
+        subprocess.run(["chmod", "-R", "a+rX", name], check=True)
+        said = subprocess.check_output(
+            ["sh", "-c", f"{name}/installed/run_kselftest.sh | cat"], text=True, cwd="/",
+            **({"user": 65534} if os.geteuid() == 0 else {}),
+        )  # fmt: skip
+    assert said.count("1..0 # SKIP must be run as root\n") == len(results), said
     make(at, *words, "LONG=1", "install", f"INSTALL_PATH={installed}")
     longer = subprocess.check_output([installed / "run_kselftest.sh", "-l"], text=True).split()
     assert set(longer) - set(listed) == {
