@@ -77,7 +77,7 @@ parts() {
 	[[ -n ${T-}${KERNEL-} ]] ||
 		part prepare "$venv/python" selftests/prepare.py debian:{6.1,7.2,7.3,5.10,6.12,6.12-arm64}
 	part iopath "${pytest[@]}" -m "not guest$short" userspace/iopath/tests "${pick[@]}"
-	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track,intree}.py "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,track}.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
@@ -93,6 +93,8 @@ parts() {
 	part blknull "${pytest[@]}" -m "guest$short" $tests/test_blknull.py "${pick[@]}"
 	part modules "${pytest[@]}" -m "not guest$short" selftests/test_modules.py "${pick[@]}"
 	part intree "${pytest[@]}" -m "not guest$short" selftests/test_intree.py "${pick[@]}"
+	# All of them are long.
+	[[ -n $short ]] || part intree-guest "${pytest[@]}" -m guest $tests/test_intree.py "${pick[@]}"
 	part install "${pytest[@]}" -m "not guest$short" selftests/test_install.py "${pick[@]}"
 	[[ -z ${ALL-} && $want != riscv64 ]] || part riscv64 "${pytest[@]}" $tests/test_riscv64.py "${pick[@]}"
 }

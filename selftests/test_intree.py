@@ -3,7 +3,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,8 @@ def test_export(skeleton: Path) -> None:
         )
     for name, text in drivers.items():
         assert re.findall(r"COMPAT_\w+|compat/|LINUX_VERSION_CODE|iopath_shims", text) == [], name
+        defined = re.findall(r"^static [^;{}()#]*?\b(\w+)\([^;{}]*\)\n\{", text, re.MULTILINE)
+        assert len(defined) == len(set(defined)), name
         constant = r"(?:return|\(|&&|\|\|) (?:true|false|0) (?:&&|\|\|)|!(?:true|false)\b"
         assert re.findall(constant, text) == [], name
     assert "\tbio->bi_iter.bi_bvec_done = " in "".join(drivers.values())  # 7.3: bi_offset
@@ -96,8 +100,13 @@ def test_export(skeleton: Path) -> None:
         again.stderr
         == f"export.py: the branch {BRANCH} exists: delete it, or choose another name\n"
     )
-    on_top = export(skeleton, "other")
-    assert on_top.returncode == 0, on_top.stderr
+    # The oldest kernel has other interfaces.
+    (skeleton / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\n")
+    git(skeleton, "commit", "--quiet", "--all", "-m", "Linux 6.12")
+    older = export(skeleton, "other")
+    assert older.returncode == 0, older.stderr
+    text = git(skeleton, "show", "other:drivers/block/blknull/configfs.c")
+    assert "&& !badblocks_set(bb" in text
 
 
 @pytest.mark.parametrize(
@@ -258,6 +267,15 @@ def test_kselftest(linux: Path) -> None:
     make(at, *words, "install", f"INSTALL_PATH={installed}")
     listed = subprocess.check_output([installed / "run_kselftest.sh", "-l"], text=True).split()
     assert sorted(listed) == sorted(f"{where}:{what}" for _, where, what, _ in results)
+    # A user may not read the folders of the test.
+    with tempfile.TemporaryDirectory() as name:
+        shutil.copytree(installed, Path(name, "installed"))
+        subprocess.run(["chmod", "-R", "a+rX", name], check=True)
+        said = subprocess.check_output(
+            ["sh", "-c", f"{name}/installed/run_kselftest.sh | cat"], text=True, cwd="/",
+            **({"user": 65534} if os.geteuid() == 0 else {}),
+        )  # fmt: skip
+    assert said.count("1..0 # SKIP must be run as root\n") == len(results), said
     make(at, *words, "LONG=1", "install", f"INSTALL_PATH={installed}")
     longer = subprocess.check_output([installed / "run_kselftest.sh", "-l"], text=True).split()
     assert set(longer) - set(listed) == {

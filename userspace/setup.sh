@@ -14,7 +14,7 @@ riscv64="$measure qemu-system-misc"
 check="$arm64 bc bison busybox-static chromium clang-format coccinelle cpio debhelper e2fsprogs fio flex
 	fonts-dejavu-core fonts-liberation
 	gcc-aarch64-linux-gnu git groff-base libarchive-tools libc6-dev-arm64-cross libc6-dbg libelf-dev
-	mandoc mount perl rpm rsync shellcheck sparse strace systemd unifdef valgrind"
+	mandoc mount ocaml perl rpm rsync shellcheck sparse strace systemd unifdef valgrind"
 deb="$measure debhelper dh-dkms dpkg-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 
 case ${1-} in

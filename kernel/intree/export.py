@@ -110,13 +110,13 @@ def check_version(version: tuple[int, int]) -> None:
 
 
 def driver_files(
-    name: str, shims: Shims, style: Path, also: Mapping[str, str], folder: Path
+    name: str, shims: Shims, style: Path, folder: Path, *, objects: bool
 ) -> dict[str, str]:
     """A driver's files in drivers/block, made in *folder*."""
     at = f"drivers/block/{name}"
     shutil.copytree(KERNEL / name, folder / name, ignore=shutil.ignore_patterns("*.mod.c", ".*"))
     driver = Driver(name, folder / name)
-    driver.resolve(shims, (HERE / "simplify.cocci").read_text(), style, also)
+    driver.resolve(shims, style, objects=objects)
     files = {}
     for path in driver.paths:
         text = path.read_text()
@@ -204,10 +204,8 @@ def series(repository: Repository, person: str, folder: Path) -> list[Patch]:
             repository.text(".clang-format", own), flags=re.MULTILINE,
         )
     )  # fmt: skip
-    also = {}
-    if repository.defines("kmalloc_obj"):
-        also[r"\bk[mz]alloc\(sizeof"] = (HERE / "objects.cocci").read_text()
-    drivers = {name: driver_files(name, shims, style, also, folder) for name in CONFIGS}
+    objects = repository.defines("kmalloc_obj")
+    drivers = {name: driver_files(name, shims, style, folder, objects=objects) for name in CONFIGS}
 
     now: dict[str, str] = {}  # existing files, as changed by the patches so far
     maintained: dict[str, list[str]] = {name: [] for name in CONFIGS}

@@ -31,9 +31,45 @@ _INCLUDE = re.compile(r"^#include <(.*)>\n", re.MULTILINE)
 _PRIMARY = re.compile(r"[\w()]+((->|\.)[\w()]+)*")  # binds tighter than any operator
 _ANY_INCLUDE = re.compile(r'^#include [<"](?!attrs).*\n', re.MULTILINE)
 _OURS = re.compile(r'^#include "compat/(.*)"\n', re.MULTILINE)
+# spatch cannot read "!call()" in what it is to add, but "!(call())".
+_CALL = r"\w+\((?:[^()]|\([^()]*\))*\)"
+_NEGATED, _IN_PARENTHESES = re.compile(rf"!({_CALL})"), re.compile(rf"!\(({_CALL})\)")
 _CONSTANT = re.compile(r"\b(?:true|false|0) *[&|]|[&|]\s+(?:true|false)\b|!(?:true|false)\b")
 _COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _INFO = "MODULE_INFO(iopath_shims"
+
+
+def _rules(metavariables: str, changes: Mapping[str, str]) -> str:
+    """A semantic patch. It has a rule for each change: matches of one rule must not overlap."""
+    return "".join(
+        f"@@\nexpression {metavariables};\n@@\n- {old}\n+ {new}\n\n" for old, new in changes.items()
+    )
+
+
+# Conditions on shims that are constants.
+SIMPLIFY = _rules(
+    "E",
+    {
+        "!false": "true",
+        "E && false": "false",
+        "false && E": "false",
+        "0 && E": "false",
+        "0 | E": "E",
+        "true && E": "E",
+        "E && true": "E",
+        "false || E": "E",
+        "E || false": "E",
+    },
+)
+
+# Objects are allocated by their type, on kernels that have kmalloc_obj() (7.0).
+OBJECTS = _rules(
+    "P, F",
+    {
+        "kmalloc(sizeof(*P), F)": "kmalloc_obj(*P, F)",
+        "kzalloc(sizeof(*P), F)": "kzalloc_obj(*P, F)",
+    },
+)
 
 
 class ResolveError(Exception):
@@ -77,6 +113,7 @@ class Function:
         new = returned[1] if returned else code
         for name in self.parameters:
             new = re.sub(rf"(?<!->)(?<!\.)\b{name}\b", f"p_{name}", new)
+        new = _NEGATED.sub(r"!(\1)", new)
         head = f"@@\nexpression {', '.join([*metavariables, 'E'])};\n@@\n"
         if not returned:
             return f"{head}- {call};\n{f'+ {new}' if new else ''}\n"
@@ -177,21 +214,21 @@ class Shims:
 
     # Functions.
 
-    def inline(self, paths: Sequence[Path], more: str = "") -> None:
-        """Inline functions in the files *paths*, and apply the semantic patch *more*."""
-        for path in paths:
-            text = path.read_text()
-            rules = [
-                rule
-                for name, function in self.functions.items()
-                if re.search(rf"\b{name}\(", text) and (rule := function.rule())
-            ]
-            if rules:
-                _spatch("\n".join(rules), path)
-            while _CONSTANT.search(before := path.read_text()):
-                _spatch(more, path)
-                if path.read_text() == before:
-                    break
+    def inline(self, path: Path) -> None:
+        """Inline functions in a file, and remove conditions that became constant."""
+        text = path.read_text()
+        rules = [
+            rule
+            for name, function in self.functions.items()
+            if re.search(rf"\b{name}\(", text) and (rule := function.rule())
+        ]
+        if rules:
+            _spatch("\n".join(rules), path)
+            path.write_text(_IN_PARENTHESES.sub(r"!\1", path.read_text()))
+        while _CONSTANT.search(before := path.read_text()):
+            _spatch(SIMPLIFY, path)
+            if path.read_text() == before:
+                break
 
     def left(self, text: str) -> list[Function]:
         """The functions that *text* uses, behind those that they use themselves."""
@@ -300,16 +337,15 @@ class Driver:
         self.paths = sorted([*folder.glob("*.c"), *folder.glob("*.h")])
         self.header = folder / f"{name}.h"
 
-    def resolve(self, shims: Shims, simplify: str, style: Path, also: Mapping[str, str]) -> None:
-        """Leave no shim in the files. *also* has semantic patches for files with a pattern. *style*
-        is for clang-format."""
+    def resolve(self, shims: Shims, style: Path, *, objects: bool) -> None:
+        """Leave no shim in the files. *objects* are allocated by type. *style* is for
+        clang-format."""
         for path in self.paths:
             before = path.read_text()
             path.write_text(_OURS.sub("", shims.expand(before)))
-            shims.inline([path], simplify)
-            for pattern, rules in also.items():
-                if re.search(pattern, path.read_text()):
-                    _spatch(rules, path)
+            shims.inline(path)
+            if objects and re.search(r"\bk[mz]alloc\(sizeof", path.read_text()):
+                _spatch(OBJECTS, path)
             _format(path, before, style)
         self._move(shims)
 
@@ -326,9 +362,12 @@ class Driver:
             end = [match.end() for match in _ANY_INCLUDE.finditer(texts[at])][-1]
             rest = texts[at][end:].lstrip("\n")
             texts[at] = f"{texts[at][:end]}\n{function.text}\n{rest}"
+        whole = "\n".join(texts.values())
         for path, text in texts.items():
             for function in needed:
                 new = function.name.replace("compat_", f"{self.name}_", 1)
+                if re.search(rf"\b{new}\b", whole):  # the driver has a function of this name
+                    new = f"__{new}"
                 text = re.sub(rf"\b{function.name}\b", new, text)
             if found := re.search(r"\b(?:COMPAT_\w+|compat/\w+)", text):
                 raise ResolveError(f"{path.name} still has {found[0]}")

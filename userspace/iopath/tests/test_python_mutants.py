@@ -40,8 +40,24 @@ MUTANTS = [
     ),
     Mutant(
         "differences below the resolution are nothing", "compare/noise.py",
-        "max(noise, resolution)", "noise",
+        "apart and abs(difference) > max(noise, resolution)",
+        "apart and abs(difference) > noise",
         "compare/test_noise.py::test_the_resolution_is_a_twentieth_of_an_instruction",
+    ),
+    Mutant(
+        "a cost of some layouts is a difference", "compare/noise.py",
+        "(highest, lowest) if abs(end) > phase", "() if abs(end) > phase",
+        "compare/test_noise.py::test_a_cost_in_some_layouts",
+    ),
+    Mutant(
+        "layouts that differ hide no difference of all", "compare/noise.py",
+        "abs(difference) > max(resolution, spread)", "abs(difference) > resolution",
+        "compare/test_noise.py::test_the_phase_of_a_cache_is_no_difference",
+    ),
+    Mutant(
+        "the deviation is that of all rows", "compare/noise.py",
+        "degrees += len(boots) - 1", "degrees += 0",
+        "compare/test_noise.py::test_missed_verdicts_of_the_long_run",
     ),
     Mutant(
         "few boots are no verdict", "compare/noise.py",

@@ -3,8 +3,13 @@
 
 A function that was renamed is paired with its newer name. The names come from the table of layers;
 or they are guessed, if one function is gone and another is new that executes exactly the same.
+
+Two compilers that built one source inline different functions. A function that only one of the two
+kernels calls at some place is counted there with its caller, as in the other kernel. So each row
+compares code of the same source.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +37,7 @@ class Pair:
     before: _Counts
     after: _Counts
     guessed: bool
+    inlined: str = ""
 
     @cached_property
     def changes(self) -> _Counts:
@@ -43,6 +49,8 @@ class Pair:
 
     @property
     def note(self) -> str:
+        if self.inlined:
+            return self.inlined
         if self.old is None:
             return "new"
         if self.new is None:
@@ -53,7 +61,7 @@ class Pair:
 
     @property
     def differs(self) -> bool:
-        return bool(self.note) or any(self.changes.values())
+        return any(self.changes.values()) or (bool(self.note) and not self.inlined)
 
 
 class _Side:
@@ -61,6 +69,8 @@ class _Side:
     *names* counts."""
 
     def __init__(self, profile: ExactProfile, renamed: Renamed, names: Sequence[str]) -> None:
+        self._stacks = profile.stacks
+        self.folded: dict[Symbol, dict[str, float]] = defaultdict(dict)  # by caller
         self.counts: dict[Symbol, _Counts] = defaultdict(_NOTHING.copy)
         self.called: dict[Symbol, Symbol] = {}
         self.layers: dict[Symbol, str] = {}
@@ -76,13 +86,83 @@ class _Side:
                 self.called[key] = function.symbol
                 self.layers[key] = function.layer
 
+    @cached_property
+    def _paths(self) -> list[tuple[list[Symbol], float]]:
+        """The call stacks with their instructions."""
+        found = []
+        for stack, count in self._stacks:
+            frames = (frame.partition(" ") for frame in stack.split(";"))
+            path = [Symbol(plain(name), module.strip("[]")) for name, _, module in frames]
+            found.append((path, count))
+        return found
 
-def pair(before: ExactProfile, after: ExactProfile, renamed: Renamed) -> list[Pair]:
-    """The functions of two profiles, those that changed most first."""
+    @cached_property
+    def _calls(self) -> set[tuple[Symbol, Symbol]]:
+        """Each function with those that it calls."""
+        return {call for path, _ in self._paths for call in itertools.pairwise(path)}
+
+    @cached_property
+    def _below(self) -> set[tuple[Symbol, Symbol]]:
+        """Each function with those that run below it."""
+        return {pair for path, _ in self._paths for pair in itertools.combinations(path, 2)}
+
+    def _called(self, other: "_Side") -> set[tuple[Symbol, Symbol]]:
+        """Each function with those that it calls: itself, or in functions in which the *other* side
+        does not call them."""
+        found = set()
+        for path, _ in self._paths:
+            for one, two in itertools.combinations(range(len(path)), 2):
+                caller, function = path[one], path[two]
+                if not any(
+                    (caller, between) in other._calls and (between, function) in other._below
+                    for between in path[one + 1 : two]
+                ):
+                    found.add((caller, function))
+        return found
+
+    def fold(self, other: "_Side") -> None:
+        """Count each function with its caller where the *other* side does not call it. A function
+        that jumps to another one, which then returns to the caller of both, calls it, too. Stacks
+        have instructions only: the other counts of a function that is called from several others
+        are divided as its instructions are."""
+        shares: dict[Symbol, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
+        called = other._called(self)
+        jumped = called - self._calls
+        for path, count in self._paths:
+            kept = path[:1]
+            for function in path[1:]:
+                if (kept[-1], function) in called or any(
+                    (caller, function) in jumped for caller in kept
+                ):
+                    kept.append(function)
+            if count:
+                shares[path[-1]][kept[-1]] += count
+        own, self.counts = self.counts, defaultdict(_NOTHING.copy)
+        for key, counts in own.items():
+            parts = shares.get(key, {key: 1.0})
+            for at, share in parts.items():
+                for name, count in counts.items():
+                    self.counts[at][name] += count * share / sum(parts.values())
+                if at != key:
+                    self.folded[at][key.name] = share
+
+
+def pair(
+    before: ExactProfile, after: ExactProfile, renamed: Renamed, compilers: Sequence[str] = ()
+) -> list[Pair]:
+    """The functions of two profiles, those that changed most first. *compilers* are the names of
+    two that built the same source."""
     counted = before.costly is not None and after.costly is not None
     names = (*COUNTS, *COSTLY) if counted else COUNTS
+    if compilers:
+        renamed = {}
     one, two = _Side(before, renamed, names), _Side(after, renamed, names)
-    alike = _alike(one, two)
+    alike: dict[Symbol, Symbol] = {}
+    if compilers:
+        one.fold(two)
+        two.fold(one)
+    else:
+        alike = _alike(one, two)
     taken = set(alike.values())
     pairs = []
     for key in one.counts | two.counts:
@@ -100,9 +180,18 @@ def pair(before: ExactProfile, after: ExactProfile, renamed: Renamed) -> list[Pa
                 one.counts.get(key, _NOTHING),
                 two.counts.get(newer, _NOTHING),
                 key in alike,
+                "; ".join(
+                    f"{compiler} inlines {', '.join(_largest_first(side.folded[key]))}"
+                    for compiler, side in zip(compilers, (two, one), strict=False)
+                    if key in side.folded
+                ),
             )
         )
     return sorted(pairs, key=lambda pair: (-abs(pair.changes["instructions"]), pair.name))
+
+
+def _largest_first(counts: Mapping[str, float]) -> list[str]:
+    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def _alike(one: _Side, two: _Side) -> dict[Symbol, Symbol]:
@@ -133,8 +222,8 @@ def by_function(pairs: Iterable[Pair]) -> list[FunctionChange]:
                 FunctionChange(
                     name=part.name,
                     layer=part.layer,
-                    before=part.before["instructions"],
-                    after=part.after["instructions"],
+                    before=round(part.before["instructions"], 4),
+                    after=round(part.after["instructions"], 4),
                     difference=changes.pop("instructions"),
                     counts={name: change for name, change in changes.items() if change},
                     note=part.note,

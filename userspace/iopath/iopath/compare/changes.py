@@ -83,7 +83,8 @@ class FunctionChange:
     after: float
     difference: float
     counts: dict[str, float]  # differences of other counts than instructions, if not 0
-    note: str  # "new", "gone", "was OLD", or "OLD before?" if only the counts say so
+    # "new", "gone", "was OLD", "OLD before?" if only the counts say so, or "COMPILER inlines NAMES"
+    note: str
 
 
 @dataclass(kw_only=True)

@@ -110,8 +110,15 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
     rows = whole.rows()
     executed = attribution.executed(whole)
     options = labels.options(whole.kernels)
+    kernels = dict(zip(whole.names, whole.kernels, strict=True))
     changes = {
-        name: _changes(rows, base, name, layers.renamed(executed[base], executed[name]))
+        name: _changes(
+            rows,
+            base,
+            name,
+            layers.renamed(executed[base], executed[name]),
+            labels.built_by(kernels[base], kernels[name]),
+        )
         for name in others
     }
     return ExactComparison(
@@ -145,7 +152,11 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
 
 
 def _changes(
-    rows: Sequence[Row], base: str, other: str, renamed: attribution.Renamed
+    rows: Sequence[Row],
+    base: str,
+    other: str,
+    renamed: attribution.Renamed,
+    compilers: Sequence[str],
 ) -> dict[Key, ExactChange]:
     """The differences of the rungs that both kernels have."""
     both = {
@@ -155,7 +166,7 @@ def _changes(
     }
     judged = [one for one, _ in both.values() if not one.calls or one.calls.kind in JUDGED]
     rules = _Rules(Family(len(judged), len(METRICS)), _deviations(both.values()))
-    return {key: _change(*records, renamed, rules) for key, records in both.items()}
+    return {key: _change(*records, renamed, compilers, rules) for key, records in both.items()}
 
 
 @dataclass(frozen=True)
@@ -214,7 +225,11 @@ def _layout(metric: Metric, before: ExactRecord, after: ExactRecord) -> float:
 
 
 def _change(
-    before: ExactRecord, after: ExactRecord, renamed: attribution.Renamed, rules: _Rules
+    before: ExactRecord,
+    after: ExactRecord,
+    renamed: attribution.Renamed,
+    compilers: Sequence[str],
+    rules: _Rules,
 ) -> ExactChange:
     """How two records differ."""
     changes = {
@@ -228,7 +243,7 @@ def _change(
             _explain(metric, changes[metric.name], own.difference, before, after)
     pairs = []
     if before.profile and after.profile:
-        pairs = attribution.pair(before.profile, after.profile, renamed)
+        pairs = attribution.pair(before.profile, after.profile, renamed, compilers)
     least = max(1 - INSTRUCTIONS.resolution, own.noise or 0)
     return ExactChange(
         difference=own.difference,

@@ -73,7 +73,20 @@ def _options(number: int, what: str) -> str:
 def version_of(compiler: str) -> tuple[str, str]:
     """The name of a compiler and its version: GCC, 14.2.0; the whole text if it has no version."""
     match = _COMPILER.search(compiler)
-    return (match[1].upper(), match[2]) if match else (compiler, "")
+    names = {"gcc": "GCC", "clang": "Clang"}
+    return (names[match[1].lower()], match[2]) if match else (compiler, "")
+
+
+def built_by(one: Kernel, other: Kernel) -> Sequence[str]:
+    """The names of the compilers that built the same commit for two kernels with the same relevant
+    options; nothing if anything else differs."""
+    compilers = [version_of(kernel.compiler) for kernel in (one, other)]
+    found = options([one, other])
+    same = (one.origin or "").startswith("git ") and one.origin == other.origin
+    if not same or compilers[0] == compilers[1] or any(map(matters, found)):
+        return ()
+    names = [name for name, _ in compilers]
+    return names if names[0] != names[1] else [" ".join(part) for part in compilers]
 
 
 def _compilers(texts: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def cpu_model(cpuinfo: str) -> str:
 
 def compiler(banner: str) -> str:
     """The compiler of a kernel, from its /proc/version."""
-    found = re.search(r"\(((?:\S*gcc|clang)[^()]*(?:\([^()]*\)[^(),]*)?)", banner)
+    found = re.search(r"\(((?:\S*gcc|(?:\w+ )?clang)[^(),]*(?:\([^()]*\)[^(),]*)?)", banner)
     return found.group(1).strip() if found else "unknown"
 
 

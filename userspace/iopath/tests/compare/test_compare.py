@@ -29,7 +29,7 @@ from iopath.compare.labels import brief, labels
 from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
-from iopath.results.kernelinfo import options
+from iopath.results.kernelinfo import compiler, options
 from iopath.results.layers import Layers
 from iopath.results.metrics import METRICS
 from iopath.results.profiles import COSTLY
@@ -464,6 +464,75 @@ def test_functions_side_by_side_are_not_joined(
     }
 
 
+def by_two_compilers(whole: dict[str, Any]) -> None:
+    """Have two kernels be of the same source."""
+    texts = ("gcc 14.2.0", "clang version 19.1.7")
+    for kernel, text in zip(whole["kernels"], texts, strict=True):
+        kernel |= {"origin": "git abc a subject", "compiler": text}
+
+
+def test_inlining_is_told_apart() -> None:
+    """Of one source and two compilers, a function is counted with its caller where only one of the
+    kernels calls it. What is left in a row is the code of the same source."""
+    called = [
+        (("loop [user]",), "user", 10.0),
+        (("loop [user]", "vfs_read"), "VFS", 100.0),
+        (("loop [user]", "vfs_read", "check.isra.0"), "VFS", 20.0),
+        (("loop [user]", "vfs_read", "submit"), "block core", 50.0),
+        (("loop [user]", "vfs_read", "submit", "check.isra.0"), "VFS", 5.0),
+    ]
+    inlined = [
+        (("loop [user]",), "user", 10.0),
+        (("loop [user]", "vfs_read"), "VFS", 115.0),
+        (("loop [user]", "vfs_read", "submit"), "block core", 40.0),
+        (("loop [user]", "vfs_read", "submit", "check"), "VFS", 6.0),
+        (("loop [user]", "vfs_read", "submit", "helper"), "block core", 12.0),
+    ]
+    whole = a_result([
+        a_record(name, "dio.pread", "read", 4096, stacks)
+        for name, stacks in (("old", called), ("new", inlined))
+    ])  # fmt: skip
+    for record in whole["results"]:  # both stacks of check are one function
+        rows = {row["name"]: row for row in record["profile"]["functions"]}
+        rows["check" if "check" in rows else "check.isra.0"]["calls"] = 10.0
+    raw = {
+        "check": -19.0, "vfs_read": 15.0, "helper": 12.0, "submit": -10.0
+    }  # fmt: skip
+    assert {name: part[0] for name, part in functions(whole).items()} == raw
+    by_two_compilers(whole)
+    assert functions(whole) == {
+        "vfs_read": (-5.0, "Clang inlines check", "VFS"),
+        "submit": (2.0, "GCC inlines helper", "block core"),
+        "check": (1.0, "", "VFS"),
+    }
+    counts = {row["name"]: row["counts"] for row in change(whole)["functions"]}
+    assert counts == {"vfs_read": {"calls": -8.0}, "submit": {}, "check": {"calls": 8.0}}
+    whole["kernels"][1]["config"]["PREEMPT"] = "n"
+    assert {name: part[0] for name, part in functions(whole).items()} == raw
+
+
+def test_jump_is_no_inlining() -> None:
+    """A function that another one jumps to is shown beside that one, not below it."""
+    path = ("loop [user]", "vfs_read")
+    calls, jumps = (
+        [
+            (path, "VFS", 10.0),
+            ((*path, "read"), "VFS", 3.0),
+            ((*path, *between, "pin"), "VFS", pinning),
+            ((*path, *between, "pin", "grab"), "VFS", 30.0),
+        ]
+        for between, pinning in ((("read",), 20.0), ((), 25.0))
+    )
+    for sides in ((calls, jumps), (jumps, calls)):
+        whole = a_result(
+            a_record(name, "dio.pread", "read", 4096, stacks)
+            for name, stacks in zip(("old", "new"), sides, strict=True)
+        )
+        by_two_compilers(whole)
+        change = 5.0 if sides[0] is calls else -5.0
+        assert functions(whole) == {"pin": (change, "", "VFS")}
+
+
 def test_functions_that_are_side_by_side_on_another_rung_are_not_joined() -> None:
     """A kernel has both, even where a rung executes only one of them."""
     whole = two([row("bio_await", 36.0)], [row("submit_bio_wait", 20.0)])
@@ -600,6 +669,22 @@ def test_every_option_is_a_label() -> None:
     ) == ["options: PREEMPT_RT y/n", "other options: SLAB_FREELIST_HARDENED y/n"]
 
 
+@pytest.mark.parametrize(
+    ("banner", "text"),
+    [
+        ("(gcc (Debian 14.2.0-19) 14.2.0, GNU ld (GNU Binutils for Debian) 2.44)",
+         "gcc (Debian 14.2.0-19) 14.2.0"),
+        ("(Debian clang version 19.1.7 (3+b1), Debian LLD 19.1.7)",
+         "Debian clang version 19.1.7 (3+b1)"),
+        ("(clang version 19.1.7, LLD 19.1.7)", "clang version 19.1.7"),
+        ("(x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0, GNU ld)",
+         "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0"),
+    ],
+)  # fmt: skip
+def test_compiler_of_a_banner(banner: str, text: str) -> None:
+    assert compiler(f"Linux version 7.2.12 (a@b) {banner} #1 SMP PREEMPT 2026-01-01") == text
+
+
 def test_architectures_are_a_label() -> None:
     rest: Any = dict.fromkeys(("release", "banner", "compiler", "cmdline", "clocksource"), "x")
     rest |= {"modules": {}, "config": {}}
@@ -618,7 +703,7 @@ def test_architectures_are_a_label() -> None:
         (["gcc 14.2.0", "gcc 12.2.0", "gcc 16.1.0"], "GCC 14 to 12 to 16"),
         (["gcc 14.2.0", "gcc 14.10.0"], "GCC 14.2.0 to 14.10.0"),
         (["gcc-14 (Debian) 14.2.0", "gcc (Ubuntu) 14.2.0"], "two builds of GCC 14.2.0"),
-        (["gcc 14.2.0", "clang version 19.1.7"], "GCC 14.2.0 and CLANG 19.1.7"),
+        (["gcc 14.2.0", "clang version 19.1.7"], "GCC 14.2.0 and Clang 19.1.7"),
         (["gcc 14.2.0", "x"], "compilers"),
     ],
 )  # fmt: skip

@@ -80,7 +80,7 @@ def test_what_is_decided_is_not_measured_again() -> None:
 def test_few_boots_stay_few() -> None:
     """Who asks for fewer boots than decide anything gets these."""
     session = Booted()
-    assert compared(session, 3, *RUNGS).wanted
+    assert compared(session, 1, *RUNGS).wanted
     assert len(session.asked) == 1
 
 
