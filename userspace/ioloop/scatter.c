@@ -20,7 +20,7 @@
 
 static void touch(char *page)
 {
-	*(volatile char *)page = 0x5a;
+	__atomic_store_n(page, 0x5a, __ATOMIC_RELAXED);
 }
 
 /* The number of the physical page; 0: not known without CAP_SYS_ADMIN. */
