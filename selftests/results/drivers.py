@@ -65,7 +65,7 @@ def by_part(records: Records) -> str:
         for name in names
         if max(parts.get(name, 0) for parts in found.values()) >= 50
     ]
-    rows.append(["all", *(f"{records[rung].all:,.0f}" for rung in found)])
+    rows.append(["total", *(f"{records[rung].total:,.0f}" for rung in found)])
     return table(["part", *found], rows)
 
 

@@ -114,7 +114,7 @@ class MetricChange(Change):
     after: float
     telling: bool | None = None
     functions: list[LongRunChange] | None = None
-    parts: dict[str, float] | None = None  # of all: who executes more or less; they add up
+    parts: dict[str, float] | None = None  # of the total: who executes more or less; they add up
 
 
 @dataclass(kw_only=True)
@@ -184,9 +184,9 @@ class ExactChange(Change):
         return [name for name, part in self.metrics.items() if part.telling]
 
     @property
-    def all(self) -> MetricChange | None:
+    def total(self) -> MetricChange | None:
         """The change of all instructions executed for an I/O, if the path does not show it."""
-        found = self.metrics.get("all")
+        found = self.metrics.get("total")
         return found if found and found.telling else None
 
     @property

@@ -20,7 +20,7 @@ from iopath.compare.changes import (
 from iopath.compare.noise import Deviation, Family, Verdict
 from iopath.results.findings import contradiction, findings
 from iopath.results.layers import Layers
-from iopath.results.metrics import ALL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
+from iopath.results.metrics import TOTAL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import ExactRecord, ExactResult, Key, Row
 from iopath.results.syscalls import JUDGED
@@ -318,8 +318,8 @@ def _explain(
     change.telling = change.noise is not None and abs(change.difference - difference) > max(
         change.noise, metric.resolution
     )
-    change.functions = attribution.in_long_run(before, after, deferred=metric is ALL)
-    if metric is ALL and before.all_parts and after.all_parts:
+    change.functions = attribution.in_long_run(before, after, deferred=metric is TOTAL)
+    if metric is TOTAL and before.all_parts and after.all_parts:
         old, new = before.all_parts, after.all_parts
         change.parts = {
             name: round(new.get(name, 0) - old.get(name, 0), 4)

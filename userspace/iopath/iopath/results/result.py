@@ -190,19 +190,19 @@ class ExactRecord(Record):
         return [figure for boot in self.layouts for figure in boot] if self.layouts else self.boots
 
     @property
-    def all(self) -> float | None:
+    def total(self) -> float | None:
         """All that is executed because of the I/Os of a long run, for each I/O, rare and deferred
         work included."""
         return self.with_deferred
 
     @property
-    def all_boots(self) -> list[float] | None:
+    def total_boots(self) -> list[float] | None:
         return self.with_deferred_boots
 
     @property
     def has_more(self) -> bool:
         """Whether all differs from the path by more than noise."""
-        return self.all is not None and abs(self.all - self.path) > MORE
+        return self.total is not None and abs(self.total - self.path) > MORE
 
     def never(self, whole: "ExactRecord") -> "ExactRecord":
         """The same part of a program on the kernel of *whole*, where it never began."""

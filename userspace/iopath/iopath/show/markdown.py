@@ -33,7 +33,7 @@ def markdown(result: ExactResult, comparison: ExactComparison | None) -> str:
     for row in result.rows():
         for kernel, change in (comparison.of(row.key) if comparison else {}).items():
             explained = change.is_explained or (change.verdict == "unknown" and change.functions)
-            if explained or change.all:
+            if explained or change.total:
                 lines += ["", f"### {row.title}: {comparison.base} to {kernel}", ""]
                 text = texts.change(change.difference, change.percent) + texts.beside_path(change)
                 lines += [f"{text}, {change.verdict_text} (noise {texts.noise(change)})"]
@@ -148,9 +148,9 @@ def _metrics(change: ExactChange) -> str:
 
 def _parts(change: ExactChange) -> str:
     """Who executes more or less, on one line, where the path does not show it."""
-    if not (change.all and change.all.parts):
+    if not (change.total and change.total.parts):
         return ""
-    return f"{texts.DEFERRED.capitalize()} {texts.parts(change.all.parts, texts.signed)}."
+    return f"{texts.DEFERRED.capitalize()} {texts.parts(change.total.parts, texts.signed)}."
 
 
 def _attribution(change: ExactChange) -> list[str]:

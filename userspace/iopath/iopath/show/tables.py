@@ -54,7 +54,7 @@ def ladder(result: ExactResult) -> Table:
         table.number_column(name)
         table.number_column("spread", style="dim", joined=True)
         if whole:
-            table.number_column("all", joined=True)
+            table.number_column("total", joined=True)
         if name != base:
             table.number_column("change", joined=True)
     previous = ""
@@ -68,8 +68,8 @@ def ladder(result: ExactResult) -> Table:
             cells.append(texts.count(record.instructions_per_io) if record else "-")
             cells.append(f"{record.spread:.2f}" if record else "")
             if whole:
-                all_ = record.all if record else None
-                cells.append("-" if all_ is None else texts.count(all_))
+                total = record.total if record else None
+                cells.append("-" if total is None else texts.count(total))
             if name != base:
                 cells.append(_change(first, record))
         table.row(*cells)

@@ -141,8 +141,8 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
         table = tables.digest(comparison, rungs, console.width, ascii_only=ascii_only)
         put(console, Text(), table)
     for name, change, rung in ranked[:_RUNGS]:
-        if isinstance(change, ExactChange) and change.all and change.all.parts:
-            said = texts.parts(change.all.parts, texts.signed)
+        if isinstance(change, ExactChange) and change.total and change.total.parts:
+            said = texts.parts(change.total.parts, texts.signed)
             put_text(console, f"{rung.title}, {name}: {texts.DEFERRED} {said}", "dim")
     if more := texts.folded(comparison, comparison.others, len(rungs)):
         put_text(console, f"{more} (--all)", "dim")

@@ -18,7 +18,7 @@ from iopath.compare.changes import (
 )
 from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
-from iopath.results.metrics import ALL, METRICS
+from iopath.results.metrics import METRICS, TOTAL
 from iopath.results.profiles import COSTLY
 from iopath.results.result import REST, ExactRecord, Key, Row
 from iopath.results.syscalls import BESIDE, OWN, WHOLE
@@ -348,9 +348,9 @@ def beside_path(found: Change) -> str:
 
 def deferred(found: Change | None) -> str:
     """The difference of all instructions executed for an I/O, if the path does not show it."""
-    if not (isinstance(found, ExactChange) and found.all):
+    if not (isinstance(found, ExactChange) and found.total):
         return ""
-    return signed(found.all.difference)
+    return signed(found.total.difference)
 
 
 def in_all(found: ExactChange) -> str:
@@ -412,7 +412,7 @@ def top_mover(found: Change) -> str:
         return found.cause
     if not found.differs:
         parts = [
-            f"{DEFERRED if name == ALL.name else name} {found.metrics[name].difference:+,.0f}"
+            f"{DEFERRED if name == TOTAL.name else name} {found.metrics[name].difference:+,.0f}"
             for name in found.telling
         ]
         return ", ".join(parts) or "rounds vary"

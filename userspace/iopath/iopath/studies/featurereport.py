@@ -37,7 +37,7 @@ class FeaturesReport:
             noise = cost.noise or 0.0
             for metric, value, by in (
                 ("instructions", cost.instructions, 0.0), ("difference", cost.difference, noise),
-                ("difference of all", cost.all, 0.0), ("locked", cost.locked, 0.0),
+                ("difference of total", cost.total, 0.0), ("locked", cost.locked, 0.0),
                 ("indirect", cost.indirect, 0.0),
             ):  # fmt: skip
                 low, high = round(value - by, 4), round(value + by, 4)

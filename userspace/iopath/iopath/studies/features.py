@@ -52,7 +52,7 @@ class Cost:
     difference: float = 0.0
     percent: float = 0.0
     mean: float = 0.0  # the difference of the means in the long run
-    all: float = 0.0  # the difference of all instructions executed for an I/O, with deferred work
+    total: float = 0.0  # the difference of all instructions executed for an I/O, with deferred work
     noise: float | None = None
     verdict: str = ""
     cause: str = ""  # what the kernel does otherwise, in words
@@ -197,7 +197,7 @@ class Features:
         cost.noise = change.noise
         cost.verdict = change.verdict
         cost.cause = change.cause
-        for name in ("mean", "all", "locked", "indirect"):
+        for name in ("mean", "total", "locked", "indirect"):
             metric = change.metric(name)
             setattr(cost, name, metric.difference if metric else 0.0)
         cost.functions = [one for one in change.functions if abs(one.difference) >= 0.01]

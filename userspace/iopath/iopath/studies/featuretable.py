@@ -73,7 +73,7 @@ def _head(kernels: Sequence[str]) -> list[str]:
 
 # What the columns mean, for those who see them first.
 EXPLAINED = {
-    "all": "with deferred work and other tasks",
+    "total": "with deferred work and other tasks",
     "locked": "instructions with a lock prefix",
     "indirect": "calls and jumps to a computed address",
 }
@@ -104,7 +104,7 @@ def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[st
     return [
         *cells,
         f"{cost.percent:+.1f}",
-        texts.signed(cost.all),
+        texts.signed(cost.total),
         *counts,
         between.join(functions(cost)),
     ]

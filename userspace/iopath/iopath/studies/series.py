@@ -151,7 +151,7 @@ class _Row:
     subject: str = ""
     rung: str = ""
     path: str = ""
-    all: str = ""
+    total: str = ""
     percent: str = ""
     costly: str = ""
     arrangements: str = ""
@@ -178,7 +178,7 @@ def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
         yield _Row(
             rung=entry.comparison.title(rung) if entry.comparison else rung.title,
             path=texts.signed(change.difference) + ("?" if change.verdict == "unknown" else ""),
-            all=texts.signed(change.all.difference) if change.all else "",
+            total=texts.signed(change.total.difference) if change.total else "",
             percent="" if change.percent is None else f"{change.percent:+.2f}",
             costly=texts.costly(change),
             what=_functions(change),
@@ -198,8 +198,8 @@ def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
 
 def _functions(change: ExactChange) -> str:
     """The functions that changed most, and what else changed if the figure did not."""
-    if change.all and change.all.functions:
-        parts = change.all.functions[:_FUNCTIONS]
+    if change.total and change.total.functions:
+        parts = change.total.functions[:_FUNCTIONS]
         return ", ".join(f"{part.name} {texts.signed(part.difference)}" for part in parts)
     if not change.functions:
         return texts.top_mover(change) if change.is_news else ""
@@ -225,11 +225,11 @@ def _summary(entries: Sequence[Entry]) -> str:
 
 # The columns of the table. Those of figures are left out if they are empty.
 _COLUMNS = {
-    "commit": "commit", "subject": "subject", "rung": "rung", "path": "path", "all": "all",
+    "commit": "commit", "subject": "subject", "rung": "rung", "path": "path", "total": "total",
     "percent": "%", "costly": "costly", "arrangements": "CPUs share", "writes": "writes",
     "locked": "locked", "what": "functions",
 }  # fmt: skip
-_NUMBERS = ("path", "all", "percent", "writes", "locked")
+_NUMBERS = ("path", "total", "percent", "writes", "locked")
 _WRAPPED = ("subject", "costly", "arrangements", "what")
 
 
@@ -278,8 +278,8 @@ def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
             figure = ""
             if row.rung:
                 figure = f"{row.rung}: {row.path} ({row.percent} %)"
-                if row.all:
-                    figure = f"{row.rung}: {row.all} in all; path {row.path} ({row.percent} %)"
+                if row.total:
+                    figure = f"{row.rung}: {row.total} in total; path {row.path} ({row.percent} %)"
                 figure += f"; {row.costly}" if row.costly else ""
             elif row.arrangements:
                 figure = f"CPUs share {row.arrangements}: writes {row.writes}, locked {row.locked}"
@@ -317,8 +317,8 @@ class SeriesReport(ProfileReport):
         return markdown(self.entries, self.command, every=self.every)
 
 
-def _all(change: ExactChange) -> float | None:
-    found = change.metrics.get("all")
+def _total(change: ExactChange) -> float | None:
+    found = change.metrics.get("total")
     return found.difference if found else None
 
 
@@ -334,7 +334,7 @@ def dump(entries: Sequence[Entry]) -> str:
                 "before": rung.figure(entry.before),
                 "after": rung.figure(entry.commit),
                 "difference": change.difference,
-                "all": _all(change),
+                "total": _total(change),
                 "percent": change.percent,
                 "verdict": change.verdict,
                 "costly": change.expensive,

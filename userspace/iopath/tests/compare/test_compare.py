@@ -239,7 +239,7 @@ def test_the_number_of_a_region_is_no_difference() -> None:
     assert incomparable([("old.json", parse(one)), ("new.json", parse(other))]) == []
 
 
-@pytest.mark.parametrize(("mean", "later", "figure"), [(50.0, 0.0, "mean"), (0.0, 1150.0, "all")])
+@pytest.mark.parametrize(("mean", "later", "figure"), [(50.0, 0.0, "mean"), (0.0, 1150.0, "total")])
 def test_what_comes_seldom_or_later_is_seen_and_fails_the_gate(
     mean: float, later: float, figure: str
 ) -> None:
@@ -272,7 +272,7 @@ def test_a_gate_does_not_pass_without_a_long_run() -> None:
     whole = two(PLAIN)
     for name in ("mean", "mean_boots", "with_deferred", "with_deferred_boots"):
         del whole["results"][0][name]
-    said = "dio.pread read mean, all: a result does not have it: measure again"
+    said = "dio.pread read mean, total: a result does not have it: measure again"
     assert unjudged(compared(whole), 1, []) == [said]
 
 
@@ -357,7 +357,7 @@ def test_what_cannot_be_judged_for_one_reason_is_one_message() -> None:
     whole["results"] = [{**record, "rung": name} for name in names for record in whole["results"]]
     (found,) = unjudged(compared(whole), 0, [])
     assert found == (
-        "dio.pread read, dio.uring read, raw.pread read and 2 more instructions, mean, all:"
+        "dio.pread read, dio.uring read, raw.pread read and 2 more instructions, mean, total:"
         " 1 boot is too few: 6 needed"
     )
 

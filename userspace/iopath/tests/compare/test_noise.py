@@ -23,7 +23,7 @@ from iopath.compare.noise import (
     levels,
 )
 from iopath.results.findings import findings
-from iopath.results.metrics import ALL, LONG_RUN, METRICS, Metric
+from iopath.results.metrics import LONG_RUN, METRICS, TOTAL, Metric
 from iopath.results.result import ExactRecord, parse
 
 ROWS, LADDERS = 37, 1000
@@ -334,10 +334,10 @@ def test_false_verdicts_of_the_long_run(metric: Metric, more: float) -> None:
 def test_missed_verdicts_of_the_long_run() -> None:
     """Deferred work of 12 instructions an I/O is missed in at most one ladder in a hundred."""
     source = np.random.default_rng(24)
-    before, after = ladders(source, ALL.sigma)
+    before, after = ladders(source, TOTAL.sigma)
     after[:, 0] += 12
     missed = [
-        judged(*sides, ALL.sigma, ALL.resolution)[0].verdict != "longer"
+        judged(*sides, TOTAL.sigma, TOTAL.resolution)[0].verdict != "longer"
         for sides in zip(before, after, strict=True)
     ]
     assert sum(missed) / LADDERS <= 0.01

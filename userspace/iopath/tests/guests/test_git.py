@@ -141,12 +141,12 @@ def test_series_of_planted_commits(session: Session, tmp_path: Path) -> None:
         (rung,) = commit["rungs"]
         assert commit["before"] == before["commit"], subject
         seldom = more in (SELDOM, DEFERRED)
-        assert rung["all"] == pytest.approx(more, rel=0.01, abs=0.01), subject
+        assert rung["total"] == pytest.approx(more, rel=0.01, abs=0.01), subject
         if not seldom:
             assert rung["difference"] == pytest.approx(more, abs=0.01), subject
         assert rung["verdict"] == ("longer" if more > 0 else "shorter" if more else "same")
         # A change of the path alone has one figure.
-        said = f"{rung['all' if seldom else 'difference']:+,.2f}"
+        said = f"{rung['total' if seldom else 'difference']:+,.2f}"
         # The table has it in the commit's line, the letter in the line after that.
         for text, after in ((done.stdout, 0), (letter.read_text(), 1)):
             lines = text.partition(commit["commit"])[2].splitlines()
@@ -159,7 +159,7 @@ def test_series_of_planted_commits(session: Session, tmp_path: Path) -> None:
         fails = more in (SELDOM, DEFERRED)
         assert gate.returncode == fails, gate.stderr
         assert (f"{pair[1]} takes more than {pair[0]}: " in gate.stderr) == fails
-        assert (", all " in gate.stderr) == fails
+        assert (", total " in gate.stderr) == fails
 
 
 @guest

@@ -173,7 +173,7 @@ def test_compare(iopath: Command, trees: Trees, named: Callable, tmp_path: Path)
         assert verdict == ("more" if rung in TOUCHED else "same"), rung
         assert mean == pytest.approx(change["difference"], abs=0.05), rung
         # The planted difference equals the resolution of this metric.
-        deferred, _ = metrics.pop("all", (change["difference"], "same"))
+        deferred, _ = metrics.pop("total", (change["difference"], "same"))
         assert deferred == pytest.approx(change["difference"], abs=0.5), rung
         more = dict.fromkeys(("locked", "reads", "writes"), (1.0, "more"))
         more |= {"timestamps": (2.0, "more")}
@@ -198,14 +198,14 @@ def test_costs_that_the_median_does_not_show(
     assert done.returncode == 1, done.stderr
     said = done.stderr.splitlines()[-1]
     assert ", mean " in said
-    assert ", all " in said
+    assert ", total " in said
     change = differences(out)["dio.pread"]
     seldom = sum(count / each for each, count in SELDOM.values())
     # Two of three rounds of 100 I/Os have the 150th bio, and so has the median. The rest is what
     # each bio executes at once.
     at_once = change["difference"] - SELDOM["planted_150th"][1] / 100
     assert 0 < at_once < 300
-    mean, deferred = (change["metrics"][name] for name in ("mean", "all"))
+    mean, deferred = (change["metrics"][name] for name in ("mean", "total"))
     assert mean["telling"]
     assert deferred["telling"]
     # Allocating memory is rarely expensive, too.
@@ -260,7 +260,7 @@ def test_work_that_is_put_off(
     assert done.returncode == 1, done.stderr
     one, two = result.load(out).results
     assert 0 < two.path - one.path < 20
-    assert two.all - one.all == pytest.approx(two.path - one.path + 1000, rel=0.01)
+    assert two.total - one.total == pytest.approx(two.path - one.path + 1000, rel=0.01)
     (row,) = [row for row in two.profile.long_run if row.name == "planted_work"]
     assert row.deferred == pytest.approx(1000, rel=0.01)
 
@@ -274,7 +274,7 @@ SMALL = {
         "static unsigned long planted;\n",
         '\tasm volatile("lock incq %0" : "+m" (planted));\n', "--bs=4k", "locked",
     ),
-    "later": (PUT_OFF.replace("500 *", "6 *"), "\tplanted();\n", "--bs=4k", "all"),
+    "later": (PUT_OFF.replace("500 *", "6 *"), "\tplanted();\n", "--bs=4k", "total"),
     "half": ("", f"\tif (current->pid & 1) {{ {LOOP.format(75)} }}\n", "--bs=4k", "instructions"),
     "seldom": (
         "", f"\tif (!(current->pid % 20)) {{ {LOOP.format(30)} }}\n", "--bs=4k", "instructions",
@@ -383,13 +383,13 @@ def test_who_works_for_the_io(
     assert done.returncode == 0, done.stderr
     one, two = result.load(out).results
     for record in (one, two):
-        assert sum(record.all_parts.values()) == pytest.approx(record.all, abs=1e-6)
+        assert sum(record.all_parts.values()) == pytest.approx(record.total, abs=1e-6)
     for name, count in OTHERS.items():
         assert two.all_parts[name] == pytest.approx(count, rel=0.01), name
         assert name not in one.all_parts
         assert f"{name} {two.all_parts[name]:,.2f}" in " ".join(done.stdout.split())
     # They also cost the task and others a little: allocating, queueing and switching.
-    rest = two.all - one.all - sum(two.all_parts[name] for name in OTHERS)
+    rest = two.total - one.total - sum(two.all_parts[name] for name in OTHERS)
     assert 0 < rest < 1000
 
 

@@ -517,7 +517,7 @@ def test_series_with_a_merge(branched: tuple[Path, dict[str, str]], cache: Cache
     rows = {}
     for entry in entries:
         change = next((change for rung, change in entry.changes(every=True)), None)
-        whole = change.metrics["all"].difference if change else None
+        whole = change.metrics["total"].difference if change else None
         difference = change.difference if change else None
         rows[entry.subject] = (subjects.get(entry.before, ""), difference, whole)
     assert rows == {
@@ -530,12 +530,12 @@ def test_series_with_a_merge(branched: tuple[Path, dict[str, str]], cache: Cache
         "gone": ("merge", -100, -1000),
     }
     text = series.markdown(entries, "iopath series A..B", every=False)
-    assert "dio.pread read: +900.00 in all; path +0.00 (+0.00 %)" in text
-    assert "dio.pread read: +1,000.00 in all; path +100.00 (+4.98 %)" in text
+    assert "dio.pread read: +900.00 in total; path +0.00 (+0.00 %)" in text
+    assert "dio.pread read: +1,000.00 in total; path +100.00 (+4.98 %)" in text
     assert "dio.pread read: +7.00 (+0.35 %)" in text
     commits = json.loads(series.dump(entries))["commits"]
     by_subject = {one["subject"]: one["rungs"] for one in commits}
-    assert [row["all"] for row in by_subject["later"]] == [900, 900]
+    assert [row["total"] for row in by_subject["later"]] == [900, 900]
     console = Console(width=200, record=True, file=io.StringIO())
     series.show(entries, console, every=False)
     assert "+900.00" in console.export_text()

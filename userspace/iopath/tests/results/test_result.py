@@ -324,7 +324,7 @@ def test_all_stands_beside_the_path(result: dict[str, Any]) -> None:
     for name in ("mean", "with_deferred"):
         del result["results"][1][name]
     lines = shown(result)
-    assert "rung op size debian:6.1 spread all" in lines
+    assert "rung op size debian:6.1 spread total" in lines
     assert "dio.pread read 4 KiB 10.00 0.00 1,210.50" in lines
     assert "write 4 KiB 20.00 0.00 -" in lines
 

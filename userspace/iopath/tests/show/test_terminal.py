@@ -355,7 +355,7 @@ def test_who_executed_it_is_named() -> None:
     result = parse(whole)
     text = markdown(result, compared(whole))
     assert f"W{said[1:]}." in " ".join(text.split())
-    assert sum(compared(whole).rungs[0].differences["new"].all.parts.values()) == 1141.0
+    assert sum(compared(whole).rungs[0].differences["new"].total.parts.values()) == 1141.0
     console = Console(file=io.StringIO(), width=200, highlight=False)
     terminal.show(result, console)
     shown = console.file.getvalue()

@@ -131,7 +131,7 @@ def a_cost(kernel: str, feature: str, difference: float) -> Cost:
     ]  # fmt: skip
     return Cost(
         kernel=kernel, feature=feature, about="", rung="mq.pread", op="read", base=4157.95,
-        difference=difference, percent=difference / 41.58, all=difference - 58.0, locked=35.0,
+        difference=difference, percent=difference / 41.58, total=difference - 58.0, locked=35.0,
         indirect=23.0, functions=functions,
     )  # fmt: skip
 
