@@ -20,7 +20,7 @@ from iopath.compare.changes import (
 from iopath.compare.noise import Deviation, Family, Verdict
 from iopath.results.findings import contradiction, findings
 from iopath.results.layers import Layers
-from iopath.results.metrics import TOTAL, INSTRUCTIONS, LONG_RUN, METRICS, Metric
+from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, TOTAL, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import ExactRecord, ExactResult, Key, Row
 from iopath.results.syscalls import JUDGED
