@@ -2,7 +2,7 @@
 """Compare kernels or result files with the first, function by function."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from iopath.compare import sharing as sharing_changes
 from iopath.results import bridge as bridges
 from iopath.results import result
 from iopath.results.layers import table
-from iopath.results.result import Result
+from iopath.results.result import Result, size_text
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
 from iopath.show import sharing
@@ -107,11 +107,25 @@ def run(args: argparse.Namespace, work: Work) -> int:
     if args.fail_above is not None or limits_:
         grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
         more, untold = sharing_changes.judged(whole, limits_, args.fail_above)
-        present = {record.rung for record in whole.results}
-        named = {*scenario.rungs} & {rung.name for rung in (*builtin.RUNGS, *guest.added())}
-        untold += [f"{name}: no kernel can run it" for name in sorted(named - present)]
+        untold += _missing(whole, scenario, guest.added())
         limits.gate(grown + more, unknown + untold)
     return 0
+
+
+def _missing(whole: Result, scenario: Scenario, added: Sequence[Rung]) -> Iterator[str]:
+    """What was asked for by --rung, --op and --bs and no kernel has, in words."""
+    known = {rung.name: rung for rung in (*builtin.RUNGS, *added)}
+    present = {record.rung for record in whole.results}
+    for name in sorted({*scenario.rungs} & set(known) - present):
+        yield f"{name}: no kernel can run it"
+    for name in sorted(present & set(known)):
+        if known[name].target is None:
+            continue
+        records = [record for record in whole.results if record.rung == name]
+        ops = {*scenario.ops} & {*known[name].can} - {record.op for record in records}
+        sizes = {*scenario.block_sizes} - {record.block_size for record in records}
+        for what in (*sorted(ops), *map(size_text, sorted(sizes))):
+            yield f"{name} {what}: no result is of it"
 
 
 def _is_file(name: str) -> bool:

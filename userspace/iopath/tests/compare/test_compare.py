@@ -1011,6 +1011,21 @@ def test_exit_status(listed: Command, files: dict[str, Path], args: list[str], s
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        (["--bs", "4k", "--bs", "64k"], "dio.pread 64 KiB: no result is of it"),
+        (["--rung", "raw.pread", "--op", "read", "--op", "write"], "raw.pread write: no result"),
+    ],
+)
+def test_what_was_asked_for_and_is_in_no_file(
+    listed: Command, files: dict[str, Path], asked: list[str], missing: str
+) -> None:
+    done = listed.run("compare", *files.values(), *asked, "--fail-above", "50", "--quiet")
+    assert (done.returncode, missing in done.stderr) == (125, True), done.stderr
+    assert listed.run("compare", *files.values(), *asked, "--quiet").returncode == 0
+
+
 @pytest.mark.parametrize("end", ["old", "new"])
 def test_half_of_the_records(listed: Command, files: dict[str, Path], end: str) -> None:
     whole = json.loads(files[end].read_text())
