@@ -108,7 +108,7 @@ static int redirect_create(struct redirect *redirect, int index)
 		err = -EINVAL;
 		goto close;
 	}
-	disk = compat_bio_alloc_disk(&lim, 511, 0, NUMA_NO_NODE, NULL);
+	disk = compat_alloc_disk(NULL, &lim, 511, 0, NUMA_NO_NODE, NULL);
 	if (IS_ERR(disk)) {
 		err = PTR_ERR(disk);
 		goto close;
