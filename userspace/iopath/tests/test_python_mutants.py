@@ -51,7 +51,7 @@ MUTANTS = [
     ),
     Mutant(
         "layouts that differ hide no difference of all", "compare/noise.py",
-        "abs(difference) > max(resolution, spread)", "abs(difference) > resolution",
+        "abs(shift) > max(resolution, spread)", "abs(shift) > resolution",
         "compare/test_noise.py::test_the_phase_of_a_cache_is_no_difference",
     ),
     Mutant(

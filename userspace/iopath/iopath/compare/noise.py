@@ -26,6 +26,7 @@ no verdict.
 
 import functools
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -101,15 +102,15 @@ def judge(before: Boots, after: Boots, family: Family, resolution: float) -> Ver
 def judge_layouts(difference: float, before: Boots, after: Boots, resolution: float) -> Verdict:
     """The verdict on figures with a *difference*, by their values in all layouts of all boots.
 
-    Rounds of one layout may differ by what a per-CPU cache takes to be filled again, which is less
-    than _PHASE. The figures differ by more than the layouts of either, or the highest or the lowest
-    value differs by more than that."""
+    The values differ by more than the layouts of either, or the highest or the lowest of them do by
+    more than _PHASE: layouts may differ by what a per-CPU cache takes to be filled again."""
     highest, lowest = max(after) - max(before), min(after) - min(before)
     spread = max(max(side) - min(side) for side in (before, after))
     most = max(after) - min(before)
     phase = max(resolution, _PHASE, _PHASE_SHARE * min(before))
-    if abs(difference) > max(resolution, spread):
-        moved = difference
+    shift = statistics.median_low(after) - statistics.median_low(before)
+    if abs(shift) > max(resolution, spread):
+        moved = difference if difference * shift > 0 else shift
     else:
         moved = next((end for end in (highest, lowest) if abs(end) > phase), 0.0)
     if not moved:

@@ -116,7 +116,7 @@ def figure(
         spread=round(max(spreads), 4),
         boots=[round(figure, 4) for figure in figures],
         boot_spread=round(max(figures) - min(figures), 4),
-        layouts=layouts if run.layouts > 1 else None,
+        layouts=layouts if run.layouts > 1 and all(layouts) else None,
         profile_boot=figures.index(middle),
         mean=_mean(means),
         mean_boots=means,
@@ -138,11 +138,12 @@ def figure(
 
 
 def _by_layout(rounds: Sequence[tuple[float, bool]], layouts: int) -> list[float]:
-    """The median of the rounds of each layout that has one without an interrupt."""
+    """The lowest of the rounds of each layout that has two or more without an interrupt: what a
+    layout costs is in all its rounds, and rare work, which the mean has, in few."""
     each = -(-len(rounds) // layouts)
     parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
     calm = [[figure for figure, quiet in part if quiet] for part in parts]
-    return [round(statistics.median_low(part), 4) for part in calm if part]
+    return [round(min(part), 4) for part in calm if len(part) > 1]
 
 
 def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:
