@@ -82,9 +82,10 @@ def run(args: argparse.Namespace, work: Work) -> int:
         if args.fail_above is not None and len(names) == 1:
             raise UsageError("--fail-above: needs two kernels")
         settings = replace(
-            command.settings(session, names[0]), machine=guest.machine, layers=args.layers,
-            boots=args.boots or (1 if args.fail_above is None else noise.FEWEST),
-        )  # fmt: skip
+            command.settings(session, names[0]), machine=guest.machine, layers=args.layers
+        )
+        # A gate judges, so it takes as many boots as decide.
+        settings = boots.asked(settings, args.boots or (1 if args.fail_above is None else None))
         measured = session.results(names, settings)
         printed = session.printed[names[0]]
         layers = table(args.layers)

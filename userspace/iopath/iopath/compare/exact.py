@@ -177,13 +177,12 @@ class _Rules:
     family: Family
     deviations: Mapping[str, Deviation]
 
-    def judge(self, metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
-        """The verdict on a metric of two records; None if either lacks it."""
-        one, other = metric.value(before), metric.value(after)
-        if not one or not other:
-            return None
-        least = max(metric.resolution, _layout(metric, before, after))
-        path = _judge_layouts(before, after)
+    def judge(
+        self, metric: Metric, one: noise.Boots, other: noise.Boots, least: float,
+        path: Verdict | None,
+    ) -> Verdict:  # fmt: skip
+        """The verdict on the boots of a metric. Up to *least*, they are the same; *path* is the
+        verdict on the path by its layouts, if it has any."""
         if path is None or metric not in METRICS:
             return noise.judge(one, other, self.family, least)
         if metric is INSTRUCTIONS:
@@ -197,7 +196,12 @@ class _Rules:
 
 def judge(metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
     """The verdict on one metric of two records, alone; None if either lacks it."""
-    return _Rules(Family(1, 1), _deviations([(before, after)])).judge(metric, before, after)
+    one, other = metric.value(before), metric.value(after)
+    if not one or not other:
+        return None
+    rules = _Rules(Family(1, 1), _deviations([(before, after)]))
+    least = max(metric.resolution, _layout(metric, before, after))
+    return rules.judge(metric, one, other, least, _judge_layouts(before, after))
 
 
 def _judge_layouts(before: ExactRecord, after: ExactRecord) -> Verdict | None:
@@ -232,10 +236,11 @@ def _change(
     rules: _Rules,
 ) -> ExactChange:
     """How two records differ."""
+    path = _judge_layouts(before, after)
     changes = {
         metric.name: change
         for metric in METRICS
-        if (change := _metric(metric, before, after, rules)) is not None
+        if (change := _metric(metric, before, after, path, rules)) is not None
     }
     own = changes.pop(INSTRUCTIONS.name)
     for metric in LONG_RUN:
@@ -282,15 +287,15 @@ def _in_layouts(own: MetricChange, after: ExactRecord) -> Iterator[str]:
 
 
 def _metric(
-    metric: Metric, before: ExactRecord, after: ExactRecord, rules: _Rules
+    metric: Metric, before: ExactRecord, after: ExactRecord, path: Verdict | None, rules: _Rules
 ) -> MetricChange | None:
     """How a metric of two records differs; None if either lacks it."""
-    judged = rules.judge(metric, before, after)
     sides = metric.value(before), metric.value(after)
-    if judged is None or not sides[0] or not sides[1]:
+    if not sides[0] or not sides[1]:
         return None
     layout = _layout(metric, before, after)
     least = max(metric.resolution, layout)
+    judged = rules.judge(metric, *sides, least, path)
     one, other = map(statistics.fmean, sides)
     words = {} if metric is INSTRUCTIONS else {noise.LONGER: "more", noise.SHORTER: "fewer"}
     return MetricChange(

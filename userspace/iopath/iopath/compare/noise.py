@@ -79,9 +79,23 @@ class Verdict:
     wanted: int = 0
 
 
+def _differs(difference: float, noise: float, most: float) -> Verdict:
+    return Verdict(difference, noise, LONGER if difference > 0 else SHORTER, most)
+
+
+def _difference(before: Boots, after: Boots) -> float:
+    """That of the means."""
+    return math.fsum(after) / len(after) - math.fsum(before) / len(before)
+
+
+def _spread(before: Boots, after: Boots) -> float:
+    """The larger distance between two values of one kernel."""
+    return max(max(side) - min(side) for side in (before, after))
+
+
 def judge(before: Boots, after: Boots, family: Family, resolution: float) -> Verdict:
     """The verdict on a figure: its boots before and after."""
-    difference = math.fsum(after) / len(after) - math.fsum(before) / len(before)
+    difference = _difference(before, after)
     most = max(after) - min(before)
     if min(len(before), len(after)) < FEWEST:
         return Verdict(difference, None, UNKNOWN, None, family.needed)
@@ -91,7 +105,7 @@ def judge(before: Boots, after: Boots, family: Family, resolution: float) -> Ver
     if apart and abs(difference) > max(noise, resolution):
         if len(before) + len(after) < 2 * family.needed:
             return Verdict(difference, noise, UNKNOWN, most, family.needed)
-        return Verdict(difference, noise, LONGER if difference > 0 else SHORTER, most)
+        return _differs(difference, noise, most)
     size = abs(math.fsum(before) / len(before))
     if max(*before, *after) - min(*before, *after) > max(2 * resolution, HIDDEN * size):
         wanted = family.needed if len(before) + len(after) < 2 * family.needed else 0
@@ -105,7 +119,7 @@ def judge_layouts(difference: float, before: Boots, after: Boots, resolution: fl
     The values differ by more than the layouts of either, or the highest or the lowest of them do by
     more than _PHASE: layouts may differ by what a per-CPU cache takes to be filled again."""
     highest, lowest = max(after) - max(before), min(after) - min(before)
-    spread = max(max(side) - min(side) for side in (before, after))
+    spread = _spread(before, after)
     most = max(after) - min(before)
     phase = max(resolution, _PHASE, _PHASE_SHARE * min(before))
     shift = statistics.median_low(after) - statistics.median_low(before)
@@ -115,7 +129,7 @@ def judge_layouts(difference: float, before: Boots, after: Boots, resolution: fl
         moved = next((end for end in (highest, lowest) if abs(end) > phase), 0.0)
     if not moved:
         return Verdict(difference, spread, SAME, most)
-    return Verdict(moved, spread, LONGER if moved > 0 else SHORTER, most)
+    return _differs(moved, spread, most)
 
 
 @dataclass(frozen=True)
@@ -141,7 +155,7 @@ def judge_varying(
     before: Boots, after: Boots, deviation: Deviation, figures: int, resolution: float
 ) -> Verdict:
     """The verdict on one of *figures* that vary around their means, which are judged together."""
-    difference = math.fsum(after) / len(after) - math.fsum(before) / len(before)
+    difference = _difference(before, after)
     most = max(after) - min(before)
     if min(len(before), len(after)) < BOOTS:
         return Verdict(difference, None, UNKNOWN, None, BOOTS)
@@ -149,7 +163,7 @@ def judge_varying(
     noise = limit * deviation.sigma * math.sqrt(1 / len(before) + 1 / len(after))
     if abs(difference) <= max(noise, resolution):
         return Verdict(difference, noise, SAME, most)
-    return Verdict(difference, noise, LONGER if difference > 0 else SHORTER, most)
+    return _differs(difference, noise, most)
 
 
 def judge_agreeing(
@@ -158,7 +172,7 @@ def judge_agreeing(
     """The verdict of judge(), but by two boots if the boots of each kernel are _CLOSE, and either
     the kernels are, too, or a difference is *expected*."""
     found = judge(before, after, family, resolution)
-    spread = max(max(side) - min(side) for side in (before, after))
+    spread = _spread(before, after)
     close = spread <= max(resolution, _CLOSE * abs(min(before)))
     if found.verdict != UNKNOWN or not close or min(len(before), len(after)) < BOOTS:
         return found
@@ -168,7 +182,7 @@ def judge_agreeing(
         return Verdict(found.difference, noise, SAME, most)
     if not expected:
         return found
-    return Verdict(found.difference, noise, LONGER if found.difference > 0 else SHORTER, most)
+    return _differs(found.difference, noise, most)
 
 
 def levels(boots: Boots, resolution: float) -> list[tuple[float, int]]:
