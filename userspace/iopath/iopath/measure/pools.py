@@ -51,11 +51,24 @@ class Pools:
 
     def measure(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a thread measure. It may wait for jobs."""
-        return self._measuring.submit(function, *args, **kwargs)
+        return self._submit(self._measuring, partial(function, *args, **kwargs))
 
     def job(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a thread handle a job."""
-        return self._running.submit(function, *args, **kwargs)
+        return self._submit(self._running, partial(function, *args, **kwargs))
+
+    def _submit(self, pool: Executor, function: Callable[[], T]) -> Future[T]:
+        """Have a thread of the *pool* call the function. Raises Stopped after stop()."""
+
+        def call() -> T:
+            process.check_stopped()
+            return function()
+
+        try:
+            return pool.submit(call)
+        except RuntimeError:  # the pool takes nothing after its shutdown
+            process.check_stopped()
+            raise
 
     def run(self, job: "Job", advance: Callable[[float], None]) -> "Recorded":
         """Run a job, in one of the threads of job(). *advance* is told how much of it is done."""

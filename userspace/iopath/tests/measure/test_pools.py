@@ -3,8 +3,10 @@
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -94,6 +96,34 @@ def test_an_interrupt_ends_a_measurement_that_waits_for_jobs(handlers: None) -> 
             pass
     assert isinstance(future.exception(0), process.Stopped | CancelledError)
     assert ran == [0]
+
+
+def test_no_job_starts_while_the_pools_stop(
+    handlers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread of a job that ended would take the next one before the pools are shut down."""
+    ran: list[int] = []
+    stop_all = process.stop_all
+
+    def stop_and_let_others_run() -> None:
+        stop_all()
+        with suppress(process.Stopped):
+            first.result()
+        time.sleep(0.1)
+
+    def job(number: int) -> None:
+        ran.append(number)
+        until_stopped()
+
+    monkeypatch.setattr(process, "stop_all", stop_and_let_others_run)
+    with pytest.raises(KeyboardInterrupt), pools(1, 1, None) as both:
+        first, second = both.job(job, 0), both.job(job, 1)
+        signal.raise_signal(signal.SIGINT)
+        for _ in both.each([first, second]):
+            pass
+    assert ran == [0]
+    with pytest.raises(process.Stopped):
+        both.job(job, 2)
 
 
 def test_an_interrupt_after_all_work_is_raised(handlers: None) -> None:
