@@ -14,8 +14,8 @@ import preloaded
 
 from iopath.base.sources import source_root
 from iopath.guest.guest import STATE
-from iopath.guest.image import Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Start
 from iopath.guest.states import States
 from iopath.kernels.apt import Package
 from iopath.measure.session import Session

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from examples import a_result
 
 from iopath.counts.calls import Boot, Started, complete, records
-from iopath.counts.output import FORMAT
+from iopath.counts.plugin_output import FORMAT
 from iopath.results.layers import Layers
 from iopath.results.metrics import TALLIES
 from iopath.results.result import ExactResult, KernelName, dump, parse

@@ -19,8 +19,8 @@ from typing import Any
 from iopath.base.cache import Cache, digest_file
 from iopath.guest import states
 from iopath.guest.guest import Record
-from iopath.guest.image import Image
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image
 from iopath.guest.states import States
 
 KIND = "passed"  # of the entries in the cache

@@ -24,8 +24,8 @@ from iopath.base.cache import digest_file
 from iopath.base.programs import cross_compiler
 from iopath.base.sources import source_digest, source_root
 from iopath.guest.guest import GuestError, Record
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.modules import uncompressed
 from iopath.kernels.sources.tree import Tree

@@ -140,7 +140,7 @@ MUTANTS = [
         "compare/test_sharing_gate.py::test_what_grew_fails",
     ),
     Mutant(
-        "figures of other numbers of CPUs are not judged", "compare/sharing.py",
+        "figures of other numbers of CPUs are not judged", "compare/sharing_changes.py",
         "if cpus != others:", "if False:",
         "compare/test_sharing_gate.py::test_what_cannot_be_compared_is_not_judged",
     ),
@@ -291,7 +291,7 @@ MUTANTS = [
         "compare/test_bridge.py::test_rungs_that_are_close_to_each_other_weigh_little",
     ),
     Mutant(
-        "an error that is larger than the estimate is refused", "results/bridge.py",
+        "an error that is larger than the estimate is refused", "results/bridgefile.py",
         "and self.error < 1):", "and self.error < 1e9):",
         "compare/test_bridge.py::test_time_that_does_not_depend_on_instructions_is_refused",
     ),

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rooms of the package: imports between rooms only go down, and imports within a room have no
-circle."""
+circle. A name stands for one file, and for one class."""
 
 import ast
 import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,27 @@ def circle(modules: Mapping[str, str]) -> list[str]:
     return []
 
 
+def doubled(names: Iterable[str]) -> list[str]:
+    """The names that occur twice or more."""
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def files(modules: Iterable[str]) -> Iterator[str]:
+    """The names of files. A command may be called as what it runs."""
+    for module in modules:
+        room, _, name = module.rpartition(".")
+        if room != "commands" and name != "__init__":
+            yield name
+
+
+def classes(modules: Mapping[str, str]) -> Iterator[str]:
+    """The names of the classes of modules, source texts by name."""
+    for text in modules.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                yield node.name
+
+
 def test_each_module_is_in_a_room() -> None:
     rooms = {name.partition(".")[0] for name in MODULES if "." in name}
     assert rooms == set(ROOMS)
@@ -97,6 +119,16 @@ def test_imports_go_down_only() -> None:
 
 def test_no_circle() -> None:
     assert circle(MODULES) == []
+
+
+def test_no_two_files_have_the_same_name() -> None:
+    assert doubled(files(MODULES)) == []
+    assert doubled(files([*MODULES, "show.plan", "commands.session"])) == ["plan"]
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    assert doubled(classes(MODULES)) == []
+    assert doubled(classes(MODULES | {"show.other": "class Job:\n    pass\n"})) == ["Job"]
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ from iopath.compare.changes import percent
 from iopath.compare.compare import join
 from iopath.compare.exact import compare, incomparable
 from iopath.compare.labels import brief, labels
-from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import read
 from iopath.counts.symbols import Symbols
 from iopath.results.kernelinfo import compiler, options
 from iopath.results.layers import Layers
 from iopath.results.metrics import METRICS
 from iopath.results.profiles import COSTLY
-from iopath.results.result import Kernel, parse
+from iopath.results.result import MeasuredKernel, parse
 from iopath.results.symbol import Symbol
 from iopath.rungs.builtin import RUNGS, unknown
 from iopath.rungs.rung import Module, Rung
@@ -656,7 +656,7 @@ def configured(*configs: str) -> list[str]:
     kernels = [
         {"name": f"k{number}", "config": options(text)} for number, text in enumerate(configs)
     ]
-    found = [Kernel(**kernel, **rest) for kernel in kernels]
+    found = [MeasuredKernel(**kernel, **rest) for kernel in kernels]
     return list(labels(found, labelled.options(found)))
 
 
@@ -688,7 +688,7 @@ def test_compiler_of_a_banner(banner: str, text: str) -> None:
 def test_architectures_are_a_label() -> None:
     rest: Any = dict.fromkeys(("release", "banner", "compiler", "cmdline", "clocksource"), "x")
     rest |= {"modules": {}, "config": {}}
-    kernels = [Kernel(name="k0", **rest), Kernel(name="k1", arch="aarch64", **rest)]
+    kernels = [MeasuredKernel(name="k0", **rest), MeasuredKernel(name="k1", arch="aarch64", **rest)]
     assert list(labels(kernels, {})) == ["architecture: k0 x86_64; k1 aarch64"]
     assert list(labels([kernels[1], kernels[1]], {})) == []
 
@@ -712,7 +712,7 @@ def test_labels_in_brief(compilers: list[str], text: str) -> None:
     rest["modules"] = {}
     configs = ({"HZ": "250", "NEW": "y", "MODULE": "m"}, {"HZ": "1000", "SOME": "n"})
     kernels = [
-        Kernel(name=compiler, compiler=compiler, config=config, **rest)
+        MeasuredKernel(name=compiler, compiler=compiler, config=config, **rest)
         for compiler, config in zip(compilers, itertools.cycle(configs), strict=False)
     ]
     assert brief(kernels, labelled.options(kernels)) == [

@@ -9,7 +9,7 @@ from examples import BOOTS, a_record, a_result
 from shared_lines import a_boot, a_line, merged
 
 from iopath.compare.limits import Limit
-from iopath.compare.sharing import judged
+from iopath.compare.sharing_changes import judged
 from iopath.results.result import Result, parse
 
 RUNGS = ("dio.pread", "remote.mq.pread")

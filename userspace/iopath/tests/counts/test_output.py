@@ -9,11 +9,11 @@ from counted import HEADER
 
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError
-from iopath.counts.output import (
+from iopath.counts.plugin_output import (
     FORMAT,
     Access,
     Block,
-    Entry,
+    ContextEntry,
     Executed,
     Flat,
     InContext,
@@ -83,7 +83,7 @@ def test_read() -> None:
             [Executed(7, 2, 300, padded(3, 0, 8))], [Executed(7, 2, 101, padded())],
         ),
     }  # fmt: skip
-    entries, flat = {2: Entry(0x30, 12)}, [InContext(7, 2, 0, 12000)]
+    entries, flat = {2: ContextEntry(0x30, 12)}, [InContext(7, 2, 0, 12000)]
     parts = [Part(None, "t", 0xFF, 0, 0), Part(0, "r", 0x40, 0x44, 9)]
     assert found.flats == {
         6: [Flat(entries, flat, 1, 8, 40, 0, 0, [], parts)],

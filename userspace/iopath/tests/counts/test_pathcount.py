@@ -6,8 +6,8 @@ import json
 import pytest
 from counted import HEADER
 
-from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import read
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 

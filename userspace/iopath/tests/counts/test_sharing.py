@@ -14,7 +14,7 @@ from rich.console import Console
 
 from iopath.base import typed
 from iopath.base.errors import IopathError
-from iopath.compare import sharing as sharing_changes
+from iopath.compare import sharing_changes
 from iopath.counts import sharing
 from iopath.counts.btf import Btf
 from iopath.counts.memory import Place
@@ -23,7 +23,7 @@ from iopath.results import result
 from iopath.results.shared import Sharing
 from iopath.rungs import builtin, together
 from iopath.rungs.runs import Settings, make_runs
-from iopath.show import sharing as sharing_tables
+from iopath.show import sharing_tables
 from iopath.show.markdown import markdown
 
 KERNEL = 0xFFFFFFFF81000000
@@ -349,7 +349,7 @@ def test_owners_of_stacks() -> None:
             for cpu, count in enumerate(times)
             for pc in range(code if cpu else 60)
         ]
-        return sharing._stacks(sharing.Region({}, {}, {}, {0: accesses}), Vmalloc())
+        return sharing._stacks(sharing.SharingRegion({}, {}, {}, {0: accesses}), Vmalloc())
 
     assert owners(100, 5, code=60) == {0: 0}
     assert owners(5, 100, code=60) == {0: 1}

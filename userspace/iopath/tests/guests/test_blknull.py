@@ -17,8 +17,8 @@ from guest_files import modules, package
 from two_cpus import START, TwoCpus
 
 from iopath.base import process
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies

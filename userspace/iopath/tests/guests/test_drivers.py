@@ -16,8 +16,8 @@ from selftests import TROUBLE
 
 from iopath.guest.channel import Record
 from iopath.guest.guest import GuestError, _Guest
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.measure.plan import load
 from iopath.measure.session import Session

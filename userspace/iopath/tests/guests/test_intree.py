@@ -16,8 +16,8 @@ from two_cpus import START, TwoCpus
 from iopath.base import process
 from iopath.compare.compare import compare
 from iopath.guest.guest import Record
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.measure.session import Session

@@ -15,8 +15,8 @@ from cases import cases
 from linux_source import LinuxSource
 
 from iopath.guest.channel import Record
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.measure.packages import equipped
 from iopath.measure.plan import load
 from iopath.measure.session import Session

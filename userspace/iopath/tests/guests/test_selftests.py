@@ -38,7 +38,7 @@ from two_cpus import TwoCpus
 from iopath.base.cache import Cache, digest_file
 from iopath.base.sources import source_root
 from iopath.guest.guest import GuestError, Record
-from iopath.guest.image import Image, Start
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.kbuild import make_words
 from iopath.measure.session import Session

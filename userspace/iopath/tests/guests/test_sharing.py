@@ -8,7 +8,7 @@ import pytest
 from cases import cases
 from command import Command
 
-from iopath.compare import sharing as sharing_changes
+from iopath.compare import sharing_changes
 from iopath.results import result
 from iopath.rungs import builtin, together
 

@@ -33,7 +33,7 @@ from two_cpus import START, TwoCpus
 from iopath.base.cache import digest_file
 from iopath.base.sources import source_root
 from iopath.guest.guest import Record
-from iopath.guest.image import Image, Start
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.modules import uncompressed
 from iopath.kernels.sources.debian import DebianKernel, build_modules

@@ -11,7 +11,7 @@ import pytest
 
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_root
-from iopath.rungs.report import read
+from iopath.rungs.ioloop_report import read
 
 SCHEMA = json.loads((source_root() / "userspace/ioloop/report.schema.json").read_text())
 

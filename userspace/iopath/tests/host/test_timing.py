@@ -21,7 +21,7 @@ from iopath.host import perf, samples, survey, timing
 from iopath.results import kernelinfo, result
 from iopath.results.layers import Layers
 from iopath.results.profiles import SampledProfile
-from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
+from iopath.results.result import COUNTERS, HardwareRecord, KernelName, TimeFigure
 from iopath.rungs import builtin
 from iopath.rungs.runs import Run
 from iopath.show import page
@@ -61,7 +61,7 @@ def figure(median: float, half: float, noise: float = 0.0) -> dict[str, float]:
     ],
 )
 def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str) -> None:
-    found = times.difference(Figure(**before), Figure(**after))
+    found = times.difference(TimeFigure(**before), TimeFigure(**after))
     assert found.verdict == verdict
     assert found.difference == after["median"] - before["median"]
 
@@ -77,7 +77,7 @@ def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str
 )
 def test_boots_of_guests_are_noise(before: list[float], after: list[float], verdict: str) -> None:
     figures = (figure(100, 0.1) | {"boots": before}, figure(103, 0.1) | {"boots": after})
-    found = times.difference(*(Figure(**part) for part in figures))  # type: ignore[arg-type]
+    found = times.difference(*(TimeFigure(**part) for part in figures))  # type: ignore[arg-type]
     assert found.verdict == verdict
 
 

@@ -365,7 +365,7 @@ def test_kept_configuration(history: Path, cache: Cache, file: str, keeps: bool)
 # A series.
 
 
-def entries(boots: int = 7) -> list[series.Entry]:
+def entries(boots: int = 7) -> list[series.SeriesCommit]:
     """Four commits: the first, one that changes nothing, one that does not build, and one that
     adds 5 instructions."""
     results = {}
@@ -376,13 +376,15 @@ def entries(boots: int = 7) -> list[series.Entry]:
         record["profile"]["functions"][0]["instructions"] += more
         results[name] = result.parse(a_result([record]))
 
-    def entry(name: str, before: str) -> series.Entry:
+    def entry(name: str, before: str) -> series.SeriesCommit:
         whole = compare.join([(before, results[before]), (name, results[name])])
         comparison = compare.compare(whole, Layers())
-        return series.Entry(name, f"commit {name}", "", before, results[name], comparison)
+        return series.SeriesCommit(name, f"commit {name}", "", before, results[name], comparison)
 
-    failed = series.Entry("three", "commit three", error="does not build: x.c:1 (log: /tmp/log)")
-    first = series.Entry("one", "commit one", result=results["one"])
+    failed = series.SeriesCommit(
+        "three", "commit three", error="does not build: x.c:1 (log: /tmp/log)"
+    )
+    first = series.SeriesCommit("one", "commit one", result=results["one"])
     return [first, entry("two", "one"), failed, entry("four", "two")]
 
 
@@ -496,11 +498,11 @@ def branched(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return folder, names
 
 
-def measured(folder: Path, session: Commits) -> list[series.Entry]:
+def measured(folder: Path, session: Commits) -> list[series.SeriesCommit]:
     found = session.repositories
     commits = found.between("HEAD~4", "HEAD")
     wanted = [f"git:{folder}@{name[:12]}" for name in commits]
-    entries: list[series.Entry] = []
+    entries: list[series.SeriesCommit] = []
     try:
         series.measure(session, wanted, Settings([]), Layers(), lambda text: None, entries)  # type: ignore[arg-type]
     except Unreachable:

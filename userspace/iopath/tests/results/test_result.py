@@ -20,7 +20,7 @@ from iopath.measure.rounds import RunCounts, check_calibration, check_rounds
 from iopath.measure.rounds import figure as make_figure
 from iopath.results.result import SCHEMA, ExactRecord, dump, load, parse, size_text
 from iopath.rungs.builtin import RUNGS, select
-from iopath.rungs.report import Job, Report, Round
+from iopath.rungs.ioloop_report import LoopJob, LoopRound, Report
 from iopath.rungs.runs import Run, Settings
 from iopath.show import terminal
 
@@ -30,8 +30,8 @@ RUN = Run(1, PREAD, "read", 4096)
 
 def record(*rounds: tuple[int, int | None], expected: int | None = None) -> Report:
     """ioloop's report of rounds of (instructions, interrupts)."""
-    parts = tuple(Round(ios=100, ns=0, tsc=tsc, interrupts=number) for tsc, number in rounds)
-    return Report((Job(parts),), expected)
+    parts = tuple(LoopRound(ios=100, ns=0, tsc=tsc, interrupts=number) for tsc, number in rounds)
+    return Report((LoopJob(parts),), expected)
 
 
 def counted(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from iopath.results import result
-from iopath.results.bridge import Bridge
+from iopath.results.bridgefile import Bridge
 from iopath.results.result import SCHEMA, ExactResult, HardwareResult
 
 SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}

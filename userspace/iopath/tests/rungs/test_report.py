@@ -11,7 +11,7 @@ import pytest
 
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
-from iopath.rungs.report import Event, Job, Report, Round, read
+from iopath.rungs.ioloop_report import Event, LoopJob, LoopRound, Report, read
 
 SCHEMA = json.loads((source_root() / "userspace/ioloop/report.schema.json").read_text())
 SCALARS = {int: "integer", str: "string"}
@@ -75,15 +75,15 @@ def test_read() -> None:
            "cache_misses": {"value": None, "reason": "no counter"}}  # fmt: skip
     jobs = [{"ios": 200, "rounds": ROUNDS, "pmu": pmu}, {"ios": 100, "rounds": ROUNDS[:1]}]
     found = read(json.dumps({"jobs": jobs, "expected_instructions": 6000, "ok": True}))
-    first, second = Round(100, 7000, 0, 5000), Round(100, 9000, None, 6000)
+    first, second = LoopRound(100, 7000, 0, 5000), LoopRound(100, 9000, None, 6000)
     assert found == Report(
         (
-            Job(
+            LoopJob(
                 (first, second),
                 200,
                 {"cycles_user": Event(5), "cache_misses": Event(None, "no counter")},
             ),
-            Job((first,), 100),
+            LoopJob((first,), 100),
         ),
         6000,
     )

@@ -152,7 +152,7 @@ def test_series() -> None:
     rungs = a_ladder(*names)
     rungs["results"] = [one for one in rungs["results"] if one["rung"] == "dio.uring.fixed"]
     whole = result.parse(rungs)
-    first = series.Entry(names[0], "block: fold the whole of it into the submission path")
+    first = series.SeriesCommit(names[0], "block: fold the whole of it into the submission path")
     second = replace(
         first, commit=names[1], before=names[0], comparison=compare.compare(whole, Layers()),
         whole=whole,

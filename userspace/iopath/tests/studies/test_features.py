@@ -26,7 +26,7 @@ from iopath.rungs import feature
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.runs import Settings
 from iopath.studies import featurechart, features, featuretable
-from iopath.studies.features import Cost, Features
+from iopath.studies.features import Cost, FeatureStudy
 
 BASE = Base("quiet", ("dio.pread",), ("read",), 100)
 BOOTS = 7
@@ -74,7 +74,7 @@ def name_of(one: Measurement) -> str:
 def measured(
     session: Answers, *some: Feature, kernels: Sequence[str] = ("debian:6.1",)
 ) -> list[Cost]:
-    study = Features(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
+    study = FeatureStudy(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
     return study.measure(kernels, some, ())
 
 

@@ -89,14 +89,14 @@ def test_a_call_that_is_not_made() -> None:
         bisection.packages(looked, PACKAGES, print)
 
 
-def a_series(*reads: int) -> list[series.Entry]:
+def a_series(*reads: int) -> list[series.SeriesCommit]:
     """Commits on which a read takes so much; they are named by their places."""
     names = [str(number) for number in range(len(reads))]
     session = a_session(
         lambda kernel: a_program({kernel: [a_boot(reads[int(kernel[-1])])] * 7}),
         commit=lambda name: (REPOSITORY, name[-1]), build_ahead=lambda names: None,
     )  # fmt: skip
-    entries: list[series.Entry] = []
+    entries: list[series.SeriesCommit] = []
     kernels = [f"git:linux@{name}" for name in names]
     series.measure(session, kernels, SETTINGS, Layers(), lambda text: None, entries)
     return entries

@@ -28,14 +28,14 @@ def a_commit(name: str, lines: list[dict[str, Any]], locked: int) -> ExactResult
     return result.parse(a_result([record]))
 
 
-def entries(*commits: ExactResult) -> list[series.Entry]:
+def entries(*commits: ExactResult) -> list[series.SeriesCommit]:
     """Commits, each compared with the one before."""
-    found = [series.Entry("one", "commit one", result=commits[0])]
+    found = [series.SeriesCommit("one", "commit one", result=commits[0])]
     for number, one in enumerate(commits[1:]):
         before, (name,) = found[-1].commit, one.names
         whole = compare.join([(before, commits[number]), (name, one)])
         found.append(
-            series.Entry(
+            series.SeriesCommit(
                 name, f"commit {name}", "", before, one, compare.compare(whole, Layers()), whole,
                 shared_writes.written(whole),
             )
@@ -43,7 +43,7 @@ def entries(*commits: ExactResult) -> list[series.Entry]:
     return found
 
 
-def the_series() -> list[series.Entry]:
+def the_series() -> list[series.SeriesCommit]:
     """The second commit adds a locked write to a line of its own, the third one does nothing."""
     return entries(a_commit("one", [], 3), a_commit("two", [LOCK], 4), a_commit("three", [LOCK], 4))
 
@@ -84,7 +84,7 @@ def test_the_gate_judges_each_commit() -> None:
     assert all(" two " in one and " than one: " in one for one in grown)
     assert any("takes more than one: locked 33.33 % (1 % allowed)" in one for one in grown)
     assert any("shares more than one: files, bios_submitted" in one for one in grown)
-    failed = series.Entry("four", "commit four", error="does not build: x.c:1")
+    failed = series.SeriesCommit("four", "commit four", error="does not build: x.c:1")
     assert series.judged([*the_series()[:1], failed], 1) == ([], ["four: not measured"])
     few = entries(*(a_commit(name, [], 3) for name in ("one", "two")))
     assert series.judged(few, 1) == ([], [])

@@ -10,7 +10,7 @@ from iopath.base.errors import IopathError
 
 
 @dataclass(frozen=True)
-class Round:
+class LoopRound:
     """A round of a job. *tsc* is its time by the processor's clock, which counts instructions in a
     guest; *interrupts* is None if it is not known."""
 
@@ -34,10 +34,10 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Job:
+class LoopJob:
     """A process or a thread of ioloop that does I/O."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[LoopRound, ...]
     ios: int = 0
     pmu: dict[str, Event] | None = None
 
@@ -51,11 +51,11 @@ class Job:
 class Report:
     """One run of ioloop. A calibration knows how many instructions its loop has."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[LoopJob, ...]
     expected_instructions: int | None = None
 
     @property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[LoopRound]:
         """The rounds of all jobs."""
         return [part for job in self.jobs for part in job.rounds]
 

@@ -103,7 +103,7 @@ class Part:
     instructions: int
 
 
-class Entry(NamedTuple):
+class ContextEntry(NamedTuple):
     """Where a context was entered, and how often."""
 
     address: int
@@ -125,7 +125,7 @@ class Flat:
     """What a CPU executed in a region that is counted flat. In a guest with several CPUs, *lengths*
     are the instructions of its task in each round that was not left out, and there are no parts."""
 
-    entries: dict[int, Entry]  # by context
+    entries: dict[int, ContextEntry]  # by context
     counts: Sequence[InContext]
     rounds: int
     switches: int  # to another task
@@ -175,7 +175,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Calls:
+class CallRegion:
     """A region that is counted by system calls."""
 
     begun: int
@@ -197,7 +197,7 @@ class Output:
     flats: dict[int, list[Flat]] = field(default_factory=lambda: defaultdict(list))  # of each CPU
     uses: dict[int, list[Use]] = field(default_factory=lambda: defaultdict(list))  # by region
     buckets: list[Bucket] = field(default_factory=list)
-    calls: Calls | None = None
+    calls: CallRegion | None = None
 
 
 def read(lines: Iterable[str]) -> Output:
@@ -290,7 +290,8 @@ def _executed(rows: Iterable[Sequence[int]], order: Sequence[int]) -> list[Execu
 
 def _flat(record: dict[str, Any]) -> Flat:
     entries = {
-        context: Entry(int(address, 16), times) for context, address, times in record["entries"]
+        context: ContextEntry(int(address, 16), times)
+        for context, address, times in record["entries"]
     }
     parts = [
         Part(None if parent < 0 else parent, kind, int(address, 16), int(site, 16), instructions)
@@ -320,8 +321,8 @@ def _bucket(record: dict[str, Any]) -> Bucket:
     )  # fmt: skip
 
 
-def _calls(record: dict[str, Any]) -> Calls:
-    return Calls(
+def _calls(record: dict[str, Any]) -> CallRegion:
+    return CallRegion(
         record["begun"], record["tried"], record["iterations"], record["switches"],
         record["unmatched"], record["last"], [InContext(*row) for row in record["counts"]],
     )  # fmt: skip

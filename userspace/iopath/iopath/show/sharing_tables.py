@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from iopath.compare.shared_writes import SharedWrites
-from iopath.compare.sharing import LineChange, structures
+from iopath.compare.sharing_changes import LineChange, structures
 from iopath.results.result import ExactRecord, Result
 from iopath.results.shared import LineAccess, SharedLine, Sharing
 from iopath.show import texts

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build the programs of guests and the plugin, in a root file system of one Debian suite.
 
-    python -m iopath.kernels.programs FOLDER [ARCHITECTURE...]
+    python -m iopath.kernels.guest_programs FOLDER [ARCHITECTURE...]
 
 builds them for architectures (default: this machine's) and copies them to FOLDER/ARCHITECTURE.
 """
