@@ -3,22 +3,18 @@
 
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from helpers import kept
+from helpers.command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
 from iopath.base.cache import Cache, cache_root
 from iopath.base.progress import Reporter
 from iopath.guest.states import States
 from iopath.kernels.apt import SUITES, Package, read_index
 from iopath.measure.session import Session
-
-sys.path.insert(0, str(Path(__file__).parent))  # what the tests share
-
-import kept
-from command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
 
 RECORDED = Path(__file__).parent / "packages"
 

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-import forked
 import pytest
-from mutant import Mutant
 
 import iopath
+from helpers import forked
+from helpers.mutant import Mutant
 from iopath.base.sources import source_root
 
 TESTS = Path(__file__).parent

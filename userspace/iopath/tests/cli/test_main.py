@@ -11,10 +11,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import IOPATH, Command
-from examples import a_record, a_result
-from waiting import wait_for
 
+from helpers.command import IOPATH, Command
+from helpers.examples import a_record, a_result
+from helpers.waiting import wait_for
 from iopath.base import files
 from iopath.base.cache import Cache
 from iopath.base.sources import source_root

@@ -12,12 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command
-from counted import HEADER
-from examples import a_record, a_result
-from pairs import LOCKED, PLAIN, Row, change, compared, functions, long_run, profiled, row, two
 from rich.console import Console
 
+from helpers.command import Command
+from helpers.counted import HEADER
+from helpers.examples import a_record, a_result
+from helpers.pairs import (
+    LOCKED,
+    PLAIN,
+    Row,
+    change,
+    compared,
+    functions,
+    long_run,
+    profiled,
+    row,
+    two,
+)
 from iopath.base.errors import UsageError
 from iopath.compare import labels as labelled
 from iopath.compare import limits

@@ -5,9 +5,9 @@ called."""
 from typing import Any
 
 import pytest
-from examples import BOOTS, a_record, a_result
-from shared_lines import a_boot, a_line, merged
 
+from helpers.examples import BOOTS, a_record, a_result
+from helpers.shared_lines import a_boot, a_line, merged
 from iopath.compare.limits import Limit
 from iopath.compare.sharing import judged
 from iopath.results.result import Result, parse

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError
 from iopath.counts.output import (

@@ -4,8 +4,8 @@
 import json
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols

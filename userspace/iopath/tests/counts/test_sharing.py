@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import a_record, a_result
 from rich.console import Console
 
+from helpers.examples import a_record, a_result
 from iopath.base import typed
 from iopath.base.errors import IopathError
 from iopath.compare import sharing as sharing_changes

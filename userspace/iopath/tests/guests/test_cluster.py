@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import FAST_START, KERNEL, Command, copy_states, link
-from planted import history
-from repositories import kernel_repository
 from rich.console import Console
-from waiting import wait_for
-from workers import NOWHERE, WORKERS, Processes, processes, silent
 
+from helpers.command import FAST_START, KERNEL, Command, copy_states, link
+from helpers.planted import history
+from helpers.repositories import kernel_repository
+from helpers.waiting import wait_for
+from helpers.workers import NOWHERE, WORKERS, Processes, processes, silent
 from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command
-from compiled import READS, compiled
-from linux_source import build_command, make_command
-from planted import FUNCTION, PLANTED, differences, git, history
-from repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, arch, kernel_repository
 
+from helpers.command import Command
+from helpers.compiled import READS, compiled
+from helpers.linux_source import build_command, make_command
+from helpers.planted import FUNCTION, PLANTED, differences, git, history
+from helpers.repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, arch, kernel_repository
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser
-from command import KERNEL, Command
-from parsed import Parsed, labels, rebuild, rows
 
+from helpers.browser import Browser
+from helpers.command import KERNEL, Command
+from helpers.parsed import Parsed, labels, rebuild, rows
 from iopath.base.arch import ARCHES, this_machine
 from iopath.base.errors import IopathError
 from iopath.compare import times

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from examples import a_record, a_result
-from planted import commit, found, git, history, search
-from repositories import arch
 from rich.console import Console
 
+from helpers.examples import a_record, a_result
+from helpers.planted import commit, found, git, history, search
+from helpers.repositories import arch
 from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import KERNEL, write_index
-from planted import git, history
 from rich.console import Console
-from workers import NOWHERE, Processes, processes, silent
 
+from helpers.command import KERNEL, write_index
+from helpers.planted import git, history
+from helpers.workers import NOWHERE, Processes, processes, silent
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.progress import Reporter

@@ -3,11 +3,11 @@
 
 import io
 
-from browser import Browser
-from counted import a_boot, a_program
-from parsed import Parsed, browser, chromium, rows
 from rich.console import Console
 
+from helpers.browser import Browser
+from helpers.counted import a_boot, a_program
+from helpers.parsed import Parsed, browser, chromium, rows
 from iopath.compare import compare
 from iopath.counts.calls import Boot, Started
 from iopath.results.layers import Layers

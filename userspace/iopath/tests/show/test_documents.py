@@ -7,12 +7,12 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import github
 import pytest
-from browser import Browser
-from legible import EVERY, SOME, Look, faults, show
-from parsed import browser, chromium
 
+from helpers import github
+from helpers.browser import Browser
+from helpers.legible import EVERY, SOME, Look, faults, show
+from helpers.parsed import browser, chromium
 from iopath.base.sources import source_root
 
 __all__ = ["browser", "chromium"]

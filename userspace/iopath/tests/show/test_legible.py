@@ -5,10 +5,11 @@ the answer first."""
 from pathlib import Path
 
 import pytest
-import seen
-from browser import Browser
-from legible import EVERY, FONTS, SOME, Look, below_the_fold, faults, show
-from parsed import browser, chromium
+
+from helpers import seen
+from helpers.browser import Browser
+from helpers.legible import EVERY, FONTS, SOME, Look, below_the_fold, faults, show
+from helpers.parsed import browser, chromium
 
 __all__ = ["browser", "chromium"]
 

@@ -8,9 +8,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from browser import Browser
-from examples import COUNTS, STACKS, Stack, a_record, a_result
-from parsed import (
+
+from helpers.browser import Browser
+from helpers.examples import COUNTS, STACKS, Stack, a_record, a_result
+from helpers.parsed import (
     OVERLAPS,
     Parsed,
     browser,
@@ -19,8 +20,7 @@ from parsed import (
     rebuild,
     rows,
 )
-from shared_lines import shared
-
+from helpers.shared_lines import shared
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import cases
-from command import Command
-from examples import BOOTS, a_result
-from pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 from rich.console import Console
-from waiting import wait_for
 
+from helpers.cases import cases
+from helpers.command import Command
+from helpers.examples import BOOTS, a_result
+from helpers.pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
+from helpers.waiting import wait_for
 from iopath.base import progress
 from iopath.compare.changes import Change
 from iopath.results.model import Misses

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from command import Command
-from counted import a_program
-from examples import BOOTS, a_result
-from pairs import compared, profiled, row, two
 from rich.console import Console
 
+from helpers.command import Command
+from helpers.counted import a_program
+from helpers.examples import BOOTS, a_result
+from helpers.pairs import compared, profiled, row, two
 from iopath.compare import compare
 from iopath.compare.changes import FunctionChange
 from iopath.counts.calls import Boot, Started, complete

@@ -12,10 +12,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import IOPATH, Command
-from examples import a_record, a_result
-from planted import IMAGE, commit, found, git, history, search
 
+from helpers.command import IOPATH, Command
+from helpers.examples import a_record, a_result
+from helpers.planted import IMAGE, commit, found, git, history, search
 from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError

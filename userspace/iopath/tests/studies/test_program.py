@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from counted import a_boot, a_program
 from rich.console import Console
 
+from helpers.counted import a_boot, a_program
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError
 from iopath.counts.calls import Started

@@ -7,10 +7,10 @@ import re
 from copy import deepcopy
 from typing import Any
 
-from examples import BOOTS, a_record, a_result
 from rich.console import Console
-from shared_lines import a_boot, a_line, merged
 
+from helpers.examples import BOOTS, a_record, a_result
+from helpers.shared_lines import a_boot, a_line, merged
 from iopath.compare import compare, shared_writes
 from iopath.results import result
 from iopath.results.layers import Layers

@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import Command
-from examples import a_record, a_result
-from planted import git, history
 from rich.console import Console
-from tracking import (
+
+from helpers.command import Command
+from helpers.examples import a_record, a_result
+from helpers.planted import git, history
+from helpers.tracking import (
     FILE,
     LONGER,
     Planted,
@@ -21,7 +22,6 @@ from tracking import (
     wanted,
     write_file,
 )
-
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable
 from iopath.base.progress import Reporter

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from planted import git, history
-from tracking import FILE, Planted, a_tracker
-
+from helpers.planted import git, history
+from helpers.tracking import FILE, Planted, a_tracker
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings
 from iopath.track import store

@@ -11,13 +11,14 @@ from typing import Any
 
 import kcidb_io.schema
 import pytest
-from browser import Browser
-from command import Command, write_index
-from examples import BOOTS, STACKS, a_record, a_result
-from planted import commit, git, history
 from rich.console import Console
-from shared_lines import a_boot, a_line, merged
-from tracking import (
+
+from helpers.browser import Browser
+from helpers.command import Command, write_index
+from helpers.examples import BOOTS, STACKS, a_record, a_result
+from helpers.planted import commit, git, history
+from helpers.shared_lines import a_boot, a_line, merged
+from helpers.tracking import (
     ASKED,
     FILE,
     LONGER,
@@ -30,7 +31,6 @@ from tracking import (
     wanted,
     write_file,
 )
-
 from iopath.base.cache import Cache
 from iopath.base.errors import UsageError
 from iopath.base.progress import Reporter

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import DIGEST, STACKS, Stack, a_record, a_result
 from rich.console import Console
 
+from helpers.examples import DIGEST, STACKS, Stack, a_record, a_result
 from iopath.base.arch import BY_DEBIAN
 from iopath.base.cache import Cache
 from iopath.base.progress import Reporter

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from browser import Browser
+from helpers.browser import Browser
 
 LEAST = 11  # pixels of the smallest text
 FOLD = (800, 600)  # a window that shows a page's answer without scrolling

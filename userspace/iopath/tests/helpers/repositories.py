@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from linux_source import LinuxSource, left_out
-from planted import NOPS, PLACE, commit, git, nops, plant
 
+from helpers.linux_source import LinuxSource, left_out
+from helpers.planted import NOPS, PLACE, commit, git, nops, plant
 from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.measure.session import Session
 

@@ -5,9 +5,8 @@ which the package lacks, from the package's source. Everything is cached."""
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from guest_files import package
-from selftests import TROUBLE
-
+from helpers.guest_files import package
+from helpers.selftests import TROUBLE
 from iopath.base import process
 from iopath.base.errors import IopathError
 from iopath.guest.channel import Record

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import kept
 import pytest
-from linux_source import LinuxSource, compiler
-from two_cpus import START, TwoCpus
 
+from helpers import kept
+from helpers.linux_source import LinuxSource, compiler
+from helpers.two_cpus import START, TwoCpus
 from iopath.base import process
 from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.cache import digest_file

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from examples import DIGEST, a_record, a_result
+from helpers.examples import DIGEST, a_record, a_result
 
 Key = tuple[str, str, int]
 

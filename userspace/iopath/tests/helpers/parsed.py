@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from browser import Browser
+
+from helpers.browser import Browser
 
 
 class Parsed(HTMLParser):

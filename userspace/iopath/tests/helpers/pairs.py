@@ -4,8 +4,7 @@
 from collections import Counter
 from typing import Any
 
-from examples import BOOTS, COUNTS, a_record, a_result
-
+from helpers.examples import BOOTS, COUNTS, a_record, a_result
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers

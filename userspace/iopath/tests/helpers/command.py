@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import preloaded
-
+from helpers import preloaded
 from iopath.base.sources import source_root
 from iopath.guest.guest import STATE
 from iopath.guest.image import Start

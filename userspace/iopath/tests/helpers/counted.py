@@ -4,8 +4,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from examples import a_result
-
+from helpers.examples import a_result
 from iopath.counts.calls import Boot, Started, complete, records
 from iopath.counts.output import FORMAT
 from iopath.results.layers import Layers

@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import tracking
-from counted import a_program
-from examples import BOOTS, Stack, a_record, a_result
-from shared_lines import shared
-
+from helpers import tracking
+from helpers.counted import a_program
+from helpers.examples import BOOTS, Stack, a_record, a_result
+from helpers.shared_lines import shared
 from iopath.base.sources import source_root
 from iopath.compare import compare
 from iopath.counts.calls import Boot, Started, complete

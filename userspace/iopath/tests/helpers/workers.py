@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import wait_for
+
+from helpers.waiting import wait_for
 
 DASK = Path(sys.executable).with_name("dask")
 WORKERS = ("one", "two")

@@ -6,8 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from linux_source import LinuxSource, left_out
-
+from helpers.linux_source import LinuxSource, left_out
 from iopath.base.sources import source_root
 from iopath.measure.session import Session
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import BOOTS, a_record, a_result
 
+from helpers.examples import BOOTS, a_record, a_result
 from iopath.base.errors import IopathError
 from iopath.compare import compare
 from iopath.results import result
