@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rooms of the package: imports between rooms only go down, and imports within a room have no
-circle."""
+circle. The tests of a room are in a folder of its name, those of a module in a file of its name."""
 
 import ast
 import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,7 @@ ROOMS = {
 }
 
 PACKAGE = Path(iopath.__file__).parent
+TESTS = Path(__file__).parent
 MODULES = {
     ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path.read_text()
     for path in sorted(PACKAGE.rglob("*.py"))
@@ -88,6 +89,28 @@ def test_each_module_is_in_a_room() -> None:
     rooms = {name.partition(".")[0] for name in MODULES if "." in name}
     assert rooms == set(ROOMS)
     assert {name for name in MODULES if "." not in name} == {"__init__", "__main__"}
+
+
+def strangers(tests: Iterable[str]) -> list[str]:
+    """Those of *tests*, paths of test files, that have no module of their name in their room."""
+    modules = {f"{name.replace('.', '/')}.py" for name in MODULES}
+    return [path for path in tests if path.replace("test_", "") not in modules]
+
+
+# Tests of the whole: of what guests say, of what people see, and of the project.
+WHOLE = ("guests/", "looks/", "test_")
+
+
+def test_each_test_is_of_a_module() -> None:
+    tests = [str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")]
+    of_modules = [path for path in tests if not path.startswith(WHOLE)]
+    assert len(of_modules) > 60
+    assert strangers(of_modules) == []
+
+
+def test_planted_tests_of_no_module() -> None:
+    gone = ["show/test_no_such_module.py", "no_such_room/test_page.py"]
+    assert strangers(["show/test_page.py", *gone]) == gone
 
 
 def test_imports_go_down_only() -> None:

@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from helpers.planted import git, history
+from helpers.planted import git
 from helpers.tracking import FILE, a_tracker, write_file
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.track import store
 from iopath.track.index import opened
 from iopath.track.store import Point
-
-__all__ = ["history"]
-
 
 # With real builds and guests.
 

@@ -2,15 +2,21 @@
 """What a program of ten reads costs, as a kernel counts it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from helpers.examples import a_result
+from iopath.base.arch import X86_64
 from iopath.counts.calls import Boot, Started, complete, records
 from iopath.counts.output import FORMAT
 from iopath.results.layers import Layers
 from iopath.results.metrics import TALLIES
 from iopath.results.result import ExactResult, KernelName, dump, parse
 from iopath.results.syscalls import BESIDE, CALL, FAULT, OWN
+from iopath.rungs.builtin import DEVICES
+from iopath.rungs.program import Program
+from iopath.rungs.runs import Settings
 
 # The first line of the plugin's output.
 HEADER = {
@@ -46,3 +52,12 @@ def a_program(
     made = parse(json.loads(json.dumps(a_result(found) | {"device": "null"})))
     assert isinstance(made, ExactResult)
     return made
+
+
+PROGRAM = Program(X86_64, "/bin/dd", ["bs=4k"], {}, DEVICES["null"], False, 10)
+
+SETTINGS = Settings([PROGRAM.rung], boots=7, program=PROGRAM)
+
+
+def a_session(measure: Callable[[str], ExactResult], **more: object) -> Any:  # noqa: ANN401
+    return SimpleNamespace(measure=lambda names, settings: measure(names[0]), **more)

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Results of two kernels that differ in a known way."""
 
+import io
 from collections import Counter
 from typing import Any
+
+from rich.console import Console
 
 from helpers.examples import BOOTS, COUNTS, a_record, a_result
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers
 from iopath.results.result import dump, parse
+from iopath.show import terminal
 
 Row = tuple[str, str, dict[str, Any]]  # a function: its name, its layer and its counts
 
@@ -88,3 +92,10 @@ def functions(whole: dict[str, Any]) -> dict[str, tuple[float, str, str]]:
 
 
 LOCKED = [row("one", 501.0, locked=3.0), *PLAIN[1:]]
+
+
+def shown(whole: dict[str, Any]) -> list[str]:
+    """What compare prints, a single space between words."""
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show_all(compared(whole), console)
+    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]

@@ -74,7 +74,7 @@ def rebuild(data: dict[str, Any], flat: list[float]) -> list[list[Any]]:
 # The page in a browser.
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with Browser(tmp_path_factory.mktemp("chromium")) as browser:
         yield browser

@@ -21,8 +21,11 @@ from iopath.studies import bisection
 
 # Every bio passes here once.
 FUNCTION = "submit_bio_noacct"
+
 PLACE = "block/blk-core.c"
+
 IMAGE = "arch/x86/boot/bzImage"
+
 PLANTED = 5
 
 
@@ -121,3 +124,33 @@ def history(tmp_path: Path) -> Path:
         (folder / "figure").write_text(f"{figure} {number}\n")
         commit(folder, "figure", f"commit {number}")
     return folder
+
+
+@pytest.fixture
+def branched(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A line on which "seven" adds 7, and a branch on which "side" adds 100 and "later" defers 900.
+    It is merged after "seven", then "gone" takes the branch's part back."""
+    folder = tmp_path / "linux"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=line")
+    for name in ("Kbuild", "Kconfig", "Makefile"):
+        (folder / name).touch()
+        git(folder, "add", name)
+    names = {}
+
+    def one(subject: str, figure: str, deferred: int = 0) -> None:
+        (folder / "figure").write_text(f"{figure} {subject} {deferred}\n")
+        names[subject] = commit(folder, "figure", subject)
+
+    one("first", "2000")
+    git(folder, "branch", "side")
+    one("seven", "2007")
+    one("broken", "broken")
+    git(folder, "checkout", "--quiet", "side")
+    one("side", "2100")
+    one("later", "2100", 900)
+    git(folder, "checkout", "--quiet", "line")
+    git(folder, "merge", "--quiet", "--no-commit", "--strategy=ours", "side")
+    one("merge", "2107", 900)
+    one("gone", "2007")
+    return folder, names

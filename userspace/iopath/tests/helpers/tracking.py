@@ -29,6 +29,7 @@ ASKED = {
     "rungs": ["syscall", "dio.pread"], "ops": ["read", "write"], "block_sizes": [4096], "boots": 4,
     "build": "", "missing": "",
 }  # fmt: skip
+
 FILE = """
 title = "The path"
 rungs = ["syscall", "dio.pread"]
@@ -171,3 +172,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.write(folder, a_point(9, error="does not boot"), None)
     tracksite.write(folder, config(folder), index_of(folder))
     return folder
+
+
+DEBIAN = """
+rungs = ["syscall", "dio.pread"]
+[[watch]]
+name = "debian"
+kernels = ["debian:5.10", "debian:6.1", "debian:7.2-rt"]
+"""

@@ -14,8 +14,6 @@ from helpers.examples import COUNTS, STACKS, Stack, a_record, a_result
 from helpers.parsed import (
     OVERLAPS,
     Parsed,
-    browser,
-    chromium,
     labels,
     rebuild,
     rows,
@@ -27,8 +25,6 @@ from iopath.results.layers import Layers
 from iopath.results.result import make, parse
 from iopath.show import page
 from iopath.show.markdown import markdown
-
-__all__ = ["browser", "chromium"]
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"
 

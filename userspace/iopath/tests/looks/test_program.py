@@ -7,15 +7,13 @@ from rich.console import Console
 
 from helpers.browser import Browser
 from helpers.counted import a_boot, a_program
-from helpers.parsed import Parsed, browser, chromium, rows
+from helpers.parsed import Parsed, rows
 from iopath.compare import compare
 from iopath.counts.calls import Boot, Started
 from iopath.results.layers import Layers
 from iopath.results.result import ExactResult
 from iopath.results.syscalls import CALL
 from iopath.show import markdown, page, terminal
-
-__all__ = ["browser", "chromium"]
 
 CALLS: Boot = {(CALL, f"call{n}"): Started(1, 50 - n, 0, {"f": 50 - n}) for n in range(20)}
 

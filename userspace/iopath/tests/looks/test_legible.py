@@ -9,9 +9,6 @@ import pytest
 from helpers import seen
 from helpers.browser import Browser
 from helpers.legible import EVERY, FONTS, SOME, Look, below_the_fold, faults, show
-from helpers.parsed import browser, chromium
-
-__all__ = ["browser", "chromium"]
 
 
 def opened(browser: Browser, name: str, folder: Path) -> str:

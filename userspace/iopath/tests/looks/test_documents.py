@@ -12,10 +12,7 @@ import pytest
 from helpers import github
 from helpers.browser import Browser
 from helpers.legible import EVERY, SOME, Look, faults, show
-from helpers.parsed import browser, chromium
 from iopath.base.sources import source_root
-
-__all__ = ["browser", "chromium"]
 
 _ROOT = source_root()
 _README = _ROOT / "README.md"
