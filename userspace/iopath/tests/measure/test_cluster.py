@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import KERNEL, write_index
-from planted import git, history
 from rich.console import Console
-from workers import NOWHERE, Processes, processes, silent
 
+from helpers.command import KERNEL, write_index
+from helpers.planted import git
+from helpers.workers import NOWHERE, Processes, silent
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.progress import Reporter
@@ -32,8 +32,6 @@ from iopath.measure import cluster
 from iopath.measure.cluster import Cluster
 from iopath.measure.jobs import Job, Recorded
 from iopath.measure.session import Session
-
-__all__ = ["history", "processes"]
 
 
 def test_a_worker_without_iopath(tmp_path: Path) -> None:
