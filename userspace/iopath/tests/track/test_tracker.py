@@ -2,6 +2,7 @@
 """iopath track: its file, what it keeps, the steps that it finds, and its site."""
 
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from helpers import counted
 from helpers.command import Command, write_index
 from helpers.examples import a_record, a_result
 from helpers.planted import commit, git
@@ -33,8 +35,8 @@ from iopath.measure.session import TOGETHER, Session
 from iopath.results import result
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings
+from iopath.track import kcidb, store
 from iopath.track import site as tracksite
-from iopath.track import store
 from iopath.track.tracker import News
 
 
@@ -62,6 +64,50 @@ def test_commits_of_a_branch(history: Path, tmp_path: Path) -> None:
     assert subjects("merges = true") == ["commit 0", "the merge"]
     positions = [int(one.position) for one in wanted(a_tracker(session, tmp_path, text))]
     assert positions == list(range(positions[0], positions[0] + 8))
+
+
+RUNGS = 'rungs = ["syscall", "dio.pread"]'
+PROGRAM = FILE.replace(RUNGS, 'program = { command = ["dd", "bs=4k"], device = "mq" }')
+
+
+class Reads(Planted):
+    """A session in which a program's read takes five instructions more on the commits of
+    *longer*."""
+
+    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
+        assert settings.program
+        assert settings.program.command == ["dd", "bs=4k"]
+        self.calls.append([name.rpartition("@")[2] for name in names])
+        found: dict[str, Result] = {}
+        for name in names:
+            read = 105 if name.rpartition("@")[2] in self.longer else 100
+            found[name] = counted.a_program({name: [counted.a_boot(read)] * settings.boots})
+        return found
+
+
+def test_a_program_is_tracked(history: Path, tmp_path: Path) -> None:
+    """Its whole and its system calls have charts, steps and objects of KCIDB; the idle task has
+    none. Another command line is measured again."""
+    main = git(history, "rev-parse", "--abbrev-ref", "HEAD")
+    start = git(history, "rev-list", "--max-parents=0", "HEAD")
+    text = PROGRAM.replace("linux@v6.12..for-next", f"{history}@{start}..{main}")
+    session = Reads(tmp_path)
+    tracker = a_tracker(session, tmp_path, text)
+    points = wanted(tracker)
+    session.longer = {point.commit for point in points[4:]}
+    (step,) = tracker.run().steps
+    assert (step.before.detail, step.after.detail) == ("commit 3", "commit 4")
+    assert {change.title: change.difference for change in step.changes}["read"] == 5.0
+    shown = json.loads((tmp_path / "site/points.json").read_text())["watches"][0]
+    assert {rung["title"] for rung in shown["rungs"]} == {"the whole", "read"}
+    session.calls.clear()
+    assert a_tracker(session, tmp_path, text).run().measured == []
+    other = wanted(a_tracker(session, tmp_path, text.replace("bs=4k", "bs=8k")))
+    assert other[0].is_answered_by(other[0])
+    assert not other[0].is_answered_by(points[0])
+    tests = kcidb.export(config(tmp_path, text), index_of(tmp_path / "site"))["tests"]
+    assert {test["path"] for test in tests} == {"iopath.program.the_whole", "iopath.program.read"}
+    assert {test["number"]["unit"] for test in tests} == {"instructions each time"}
 
 
 def test_releases_of_debian(recorded: list[Package], tmp_path: Path) -> None:

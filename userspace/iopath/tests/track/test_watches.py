@@ -11,6 +11,8 @@ from helpers.tracking import (
 )
 from iopath.base.errors import UsageError
 
+RUNGS = 'rungs = ["syscall", "dio.pread"]'
+
 
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -42,6 +44,9 @@ from iopath.base.errors import UsageError
         (('[[watch]]\nname = "block"\nkernels = ["git:linux@v6.12..for-next"]', ""),
          "nothing to watch: add a table [[watch]] with name and kernels"),
         (("title", "=title"), "is not TOML"),
+        (("rungs = [", "program = {}\nrungs = ["), "rungs is for rungs: leave it out with [progr"),
+        ((RUNGS, "program = {}"), "program: no command: e.g. command"),
+        ((RUNGS, 'program = { device = "sda" }'), "device must be one"),
     ],
 )  # fmt: skip
 def test_mistakes(change: tuple[str, str], message: str, tmp_path: Path) -> None:
