@@ -33,6 +33,7 @@ from iopath.measure import packages
 from iopath.measure.session import Session
 
 SELFTESTS = source_root() / "selftests"
+SCRIPTS = ("biogen", "stacked")  # the folders whose scripts run in guests
 
 # Kernels that are built for the tests: the series of their source, the last of the fragments of
 # their configuration in selftests/config, and their architecture. All but the last look for faults.
@@ -189,7 +190,8 @@ def programs(source: LinuxSource, session: Session, kernel: Kernel) -> dict[str,
     else:
         apt = session.apt.of(kernel.arch)
         shell = packages.files(session.cache, apt, "busybox-static", "busybox")[1]["bin/busybox"]
-    paths = [*built.iterdir(), *SELFTESTS.glob("*/*.sh")]
+    scripts = [path for name in SCRIPTS for path in sorted((SELFTESTS / name).glob("*.sh"))]
+    paths = [*built.iterdir(), *scripts]
     return {path.name: path.read_bytes() for path in paths} | {"sh": shell.read_bytes()}
 
 
