@@ -9,7 +9,6 @@ at once.
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,8 @@ from helpers.selftests import (
     KERNELS,
     SELFTESTS,
     Kernel,
+    boot,
     complaints,
-    judged,
     kernel,
     may_skip,
     programs,
@@ -142,9 +141,8 @@ def run_on(
         plan.append(f"run {stack} /bin/sh /bin/stack.sh {stack} {' '.join(filter(None, words))}")
     machine = TwoCpus(cmdline=f"{TwoCpus.cmdline} panic_on_warn=1", memory=1024)
     image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
-    _, console, faults = judged(
-        states, kernel, machine, image, log, partial(verdict, kernel, stacks)
-    )
+    records, console, faults = boot(states, kernel, machine, image, log)
+    faults += verdict(kernel, stacks, records, console)
     if faults:
         faults += [line for line in console.splitlines() if line.startswith("# ")][-20:]
         faults += console.splitlines()[-20:]

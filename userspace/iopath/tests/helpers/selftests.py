@@ -8,14 +8,12 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from helpers import kept
 from helpers.linux_source import LinuxSource, compiler
 from helpers.two_cpus import START, TwoCpus
 from iopath.base import process
@@ -33,6 +31,7 @@ from iopath.measure import packages
 from iopath.measure.session import Session
 
 SELFTESTS = source_root() / "selftests"
+SCRIPTS = ("biogen", "stacked")  # the folders whose scripts run in guests
 
 # Kernels that are built for the tests: the series of their source, the last of the fragments of
 # their configuration in selftests/config, and their architecture. All but the last look for faults.
@@ -189,7 +188,8 @@ def programs(source: LinuxSource, session: Session, kernel: Kernel) -> dict[str,
     else:
         apt = session.apt.of(kernel.arch)
         shell = packages.files(session.cache, apt, "busybox-static", "busybox")[1]["bin/busybox"]
-    paths = [*built.iterdir(), *SELFTESTS.glob("*/*.sh")]
+    scripts = [path for name in SCRIPTS for path in sorted((SELFTESTS / name).glob("*.sh"))]
+    paths = [*built.iterdir(), *scripts]
     return {path.name: path.read_bytes() for path in paths} | {"sh": shell.read_bytes()}
 
 
@@ -310,28 +310,6 @@ def boot(
     return records, console, faults
 
 
-def judged(
-    states: States,
-    kernel: Kernel,
-    machine: Machine,
-    image: Image,
-    log: Path,
-    judge: Callable[[list[Record], str], list[str]],
-    passed: Callable[[list[str]], bool] = lambda faults: not faults,
-) -> tuple[list[Record], str, list[str]]:
-    """The records, the console and the faults of a guest: what kept it from its end, and what
-    *judge* finds wrong with the two. One that *passed* before is not booted again (kept.py)."""
-    inputs = kept.inputs(Qemu.find(machine.arch), machine, image)
-    said = kept.find(states.cache, inputs)
-    if said:
-        return said.records, said.console, said.faults + judge(said.records, said.console)
-    records, console, ended = boot(states, kernel, machine, image, log)
-    faults = ended + judge(records, console)
-    if passed(faults):
-        kept.keep(states.cache, inputs, kept.Said(records, console, ended))
-    return records, console, faults
-
-
 def run(
     states: States,
     kernel: Kernel,
@@ -343,11 +321,10 @@ def run(
     goes_on: bool = False,
     coverage: "Coverage | None" = None,
     time_limit: int = TwoCpus.time_limit,
-    passed: Callable[[list[str]], bool] = lambda faults: not faults,
 ) -> list[str]:
     """Boot *kernel*, carry out *first* and run *program*. Returns the verdict. A program is one of
     COMMANDS or "NAME ARGUMENTS"; several, joined by "+", run one after the other in the same guest.
-    A warning ends the guest, unless it *goes_on*. *passed*: whether the verdict is as wanted."""
+    A warning ends the guest, unless it *goes_on*."""
     commands = commands_of(program)
     names = [command.split()[0] for command in commands]
     files = {f"bin/{file}": data for file, data in programs.items()}
@@ -379,9 +356,8 @@ def run(
         words.append("rcupdate.rcu_cpu_stall_timeout=300")
     machine = TwoCpus(cmdline=" ".join(words), time_limit=time_limit).on(kernel.arch)
     image = Image(Start(kernel.vmlinuz, (START,), arch=kernel.arch), plan, files)
-    records, console, faults = judged(
-        states, kernel, machine, image, log, partial(verdict, kernel, names), passed
-    )
+    records, console, faults = boot(states, kernel, machine, image, log)
+    faults += verdict(kernel, names, records, console)
     if coverage and not faults:
         coverage.add(program, records)
     if faults:

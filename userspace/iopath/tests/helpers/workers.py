@@ -7,15 +7,43 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from helpers.waiting import wait_for
+from iopath.measure.cluster import Cluster
 
 DASK = Path(sys.executable).with_name("dask")
 WORKERS = ("one", "two")
 NOWHERE = "http://127.0.0.1:9/"
+
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.system-monitor.interval": "60s",
+}
+
+
+@contextmanager
+def threads(number: int) -> Iterator[Cluster]:
+    """A cluster whose workers are threads."""
+    import dask
+    import distributed
+
+    with (
+        dask.config.set(QUIET),
+        distributed.LocalCluster(
+            n_workers=number, threads_per_worker=1, processes=False, dashboard_address=":0",
+            memory_limit=None, silence_logs=50,
+        ) as local,
+    ):  # fmt: skip
+        found = Cluster(local.scheduler_address)
+        try:
+            yield found
+        finally:
+            found.shutdown()
 
 
 class Processes:
