@@ -7,8 +7,7 @@ one long run, followed by a sleep until all deferred work is done. The plugin co
 often each function was executed in which context (Documentation/pathcount.rst).
 
 A guest also has work of its own, which comes by its clock: timer ticks, and what the kernel does
-from time to time. It is left out by who executes it (counts/parts.py), to the instruction. A run of
-a single batch shows the work that is deferred by the start and the end of a program.
+from time to time. It is left out by who executes it (counts/parts.py), to the instruction.
 """
 
 from collections import defaultdict
@@ -72,20 +71,16 @@ class LongRuns:
         mean = sum(path.values()) / ios
         found = self._parts(run)
         whole = round(mean + sum(found.values()), 4)
-        later: _Counts = defaultdict(float)
-        _add(later, beside, 1)
-        _add(later, self._whole(run.long_region | DRAIN), 1)
-        _add(later, self._split(self._region(run.idle_region))[1], -1)
-        _add(later, self._whole(run.idle_region | DRAIN), -1)
-        more = ios - run.rung.batch  # than in the run of a single batch
-        later[_LEFT_OUT] = (whole - mean) * more - sum(later.values())
+        later = defaultdict(float, beside)
+        _add(later, self._split(self._region(run.long_region | DRAIN))[1])
+        later[_LEFT_OUT] = (whole - mean) * ios - sum(later.values())
         rows = [
             LongRunFunction(
                 name=symbol.name,
                 module=symbol.module,
                 layer=self._layers.of(symbol),
                 mean=round(path.get(symbol, 0) / ios, 4),
-                deferred=round(later.get(symbol, 0) / more, 4),
+                deferred=round(later.get(symbol, 0) / ios, 4),
             )
             for symbol in {**path, **later}
         ]
@@ -94,18 +89,12 @@ class LongRuns:
         return LongRun(round(mean, 4), whole, rows, _named(found, mean, whole))
 
     def _parts(self, run: Run) -> dict[str, float]:
-        """The instructions per I/O beside the run's task, by who executed them; of the task, those
-        in the sleep."""
-        found: dict[str, float] = defaultdict(float)
-        for number, sign, ios in (
-            (run.long_region, 1, run.long_ios),
-            (run.idle_region, -1, run.rung.batch),
-        ):
-            _add(found, self._for_io(number, run.rung.interrupts * ios, waits=run.rung.waits), sign)
-            _add(found, self._for_io(number | DRAIN, 0, waits=False), sign)
-            own, _ = self._split(self._region(number | DRAIN))
-            found[parts.TASK] += sign * sum(own.values())
-        return {name: count / (run.long_ios - run.rung.batch) for name, count in found.items()}
+        """The instructions per I/O beside the run's task, by who executed them. In its sleep, the
+        task executes nothing for the I/O."""
+        ios, rung = run.long_ios, run.rung
+        found = self._for_io(run.long_region, rung.interrupts * ios, waits=rung.waits)
+        _add(found, self._for_io(run.long_region | DRAIN, 0, waits=False))
+        return {name: count / ios for name, count in found.items()}
 
     def _for_io(self, number: int, expected: int, *, waits: bool) -> dict[str, float]:
         """The instructions of a region for the I/O that its task did not execute, by who did. So
@@ -164,13 +153,8 @@ class LongRuns:
             context for context in region.entries if self._is_exception(context, region)
         }
         for context, counts in self._found.flat_counts(region).items():
-            _add(path if context in own else beside, counts, 1)
+            _add(path if context in own else beside, counts)
         return path, beside
-
-    def _whole(self, number: int) -> _Counts:
-        path, beside = self._split(self._region(number))
-        _add(path, beside, 1)
-        return path
 
     def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
         """Raise IopathError unless the plugin and the guest's clock count the same instructions,
@@ -186,14 +170,14 @@ class LongRuns:
 
 def _named(beside: Mapping[str, float], mean: float, whole: float) -> dict[str, float]:
     """Who executed the *whole* of the instructions per I/O, the largest part first. The task has
-    the *mean* and what it executes in the sleep, too. Small parts are merged."""
+    the *mean*. Small parts are merged."""
     found = {name: round(count, 4) for name, count in beside.items()}
     named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
-    named[parts.TASK] = round(mean + found[parts.TASK], 4)
+    named[parts.TASK] = round(mean, 4)
     named = dict(sorted(named.items(), key=lambda one: (-one[1], one[0])))
     return {**named, REST: round(whole - sum(named.values()), 4)}
 
 
-def _add(to: dict[_Key, float], counts: Mapping[_Key, float], times: float) -> None:
+def _add(to: dict[_Key, float], counts: Mapping[_Key, float]) -> None:
     for key, count in counts.items():
-        to[key] = to.get(key, 0) + count * times
+        to[key] = to.get(key, 0) + count

@@ -62,15 +62,19 @@ _WORKER = "thread worker_thread"  # carries out work items
 # is among it, but they themselves are only if they are named here. A timer that wakes a task or a
 # worker does not say for whom.
 _CLOCKWORK = {
+    "RCU callback": (  # of tasks that have ended
+        "__put_task_struct_rcu_cb", "delayed_put_task_struct", "put_cred_rcu",
+        "thread_stack_free_rcu",
+    ),
     "hrtimer": (
         "hrtick", "hrtimer_wakeup", "sched_rt_period_timer", "tick_nohz_handler",
         "tick_sched_timer", "watchdog_timer_fn",
     ),
     "kworker": (
         "addrconf_verify_work", "blk_mq_timeout_work", "check_lifetime",
-        "clocksource_watchdog_work", "crng_reseed", "flush_memcg_stats_dwork",
-        "neigh_managed_work", "neigh_periodic_work", "psi_avgs_work", "vmstat_shepherd",
-        "vmstat_update",
+        "clocksource_watchdog_work", "crng_reseed", "delayed_vfree_work",
+        "flush_memcg_stats_dwork", "idle_cull_fn", "neigh_managed_work", "neigh_periodic_work",
+        "psi_avgs_work", "vmstat_shepherd", "vmstat_update",
     ),
     "softirq": (
         "hrtimer_run_softirq", "rcu_core_si", "rcu_process_callbacks", "run_rebalance_domains",
@@ -78,12 +82,12 @@ _CLOCKWORK = {
     ),
     "thread": (
         "cpu_stop_should_run", "cpu_stopper_thread", "kcompactd", "khugepaged", "kswapd",
-        "kthreadd", "rcu_exp_gp_kthread_worker", "rcu_gp_kthread", "rcu_tasks_kthread",
-        "run_ksoftirqd", "smpboot_thread_fn", "watchdog",
+        "kthread", "kthreadd", "rcu_exp_gp_kthread_worker", "rcu_gp_kthread", "rcu_tasks_kthread",
+        "ret_from_fork", "run_ksoftirqd", "smpboot_thread_fn", "watchdog",
     ),
     "timer": (
         "blk_rq_timed_out_timer", "clocksource_watchdog", "delayed_work_timer_fn", "mce_timer_fn",
-        "process_timeout", "tcp_orphan_update", "writeout_period",
+        "idle_worker_timeout", "process_timeout", "tcp_orphan_update", "writeout_period",
     ),
 }  # fmt: skip
 _OWN = {f"{kind} {function}" for kind, found in _CLOCKWORK.items() for function in found}

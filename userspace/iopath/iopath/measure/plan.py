@@ -216,17 +216,14 @@ def _impatient(built: Built) -> list[str]:
 
 def _long(runs: Sequence[Run]) -> list[str]:
     """The long runs. They come last because they are counted in another way, and the emulator takes
-    a while to change between the two."""
-    plan = []
+    a while to change between the two. Nothing that earlier runs left is done in a later sleep."""
+    plan = ["sync", QUIET]
     for run in runs:
-        commands = []
-        for name, region, ios in (
-            ("idle", run.idle_region, run.rung.batch),
-            ("long", run.long_region, run.long_ios),
-        ):
-            words = run.rung.command(run.op, run.block_size, region, ios=ios, rounds=1, long=True)
-            commands.append(" ".join([f"run {name}.{run.region}", *words, f"--drain={DRAIN_MS}ms"]))
-        plan += _steps(run, commands)
+        words = run.rung.command(
+            run.op, run.block_size, run.long_region, ios=run.long_ios, rounds=1, long=True
+        )
+        command = " ".join([f"run long.{run.region}", *words, f"--drain={DRAIN_MS}ms"])
+        plan += _steps(run, [command])
     return plan
 
 

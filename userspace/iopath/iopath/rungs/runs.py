@@ -20,8 +20,7 @@ LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 LINES = 0x4000  # the short rounds
 FLAT = 0x8000
 LONG = FLAT  # the long run
-IDLE = FLAT | 0x1000  # the same with a single batch of I/Os
-DRAIN = 0x4000  # added to these two: the sleep afterwards
+DRAIN = 0x4000  # added to it: the sleep afterwards
 # The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
 # guest is idle meanwhile, so the sleep takes next to no time.
 DRAIN_MS = 12_000
@@ -81,11 +80,6 @@ class Run:
     def long_region(self) -> int:
         """The region of the long run."""
         return self.region | LONG
-
-    @property
-    def idle_region(self) -> int:
-        """The region of what the long run is compared with."""
-        return self.region | IDLE
 
     @property
     def title(self) -> str:

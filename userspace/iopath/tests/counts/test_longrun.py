@@ -19,7 +19,6 @@ from iopath.rungs.runs import DRAIN, LONG, Run
 
 RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
 IOS = RUN.long_ios
-MORE = IOS - 1  # than in the run of a single batch
 TEXT = 0xFFFFFFFF81000000
 NAMES = ("path", "tick", "fault", "callback", "asm_sysvec_apic_timer_interrupt",
          "asm_exc_page_fault", "kjournald2", "do_idle", "rcu_do_batch")  # fmt: skip
@@ -65,7 +64,7 @@ def parts(rows: Rows) -> list[list[Any]]:
 
 
 def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> LongRun:
-    """The figures of a long run. After one batch, guests execute 50 instructions in a sleep."""
+    """The figures of a long run, which is followed by a sleep."""
     symbols = "".join(f"{TEXT + 64 * number:x} T {name}\n" for name, number in BLOCK.items())
     lines = [
         HEADER,
@@ -74,8 +73,6 @@ def figures(long: dict[str, Any], drained: Rows, clock: int, run: Run = RUN) -> 
              "lens": [4] * 10, "kinds": "." * 10}
             for number in BLOCK.values()
         ),
-        region(RUN.idle_region, [("path", TASK, 1)]),
-        region(RUN.idle_region | DRAIN, [("tick", OTHER, 5)]),
         long,
         region(RUN.long_region | DRAIN, drained),
         {"type": "end", "errors": []},
@@ -89,23 +86,21 @@ def by_name(found: LongRun) -> dict[str, tuple[float, float]]:
     return {row.name: (row.mean, row.deferred) for row in found.functions}
 
 
-def test_ticks_are_left_out_and_sleeps_subtracted() -> None:
-    """Whatever a tick executes; a sleep executes the same as after one batch."""
+def test_ticks_are_left_out() -> None:
+    """Whatever they execute."""
     long = region(RUN.long_region, [("path", TASK, IOS), ("tick", TIMER, 90)], ticks=7)
-    found = figures(long, [("tick", OTHER, 5)], 10 * IOS + 900)
+    found = figures(long, [], 10 * IOS + 900)
     assert (found.mean, found.with_deferred) == (10, 10)
     assert by_name(found) == {"path": (10, 0), "tick": (0, 0.075), OWN: (0, -0.075)}
 
 
 def test_what_callbacks_do_is_deferred() -> None:
     """Behind a tick of the run, and in the sleep."""
-    rows = [("path", TASK, IOS), ("tick", TIMER, 90), ("callback", TIMER, MORE)]
+    rows = [("path", TASK, IOS), ("tick", TIMER, 90), ("callback", TIMER, IOS)]
     long = region(RUN.long_region, rows, ticks=9)
     long["parts"][0][-1] = 900
-    long["parts"].append([0, "C", at("callback"), CALLBACK, 10 * MORE])
-    found = figures(
-        long, [("tick", OTHER, 5), ("callback", OTHER, MORE)], 10 * IOS + 10 * MORE + 900
-    )
+    long["parts"].append([0, "C", at("callback"), CALLBACK, 10 * IOS])
+    found = figures(long, [("callback", OTHER, IOS)], 20 * IOS + 900)
     assert (found.mean, found.with_deferred) == (10, 30)
     assert found.parts == {
         "task": 10, "RCU callback callback": 10, "thread kjournald2": 10, "rest": 0
@@ -116,28 +111,28 @@ def test_what_callbacks_do_is_deferred() -> None:
 
 
 def test_what_other_tasks_do_is_told_apart() -> None:
-    rows = [("path", TASK, IOS), ("tick", TIMER, 90), ("callback", OTHER, 3 * MORE)]
+    rows = [("path", TASK, IOS), ("tick", TIMER, 90), ("callback", OTHER, 3 * IOS)]
     long = region(RUN.long_region, rows, ticks=9, switches=2)
-    found = figures(long, [("tick", OTHER, 5)], 40 * IOS + 900)
+    found = figures(long, [], 40 * IOS + 900)
     assert found.with_deferred == 40
     assert found.parts == {"thread kjournald2": 30, "task": 10, "rest": 0}
 
 
 def test_parts_add_up_to_all() -> None:
-    """The sleep adds to the task's part, too, and small parts are in the rest."""
+    """What the task executes in its sleep is in none, and small parts are in the rest."""
     rows = [
         ("path", TASK, IOS),
         ("tick", TIMER, 90),
-        ("callback", OTHER, 3 * MORE),
+        ("callback", OTHER, 3 * IOS),
         ("tick", OTHER, 7),
     ]
     long = region(RUN.long_region, rows, ticks=9, switches=2)
     long["parts"][3][-1] -= 400
     long["parts"].append([3, "C", at("callback"), CALLBACK, 400])
-    later = [("tick", TIMER, 40), ("path", TASK, 2 * MORE), ("callback", OTHER, IOS // 7)]
+    later = [("tick", TIMER, 40), ("path", TASK, 2 * IOS), ("callback", OTHER, IOS // 7)]
     found = figures(long, later, 40 * IOS + 970)
     assert list(found.parts) == ["thread kjournald2", "task", "rest"]
-    assert found.parts["task"] == 30
+    assert found.parts["task"] == 10
     assert found.parts["thread kjournald2"] == pytest.approx(30 + 10 / 7, abs=0.04)
     assert 0 < found.parts["rest"] < 0.05
     assert sum(found.parts.values()) == pytest.approx(found.with_deferred, abs=1e-9)
@@ -147,13 +142,13 @@ def test_parts_that_do_not_add_up_are_refused() -> None:
     long = region(RUN.long_region, [("path", TASK, IOS), ("callback", OTHER, 3)], switches=2)
     long["parts"][3][-1] -= 1
     with pytest.raises(IopathError, match="parts beside the task add up to 29 instructions"):
-        figures(long, [("tick", OTHER, 5)], 10 * IOS + 30)
+        figures(long, [], 10 * IOS + 30)
 
 
 def test_page_faults_are_of_the_path() -> None:
     rows = [("path", TASK, IOS), ("fault", FAULT, IOS)]
     long = region(RUN.long_region, rows, faults=IOS)
-    found = figures(long, [("tick", OTHER, 5)], 20 * IOS)
+    found = figures(long, [], 20 * IOS)
     assert (found.mean, found.with_deferred) == (20, 20)
     assert by_name(found) == {"path": (10, 0), "fault": (10, 0)}
 
@@ -167,7 +162,7 @@ def test_a_count_that_the_clock_contradicts_is_refused(off: int) -> None:
 
 def test_the_clock_of_a_guest_that_waits_goes_on() -> None:
     long = region(RUN.long_region, [("path", TASK, IOS)], switches=2)
-    assert figures(long, [("tick", OTHER, 5)], 10 * IOS + 4_000_000).mean == 10
+    assert figures(long, [], 10 * IOS + 4_000_000).mean == 10
     with pytest.raises(IopathError, match="pathcount is wrong"):
         figures(long, [], 10 * IOS - 1)
 
@@ -177,27 +172,27 @@ def test_ticks_and_the_idle_loop_do_not_belong_to_a_wait() -> None:
     waiting = Run(
         1, replace(RUN.rung, devices=((("driver", "nvme"),),), round_ios=RUN.ios), "read", 4096
     )
-    ios, more = waiting.long_ios, waiting.long_ios - 1
+    ios = waiting.long_ios
     rows = [
         ("path", TASK, ios),
         ("tick", TIMER, 900),
-        ("callback", FAULT, 2 * more),
-        ("tick", OTHER, 50 * more),
+        ("callback", FAULT, 2 * ios),
+        ("tick", OTHER, 50 * ios),
     ]
     long = region(waiting.long_region, rows, ticks=90, switches=ios)
     long["parts"] = [
         [-1, "e", at("asm_sysvec_apic_timer_interrupt"), "0x0", 9000],
-        [-1, "e", at("tick"), "0x0", 20 * more],
+        [-1, "e", at("tick"), "0x0", 20 * ios],
         [-1, "t", "0xffff888000001000", "0x0", 0],
-        [2, "r", at("do_idle"), "0x0", 500 * more],
+        [2, "r", at("do_idle"), "0x0", 500 * ios],
     ]
     long["entries"][1] = [FAULT, at("tick"), ios]  # an interrupt
-    found = figures(long, [("tick", OTHER, 5)], 10 * ios + 10**9, waiting)
+    found = figures(long, [], 10 * ios + 10**9, waiting)
     assert found.mean == 10
     assert found.with_deferred == 30
     assert found.parts == {"interrupt tick": 20, "task": 10, "rest": 0}
     row = next(row for row in found.functions if row.name == OWN)
-    assert row.deferred == pytest.approx(-500 - 9000 / more, abs=1e-4)
+    assert row.deferred == pytest.approx(-500 - 9000 / ios, abs=1e-4)
     assert sum(row.mean + row.deferred for row in found.functions) == pytest.approx(30)
 
 
