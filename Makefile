@@ -65,7 +65,7 @@ userspace: setup-userspace guest-programs
 
 .PHONY: guest-programs
 guest-programs: $(BUILD)/bin/iopath
-	@$(VENV)/bin/python -m iopath.kernels.programs $(BUILD)/guest $(GUESTS)
+	@$(VENV)/bin/python -m iopath.kernels.guest_programs $(BUILD)/guest $(GUESTS)
 
 # The Python part lives in an environment of its own.
 $(BUILD)/bin/iopath: $(VENV)/.complete

@@ -30,8 +30,8 @@ from rich.console import Console
 from iopath.base.cache import Cache, cache_root
 from iopath.base.errors import IopathError
 from iopath.base.progress import Reporter
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.kernels import prepare
 from iopath.measure import cluster
 from iopath.measure.cluster import Cluster

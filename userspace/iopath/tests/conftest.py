@@ -3,22 +3,26 @@
 
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from helpers import kept
+from helpers.command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
+from helpers.parsed import browser, chromium
+from helpers.planted import branched, history
+from helpers.repositories import arch
+from helpers.tracking import site
+from helpers.workers import processes
 from iopath.base.cache import Cache, cache_root
 from iopath.base.progress import Reporter
 from iopath.guest.states import States
 from iopath.kernels.apt import SUITES, Package, read_index
 from iopath.measure.session import Session
 
-sys.path.insert(0, str(Path(__file__).parent))  # what the tests share
-
-import kept
-from command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
+__all__ = ["arch", "branched", "browser", "chromium", "history", "processes", "site"]
 
 RECORDED = Path(__file__).parent / "packages"
 
@@ -54,6 +58,11 @@ def _read(folder: Path) -> list[Package]:
             with path.open() as lines:
                 found += read_index(lines, suite)
     return found
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -101,8 +110,6 @@ def listed(empty: Command, recorded: list[Package], recorded_arm64: list[Package
 @pytest.fixture(scope="session")
 def session() -> Session:
     """The user's own cache, in which kernels and builds are kept between runs of the tests."""
-    from rich.console import Console
-
     return Session(Cache(cache_root()), Reporter(Console(stderr=True), quiet=True))
 
 

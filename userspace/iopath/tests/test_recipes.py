@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from examples import a_record, a_result
-from recipe_tree import PACKAGE, Tree, not_named
+
+from helpers.examples import a_record, a_result
+from helpers.recipe_tree import PACKAGE, Tree, not_named
 
 
 @pytest.fixture

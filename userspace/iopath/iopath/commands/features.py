@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     settings = boots.asked(settings, args.boots)
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
-        study = features.Features(session, base, settings, table(None))
+        study = features.FeatureStudy(session, base, settings, table(None))
         costs = study.measure(args.kernels, chosen, args.rung)
     files.write(FeaturesReport(base, costs))
     featuretable.show(base, costs, work.out)

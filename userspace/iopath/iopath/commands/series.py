@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     with work.session(args.scheduler) as session:
         session.recipe = Building.read(args).recipe(session)
         names = Range.read(args).expand(session, [name])
-        entries: list[series.Entry] = []
+        entries: list[series.SeriesCommit] = []
         settings = replace(
             command.settings(session, names[0])
             if of_program

@@ -76,7 +76,7 @@ class _Row:
     wanted: int = 0
 
 
-class Features:
+class FeatureStudy:
     """What features cost, each rung with one in a guest of its own; all on one *session*."""
 
     def __init__(self, session: Session, base: Base, settings: Settings, layers: Layers) -> None:

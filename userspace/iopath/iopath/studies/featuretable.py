@@ -8,7 +8,7 @@ from rich.text import Text
 
 from iopath.compare.changes import SCHEDULER
 from iopath.rungs.feature import NOTHING, Base
-from iopath.show import sharing, tables, texts
+from iopath.show import sharing_tables, tables, texts
 from iopath.show.console import put, put_text
 from iopath.studies.features import Cost
 
@@ -120,9 +120,9 @@ def _shared(rows: Sequence[Sequence[Cost]]) -> list[list[str]]:
         known = [cost for cost in row if cost.shared]
         for number, one in enumerate((known[-1].shared or ()) if known else ()):
             arrangements = ", ".join(one.arrangements)
-            lines = sharing.changed_lines(one, _LARGEST)
+            lines = sharing_tables.changed_lines(one, _LARGEST)
             name = "" if number else row[0].feature
-            found.append([name, arrangements, *sharing.writes(one), lines])
+            found.append([name, arrangements, *sharing_tables.writes(one), lines])
     return found
 
 

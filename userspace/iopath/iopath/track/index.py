@@ -26,7 +26,7 @@ from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS
 from iopath.results.result import ExactResult, Key, size_text, title
 from iopath.show import page as webpage
-from iopath.show import sharing, texts
+from iopath.show import sharing_tables, texts
 from iopath.track import store
 from iopath.track.store import Point
 from iopath.track.watches import Config
@@ -76,7 +76,7 @@ def ordered(keys: Iterable[Key], config: Config) -> list[Key]:
 
 
 @dataclass(frozen=True)
-class Change:
+class StepChange:
     """How a rung differs in a step. It is *unsure* if there were too few boots to know the
     noise."""
 
@@ -112,7 +112,7 @@ class Step:
     after: Point
     differing: list[str]
     labels: list[str]
-    changes: list[Change] = field(default_factory=list)
+    changes: list[StepChange] = field(default_factory=list)
     apart: bool = False
     breaks: list[str] = field(default_factory=list)
     wanted: int = 0
@@ -364,7 +364,7 @@ class Index:
         for before, after, _, rung, op, size, *rest in self._database.execute(
             "select * from change order by before, after, number"
         ):
-            found[before, after].changes.append(Change((rung, op, size), *rest))
+            found[before, after].changes.append(StepChange((rung, op, size), *rest))
         return sorted(found.values(), key=lambda step: points[str(step.after.path)][0])
 
 
@@ -406,7 +406,7 @@ def opened(folder: Path) -> closing:
 
 def changes(
     comparison: ExactComparison, shared: Mapping[Key, Sequence[SharedWrites]]
-) -> Iterator[Change]:
+) -> Iterator[StepChange]:
     """The rungs that differ, those that matter most first, then those of which CPUs *shared* more
     or less. If the noise is not known, differences within the resolution of the clock are left
     out."""
@@ -422,7 +422,7 @@ def changes(
             continue
         if not (found.differs or found.telling or lines):
             continue  # what is found in one kernel alone
-        yield Change(
+        yield StepChange(
             rung.key, round(found.difference, 4), found.percent, found.verdict,
             texts.top_mover(found), "; ".join(filter(None, [_functions(found), *_shares(lines)])),
         )  # fmt: skip
@@ -431,8 +431,8 @@ def changes(
 def _shares(found: Sequence[SharedWrites]) -> Iterator[str]:
     """What CPUs write more or less to lines that they share."""
     for one in found:
-        writes, locked = sharing.writes(one)
-        lines = sharing.changed_lines(one, _FUNCTIONS)
+        writes, locked = sharing_tables.writes(one)
+        lines = sharing_tables.changed_lines(one, _FUNCTIONS)
         text = f"CPUs share {', '.join(one.arrangements)}: writes {writes}, locked {locked}"
         yield f"{text}: {lines}" if lines else text
 

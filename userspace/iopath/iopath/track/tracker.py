@@ -28,7 +28,7 @@ from iopath.rungs.runs import Settings
 from iopath.studies import boots
 from iopath.track import site, store
 from iopath.track.index import Index, Step, opened
-from iopath.track.store import Pair, Point
+from iopath.track.store import MeasuredPair, Point
 from iopath.track.watches import ALL, Config, Watch
 
 _TOLD = "steps.json"  # the steps that earlier runs reported
@@ -239,7 +239,7 @@ class Tracker:
                 self._tried.add(step.name)
                 self._keep_pair(pair, [one for one in both if one])
 
-    def _keep_pair(self, pair: Pair, both: Sequence[Wanted]) -> None:
+    def _keep_pair(self, pair: MeasuredPair, both: Sequence[Wanted]) -> None:
         """Measure the two kernels of a pair, and keep the result or the error."""
         failed = "{} cannot be measured again: {}".format
         errors = [

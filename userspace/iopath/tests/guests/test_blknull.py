@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import fio
-import kept
 import pytest
-from cases import cases
-from guest_files import modules, package
-from two_cpus import START, TwoCpus
 
+from helpers import fio, kept
+from helpers.cases import cases
+from helpers.guest_files import modules, package
+from helpers.two_cpus import START, TwoCpus
 from iopath.base import process
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies

@@ -15,9 +15,10 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from cases import cases
-from linux_source import LinuxSource
-from selftests import (
+
+from helpers.cases import cases
+from helpers.linux_source import LinuxSource
+from helpers.selftests import (
     KERNELS,
     ONLINE,
     SELFTESTS,
@@ -33,12 +34,11 @@ from selftests import (
     source,
     verdict,
 )
-from two_cpus import TwoCpus
-
+from helpers.two_cpus import TwoCpus
 from iopath.base.cache import Cache, digest_file
 from iopath.base.sources import source_root
 from iopath.guest.guest import GuestError, Record
-from iopath.guest.image import Image, Start
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.kbuild import make_words
 from iopath.measure.session import Session

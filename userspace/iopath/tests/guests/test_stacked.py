@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cases import cases
-from guest_files import modules, package
-from selftests import (
+
+from helpers.cases import cases
+from helpers.guest_files import modules, package
+from helpers.selftests import (
     GIVEN,
     KERNELS,
     SELFTESTS,
@@ -28,12 +29,11 @@ from selftests import (
     read_tap,
     source,
 )
-from two_cpus import START, TwoCpus
-
+from helpers.two_cpus import START, TwoCpus
 from iopath.base.cache import digest_file
 from iopath.base.sources import source_root
 from iopath.guest.guest import Record
-from iopath.guest.image import Image, Start
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.modules import uncompressed
 from iopath.kernels.sources.debian import DebianKernel, build_modules

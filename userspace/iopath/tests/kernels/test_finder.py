@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import write_index
 from rich.console import Console
 
+from helpers.command import write_index
 from iopath.base.cache import Cache
 from iopath.base.errors import UsageError
 from iopath.base.progress import Reporter

@@ -11,19 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import KERNEL, write_index
-from planted import git, history
 from rich.console import Console
-from workers import NOWHERE, Processes, processes, silent
 
+from helpers.command import KERNEL, write_index
+from helpers.planted import git
+from helpers.workers import NOWHERE, Processes, silent
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.progress import Reporter
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.kernels import gitrepo, prepare, recipe
 from iopath.kernels.apt import Package
-from iopath.kernels.prepare import Preparation, Prepared, Unprepared
+from iopath.kernels.prepare import Preparation, PreparedFiles, Unprepared
 from iopath.kernels.sources import git as git_kernels
 from iopath.kernels.sources.debian import list_debian
 from iopath.kernels.sources.debian import select as select_kernel
@@ -32,8 +32,6 @@ from iopath.measure import cluster
 from iopath.measure.cluster import Cluster
 from iopath.measure.jobs import Job, Recorded
 from iopath.measure.session import Session
-
-__all__ = ["history", "processes"]
 
 
 def test_a_worker_without_iopath(tmp_path: Path) -> None:
@@ -211,16 +209,16 @@ def test_what_arrives(recorded: list[Package], tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     digest = hashlib.sha256(b"kernel").hexdigest()
     named = ({"vmlinuz": digest}, {})
-    job.keep(Prepared(({"vmlinuz": b"kernel"}, {}), named), cache)
+    job.keep(PreparedFiles(({"vmlinuz": b"kernel"}, {}), named), cache)
     assert (cache.path("image", {"a": 1}) / "vmlinuz").read_bytes() == b"kernel"
     wrong = "arrived with another digest: run the command again"
     for files in ({"vmlinuz": b"other"}, {}, {"vmlinuz": b"kernel", "more": b""}):
         with pytest.raises(IopathError, match=wrong):
-            job.keep(Prepared((files, {}), named), cache)
+            job.keep(PreparedFiles((files, {}), named), cache)
     outside = {"../vmlinuz": b"kernel"}
     job = replace(job, entries=(("image", {"a": 3}), ("modules", {"a": 4})))
     with pytest.raises(IopathError, match=r"with the invalid name '\.\./vmlinuz'"):
-        job.keep(Prepared((outside, {}), ({"../vmlinuz": digest}, {})), cache)
+        job.keep(PreparedFiles((outside, {}), ({"../vmlinuz": digest}, {})), cache)
     assert not job.is_kept(cache)
 
 

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from examples import a_result
-from pairs import PLAIN as BEFORE
-from pairs import profiled, row
 from rich.console import Console
-from shared_lines import a_boot, a_line, merged
 
+from helpers.examples import a_result
+from helpers.pairs import PLAIN as BEFORE
+from helpers.pairs import profiled, row
+from helpers.shared_lines import a_boot, a_line, merged
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.compare import noise
 from iopath.compare.changes import FunctionChange
@@ -26,7 +26,7 @@ from iopath.rungs import feature
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.runs import Settings
 from iopath.studies import featurechart, features, featuretable
-from iopath.studies.features import Cost, Features
+from iopath.studies.features import Cost, FeatureStudy
 
 BASE = Base("quiet", ("dio.pread",), ("read",), 100)
 BOOTS = 7
@@ -74,7 +74,7 @@ def name_of(one: Measurement) -> str:
 def measured(
     session: Answers, *some: Feature, kernels: Sequence[str] = ("debian:6.1",)
 ) -> list[Cost]:
-    study = Features(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
+    study = FeatureStudy(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
     return study.measure(kernels, some, ())
 
 
