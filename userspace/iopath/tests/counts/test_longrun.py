@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun, LongRuns
 from iopath.counts.pathcount import BootProfile

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fio
 import pytest
-from cases import cases
-from command import KERNEL, Command
-from repositories import release_repository
-from selftests import TROUBLE
 
+from helpers import fio
+from helpers.cases import cases
+from helpers.command import KERNEL, Command
+from helpers.repositories import release_repository
+from helpers.selftests import TROUBLE
 from iopath.guest.channel import Record
 from iopath.guest.guest import GuestError, _Guest
 from iopath.guest.machine import Machine, Qemu

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from command import KERNEL, Command
 
+from helpers.command import KERNEL, Command
 from iopath.rungs import feature as features
 
 BASE, KNOWN = features.load()

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from counted import a_boot as a_run
-from counted import a_program
-from examples import a_result
-from pairs import PLAIN as BEFORE
-from pairs import profiled, row
 from rich.console import Console
-from shared_lines import a_boot, a_line, merged
 
+from helpers.counted import a_boot as a_run
+from helpers.counted import a_program
+from helpers.examples import a_result
+from helpers.pairs import PLAIN as BEFORE
+from helpers.pairs import profiled, row
+from helpers.shared_lines import a_boot, a_line, merged
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.compare import noise
