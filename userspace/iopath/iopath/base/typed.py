@@ -9,6 +9,10 @@ if TYPE_CHECKING:
 
 _Type = TypeVar("_Type")
 
+# The two borders to JSON: an object as it is read, which is in no type yet, and unstructure().
+# Nothing else is Any.
+JsonObject = dict[str, Any]
+
 
 @functools.cache
 def _converter() -> "cattrs.Converter":

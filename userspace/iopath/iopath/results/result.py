@@ -9,11 +9,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from iopath.base import typed
 from iopath.base.arch import ARCH_NAMES
 from iopath.base.errors import IopathError
+from iopath.base.typed import JsonObject
 from iopath.results import jsonfile
 from iopath.results.model import Model
 from iopath.results.ops import OF_RUNG
@@ -350,6 +351,9 @@ class HardwareRecord(RungRecord):
     ] = None
 
 
+AnyRecord = ExactRecord | HardwareRecord
+
+
 @dataclass
 class Row(OfRung):
     """One rung, operation and block size, with the record of each kernel that has it."""
@@ -357,7 +361,7 @@ class Row(OfRung):
     rung: str
     op: str
     block_size: int
-    records: dict[str, Any] = field(default_factory=dict)
+    records: dict[str, AnyRecord] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -379,12 +383,10 @@ class Result:
     ]
     program: Annotated[str, "The program that wrote the file."]
     mode: Annotated[str, "exact: counted in an emulated guest.", ("enum", ("exact",))]
-    machine: Annotated[Any, "The guest's hardware."]
+    machine: "GuestMachine | HostMachine"
     programs: Annotated[dict[str, Digest], "SHA-256 of the programs that ran in the guest."]
-    kernels: Annotated[Several[Any], "The measured kernels, one for each name on the command line."]
-    results: Annotated[
-        list[Any], "The figures, one record for each kernel, rung, operation and block size."
-    ]
+    kernels: Sequence[MeasuredKernel]
+    results: Sequence[AnyRecord]
 
     @property
     def names(self) -> list[str]:
@@ -546,13 +548,13 @@ def parse(data: object, what: str = "the result") -> Result:
     return typed.structure(data, kind)
 
 
-def make(data: dict[str, Any]) -> Result:
+def make(data: JsonObject) -> Result:
     """The result in *data*, which dump() made. It is not validated against its schema: validation
     is slow, and dump() writes valid results."""
     return typed.structure(data, KINDS[data["mode"]])
 
 
-def dump(result: object) -> dict[str, Any]:
+def dump(result: object) -> JsonObject:
     """A result or a comparison as it is written to JSON."""
     return typed.unstructure(result)
 
@@ -598,34 +600,39 @@ def _check_records(found: Result, what: str) -> None:
             )
 
 
-def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
+Some = TypeVar("Some", bound=Result)
+Named = TypeVar("Named", KernelName, MeasuredKernel)
+Record = TypeVar("Record", bound=RungRecord)
+
+
+def alone(whole: Some, name: str) -> Some:
     """The result of one kernel of several."""
     return only(whole, (name,))
 
 
-def only(whole: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
+def only(whole: Some, names: Sequence[str]) -> Some:
     """The result of some kernels of several."""
     kernels = [kernel for kernel in whole.kernels if kernel.name in names]
     results = [record for record in whole.results if record.kernel.name in names]
     return replace(whole, kernels=kernels, results=results)
 
 
-def renamed(whole: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+def renamed(whole: Some, names: Mapping[str, str]) -> Some:
     """A result in which the kernels *names* have other ones."""
 
-    def own(part: Any) -> Any:  # noqa: ANN401
+    def own(part: Named) -> Named:
         return replace(part, name=names.get(part.name, part.name))
 
     records = [replace(one, kernel=own(one.kernel)) for one in whole.results]
     return replace(whole, kernels=[own(kernel) for kernel in whole.kernels], results=records)
 
 
-def join(parts: Sequence[Any]) -> Any:  # noqa: ANN401
+def join(parts: Sequence[Some]) -> Some:
     """One result of several, whose kernels have different names."""
     kernels = [kernel for part in parts for kernel in part.kernels]
     return replace(parts[0], kernels=kernels, results=[r for part in parts for r in part.results])
 
 
-def of_kernel(records: Sequence[Any], name: str) -> list[Any]:
+def of_kernel(records: Sequence[Record], name: str) -> list[Record]:
     """The records of one kernel."""
     return [record for record in records if record.kernel.name == name]

@@ -9,7 +9,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ Positive = Annotated[int, ("minimum", 1)]
 Digest = Annotated[str, ("pattern", "^[0-9a-f]{64}$")]
 Several = Annotated[list[T], ("minItems", 1)]
 
-Schema = dict[str, Any]
+Schema = dict[str, object]
 
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -29,7 +29,7 @@ def schema(kind: type) -> Schema:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_schema(kind)}
 
 
-def _schema(kind: Any) -> Schema:  # noqa: ANN401
+def _schema(kind: object) -> Schema:
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         found = _schema(args[0])
