@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from iopath.base.arch import Arch
-from iopath.counts.output import Flat, Part
+from iopath.counts.plugin_output import Flat, Part
 from iopath.counts.symbols import Symbols
 from iopath.results.symbol import plain
 

@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 
 from iopath.guest import channel
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.measure import jobs
 from iopath.measure.jobs import Job
 
