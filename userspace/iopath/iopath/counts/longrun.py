@@ -59,6 +59,7 @@ class LongRuns:
         self._found = found
         self._symbols = symbols
         self._layers = layers
+        self._splits: dict[int, tuple[_Counts, _Counts]] = {}  # by the identity of a region
         empty = self._region(LONG)
         ticks = 0 if found.waits else self._ticks(empty)  # see _NOT_OURS_ROW
         _, beside = self._split(empty)
@@ -168,6 +169,11 @@ class LongRuns:
 
     def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
         """The instructions of a region by function: the path's, and all others."""
+        if id(region) not in self._splits:
+            self._splits[id(region)] = self._divide(region)
+        return self._splits[id(region)]
+
+    def _divide(self, region: Flat) -> tuple[_Counts, _Counts]:
         path: _Counts = defaultdict(float)
         beside: _Counts = defaultdict(float)
         own = {_TASK} | {
@@ -179,8 +185,9 @@ class LongRuns:
 
     def _whole(self, number: int) -> _Counts:
         path, beside = self._split(self._region(number))
-        _add(path, beside, 1)
-        return path
+        whole = {**path}
+        _add(whole, beside, 1)
+        return whole
 
     def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
         """Raise IopathError unless the plugin and the guest's clock count the same instructions,
