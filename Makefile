@@ -88,8 +88,7 @@ setup-userspace setup-measure setup-arm64 setup-riscv64 setup-check setup-deb: s
 check: setup-check userspace
 	@selftests/check.sh
 
-# Every test, on every kernel: T=selftests for all selftests. Guests that passed run again: a guest of
-# two CPUs may have passed by luck.
+# Every test, on every kernel: T=selftests for all selftests. Guests that were kept run again.
 check-all: setup-check userspace
 	@ALL=1 AGAIN=1 selftests/check.sh
 

@@ -11,8 +11,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from cases import cases
 
+from helpers.cases import cases
 from iopath import __version__
 from iopath.base.cache import cache_root
 from iopath.base.process import need

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
         settings = replace(
-            command.settings(session, args.good)
+            command.settings(session, session.find(args.good).arch)
             if of_program
             else Scenario.read(args).settings(guest.added()),
             machine=guest.machine, layers=args.layers, cpus=args.cpus,

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
             loaded = _load(names, scenario, guest.added())
             own = [name for name in names if not _is_file(name)]
             settings = replace(
-                command.settings(session, own[0])
+                command.settings(session, session.find(own[0]).arch)
                 if of_program
                 else scenario.settings(guest.added()),
                 machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,

@@ -25,6 +25,7 @@ from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS
 from iopath.results.result import ExactResult, Key, size_text, title
+from iopath.results.syscalls import CALL, JUDGED
 from iopath.show import page as webpage
 from iopath.show import sharing_tables, texts
 from iopath.track import store
@@ -205,6 +206,7 @@ class Index:
                 (name, one["rung"], one["op"], one["block_size"], one["instructions_per_io"],
                  max(one["spread"], one["boot_spread"]))
                 for one in data.get("results", ())
+                if one.get("calls", {}).get("kind", CALL) in JUDGED
             ],
         )  # fmt: skip
 
@@ -217,7 +219,7 @@ class Index:
         return {name: sorted(found[name], key=lambda point: point.order) for name in sorted(found)}
 
     def figures(self, point: Point) -> dict[Key, tuple[float, float]]:
-        """The figure of each rung and its spread."""
+        """The figure of each rung, or of a program and its system calls, and its spread."""
         rows = self._database.execute("select * from figure where file = ?", (str(point.path),))
         return {(rung, op, size): (count, spread) for _, rung, op, size, count, spread in rows}
 

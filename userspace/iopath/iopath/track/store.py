@@ -68,7 +68,7 @@ class Point:
         return (
             all(set(one[name]) <= set(two[name]) for name in ("rungs", "ops", "block_sizes"))
             and one["boots"] <= two["boots"]
-            and one["build"] == two["build"]
+            and all(one.get(name) == two.get(name) for name in ("build", "program"))
             and one.get("cpus", 1) in (1, two.get("cpus", 1))
         )
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import machines
 import pytest
-from command import Command
-from machines import LADDER, NEW, OLD, Machine, on
 
+from helpers import machines
+from helpers.command import Command
+from helpers.machines import LADDER, NEW, OLD, Machine, on
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
 from iopath.compare import bridge

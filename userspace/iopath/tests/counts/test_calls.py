@@ -5,8 +5,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.arch import AARCH64, X86_64
 from iopath.base.errors import IopathError
 from iopath.counts import calls, plugin_output

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import fio
-import kept
 import pytest
-from command import FAST_START, KERNEL
 
+from helpers import fio, kept
+from helpers.command import FAST_START, KERNEL
 from iopath.base import process
 from iopath.base.programs import guest_program
 from iopath.counts.plugin_output import Output, read

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cases import cases
-from command import FAST_START, FEW, KERNEL, Command
 
+from helpers.cases import cases
+from helpers.command import FAST_START, FEW, KERNEL, Command
 from iopath.base.cache import Cache
 from iopath.base.programs import guest_program
 from iopath.counts.longrun import LongRun
@@ -53,7 +53,7 @@ def built(request: pytest.FixtureRequest, session: Session) -> Built:
 
 
 # A guest without the plugin does not have these.
-LONG_RUNS = ("run background ", "run idle.", "run long.")
+LONG_RUNS = ("run long.",)
 
 
 def not_counted(rounds: int) -> RunCounts:

@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import KERNEL, write_index
-from planted import git, history
 from rich.console import Console
-from workers import NOWHERE, Processes, processes, silent
 
+from helpers.command import KERNEL, write_index
+from helpers.planted import git
+from helpers.workers import NOWHERE, Processes, silent
+from helpers.workers import threads as threads_of
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.progress import Reporter
@@ -32,8 +33,6 @@ from iopath.measure import cluster
 from iopath.measure.cluster import Cluster
 from iopath.measure.jobs import Job, Recorded
 from iopath.measure.session import Session
-
-__all__ = ["history", "processes"]
 
 
 def test_a_worker_without_iopath(tmp_path: Path) -> None:
@@ -58,13 +57,6 @@ def test_a_worker_without_iopath(tmp_path: Path) -> None:
         processes.stop()
 
 
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "10s",
-    "distributed.admin.system-monitor.interval": "60s",
-}
-
-
 @pytest.mark.parametrize(
     ("number", "workers", "seconds"),
     [(200, 10, 0.1), pytest.param(10000, 100, 1.0, marks=pytest.mark.long)],
@@ -74,7 +66,6 @@ def test_many_jobs(
 ) -> None:
     """Jobs that only sleep, on workers that are threads: all arrive, each worker has some,
     and the kernel is sent once."""
-    import dask
     import distributed
 
     from iopath.measure import jobs
@@ -103,47 +94,24 @@ def test_many_jobs(
         for at in range(number)
     ]  # fmt: skip
     monkeypatch.setattr(cluster, "run_sealed", sleep)
-    with (
-        dask.config.set(QUIET),
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=":0",
-            memory_limit=None, silence_logs=50,
-        ) as local,
-    ):  # fmt: skip
-        everyone = Cluster(local.scheduler_address)
-        try:
-            waiting = [everyone.submit(jobs.run, job) for job in made]
-            used = {job.result(3600).texts["worker"] for job in waiting}
-            assert len(everyone._images) == 1
-        finally:
-            everyone.shutdown()
+    with threads_of(workers) as everyone:
+        waiting = [everyone.submit(jobs.run, job) for job in made]
+        used = {job.result(3600).texts["worker"] for job in waiting}
+        assert len(everyone._images) == 1
     assert len(used) == workers
 
 
 @pytest.fixture
 def threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A cluster whose only worker is a thread, with a cache of its own and without a network."""
-    import dask
-    import distributed
-
     settings = tmp_path / "apt.conf"
     settings.write_text('Acquire::Retries::Delay "false";\n')
     monkeypatch.setenv("APT_CONFIG", str(settings))
     for name in ("IOPATH_MIRROR", "IOPATH_SECURITY_MIRROR"):
         monkeypatch.setenv(name, NOWHERE)
     monkeypatch.setenv("IOPATH_CACHE", str(tmp_path / "worker"))
-    with (
-        dask.config.set(QUIET),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
-            silence_logs=50,
-        ) as local,
-    ):  # fmt: skip
-        found = Cluster(local.scheduler_address)
-        try:
-            yield found
-        finally:
-            found.shutdown()
+    with threads_of(1) as found:
+        yield found
 
 
 def test_who_prepares(

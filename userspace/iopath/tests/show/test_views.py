@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import IOPATH, Command
-from counted import a_program
-from examples import STACKS, a_record, a_result
 
+from helpers.command import IOPATH, Command
+from helpers.counted import a_program
+from helpers.examples import STACKS, a_record, a_result
 from iopath.base import typed
 from iopath.base.sources import source_root
 from iopath.cli.parser import parser
