@@ -86,7 +86,7 @@ def compare(whole: Result, layers: Layers) -> Any:  # noqa: ANN401
 
 @incomparable.register
 def _(whole: ExactResult, parts: Sequence[Named]) -> list[str]:
-    return exact.incomparable(parts)
+    return exact.incomparable(whole)
 
 
 @incomparable.register

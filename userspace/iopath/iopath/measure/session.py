@@ -27,7 +27,8 @@ from iopath.measure.measurement import Bench, Measurement, Prepared
 from iopath.measure.plan import unmet
 from iopath.measure.pools import pools
 from iopath.results import result
-from iopath.results.findings import contradiction, findings
+from iopath.results.checks import contradiction
+from iopath.results.findings import findings
 from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs

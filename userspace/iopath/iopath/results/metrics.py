@@ -86,11 +86,12 @@ def _counted(
     gated: bool = True,
     costly: bool = False,
     layout: Callable[[Record], float] = lambda record: 0.0,
+    sigma: float = 0.0,
 ) -> Metric:
     """A metric that the plugin counts in the short rounds of a single batch."""
     return Metric(
         name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
-        gated, costly, layout, source,
+        gated, costly, layout, source, sigma,
     )  # fmt: skip
 
 
@@ -162,12 +163,12 @@ METRICS = (
     _counted(
         "code lines", Source(places=("lines", "code")),
         "lines of 64 bytes that instructions lie in, fewest of the rounds", "lines",
-        "where functions begin in a line, in another build", layout=_code_layout,
+        "where functions begin in a line, in another build", gated=False, layout=_code_layout,
     ),
     _counted(
         "data lines", Source(places=("lines", "data")),
         "lines of 64 bytes that are accessed, fewest of the rounds", "lines",
-        "the layout of memory, and of static data in another build", 3.0,
+        "the layout of memory, and of static data in another build", 3.0, sigma=1.0,
     ),
     _counted(
         "calls", Source(kinds="cC"),

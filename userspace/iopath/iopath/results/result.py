@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from iopath.base import typed
 from iopath.base.errors import IopathError
-from iopath.results import jsonfile
+from iopath.results import checks, jsonfile
 from iopath.results.model import Model
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
 from iopath.results.shared import Sharing
@@ -87,6 +87,31 @@ class Kernel:
 
 
 @dataclass(kw_only=True)
+class Qemu:
+    version: str
+    digest: str
+
+
+@dataclass(kw_only=True)
+class GuestMachine:
+    cpu: str
+    memory_mib: int
+    cmdline: str
+    seed: int
+
+
+@dataclass(kw_only=True)
+class Instrument:
+    """What a kernel was measured with."""
+
+    qemu: Qemu
+    machine: GuestMachine
+    programs: dict[str, str]
+    source: str
+    device: str | None = None
+
+
+@dataclass(kw_only=True)
 class ExactKernel(Kernel):
     """The kernel of an exact result."""
 
@@ -97,6 +122,7 @@ class ExactKernel(Kernel):
     zero_fill: bool = field()
     coherent: bool = field()
     quiet_after_seconds: int = field()
+    instrument: Instrument | None = None  # if it is not that of the result
 
 
 @dataclass(kw_only=True)
@@ -306,20 +332,6 @@ class Result:
 
 
 @dataclass(kw_only=True)
-class Qemu:
-    version: str
-    digest: str
-
-
-@dataclass(kw_only=True)
-class GuestMachine:
-    cpu: str
-    memory_mib: int
-    cmdline: str
-    seed: int
-
-
-@dataclass(kw_only=True)
 class ExactResult(Result):
     """Instructions, counted in an emulated guest."""
 
@@ -336,6 +348,13 @@ class ExactResult(Result):
     kernels: list[ExactKernel]
     results: list[ExactRecord]
     device: str | None = None  # what a program ran on; None if this is of rungs
+
+    def instrument(self, kernel: ExactKernel | None = None) -> Instrument:
+        """What a kernel was measured with, or one that does not say so."""
+        return (kernel and kernel.instrument) or Instrument(
+            qemu=self.qemu, machine=self.machine, programs=self.programs, source=self.source,
+            device=self.device,
+        )  # fmt: skip
 
     @property
     def command(self) -> str:
@@ -447,26 +466,12 @@ def load(path: Path) -> Result:
             f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
         )
     found = parse(data, str(path))
-    _check_records(found, str(path))
+    wrong = [*checks.of_result(found)]
+    if isinstance(found, ExactResult) and not wrong:
+        wrong += checks.of_exact(found)
+    for text in wrong[:1]:
+        raise IopathError(f"{path} is not {_KIND} file: {text}")
     return found
-
-
-def _check_records(found: Result, what: str) -> None:
-    """Raise IopathError if a record is there twice, or names a boot or a kernel that is not."""
-    known: set[tuple[str, Key]] = set()
-    for record in found.results:
-        name = f"{record.kernel.name}: {record.title} {record.size}".rstrip()
-        if (record.kernel.name, record.key) in known:
-            raise IopathError(f"{what} is not {_KIND} file: {name} is there twice")
-        known.add((record.kernel.name, record.key))
-        if record.kernel.name not in found.names:
-            raise IopathError(f"{what} is not {_KIND} file: {name}: it does not have this kernel")
-        boot = getattr(record, "profile_boot", None)
-        if boot is not None and boot >= len(record.boots):
-            raise IopathError(
-                f"{what} is not {_KIND} file: {name}: its profile is of boot {boot} of"
-                f" {len(record.boots)}"
-            )
 
 
 def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
@@ -492,8 +497,15 @@ def renamed(whole: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401
 
 
 def join(parts: Sequence[Any]) -> Any:  # noqa: ANN401
-    """One result of several, whose kernels have different names."""
-    kernels = [kernel for part in parts for kernel in part.kernels]
+    """One result of several, whose kernels have different names. A kernel that was measured with
+    something else than the first says so."""
+    kernels = []
+    for part in parts:
+        for kernel in part.kernels:
+            if isinstance(kernel, ExactKernel):
+                own = part.instrument(kernel)
+                kernel = replace(kernel, instrument=own if own != parts[0].instrument() else None)
+            kernels.append(kernel)
     return replace(parts[0], kernels=kernels, results=[r for part in parts for r in part.results])
 
 

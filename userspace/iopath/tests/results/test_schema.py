@@ -22,7 +22,10 @@ def disagreements(kind: Any, schema: dict[str, Any], root: dict[str, Any], place
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
     if "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].rsplit("/", 1)[1]] | schema
+        named: Any = root
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            named = named[part]
+        schema = named | schema
     for part in schema.get("allOf", ()):
         more = root["$defs"][part["$ref"].rsplit("/", 1)[1]]
         schema = {
