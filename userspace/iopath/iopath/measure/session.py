@@ -190,7 +190,10 @@ class Session(Finder):
 
     def _build(self, name: str, kernel: Kernel) -> Built:
         with self.reporter.task(name) as step:
-            return self.build(kernel, step)
+            built = self.build(kernel, step)
+        for text in built.notes:
+            self.reporter.warn(text)
+        return built
 
     def _prepare(
         self, wanted: Measurement, kernel: Kernel, built: Built, warn: Callable[[str], None]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from iopath.base.arch import BY_DEBIAN
 from iopath.results.profiles import COUNTS
+from iopath.results.syscalls import EVERY
 
 if TYPE_CHECKING:
     from iopath.results.result import ExactRecord, ExactResult, Result
@@ -52,7 +53,7 @@ def of_exact(found: "ExactResult") -> Iterator[str]:
 
 def _of_record(record: "ExactRecord") -> Iterator[str]:
     boots = len(record.boots)
-    if record.scenario is None:
+    if record.scenario is None and (not record.calls or record.calls.kind == EVERY):
         yield "it does not say what its scenario is made of: measure again"
     if record.profile_boot is not None and record.profile_boot >= boots:
         yield f"its profile is of boot {record.profile_boot} of {boots}"

@@ -121,7 +121,7 @@ _WATCH: tomlfile.Fields = {
     "every": ("every", "a number from 1 on", tomlfile.positive),
     "merges": ("merges", "true or false", tomlfile.is_(bool)),
     "suite": ("suite", f"one of {', '.join(SUITES)}", _among(SUITES)),
-    "config": ("config", "'minimal', 'debian:SERIES' or a file", tomlfile.is_(str)),
+    "config": ("config", "'minimal', 'debian:SERIES', a target or a file", tomlfile.is_(str)),
     "kconfig": ("kconfig", "a list of options like 'FOO=y'", tomlfile.words),
     "arch": ("arch", f"one of {', '.join(BY_DEBIAN)}", _among(BY_DEBIAN)),
 }
