@@ -28,9 +28,9 @@ _MAKE = "make "
 @dataclass(frozen=True)
 class Recipe:
     """How kernels are built: with the compiler of a *suite*, from the configuration *base* (the
-    text of a .config, or "make TARGET"; None: make tinyconfig), with the *fragment* merged over it. *options* are
-    those of the fragment that the result must have, *asked* those that a user asked for. With
-    *llvm* the compiler is Clang."""
+    text of a .config, or "make TARGET"; None: make tinyconfig), with the *fragment* merged over it.
+    *options* are those of the fragment that the result must have, *asked* those that a user asked
+    for. With *llvm* the compiler is Clang."""
 
     suite: str
     base: str | None

@@ -108,8 +108,8 @@ class Search:
 
         The ends are judged as compare does it. Without a name, the figure by which they differ most
         is followed: the path, unless another differs by more than twice as much; or if they take
-        the same, another metric that a gate judges, or what several CPUs share. A kernel that differs from both ends belongs to the
-        nearer one.
+        the same, another metric that a gate judges, or what several CPUs share. A kernel that
+        differs from both ends belongs to the nearer one.
         """
         found = boots.decide(self._session, self._settings, self._by_kernel(good, bad), self._ends)
         differing, (one, other) = found.differing, found.records
