@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from iopath.compare import noise
-from iopath.results.bridge import Bridge
+from iopath.results.bridgefile import Bridge
 from iopath.results.metrics import INSTRUCTIONS, METRICS
-from iopath.results.result import Figure, Key, OfRung
+from iopath.results.result import Key, OfRung, TimeFigure
 from iopath.results.syscalls import EVERY, JUDGED, WHOLE
 
 PATH = INSTRUCTIONS.name
-SHARING = "sharing"  # what a limit calls all figures of several CPUs (sharing.py)
+SHARING = "sharing"  # what a limit calls all figures of several CPUs (sharing_changes.py)
 
 
 def percent(before: float, after: float) -> float | None:
@@ -364,7 +364,7 @@ class ExactRungChange(RungChange):
 
 @dataclass(kw_only=True)
 class TimeRungChange(RungChange):
-    figures: dict[str, dict[str, Figure]]
+    figures: dict[str, dict[str, TimeFigure]]
     differences: dict[str, Change]
     counted: dict[str, dict[str, Change]]  # of the processor's counters
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iopath.compare import attribution, labels, noise, sharing
+from iopath.compare import attribution, labels, noise, sharing_changes
 from iopath.compare.changes import (
     CallsChange,
     ExactChange,
@@ -260,7 +260,7 @@ def _change(
         functions=attribution.by_function(pairs),
         unattributed=own.difference - attribution.attributed(pairs),
         calls=_calls(before, after),
-        shares=sharing.judged(before, after, rules.rows),
+        shares=sharing_changes.judged(before, after, rules.rows),
     )
 
 

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from iopath.base.errors import IopathError
 from iopath.counts import parts
-from iopath.counts.output import Flat
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import Flat
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from iopath.base.arch import Arch
-from iopath.counts.output import Flat, Part
+from iopath.counts.plugin_output import Flat, Part
 from iopath.counts.symbols import Symbols
 from iopath.results.symbol import plain
 

@@ -24,8 +24,8 @@ from iopath.base.programs import code_digest
 from iopath.counts import calls, sharing
 from iopath.guest import channel, states
 from iopath.guest.guest import Record
-from iopath.guest.image import KALLSYMS, Image
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import KALLSYMS, Image
 from iopath.rungs.runs import CALM
 from iopath.rungs.together import Shared
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iopath.base.devices import is_fixed
 from iopath.base.programs import guest_program
-from iopath.guest.image import QUIET, Image, Start
+from iopath.guest.payload import QUIET, Image, Start
 from iopath.kernels import modules
 from iopath.kernels.built import Built
 from iopath.rungs.rung import Rung

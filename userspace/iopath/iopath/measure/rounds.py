@@ -10,7 +10,7 @@ from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
 from iopath.results.result import REST, ExactRecord, KernelName
-from iopath.rungs.report import Report
+from iopath.rungs.ioloop_report import Report
 from iopath.rungs.runs import CALM, Run
 
 _OVERHEAD = 64  # instructions between two readings of the counter outside the loop

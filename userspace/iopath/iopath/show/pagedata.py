@@ -6,10 +6,10 @@ from typing import Any
 
 from iopath.compare import attribution
 from iopath.compare.changes import Comparison
-from iopath.compare.sharing import differing
+from iopath.compare.sharing_changes import differing
 from iopath.results.layers import Layers
 from iopath.results.profiles import COSTLY
-from iopath.results.result import ExactRecord, ExactResult, Record, Result, Row
+from iopath.results.result import ExactRecord, ExactResult, Result, Row, RungRecord
 from iopath.results.shared import LineAccess, SharedLine, Sharing
 from iopath.results.symbol import Symbol, plain
 from iopath.show.palette import Palette
@@ -193,7 +193,7 @@ class _Names:
                 self.canonical[number] = self.number(canonical, layer)
         return self._numbers[text]
 
-    def profile(self, record: Record) -> dict[str, Any]:
+    def profile(self, record: RungRecord) -> dict[str, Any]:
         """A profile's functions, a row each, and its call tree. The *total* of the functions may be
         some hundredths less than the *figure*, since the clock counts its own reading."""
         profile = record.profile

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun, LongRuns
-from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import read
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.rungs.builtin import select

@@ -2,8 +2,8 @@
 """Who executed what beside the task, by call path: on made-up calls."""
 
 from iopath.base.arch import X86_64
-from iopath.counts.output import Flat, Part
 from iopath.counts.parts import Names
+from iopath.counts.plugin_output import Flat, Part
 from iopath.counts.symbols import Symbols
 
 TEXT = 0xFFFFFFFF81000000

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fio
 import pytest
-from cases import cases
-from command import KERNEL, Command
-from repositories import release_repository
-from selftests import TROUBLE
 
+from helpers import fio
+from helpers.cases import cases
+from helpers.command import KERNEL, Command
+from helpers.repositories import release_repository
+from helpers.selftests import TROUBLE
 from iopath.guest.channel import Record
 from iopath.guest.guest import GuestError, _Guest
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.measure.plan import load
 from iopath.measure.session import Session

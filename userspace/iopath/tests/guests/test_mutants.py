@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mutant import Mutant
-from selftests import Kernel, kernel, programs, run, source
 
+from helpers.mutant import Mutant
+from helpers.selftests import Kernel, kernel, programs, run, source
 from iopath.base.sources import source_root
 from iopath.guest.states import States
 from iopath.measure.session import Session

@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.programs import guest_program
 from iopath.measure.assemble import Counted
 from iopath.measure.rounds import RunCounts

@@ -11,8 +11,8 @@ import pytest
 from iopath.base.errors import IopathError
 from iopath.guest import channel
 from iopath.guest.guest import Record
-from iopath.guest.image import KALLSYMS, Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import KALLSYMS, Image, Start
 from iopath.guest.states import States
 from iopath.measure import jobs
 from iopath.measure.jobs import Job

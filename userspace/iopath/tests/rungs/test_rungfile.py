@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import Command
 
+from helpers.command import Command
 from iopath.base.errors import UsageError
 from iopath.measure import plan
 from iopath.results.ops import OPS
