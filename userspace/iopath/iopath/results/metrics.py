@@ -23,6 +23,10 @@ class MetricRecord(Protocol):
     @property
     def boots(self) -> Boots | None: ...
     @property
+    def layouts(self) -> Sequence[Boots] | None: ...
+    @property
+    def mean_with_interrupts(self) -> float: ...
+    @property
     def mean_boots(self) -> Boots | None: ...
     @property
     def with_deferred_boots(self) -> Boots | None: ...
@@ -115,10 +119,17 @@ TOTAL = Metric(
     "timer ticks and background work", 5.0, lambda record: record.with_deferred_boots, sigma=1.8,
 )  # fmt: skip
 LONG_RUN = (MEAN, TOTAL)
+INTERRUPTS = Metric(
+    "with interrupts", "instructions",
+    "the guest's clock, mean of all rounds with the timer's interrupts",
+    "when ticks fall", 5.0,
+    lambda record: [record.mean_with_interrupts] if record.layouts else record.boots, sigma=1.0,
+)  # fmt: skip
 
 METRICS = (
     INSTRUCTIONS,
     *LONG_RUN,
+    INTERRUPTS,
     _counted(
         "locked", Source(kinds="L"),
         "instructions with a lock prefix, and xchg with memory", costly=True),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.counted import a_boot, a_program
 from helpers.examples import BOOTS, a_result
 from helpers.gates import KNOWN, STAMPED, in_layouts, limited, regressions, unjudged, unknown_rung
 from helpers.pairs import (
@@ -23,6 +24,8 @@ from helpers.pairs import (
 )
 from iopath.base.errors import UsageError
 from iopath.compare import limits
+from iopath.compare.exact import compare
+from iopath.results.layers import Layers
 from iopath.results.metrics import METRICS
 from iopath.show import texts
 
@@ -48,7 +51,7 @@ def test_what_a_file_does_not_count_cannot_be_judged(tmp_path: Path) -> None:
     for record in whole["results"]:
         del record["counts"]
     (found,) = unjudged(compared(whole), 0, [])
-    more = sum(metric.gated for metric in METRICS) - 3 - 3
+    more = sum(metric.gated for metric in METRICS) - 4 - 3
     assert found.startswith(f"dio.pread read locked, indirect, returns and {more} more: a result ")
 
 
@@ -198,6 +201,33 @@ def test_a_gate_judges_the_layout_that_grew_most() -> None:
     new["layouts"] = [[one - 10 * (one < 1450) for one in boot] for boot in new["layouts"]]
     for limit, status in ((0, 1), (4.9, 1), (5.1, 0)):
         assert len(regressions(compared(whole), limit, [])) == status
+
+
+def test_what_an_interrupt_costs_is_judged() -> None:
+    whole = in_layouts(two(PLAIN))
+    whole["results"][1]["mean_with_interrupts"] += 500
+    (text,) = regressions(compared(whole), 0, [])
+    assert text == f"{MORE} with interrupts 35.71 % (0 % allowed)"
+
+
+def test_lines_of_code_are_judged_if_a_limit_says_so(tmp_path: Path) -> None:
+    """A build may move all functions, and touch more lines."""
+    whole = two(PLAIN)
+    counts = whole["results"][1]["counts"]
+    counts["code lines"] = [count + 160 for count in counts["code lines"]]
+    assert regressions(compared(whole), 0, []) == []
+    assert regressions(compared(whole), None, limited(tmp_path, '"dio.pread code lines" = 0'))
+
+
+def test_one_boot_of_a_program_is_not_judged() -> None:
+    """Five of six comparisons of dd with itself grew by some instructions."""
+    ran = {name: [a_boot(read)] for name, read in (("old", 100), ("new", 101))}
+    (text,) = unjudged(compare(a_program(ran), Layers()), 0, [])
+    assert text == "the whole, read instructions: 1 boot is too few: 5 needed"
+    ran = {name: [a_boot(read)] * 5 for name, read in (("old", 100), ("new", 105))}
+    assert "read: new takes more than old: instructions 5.00 % (0 % allowed)" in regressions(
+        compare(a_program(ran), Layers()), 0, []
+    )
 
 
 def test_a_base_of_few_boots_is_judged() -> None:

@@ -23,14 +23,14 @@ from iopath.compare.noise import (
     levels,
 )
 from iopath.results.findings import findings
-from iopath.results.metrics import METRICS
+from iopath.results.metrics import COUNTED, METRICS
 from iopath.results.result import ExactRecord, parse
 
 ROWS, LADDERS, PLANTED = 37, 1000, 100
 BOOTS, LAYOUTS = 2, 16
 RESOLUTION = 0.05
 GATED = [metric for metric in METRICS if metric.gated]
-COUNTS = [metric.name for metric in GATED if metric.name not in ("instructions", "mean", "total")]
+COUNTS = [name for name in COUNTED if any(name == metric.name for metric in GATED)]
 
 Source = np.random.Generator
 
@@ -63,6 +63,7 @@ def a_ladder(source: Source) -> list[Any]:
                 sharing=None,
                 mean_boots=source.normal(path, 0.05, size=BOOTS).tolist(),
                 with_deferred_boots=source.normal(path, 1.8, size=BOOTS).tolist(),
+                mean_with_interrupts=source.normal(path + 3, 0.7),
             )
         )  # fmt: skip
     return rows
@@ -102,6 +103,10 @@ def longer(record: Any, name: str, by: float) -> None:  # noqa: ANN401
     setattr(record, name, [one + by for one in getattr(record, name)])
 
 
+def interrupted(record: Any, by: float) -> None:  # noqa: ANN401
+    record.mean_with_interrupts += by
+
+
 def more(record: Any, name: str, by: float) -> None:  # noqa: ANN401
     record.counts[name] = [one + by for one in record.counts[name]]
 
@@ -116,6 +121,7 @@ def more(record: Any, name: str, by: float) -> None:  # noqa: ANN401
         ("total", lambda record: longer(record, "with_deferred_boots", 12.0)),
         ("total", lambda record: longer(record, "with_deferred_boots", 20.0)),
         ("data lines", lambda record: more(record, "data lines", 9.0)),
+        ("with interrupts", lambda record: interrupted(record, 30.0)),
     ],
 )  # fmt: skip
 def test_missed_verdicts(metric: str, plant: Callable[[Any], None]) -> None:
