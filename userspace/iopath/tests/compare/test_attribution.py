@@ -3,7 +3,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,12 @@ def test_inlining_is_told_apart() -> None:
         "submit": (2.0, "GCC inlines helper", "block core"),
         "check": (1.0, "", "VFS"),
     }
+    text, rows = paired(whole)
+    assert {(text(row[1]), round(row[4] - row[3], 4), row[7]) for row in rows} == {
+        ("vfs_read", -5.0, "Clang inlines check"),
+        ("submit", 2.0, "GCC inlines helper"),
+        ("check", 1.0, ""),
+    }
     counts = {row["name"]: row["counts"] for row in change(whole)["functions"]}
     assert counts == {"vfs_read": {"calls": -8.0}, "submit": {}, "check": {"calls": 8.0}}
     whole["kernels"][1]["config"]["PREEMPT"] = "n"
@@ -143,13 +149,18 @@ def test_functions_that_are_side_by_side_on_another_rung_are_not_joined() -> Non
     assert joined(whole) == {("", "bio_await"), ("submit_bio_wait", "submit_bio_wait")}
 
 
-def joined(whole: dict[str, Any]) -> set[tuple[str, str]]:
-    """The functions that the page joins on the last rung: their names in both kernels."""
+def paired(whole: dict[str, Any]) -> tuple[Callable[[int], str], list[list[Any]]]:
+    """The rows of functions that the page has of the last rung, and what its numbers stand for."""
     text = page.render(parse(whole), None)
     data = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
     names = [*data["names"], ""]  # -1 is none
-    rows = data["rungs"][-1]["joined"]["0,1"]["functions"]
-    return {(names[old], names[new]) for old, new, *_ in rows}
+    return names.__getitem__, data["rungs"][-1]["joined"]["0,1"]["functions"]
+
+
+def joined(whole: dict[str, Any]) -> set[tuple[str, str]]:
+    """The functions that the page joins on the last rung: their names in both kernels."""
+    text, rows = paired(whole)
+    return {(text(old), text(new)) for old, new, *_ in rows}
 
 
 def test_the_page_joins_by_the_same_names() -> None:

@@ -209,7 +209,7 @@ def run_on_a_file(
     log = folder / "console.log"
     start = Start(built.vmlinuz, files=fio.program(session)[1])
     image = replace(Image(start, plan, files), devices=rung.devices, disk=disk)
-    machine = Machine(memory=2048).that_takes(rung.devices)
+    machine = Machine(memory=2048, real_time=True).that_takes(rung.devices)
     records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
     return records, log.read_text(errors="replace")
 

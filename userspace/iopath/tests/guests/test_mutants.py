@@ -80,6 +80,11 @@ MUTANTS = [
         "biogen_reg -t signals",
     ),
     Mutant(
+        "close() waits for nothing", "biogen/reg.c",
+        "biogen_reg_unpin(reg, true);", "synchronize_rcu();\n\tbiogen_reg_unpin(reg, true);",
+        "biogen_reg -t no_grace_period",
+    ),
+    Mutant(
         "a registration is held by its I/O", "biogen/rw.c",
         "else if (pages == BIOGEN_REGISTERED)\n\t\tbiogen_reg_put(io->reg);", "",
         "biogen_reg -t limit",
