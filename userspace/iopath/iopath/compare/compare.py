@@ -85,7 +85,7 @@ def compare(whole: Result, layers: Layers) -> Comparison:
 
 @incomparable.register
 def _(whole: ExactResult, parts: Sequence[Named[Result]]) -> list[str]:
-    return exact.incomparable(parts)
+    return exact.incomparable(whole)
 
 
 @incomparable.register

@@ -71,14 +71,14 @@ def _each(
 ) -> Iterator[SharedWrites]:
     """The arrangements of a rung that differ."""
     arrangements = before.sharing.arrangements if before.sharing else ()
-    family = noise.Family(rows, len(SHARED_WRITES) * len(arrangements))
+    figures = rows * len(SHARED_WRITES) * len(arrangements)
     for part in arrangements:
         sizes, unsure = [], False
         for kind in SHARED_WRITES:
             metric = shared(part.name, kind)
             one, other = metric.value(before), metric.value(after)
             if one and other:
-                judged = noise.judge(one, other, family, metric.resolution)
+                judged = noise.judge_boots(one, other, 0.0, figures, metric.resolution)
                 size = judged.difference if judged.verdict != noise.SAME else 0.0
                 sizes.append(size if abs(size) > metric.resolution else 0.0)
                 unsure = unsure or (judged.verdict == noise.UNKNOWN and sizes[-1] != 0)

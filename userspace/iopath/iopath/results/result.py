@@ -15,7 +15,7 @@ from iopath.base import typed
 from iopath.base.arch import ARCH_NAMES
 from iopath.base.errors import IopathError
 from iopath.base.typed import JsonObject
-from iopath.results import jsonfile
+from iopath.results import checks, jsonfile
 from iopath.results.model import Model
 from iopath.results.ops import OF_RUNG
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
@@ -104,6 +104,31 @@ class MeasuredKernel:
 
 
 @dataclass(kw_only=True)
+class QemuVersion:
+    version: str
+    digest: Digest
+
+
+@dataclass(kw_only=True)
+class GuestMachine:
+    cpu: Annotated[str, "CPU model, as QEMU names it."]
+    memory_mib: Positive
+    cmdline: Annotated[str, "Kernel command line, without the words that iopath adds."]
+    seed: Annotated[int, "Seed of everything random in the guest."]
+
+
+@dataclass(kw_only=True)
+class Instrument:
+    """What a kernel was measured with."""
+
+    qemu: QemuVersion
+    machine: GuestMachine
+    programs: dict[str, Digest]
+    source: Digest
+    device: str | None = None
+
+
+@dataclass(kw_only=True)
 class ExactKernel(MeasuredKernel):
     """The kernel of an exact result."""
 
@@ -115,6 +140,9 @@ class ExactKernel(MeasuredKernel):
     zero_fill: bool = field()
     coherent: bool = field()
     quiet_after_seconds: Natural = field()
+    instrument: Annotated[Instrument | None, "What it was measured with, if not as the first."] = (
+        None
+    )
 
 
 @dataclass(kw_only=True)
@@ -420,20 +448,6 @@ class Result:
 
 
 @dataclass(kw_only=True)
-class QemuVersion:
-    version: str
-    digest: Digest
-
-
-@dataclass(kw_only=True)
-class GuestMachine:
-    cpu: Annotated[str, "CPU model, as QEMU names it."]
-    memory_mib: Positive
-    cmdline: Annotated[str, "Kernel command line, without the words that iopath adds."]
-    seed: Annotated[int, "Seed of everything random in the guest."]
-
-
-@dataclass(kw_only=True)
 class ExactResult(Result):
     """Instructions, counted in an emulated guest."""
 
@@ -464,6 +478,13 @@ class ExactResult(Result):
     device: Annotated[
         str | None, "Only of a program: what it ran on, as --device or --mount names it."
     ] = None
+
+    def instrument(self, kernel: ExactKernel | None = None) -> Instrument:
+        """What a kernel was measured with, or one that does not say so."""
+        return (kernel and kernel.instrument) or Instrument(
+            qemu=self.qemu, machine=self.machine, programs=self.programs, source=self.source,
+            device=self.device,
+        )  # fmt: skip
 
     @property
     def command(self) -> str:
@@ -578,26 +599,12 @@ def load(path: Path) -> Result:
             f"{path} has schema {version}, this iopath knows up to {SCHEMA}: use a newer iopath"
         )
     found = parse(data, str(path))
-    _check_records(found, str(path))
+    wrong = [*checks.of_result(found)]
+    if isinstance(found, ExactResult) and not wrong:
+        wrong += checks.of_exact(found)
+    for text in wrong[:1]:
+        raise IopathError(f"{path} is not {_KIND} file: {text}")
     return found
-
-
-def _check_records(found: Result, what: str) -> None:
-    """Raise IopathError if a record is there twice, or names a boot or a kernel that is not."""
-    known: set[tuple[str, Key]] = set()
-    for record in found.results:
-        name = f"{record.kernel.name}: {record.title} {record.size}".rstrip()
-        if (record.kernel.name, record.key) in known:
-            raise IopathError(f"{what} is not {_KIND} file: {name} is there twice")
-        known.add((record.kernel.name, record.key))
-        if record.kernel.name not in found.names:
-            raise IopathError(f"{what} is not {_KIND} file: {name}: it does not have this kernel")
-        boot = getattr(record, "profile_boot", None)
-        if boot is not None and boot >= len(record.boots):
-            raise IopathError(
-                f"{what} is not {_KIND} file: {name}: its profile is of boot {boot} of"
-                f" {len(record.boots)}"
-            )
 
 
 Some = TypeVar("Some", bound=Result)
@@ -628,8 +635,15 @@ def renamed(whole: Some, names: Mapping[str, str]) -> Some:
 
 
 def join(parts: Sequence[Some]) -> Some:
-    """One result of several, whose kernels have different names."""
-    kernels = [kernel for part in parts for kernel in part.kernels]
+    """One result of several, whose kernels have different names. A kernel that was measured with
+    something else than the first says so."""
+    kernels = []
+    for part in parts:
+        for kernel in part.kernels:
+            if isinstance(kernel, ExactKernel):
+                own = part.instrument(kernel)
+                kernel = replace(kernel, instrument=own if own != parts[0].instrument() else None)
+            kernels.append(kernel)
     return replace(parts[0], kernels=kernels, results=[r for part in parts for r in part.results])
 
 

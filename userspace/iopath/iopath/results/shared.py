@@ -100,10 +100,10 @@ class SharedLine:
 
 @dataclass(kw_only=True)
 class SharedFigure:
-    """A figure of an arrangement, in each boot. For a structure: per I/O, the accesses to lines
-    that CPUs share, the writes, those with a lock prefix and those of true sharing, and the number
-    of these lines. For a CPU: its instructions per I/O, those in interrupts from other CPUs, and
-    the part of its rounds that was left out."""
+    """A figure of an arrangement, in each boot. For a structure: per I/O, the mean of the CPUs, the
+    accesses to lines that CPUs share, the writes, those with a lock prefix and those of true
+    sharing, and the number of these lines. For a CPU: its instructions per I/O, those in interrupts
+    from other CPUs, and the part of its rounds that was left out."""
 
     arrangement: str
     of: str

@@ -141,7 +141,7 @@ _WATCH: tomlfile.Fields = {
     "every": ("every", "a number from 1 on", tomlfile.positive),
     "merges": ("merges", "true or false", tomlfile.is_(bool)),
     "suite": ("suite", f"one of {', '.join(SUITES)}", _among(SUITES)),
-    "config": ("config", "'minimal', 'debian:SERIES' or a file", tomlfile.is_(str)),
+    "config": ("config", "'minimal', 'debian:SERIES', a target or a file", tomlfile.is_(str)),
     "kconfig": ("kconfig", "a list of options like 'FOO=y'", tomlfile.words),
     "arch": ("arch", f"one of {', '.join(BY_DEBIAN)}", _among(BY_DEBIAN)),
 }
@@ -154,7 +154,7 @@ def load(path: Path) -> Config:
     if "program" in found:
         for name in (name for name in _OF_RUNGS if name in found):
             raise UsageError(f"{path}: {name} is for rungs: leave it out with [program]")
-        found = {"boots": noise.FEWEST, **found, "program": _program(found["program"], path)}
+        found = {"boots": noise.OFTEN, **found, "program": _program(found["program"], path)}
     try:
         chosen = builtin.select(found.pop("rungs", ())) if "program" not in found else []
     except UsageError as error:
