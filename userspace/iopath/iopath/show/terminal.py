@@ -41,7 +41,7 @@ def _(
     put(console, tables.ladder(result))
     for record in result.results:
         if record.has_more and record.all_parts:
-            said = texts.parts(record.all_parts, texts.count)
+            said = texts.executed(record.all_parts)
             put_text(
                 console, f"{record.kernel.name} {record.title}: {texts.DEFERRED} {said}", "dim"
             )

@@ -20,7 +20,7 @@ from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
 from iopath.results.metrics import METRICS, TOTAL
 from iopath.results.profiles import COSTLY
-from iopath.results.result import REST, ExactRecord, Key, Row
+from iopath.results.result import MORE, REST, ExactRecord, Key, Row
 from iopath.results.syscalls import BESIDE, OWN, WHOLE
 
 # What is said of rungs with a verdict.
@@ -82,8 +82,16 @@ def metric(name: str, found: MetricChange) -> str:
     return "" if found.verdict == "same" else text
 
 
+def executed(found: Mapping[str, float]) -> str:
+    """All, and who executed it: the parts above the noise, which alone makes parts negative."""
+    named = sorted((name for name in found if found[name] > MORE), key=lambda name: -found[name])
+    shown = ", ".join(f"{name} {count(found[name])}" for name in named[:_PARTS])
+    return f"{count(sum(found.values()))}: {shown}"
+
+
 def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:
-    """All, and who executed it: the largest parts by name, the others together."""
+    """By how much all differs, and who executes more or less: the largest parts by name, the others
+    together."""
     named = [name for name, value in found.items() if name != REST and abs(value) >= _LEAST_PART]
     named = sorted(named, key=lambda name: -abs(found[name]))[:_PARTS]
     shown = {name: found[name] for name in named}

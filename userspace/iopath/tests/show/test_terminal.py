@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cases import cases
 from command import Command
-from examples import BOOTS, a_result
+from examples import BOOTS, a_record, a_result
 from pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 from rich.console import Console
 from waiting import wait_for
@@ -360,6 +360,31 @@ def test_who_executed_it_is_named() -> None:
     terminal.show(result, console)
     shown = console.file.getvalue()
     assert "new dio.pread read: with deferred work 2,550.07: task 1,400.07," in shown
+
+
+@pytest.mark.parametrize(
+    ("total", "parts", "said"),
+    [
+        (1400.0, {"task": 1300.0, "kworker a": 99.5, "idle": -1.0, "rest": 1.5},
+         "1,400.00: task 1,300.00, kworker a 99.50"),
+        (1306.0, {"task": 1300.0, "switches": 4.0, "idle": 1.5, "rest": 0.5}, ""),
+        (1294.0, {"task": 1300.0, "switches": -5.5, "rest": -0.5}, ""),
+        (1320.0, {"task": 1320.0, "rest": 0.0}, "1,320.00: task 1,320.00"),
+    ],
+)  # fmt: skip
+def test_noise_is_no_deferred_work(total: float, parts: dict[str, float], said: str) -> None:
+    """Parts below the noise are not named, and no part is as if work was saved."""
+    whole = a_result([a_record("old", "dio.pread", "read", 4096)])
+    whole["results"][0] |= {
+        "instructions_per_io": 1300.0, "with_deferred": total, "all_parts": parts,
+    }  # fmt: skip
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show(parse(whole), console)
+    shown = console.file.getvalue()
+    assert ("total" in shown) == bool(said)
+    assert [line for line in shown.splitlines() if "deferred" in line] == (
+        [f"old dio.pread read: with deferred work {said}"] if said else []
+    )
 
 
 def test_small_parts_are_one() -> None:
