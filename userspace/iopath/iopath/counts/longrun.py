@@ -12,7 +12,7 @@ the work that is deferred by the start and the end of a program.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from iopath.base.errors import IopathError
 from iopath.counts import parts
 from iopath.counts.output import Flat
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.requests import Functions
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction
@@ -63,6 +64,9 @@ class LongRuns:
         ticks = 0 if found.waits else self._ticks(empty)  # see _NOT_OURS_ROW
         _, beside = self._split(empty)
         self._tick = {symbol: count / ticks for symbol, count in beside.items()} if ticks else {}
+        self._functions = Functions(symbols, found.arch.tick)
+        _, beside_ = self._entries(empty)
+        self._tick_entries = {name: count / ticks for name, count in beside_.items() if ticks}
         self._tick_part = parts.interrupt(found.arch.tick)
         self._names = parts.Names(found.arch, symbols, found.flats.values())
         self._tick_parts = {
@@ -78,14 +82,7 @@ class LongRuns:
         path, beside = self._split(region)
         counted = sum(path.values()) + sum(beside.values())
         self._check(run, region, counted, clock - region.iterations)
-        later: _Counts = defaultdict(float)
-        _add(later, beside, 1)
-        _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
-        _add(later, self._whole(run.long_region | DRAIN), 1)
-        single = self._region(run.idle_region)
-        _add(later, self._split(single)[1], -1)
-        _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
-        _add(later, self._whole(run.idle_region | DRAIN), -1)
+        later = self._later(run, self._split, self._tick)
         mean = sum(path.values()) / ios
         found = self._parts(run)
         if self._found.waits:
@@ -106,6 +103,33 @@ class LongRuns:
         rows.sort(key=lambda row: (-row.mean - row.deferred, row.name, row.module))
         whole = round(mean + sum(later.values()) / ios, 4)
         return LongRun(round(mean, 4), whole, rows, _named(found, mean, whole))
+
+    def requests(self, run: Run) -> dict[str, float]:
+        """The metrics per I/O that are known by the functions that a run entered, for its I/Os or
+        later. A metric is missing if it is not counted on this kernel."""
+        counts, _ = self._entries(self._region(run.long_region))
+        _add(counts, self._later(run, self._entries, self._tick_entries), 1)
+        found = self._functions.metrics(counts)
+        return {name: round(count / run.long_ios, 4) for name, count in found.items()}
+
+    def _later(
+        self,
+        run: Run,
+        split: Callable[[Flat], tuple[Mapping[_Key, float], Mapping[_Key, float]]],
+        tick: Mapping[_Key, float],
+    ) -> dict[_Key, float]:
+        """What others than the task did for the I/Os of a run, and everyone in the sleep. *split*
+        gives the counts of a region, the path's and all others, *tick* has those of a tick."""
+        region, single = self._region(run.long_region), self._region(run.idle_region)
+        ticks = run.rung.interrupts * (run.long_ios - run.rung.batch)
+        later: dict[_Key, float] = defaultdict(float)
+        _add(later, split(region)[1], 1)
+        _add(later, tick, ticks - self._ticks(region) + self._ticks(single))
+        _add(later, split(single)[1], -1)
+        for number, sign in ((run.long_region, 1), (run.idle_region, -1)):
+            for counts in split(self._region(number | DRAIN)):
+                _add(later, counts, sign)
+        return later
 
     def _parts(self, run: Run) -> dict[str, float]:
         """The instructions per I/O beside the run's task, by who executed them; of the task, those
@@ -140,8 +164,10 @@ class LongRuns:
         """Move the ticks' share of the vector that all interrupts enter by to the ticks' part. All
         interrupts are taken to execute the same number of instructions there."""
         handlers = self._names.handlers(region)
-        times = self._found.calls(region, handlers)
-        ticks = sum(times[at] for at, name in handlers.items() if name == self._tick_part)
+        times: dict[str, float] = defaultdict(float)
+        for counts in self._found.entered(region, handlers).values():
+            _add(times, counts, 1)
+        ticks = times[self._tick_part]
         for entry in self._names.entries(region) if ticks else ():
             share = found[entry] * ticks / sum(times.values())
             found[entry] -= share
@@ -168,19 +194,24 @@ class LongRuns:
 
     def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
         """The instructions of a region by function: the path's, and all others."""
-        path: _Counts = defaultdict(float)
-        beside: _Counts = defaultdict(float)
+        return self._of_path(region, self._found.flat_counts(region))
+
+    def _entries(self, region: Flat) -> tuple[dict[str, float], dict[str, float]]:
+        """How often functions were entered in a region: by the path, and otherwise."""
+        return self._of_path(region, self._found.entered(region, self._functions.names))
+
+    def _of_path(
+        self, region: Flat, by_context: Mapping[int, Mapping[_Key, float]]
+    ) -> tuple[dict[_Key, float], dict[_Key, float]]:
+        """The counts of the path, and all others."""
+        path: dict[_Key, float] = defaultdict(float)
+        beside: dict[_Key, float] = defaultdict(float)
         own = {_TASK} | {
             context for context in region.entries if self._is_exception(context, region)
         }
-        for context, counts in self._found.flat_counts(region).items():
+        for context, counts in by_context.items():
             _add(path if context in own else beside, counts, 1)
         return path, beside
-
-    def _whole(self, number: int) -> _Counts:
-        path, beside = self._split(self._region(number))
-        _add(path, beside, 1)
-        return path
 
     def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
         """Raise IopathError unless the plugin and the guest's clock count the same instructions,

@@ -94,7 +94,7 @@ class Counted:
         counts = {
             run.region: RunCounts(
                 longs.figures(run, report.read(texts[f"long.{run.region}"]).tsc),
-                found.events(run.lines_region, run.rung.batch),
+                found.events(run.lines_region, run.rung.batch) | longs.requests(run),
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
             )

@@ -43,6 +43,7 @@ class Source:
     at_end: bool = False  # that is of a block's last instruction, and not of all of them
     round: str = ""  # a count of a round
     places: tuple[str, str] | None = None  # places of a round: their name, and of what
+    entered: str = ""  # how often functions are entered in the long run: see counts/requests.py
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,17 @@ def _counted(
     return Metric(
         name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
         gated, costly, layout, source,
+    )  # fmt: skip
+
+
+def _request(
+    name: str, entered: str, counted: str, unit: str, resolution: float = 0.02, *,
+    gated: bool = True,
+) -> Metric:  # fmt: skip
+    """A metric that is known by the functions that are *entered* in the long run and after."""
+    return _counted(
+        name, Source(entered=entered), counted, unit, "turns of tasks, and background work",
+        resolution, gated=gated,
     )  # fmt: skip
 
 
@@ -191,6 +203,55 @@ METRICS = (
         "pages of 4 KiB that are accessed, fewest of the rounds", "pages",
         "the layout of memory, and of static data in another build", 3.0, gated=False,
     ),
+    _request(
+        "bios", "submit_bio_noacct_nocheck|submit_bio_noacct",
+        "bios submitted, at all levels, the parts of one that is split included", "bios"),
+    _request(
+        "splits", "bio_split",
+        "bios that are split in two", "splits"),
+    _request(
+        "requests", "blk_mq_start_request",
+        "requests of blk-mq that a driver starts; a bio that a driver takes itself is none",
+        "requests"),
+    _request(
+        "plug merges", "blk_attempt_plug_merge - blk_mq_sched_bio_merge",
+        "bios that are merged with a request of the task's plug", "merges", gated=False),
+    _request(
+        "scheduler merges", "elv_merged_request + elv_merge_requests",
+        "bios and requests that the I/O scheduler merges", "merges", gated=False),
+    _request(
+        "plug flushes", "blk_mq_flush_plug_list",
+        "plugs that are flushed, empty ones included", "flushes"),
+    _request(
+        "queue runs", "blk_mq_sched_dispatch_requests",
+        "runs of a hardware queue", "runs"),
+    _request(
+        "requeues", "blk_mq_requeue_request",
+        "requests that a driver gives back", "requests"),
+    _request(
+        "cache flushes", "flush_end_io",
+        "flushes of the device's write cache that blk-mq issues", "flushes"),
+    _request(
+        "completions", "bio_endio",
+        "bios that end, at all levels", "bios"),
+    _request(
+        "wake-ups", "try_to_wake_up",
+        "attempts to wake a task", "wake-ups"),
+    _request(
+        "context switches", "__switch_to",
+        "switches from any task to another", "switches"),
+    _request(
+        "work items", "process_one_work",
+        "work items that kworkers execute", "items"),
+    _request(
+        "interrupts", "irq_enter_rcu - TICK",
+        "interrupts, without the timer's ticks", "interrupts"),
+    _request(
+        "folios", "filemap_add_folio",
+        "folios that are added to the page cache", "folios"),
+    _request(
+        "readaheads", "page_cache_sync_ra + page_cache_async_ra",
+        "times that readahead is asked for pages", "calls"),
 )  # fmt: skip
 
 # The writes to cache lines that CPUs share, and those of them with a lock prefix.
@@ -208,7 +269,10 @@ def shared(arrangement: str, kind: str) -> Metric:
 
 
 # The metrics that the plugin counts in the short rounds, and how it counts them.
-COUNTED = tuple(metric.name for metric in METRICS if metric.source != Source())
+ENTERED = tuple(metric for metric in METRICS if metric.source.entered)
+COUNTED = tuple(
+    metric.name for metric in METRICS if metric.source != Source() and metric not in ENTERED
+)
 OF_KIND = {
     kind: tuple(metric for metric in METRICS if kind in metric.source.kinds)
     for kind in {kind for metric in METRICS for kind in metric.source.kinds}

@@ -270,7 +270,12 @@ def _named(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
         text = f"{rung.title} {_described(one, brief=len(comparison.others) > 1)}"
         yield " and ".join(labels).capitalize(), text
     first = next((rung for rung in comparison.ranked(name) if rung.does_io), None)
-    if first and not found and (text := expensive(first.differences[name])):
+    one = first.differences[name] if first and not found else None
+    if (
+        first
+        and one
+        and (text := (isinstance(one, ExactChange) and one.requests) or expensive(one))
+    ):
         yield first.title, text
 
 
@@ -301,10 +306,16 @@ def _described(found: Change, *, brief: bool) -> str:
     return f"{text}; {why}".removesuffix("; ")
 
 
+def _beside(found: Change) -> str:
+    """What else differs where the path is the same."""
+    return (isinstance(found, ExactChange) and found.requests) or expensive(found)
+
+
 def cause(found: ExactChange) -> str:
     """What the kernel does otherwise, and what the scheduler takes for it."""
     part = found.switching
-    return found.cause + (f" ({part.layer} {part.difference:+,.0f})" if part else "")
+    scheduler = f" ({part.layer} {part.difference:+,.0f})" if part else ""
+    return "; ".join(filter(None, (found.requests, found.cause + scheduler)))
 
 
 def mostly(found: ExactChange) -> str:
@@ -416,8 +427,8 @@ def top_mover(found: Change) -> str:
         return ""
     if found.calls:
         return ", ".join(f"{one.name} {large(one.difference, '+')}" for one in found.functions[:1])
-    if found.cause:
-        return found.cause
+    if found.requests or found.cause:
+        return found.requests or found.cause
     if not found.differs:
         parts = [
             f"{DEFERRED if name == TOTAL.name else name} {found.metrics[name].difference:+,.0f}"

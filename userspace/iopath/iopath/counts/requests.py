@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the kernel does for I/Os, by the functions that it enters: metrics of requests.
+
+A metric has a sum of functions in results/metrics.py, such as "a + b - c". Of "a|b", the first one
+that the kernel has is taken. TICK is the handler of the timer's interrupt. A function counts if it
+is called wherever it is used: the compiler may inline it, or a part of it, as "a.part.0" tells.
+Then the metric is not counted on this kernel. It is no 0.
+"""
+
+import re
+from collections.abc import Mapping
+
+from iopath.counts.symbols import Symbols
+from iopath.results.metrics import ENTERED
+
+_TICK = "TICK"
+_TERM = re.compile(r"([+-]?) *([\w|]+) *")
+
+
+class Functions:
+    """The functions that metrics are known by, in one kernel; *tick* handles the timer's
+    interrupt."""
+
+    def __init__(self, symbols: Symbols, tick: str) -> None:
+        wanted = {
+            metric.name: [
+                (-1 if sign == "-" else 1, tick if names == _TICK else names)
+                for sign, names in _TERM.findall(metric.source.entered)
+            ]
+            for metric in ENTERED
+        }
+        every = {
+            name for terms in wanted.values() for _, names in terms for name in names.split("|")
+        }
+        self.names = symbols.starts(every)  # by address
+        whole = {*self.names.values()}
+        self._terms: dict[str, list[tuple[int, str]]] = {}
+        for metric, terms in wanted.items():
+            chosen = [
+                (sign, next((name for name in names.split("|") if name in whole), ""))
+                for sign, names in terms
+            ]
+            if all(name for _, name in chosen):
+                self._terms[metric] = chosen
+
+    def metrics(self, entered: Mapping[str, float]) -> dict[str, float]:
+        """The metrics that are counted on this kernel, by how often functions were entered."""
+        return {
+            metric: sum(sign * entered.get(name, 0) for sign, name in terms)
+            for metric, terms in self._terms.items()
+        }
