@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iopath.results.bridge import Bridge
-from iopath.results.metrics import ENTERED, METRICS
+from iopath.results.metrics import METRICS, REQUESTS
 from iopath.results.result import Figure, Key, OfRung
 from iopath.results.syscalls import EVERY, JUDGED, WHOLE
 
@@ -227,7 +227,7 @@ class ExactChange(Change):
         """What became of the requests of an I/O, in words: "requests 1.00 to 8.00 per I/O"."""
         changed = [
             f"{metric.name} {part.before:,.2f} to {part.after:,.2f}"
-            for metric in ENTERED
+            for metric in REQUESTS
             if (part := self.metrics.get(metric.name)) and part.verdict in ("more", "fewer")
         ]
         first, *rest = changed[:_REQUESTS] or [""]
@@ -248,7 +248,7 @@ class ExactChange(Change):
             return ("instructions",) if self.calls.kind in JUDGED else ()
         # What a kernel does not count has no row.
         every = [metric for metric in METRICS if metric.gated]
-        return [one.name for one in every if one not in ENTERED or one.name in self.metrics]
+        return [one.name for one in every if one not in REQUESTS or one.name in self.metrics]
 
 
 _REQUESTS = 4  # metrics of requests in a text

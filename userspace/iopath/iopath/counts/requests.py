@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the kernel does for I/Os, by the functions that it enters: metrics of requests.
+"""What the kernel does for I/Os, by the functions that it enters, and by what blknull counts:
+metrics of requests.
 
 A metric has a sum of functions in results/metrics.py, such as "a + b - c". Of "a|b", the first one
 that the kernel has is taken. TICK is the handler of the timer's interrupt. A function counts if it
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from iopath.counts.symbols import Symbols
-from iopath.results.metrics import ENTERED
+from iopath.results.metrics import ENTERED, OF_DEVICE
 
 _TICK = "TICK"
 _TERM = re.compile(r"([+-]?) *([\w|]+) *")
@@ -49,3 +50,17 @@ class Functions:
             metric: sum(sign * entered.get(name, 0) for sign, name in terms)
             for metric, terms in self._terms.items()
         }
+
+
+def of_device(long: Mapping[str, int], single: Mapping[str, int], ios: int) -> dict[str, float]:
+    """The metrics that a device counts: by its counters in a *long* run, which has so many *ios*
+    more than that of a *single* batch. There are none if it does not count."""
+    more = {name: count - single.get(name, 0) for name, count in long.items()}
+    found = {}
+    for metric in OF_DEVICE if more else ():
+        sums = [
+            sum((-1 if sign == "-" else 1) * more[name] for sign, name in _TERM.findall(terms))
+            for terms in metric.source.device.split("/")
+        ]
+        found[metric.name] = round(sums[0] / (sums[1] if sums[1:] else ios), 4) if any(sums) else 0
+    return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from iopath.counts import inline, longrun, output
+from iopath.counts import inline, longrun, output, requests
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
@@ -91,15 +91,20 @@ class Counted:
         waits = self.runs[0].rung.waits
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
-        counts = {
-            run.region: RunCounts(
-                longs.figures(run, report.read(texts[f"long.{run.region}"]).tsc),
-                found.events(run.lines_region, run.rung.batch) | longs.requests(run),
+        counts = {}
+        for run in self.runs:
+            long, idle = (report.read(texts[f"{name}.{run.region}"]) for name in ("long", "idle"))
+            more = run.long_ios - run.rung.batch
+            counts[run.region] = RunCounts(
+                longs.figures(run, long.tsc),
+                {
+                    **found.events(run.lines_region, run.rung.batch),
+                    **longs.requests(run),
+                    **requests.of_device(long.counters, idle.counters, more),
+                },
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
             )
-            for run in self.runs
-        }
         return counts, self._profiles(found, functions) if self.full else {}
 
     def _profiles(self, found: BootProfile, functions: Symbols) -> dict[int, ExactProfile]:

@@ -44,6 +44,7 @@ class Source:
     round: str = ""  # a count of a round
     places: tuple[str, str] | None = None  # places of a round: their name, and of what
     entered: str = ""  # how often functions are entered in the long run: see counts/requests.py
+    device: str = ""  # what blknull counts in the long run, per I/O or, behind "/", by another sum
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,16 @@ def _request(
         name, Source(entered=entered), counted, unit, "turns of tasks, and background work",
         resolution, gated=gated,
     )  # fmt: skip
+
+
+def _device(
+    name: str, device: str, counted: str, unit: str, resolution: float = 0.02, *,
+    gated: bool = True,
+) -> Metric:  # fmt: skip
+    """A metric that a device of blknull counts in the long run and after."""
+    return _counted(
+        name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated
+    )
 
 
 def _code_layout(record: Record) -> float:
@@ -252,6 +263,27 @@ METRICS = (
     _request(
         "readaheads", "page_cache_sync_ra + page_cache_async_ra",
         "times that readahead is asked for pages", "calls"),
+    _device(
+        "device requests", "reads + writes",
+        "reads and writes that blknull is given, if it counts (stats=1)", "requests"),
+    _device(
+        "sectors", "read_sectors + write_sectors / reads + writes",
+        "sectors of one of them", "sectors", gated=False),
+    _device(
+        "segments", "segments / reads + writes",
+        "contiguous pieces of memory of one of them", "segments", gated=False),
+    _device(
+        "merged bios", "bios - reads - writes",
+        "bios in them beside the first", "bios", gated=False),
+    _device(
+        "out of order", "out_of_order",
+        "those that begin before the end of the one before", "requests"),
+    _device(
+        "device flushes", "flushes",
+        "flushes that blknull is given", "flushes"),
+    _device(
+        "FUA writes", "fua",
+        "writes with FUA", "writes"),
 )  # fmt: skip
 
 # The writes to cache lines that CPUs share, and those of them with a lock prefix.
@@ -270,8 +302,10 @@ def shared(arrangement: str, kind: str) -> Metric:
 
 # The metrics that the plugin counts in the short rounds, and how it counts them.
 ENTERED = tuple(metric for metric in METRICS if metric.source.entered)
+OF_DEVICE = tuple(metric for metric in METRICS if metric.source.device)
+REQUESTS = (*ENTERED, *OF_DEVICE)  # each is missing where it is not counted
 COUNTED = tuple(
-    metric.name for metric in METRICS if metric.source != Source() and metric not in ENTERED
+    metric.name for metric in METRICS if metric.source != Source() and metric not in REQUESTS
 )
 OF_KIND = {
     kind: tuple(metric for metric in METRICS if kind in metric.source.kinds)

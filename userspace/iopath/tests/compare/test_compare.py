@@ -31,7 +31,7 @@ from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.results.kernelinfo import compiler, options
 from iopath.results.layers import Layers
-from iopath.results.metrics import ENTERED, METRICS
+from iopath.results.metrics import METRICS, REQUESTS
 from iopath.results.profiles import COSTLY
 from iopath.results.result import Kernel, parse
 from iopath.results.symbol import Symbol
@@ -343,7 +343,7 @@ def test_what_a_file_does_not_count_cannot_be_judged(tmp_path: Path) -> None:
     for record in whole["results"]:
         del record["counts"]
     (found,) = unjudged(compared(whole), 0, [])
-    more = sum(metric.gated and metric not in ENTERED for metric in METRICS) - 3 - 3
+    more = sum(metric.gated and metric not in REQUESTS for metric in METRICS) - 3 - 3
     assert found.startswith(f"dio.pread read locked, indirect, returns and {more} more: a result ")
 
 

@@ -12,9 +12,10 @@ from iopath.compare.limits import regressions
 from iopath.counts.longrun import LongRuns
 from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.requests import of_device
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
-from iopath.results.metrics import ENTERED
+from iopath.results.metrics import REQUESTS
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import DRAIN, LONG, Run
 from iopath.show import texts
@@ -92,6 +93,22 @@ def test_what_is_inlined_is_not_counted(names: str) -> None:
     assert metrics(names, []) == {}
 
 
+def test_what_a_device_counts() -> None:
+    """In a long run of 100 I/Os more than a single batch: 50 requests of two bios each."""
+    single = dict.fromkeys(
+        ("reads", "read_sectors", "writes", "write_sectors", "flushes", "bios", "segments",
+         "out_of_order", "fua"), 1,
+    )  # fmt: skip
+    more = {"reads": 50, "read_sectors": 800, "bios": 100, "segments": 75, "out_of_order": 10}
+    long = {name: count + more.get(name, 0) for name, count in single.items()}
+    assert of_device(long, single, 100) == {
+        "device requests": 0.5, "sectors": 16, "segments": 1.5, "merged bios": 0.5,
+        "out of order": 0.1, "device flushes": 0, "FUA writes": 0,
+    }  # fmt: skip
+    assert of_device(single, single, 100) == dict.fromkeys(of_device(long, single, 1), 0)
+    assert of_device({}, {}, 100) == {}
+
+
 def requests(before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:
     """Two results with these metrics in each boot."""
     whole = two(PLAIN)
@@ -115,4 +132,4 @@ def test_a_comparison_says_what_became_of_requests() -> None:
 def test_what_a_kernel_does_not_count_is_judged_by_no_general_limit() -> None:
     whole = requests({"requests": 1.0}, {})
     assert regressions(compared(whole), 1, []) == ([], [])
-    assert {metric.name for metric in ENTERED} & change(whole)["metrics"].keys() == set()
+    assert {metric.name for metric in REQUESTS} & change(whole)["metrics"].keys() == set()
