@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from iopath.compare.changes import (
 )
 from iopath.compare.noise import LADDER
 from iopath.results.bridge import Bridge
-from iopath.results.metrics import METRICS, TOTAL
+from iopath.results.metrics import ENTERED, METRICS, REQUESTS, TOTAL
 from iopath.results.profiles import COSTLY
 from iopath.results.result import MORE, REST, ExactRecord, Key, Row
 from iopath.results.syscalls import BESIDE, OWN, WHOLE
@@ -87,6 +88,26 @@ def executed(found: Mapping[str, float]) -> str:
     named = sorted((name for name in found if found[name] > MORE), key=lambda name: -found[name])
     shown = ", ".join(f"{name} {count(found[name])}" for name in named[:_PARTS])
     return f"{count(sum(found.values()))}: {shown}"
+
+
+# What each I/O has, or each batch.
+_USUAL = {"bios", "completions", "requests", "plug flushes", "wake-ups"}
+_USUAL |= {"device requests", "sectors", "segments"}
+
+
+def requests(record: ExactRecord) -> str:
+    """What became of the requests of an I/O; nothing if it was one."""
+    means = {metric: statistics.fmean(metric.value(record) or [0.0]) for metric in REQUESTS}
+    shown = {metric.name: mean for metric, mean in means.items() if mean >= metric.resolution}
+    if not shown.keys() - _USUAL and max(shown.get("bios", 0), shown.get("requests", 0)) < 1.5:
+        return ""
+    return ", ".join(f"{name} {count(mean)}" for name, mean in shown.items())
+
+
+def uncounted(records: Iterable[ExactRecord]) -> str:
+    """The metrics of requests that none of the records of a kernel has."""
+    have = {name for record in records for name in record.counts or ()}
+    return ", ".join(metric.name for metric in ENTERED if metric.name not in have)
 
 
 def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:

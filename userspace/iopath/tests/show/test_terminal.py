@@ -387,6 +387,29 @@ def test_noise_is_no_deferred_work(total: float, parts: dict[str, float], said: 
     )
 
 
+def test_requests_are_listed_where_an_io_is_not_one_of_them() -> None:
+    """With what the kernel does not count of them."""
+    usual = {"bios": [1.0], "requests": [1.0], "completions": [1.0], "wake-ups": [0.03]}
+    for more, said in (
+        ({}, []),
+        ({"requests": [0.03], "plug merges": [0.95, 0.99], "splits": [0.001]},
+         ["old mq.uring read 4 KiB: bios 1.00, requests 0.03, plug merges 0.97, completions 1.00,"
+          " wake-ups 0.03 per I/O"]),
+        ({"bios": [8.0]}, ["old mq.uring read 4 KiB: bios 8.00, requests 1.00, completions 1.00,"
+                           " wake-ups 0.03 per I/O"]),
+    ):  # fmt: skip
+        whole = a_result([a_record("old", "mq.uring", "read", 4096)])
+        whole["results"][0]["counts"] |= usual | more
+        console = Console(file=io.StringIO(), width=200, highlight=False)
+        terminal.show(parse(whole), console)
+        lines = [line for line in console.file.getvalue().splitlines() if "per I/O" in line]
+        assert [line for line in lines if "bios" in line] == said
+        missing = [line for line in console.file.getvalue().splitlines() if "not counted" in line]
+        assert bool(missing) == bool(said)
+        assert all("old: not counted, as functions are inlined: " in line for line in missing)
+        assert all("queue runs" in line and "requests" not in line for line in missing)
+
+
 def test_small_parts_are_one() -> None:
     parts = {"task": 100.0, **{f"kworker {name}": 1.0 + name for name in range(8)}, "rest": -0.25}
     assert texts.parts(parts, texts.count) == (
