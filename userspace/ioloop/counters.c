@@ -37,15 +37,15 @@ static bool read_counter(dev_t device, const char *name, uint64_t *value)
 }
 
 /**
- * counters_begin() - note the counters of a device before I/O
- * @c: to be filled in
+ * counters_begin() - note the counters of a device before the first round
+ * @c: to be filled in, if that was not done before
  * @device: the block device
  */
 void counters_begin(struct counters *c, dev_t device)
 {
 	int i;
 
-	for (i = 0; i < NR_COUNTERS; i++)
+	for (i = 0; !c->known && i < NR_COUNTERS; i++)
 		if (!read_counter(device, counter_names[i], &c->value[i]))
 			return;
 	c->known = true;

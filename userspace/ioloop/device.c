@@ -244,7 +244,6 @@ bool device_inspect(struct device *dev, const char *name,
 	close(fd);
 	if (!ok)
 		return false;
-	counters_begin(&dev->counters, dev->block);
 
 	if (!aligned(dev, o)) {
 		snprintf(msg, size,

@@ -81,9 +81,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
         names = Range.read(args).expand(session, args.kernels)
         if args.fail_above is not None and len(names) == 1:
             raise UsageError("--fail-above: needs two kernels")
-        settings = replace(
-            command.settings(session, names[0]), machine=guest.machine, layers=args.layers
-        )
+        settings = command.settings(session, session.find(names[0]).arch)
+        settings = replace(settings, machine=guest.machine, layers=args.layers)
         # A gate judges, so it takes as many boots as decide.
         settings = boots.asked(settings, args.boots or (1 if args.fail_above is None else None))
         measured = session.results(names, settings)

@@ -3,9 +3,9 @@
 metrics of requests.
 
 A metric has a sum of functions in results/metrics.py, such as "a + b - c". Of "a|b", the first one
-that the kernel has is taken. TICK is the handler of the timer's interrupt. A function counts if it
-is called wherever it is used: the compiler may inline it, or a part of it, as "a.part.0" tells.
-Then the metric is not counted on this kernel. It is no 0.
+that the kernel has is taken. A function counts if it is called wherever it is used: the compiler
+may inline it, or a part of it, as "a.part.0" tells. Then the metric is not counted on this kernel.
+It is no 0.
 """
 
 import re
@@ -14,18 +14,16 @@ from collections.abc import Mapping
 from iopath.counts.symbols import Symbols
 from iopath.results.metrics import ENTERED, OF_DEVICE
 
-_TICK = "TICK"
 _TERM = re.compile(r"([+-]?) *([\w|]+) *")
 
 
 class Functions:
-    """The functions that metrics are known by, in one kernel; *tick* handles the timer's
-    interrupt."""
+    """The functions that metrics are known by, in one kernel."""
 
-    def __init__(self, symbols: Symbols, tick: str) -> None:
+    def __init__(self, symbols: Symbols) -> None:
         wanted = {
             metric.name: [
-                (-1 if sign == "-" else 1, tick if names == _TICK else names)
+                (-1 if sign == "-" else 1, names)
                 for sign, names in _TERM.findall(metric.source.entered)
             ]
             for metric in ENTERED
@@ -44,22 +42,25 @@ class Functions:
             if all(name for _, name in chosen):
                 self._terms[metric] = chosen
 
-    def metrics(self, entered: Mapping[str, float]) -> dict[str, float]:
-        """The metrics that are counted on this kernel, by how often functions were entered."""
+    def metrics(self, during: Mapping[str, float], whole: Mapping[str, float]) -> dict[str, float]:
+        """The metrics that are counted on this kernel, by how often functions were entered *during*
+        the run, and in the *whole* time with the sleep after it."""
+        later = {metric.name for metric in ENTERED if metric.source.later}
         return {
-            metric: sum(sign * entered.get(name, 0) for sign, name in terms)
+            metric: sum(
+                sign * (whole if metric in later else during).get(name, 0) for sign, name in terms
+            )
             for metric, terms in self._terms.items()
         }
 
 
-def of_device(long: Mapping[str, int], single: Mapping[str, int], ios: int) -> dict[str, float]:
-    """The metrics that a device counts: by its counters in a *long* run, which has so many *ios*
-    more than that of a *single* batch. There are none if it does not count."""
-    more = {name: count - single.get(name, 0) for name, count in long.items()}
+def of_device(counters: Mapping[str, int], ios: int) -> dict[str, float]:
+    """The metrics that a device counts: by its counters in a long run of so many *ios*. There are
+    none if it does not count."""
     found = {}
-    for metric in OF_DEVICE if more else ():
+    for metric in OF_DEVICE if counters else ():
         sums = [
-            sum((-1 if sign == "-" else 1) * more[name] for sign, name in _TERM.findall(terms))
+            sum((-1 if sign == "-" else 1) * counters[name] for sign, name in _TERM.findall(terms))
             for terms in metric.source.device.split("/")
         ]
         found[metric.name] = round(sums[0] / (sums[1] if sums[1:] else ios), 4) if any(sums) else 0

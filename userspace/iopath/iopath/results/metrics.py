@@ -17,7 +17,7 @@ class _Profile(Protocol):
     def lines_noise(self) -> Mapping[str, float] | None: ...
 
 
-class Record(Protocol):
+class MetricRecord(Protocol):
     """What a metric reads of a record (result.ExactRecord)."""
 
     @property
@@ -44,6 +44,7 @@ class Source:
     round: str = ""  # a count of a round
     places: tuple[str, str] | None = None  # places of a round: their name, and of what
     entered: str = ""  # how often functions are entered in the long run: see counts/requests.py
+    later: bool = False  # in the sleep after it, too, where the kernel's own work is not of them
     device: str = ""  # what blknull counts in the long run, per I/O or, behind "/", by another sum
 
 
@@ -64,10 +65,10 @@ class Metric:
     counted: str
     noise: str
     resolution: float
-    value: Callable[[Record], Boots | None]
+    value: Callable[[MetricRecord], Boots | None]
     gated: bool = True
     costly: bool = False
-    layout: Callable[[Record], float] = lambda record: 0.0
+    layout: Callable[[MetricRecord], float] = lambda record: 0.0
     source: Source = Source()
     sigma: float = 0.0
 
@@ -87,7 +88,7 @@ def _counted(
     *,
     gated: bool = True,
     costly: bool = False,
-    layout: Callable[[Record], float] = lambda record: 0.0,
+    layout: Callable[[MetricRecord], float] = lambda record: 0.0,
 ) -> Metric:
     """A metric that the plugin counts in the short rounds of a single batch."""
     return Metric(
@@ -98,12 +99,12 @@ def _counted(
 
 def _request(
     name: str, entered: str, counted: str, unit: str, resolution: float = 0.02, *,
-    gated: bool = True,
+    gated: bool = True, later: bool = True,
 ) -> Metric:  # fmt: skip
-    """A metric that is known by the functions that are *entered* in the long run and after."""
+    """A metric that is known by the functions that are *entered* in the long run and *later*."""
     return _counted(
-        name, Source(entered=entered), counted, unit, "turns of tasks, and background work",
-        resolution, gated=gated,
+        name, Source(entered=entered, later=later), counted, unit,
+        "turns of tasks, and background work", resolution, gated=gated,
     )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def _device(
     )
 
 
-def _code_layout(record: Record) -> float:
+def _code_layout(record: MetricRecord) -> float:
     noise = (record.profile and record.profile.lines_noise) or {}
     return noise.get("code_kernel", 0.0)
 
@@ -247,16 +248,18 @@ METRICS = (
         "bios that end, at all levels", "bios"),
     _request(
         "wake-ups", "try_to_wake_up",
-        "attempts to wake a task", "wake-ups"),
+        "attempts to wake a task", "wake-ups", later=False),
     _request(
         "context switches", "__switch_to",
-        "switches from any task to another", "switches"),
+        "switches from any task to another", "switches", later=False),
     _request(
         "work items", "process_one_work",
-        "work items that kworkers execute", "items"),
+        "work items that kworkers execute", "items", later=False),
     _request(
-        "interrupts", "irq_enter_rcu - TICK",
-        "interrupts, without the timer's ticks", "interrupts"),
+        "interrupts",
+        "irq_enter_rcu"
+        " - sysvec_apic_timer_interrupt|arch_timer_handler_virt|riscv_timer_interrupt",
+        "interrupts but those of the timer", "interrupts", later=False),
     _request(
         "folios", "filemap_add_folio",
         "folios that are added to the page cache", "folios"),
