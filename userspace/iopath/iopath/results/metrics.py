@@ -232,6 +232,9 @@ METRICS = (
         "scheduler merges", "elv_merged_request + elv_merge_requests",
         "bios and requests that the I/O scheduler merges", "merges", gated=False),
     _request(
+        "cache flushes", "flush_end_io",
+        "flushes of the device's write cache that blk-mq issues", "flushes"),
+    _request(
         "plug flushes", "blk_mq_flush_plug_list",
         "plugs that are flushed, empty ones included", "flushes"),
     _request(
@@ -240,9 +243,6 @@ METRICS = (
     _request(
         "requeues", "blk_mq_requeue_request",
         "requests that a driver gives back", "requests"),
-    _request(
-        "cache flushes", "flush_end_io",
-        "flushes of the device's write cache that blk-mq issues", "flushes"),
     _request(
         "completions", "bio_endio",
         "bios that end, at all levels", "bios"),
