@@ -45,6 +45,15 @@ static __always_inline void blknull_handle(struct bio *bio, const bool split,
 
 static void blknull_count_bio(struct blknull_device *dev, struct bio *bio)
 {
+	unsigned int segments = 0;
+	struct bvec_iter iter;
+	struct bio_vec bvec;
+
+	if (bio_has_data(bio))
+		bio_for_each_bvec(bvec, bio, iter)
+			segments++;
+	blknull_count_shape(dev, bio->bi_opf, bio->bi_iter.bi_sector,
+			    bio_sectors(bio), 1, segments);
 	if (op_is_flush(bio->bi_opf) && !bio_sectors(bio))
 		blknull_count(dev, BLKNULL_FLUSHES);
 	else

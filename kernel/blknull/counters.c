@@ -4,6 +4,7 @@
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
+#include <linux/log2.h>
 #include <linux/sysfs.h>
 
 #include "counters.h"
@@ -20,19 +21,82 @@ struct blknull_counter_file {
 	bool fault;
 };
 
+/**
+ * blknull_count_shape() - count what a read or write consists of
+ * @dev: the device
+ * @op: operation and flags
+ * @sector: the first sector
+ * @sectors: their number; if 0, there is nothing to count
+ * @bios: bios in it, more than one if they were merged
+ * @segments: contiguous pieces of memory
+ *
+ * It is out of order if it begins before the end of the one that the same CPU was
+ * given last.
+ *
+ * Context: Any. An interrupt in between may make one I/O seem out of order.
+ */
+void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
+			 sector_t sector, unsigned int sectors,
+			 unsigned int bios, unsigned int segments)
+{
+	struct blknull_counters __percpu *counters = dev->counters;
+	unsigned int size;
+
+	switch (op & REQ_OP_MASK) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+		break;
+	default:
+		return;
+	}
+	if (!sectors)
+		return;
+	size = min_t(unsigned int, order_base_2(sectors), BLKNULL_NR_SIZES - 1);
+	this_cpu_inc(counters->sizes[size]);
+	this_cpu_add(counters->ios[BLKNULL_BIOS], bios);
+	this_cpu_add(counters->ios[BLKNULL_SEGMENTS], segments);
+	if (op & REQ_FUA)
+		this_cpu_inc(counters->ios[BLKNULL_FUA]);
+	if (sector < this_cpu_read(counters->next))
+		this_cpu_inc(counters->ios[BLKNULL_OUT_OF_ORDER]);
+	this_cpu_write(counters->next, sector + sectors);
+}
+
+static u64 blknull_counter_sum(struct blknull_device *dev, size_t offset)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += *(u64 *)((char *)per_cpu_ptr(dev->counters, cpu) +
+				offset);
+	return sum;
+}
+
+static ssize_t blknull_sizes_show(struct device *device,
+				  struct device_attribute *attr, char *page)
+{
+	struct blknull_device *dev = dev_to_disk(device)->private_data;
+	ssize_t len = 0;
+	size_t offset;
+	int i;
+
+	for (i = 0; i < BLKNULL_NR_SIZES; i++) {
+		offset = offsetof(struct blknull_counters, sizes[i]);
+		len += sysfs_emit_at(page, len, "%s%llu", i ? " " : "",
+				     blknull_counter_sum(dev, offset));
+	}
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
 static ssize_t blknull_counter_show(struct device *device,
 				    struct device_attribute *attr, char *page)
 {
 	struct blknull_device *dev = dev_to_disk(device)->private_data;
 	struct blknull_counter_file *file =
 		container_of(attr, struct blknull_counter_file, attr);
-	u64 sum = 0;
-	int cpu;
 
-	for_each_possible_cpu(cpu)
-		sum += *(u64 *)((char *)per_cpu_ptr(dev->counters, cpu) +
-				file->offset);
-	return sysfs_emit(page, "%llu\n", sum);
+	return sysfs_emit(page, "%llu\n", blknull_counter_sum(dev, file->offset));
 }
 
 #define BLKNULL_COUNTER(_name, _field, _fault)				\
@@ -53,8 +117,16 @@ BLKNULL_COUNTER(write_zeroes_sectors, sectors[BLKNULL_WRITE_ZEROES], false);
 BLKNULL_COUNTER(flushes, ios[BLKNULL_FLUSHES], false);
 BLKNULL_COUNTER(others, ios[BLKNULL_OTHERS], false);
 BLKNULL_COUNTER(interrupts, ios[BLKNULL_INTERRUPTS], false);
+BLKNULL_COUNTER(bios, ios[BLKNULL_BIOS], false);
+BLKNULL_COUNTER(segments, ios[BLKNULL_SEGMENTS], false);
+BLKNULL_COUNTER(out_of_order, ios[BLKNULL_OUT_OF_ORDER], false);
+BLKNULL_COUNTER(fua, ios[BLKNULL_FUA], false);
 BLKNULL_COUNTER(failed, ios[BLKNULL_FAILED], true);
 BLKNULL_COUNTER(delayed, ios[BLKNULL_DELAYED], true);
+
+static struct blknull_counter_file blknull_counter_sizes = {
+	.attr	= __ATTR(sizes, 0444, blknull_sizes_show, NULL),
+};
 
 static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_reads.attr.attr,
@@ -68,6 +140,11 @@ static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_flushes.attr.attr,
 	&blknull_counter_others.attr.attr,
 	&blknull_counter_interrupts.attr.attr,
+	&blknull_counter_bios.attr.attr,
+	&blknull_counter_segments.attr.attr,
+	&blknull_counter_out_of_order.attr.attr,
+	&blknull_counter_fua.attr.attr,
+	&blknull_counter_sizes.attr.attr,
 	&blknull_counter_failed.attr.attr,
 	&blknull_counter_delayed.attr.attr,
 	NULL,

@@ -23,19 +23,30 @@ enum blknull_counter {
 	BLKNULL_INTERRUPTS,
 	BLKNULL_WITH_SECTORS = BLKNULL_FLUSHES,
 
-	BLKNULL_FAILED = BLKNULL_INTERRUPTS + 1,
+	BLKNULL_BIOS = BLKNULL_INTERRUPTS + 1,
+	BLKNULL_SEGMENTS,
+	BLKNULL_OUT_OF_ORDER,
+	BLKNULL_FUA,
+	BLKNULL_FAILED,
 	BLKNULL_DELAYED,
 	BLKNULL_NR_COUNTERS
 };
+
+/* Sizes of reads and writes: up to 1, 2, 4 ... sectors, and any that is larger. */
+#define BLKNULL_NR_SIZES	16
 
 /**
  * struct blknull_counters - the counters of one CPU
  * @ios: number of I/Os
  * @sectors: number of 512-byte sectors, for operations that have any
+ * @sizes: number of reads and writes by size
+ * @next: the sector behind the last read or write
  */
 struct blknull_counters {
 	u64 ios[BLKNULL_NR_COUNTERS];
 	u64 sectors[BLKNULL_WITH_SECTORS];
+	u64 sizes[BLKNULL_NR_SIZES];
+	u64 next;
 };
 
 /* Count an I/O without sectors. */
@@ -74,6 +85,10 @@ static inline void blknull_count_op(struct blknull_device *dev,
 	this_cpu_inc(dev->counters->ios[counter]);
 	this_cpu_add(dev->counters->sectors[counter], sectors);
 }
+
+void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
+			 sector_t sector, unsigned int sectors,
+			 unsigned int bios, unsigned int segments);
 
 extern const struct attribute_group *blknull_counter_groups[];
 

@@ -225,6 +225,19 @@ static noinline blk_status_t blknull_mq_data(struct blknull_device *dev,
 	return status;
 }
 
+static void blknull_count_rq(struct blknull_device *dev, struct request *rq)
+{
+	unsigned int bios = 0;
+	struct bio *bio;
+
+	__rq_for_each_bio(bio, rq)
+		bios++;
+	blknull_count_op(dev, req_op(rq), blk_rq_sectors(rq));
+	blknull_count_shape(dev, rq->cmd_flags, blk_rq_pos(rq),
+			    blk_rq_sectors(rq), bios,
+			    blk_rq_nr_phys_segments(rq));
+}
+
 /*
  * Apply the features of a device. Return: false if the request ends by other
  * means than attribute completion.
@@ -241,7 +254,7 @@ static noinline bool blknull_features_handle(struct blknull_device *dev,
 		action = blknull_fault_action(dev, blk_rq_pos(rq),
 					      blk_rq_sectors(rq));
 	if (config->stats)
-		blknull_count_op(dev, req_op(rq), blk_rq_sectors(rq));
+		blknull_count_rq(dev, rq);
 	if (action == BLKNULL_FAIL)
 		request->status = blknull_fail_status(dev);
 	else if (config->memory_backed)

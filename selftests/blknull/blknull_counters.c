@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* blknull's counters, also for polled I/O. */
+#define _GNU_SOURCE
 #include <linux/fs.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 
 #include "device_fixture.h"
@@ -27,6 +29,28 @@ TEST_F_TIMEOUT(device, counters, TIMEOUT)
 	ASSERT_EQ(0, ioctl(self->fd, BLKZEROOUT, range));
 	EXPECT_EQ(2048, item_counter("a", "write_zeroes_sectors"));
 	EXPECT_EQ(0, item_counter("a", "others"));
+}
+
+/* What reads and writes consist of, and their order on a CPU. */
+TEST_F_TIMEOUT(device, shapes, TIMEOUT)
+{
+	static const long long starts[4] = { 0, 4096, 16384, 8192 };
+	cpu_set_t first;
+	size_t i;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(first), &first));
+	self->fd = turn_on(variant->mode, "stats=1 write_cache=1 fua=1",
+			   O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(4096, pwrite(self->fd, self->buf, 4096, starts[i]));
+	EXPECT_EQ(4, item_counter("a", "bios"));
+	EXPECT_EQ(4, item_counter("a", "segments"));
+	EXPECT_EQ(1, item_counter("a", "out_of_order"));
+	EXPECT_EQ(0, item_counter("a", "fua"));
+	EXPECT_EQ(0, item_counter("a", "sizes"));
 }
 
 /* With stats off, nothing is counted. */

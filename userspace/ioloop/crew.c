@@ -256,6 +256,7 @@ static void supervise(struct worker *workers, unsigned int running,
 	const struct timespec soon = { .tv_nsec = 100000000 };
 	struct cpu_time before = { 0, 0 };
 	bool started = false, released = false;
+	unsigned int i;
 	int sig;
 
 	while (running) {
@@ -280,6 +281,9 @@ static void supervise(struct worker *workers, unsigned int running,
 		if (!started && __atomic_load_n(&shared->ready,
 						__ATOMIC_RELAXED) >= running) {
 			started = true;
+			for (i = 0; i < r->o->nr_files; i++)
+				counters_begin(&r->devices[i].counters,
+					       r->devices[i].block);
 			before = cpu_time();
 			start_all(workers, r);
 		}

@@ -188,6 +188,7 @@ static bool inspect(struct device *dev, const struct options *o, int fd,
 			 dev->name);
 		return false;
 	}
+	dev->block = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	if (S_ISBLK(st.st_mode))
 		return inspect_block(dev, o, fd, st.st_rdev, msg, size);
 	if (S_ISREG(st.st_mode)) {

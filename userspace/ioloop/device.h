@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counters.h"
 #include "options.h"
 
 /**
@@ -19,6 +20,8 @@
  * @end: byte behind the last one used: a whole number of blocks from @start
  * @logical_block_size: what direct I/O must be aligned to; 0: not known
  * @nvme_namespace: its number, if it is the character device of one
+ * @block: the block device that it is, or that has its file system
+ * @counters: what that counted, if it is of blknull
  */
 struct device {
 	const char *name;
@@ -27,6 +30,8 @@ struct device {
 	uint64_t end;
 	uint64_t logical_block_size;
 	uint32_t nvme_namespace;
+	dev_t block;
+	struct counters counters;
 };
 
 bool device_inspect(struct device *dev, const char *name,

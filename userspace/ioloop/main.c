@@ -78,7 +78,7 @@ static bool run_layouts(struct run *r, struct shared *shared)
  * Returns the exit status. It also returns in a job, which frees everything as
  * the parent does.
  */
-static int run_all(const struct options *o, const struct device *devices)
+static int run_all(const struct options *o, struct device *devices)
 {
 	const unsigned int nr_jobs = plan_nr_jobs(o);
 	size_t size = sizeof(struct shared) + nr_jobs * plan_result_size(o);
@@ -88,6 +88,7 @@ static int run_all(const struct options *o, const struct device *devices)
 	};
 	struct shared *shared = NULL;
 	int status = 1;
+	unsigned int i;
 	bool parent;
 	int out;
 
@@ -113,6 +114,8 @@ static int run_all(const struct options *o, const struct device *devices)
 		status = 0;
 		goto close_out;
 	}
+	for (i = 0; i < o->nr_files; i++)
+		counters_end(&devices[i].counters, devices[i].block);
 	give_verdict(&r);
 	report_errors(&r, stderr);
 	if (!report_write(&r, out))

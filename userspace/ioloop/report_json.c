@@ -88,6 +88,19 @@ void json_options(const struct options *o, FILE *out)
 	fputc('}', out);
 }
 
+static void json_counters(const struct counters *c, FILE *out)
+{
+	int i;
+
+	if (!c->known)
+		return;
+	for (i = 0; i < NR_COUNTERS; i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " :
+			",\n     \"counters\": {", counter_names[i],
+			c->value[i]);
+	fputc('}', out);
+}
+
 static void json_devices(const struct run *r, FILE *out)
 {
 	const struct device *dev;
@@ -102,9 +115,11 @@ static void json_devices(const struct run *r, FILE *out)
 		fprintf(out, ", \"size\": %" PRIu64
 			     ", \"logical_block_size\": ", dev->size);
 		if (dev->logical_block_size)
-			fprintf(out, "%" PRIu64 "}", dev->logical_block_size);
+			fprintf(out, "%" PRIu64, dev->logical_block_size);
 		else
-			fputs("null}", out);
+			fputs("null", out);
+		json_counters(&dev->counters, out);
+		fputc('}', out);
 	}
 	fputs("],\n", out);
 }

@@ -207,6 +207,20 @@ static void normal_devices(const struct run *r, FILE *out)
 	}
 }
 
+/* What blknull counted; a run has other I/O besides: it warms up. */
+static void normal_counters(const struct device *dev, FILE *out)
+{
+	int i;
+
+	if (!dev->counters.known)
+		return;
+	fprintf(out, "%s:", dev->name);
+	for (i = 0; i < NR_COUNTERS; i++)
+		fprintf(out, "%s %s %" PRIu64, i ? "," : "", counter_names[i],
+			dev->counters.value[i]);
+	fputs(".\n", out);
+}
+
 /**
  * report_normal() - print a table
  * @r: what to report
@@ -234,6 +248,8 @@ void report_normal(const struct run *r, FILE *out)
 		fprintf(out, "The first job ended %.6f s before the last.\n",
 			(double)(total.end_ns - total.first_end_ns) / 1e9);
 	}
+	for (i = 0; i < o->nr_files; i++)
+		normal_counters(&r->devices[i], out);
 	/* Both are counted in timer ticks, too coarse for a short time. */
 	if (total.end_ns - total.start_ns < MIN_CPU_TIME_NS)
 		return;

@@ -41,7 +41,7 @@ struct shared {
  */
 struct run {
 	const struct options *o;
-	const struct device *devices;
+	struct device *devices;
 	struct job *jobs;
 	struct result *results;
 	unsigned int nr_jobs;

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from iopath.compare import noise
 from iopath.results.bridgefile import Bridge
-from iopath.results.metrics import INSTRUCTIONS, METRICS
+from iopath.results.metrics import INSTRUCTIONS, METRICS, REQUESTS
 from iopath.results.result import Key, OfRung, TimeFigure
 from iopath.results.syscalls import EVERY, JUDGED, WHOLE
 
@@ -225,7 +225,7 @@ class ExactChange(Change):
     def is_news(self) -> bool:
         if self.calls and not self.calls.differs:
             return self.moved
-        return self.differs or bool(self.findings) or bool(self.telling)
+        return self.differs or bool(self.findings) or bool(self.telling) or bool(self.requests)
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -279,6 +279,17 @@ class ExactChange(Change):
         return ", ".join(found)
 
     @property
+    def requests(self) -> str:
+        """What became of the requests of an I/O, in words: "requests 1.00 to 8.00 per I/O"."""
+        changed = [
+            f"{metric.name} {part.before:,.2f} to {part.after:,.2f}"
+            for metric in REQUESTS
+            if (part := self.metrics.get(metric.name)) and part.verdict in ("more", "fewer")
+        ]
+        first, *rest = changed[:_REQUESTS] or [""]
+        return first and ", ".join([f"{first} per I/O", *rest])
+
+    @property
     def switching(self) -> LayerChange | None:
         """The instructions of the scheduler, if other tasks are switched to more or less often."""
         layers = [one for one in self.layers if one.layer == SCHEDULER]
@@ -291,9 +302,12 @@ class ExactChange(Change):
     def gated(self) -> Sequence[str]:
         if self.calls:
             return (PATH,) if self.calls.kind in JUDGED else ()
-        return [metric.name for metric in METRICS if metric.gated]
+        # What a kernel does not count has no row.
+        every = [metric for metric in METRICS if metric.gated]
+        return [one.name for one in every if one not in REQUESTS or one.name in self.metrics]
 
 
+_REQUESTS = 4  # metrics of requests in a text
 _ONCE = 0.5  # of what happens to each I/O
 SCHEDULER = "scheduling"  # the layer
 _WORKER = "worker_thread"  # the function that a worker executes for each item

@@ -11,7 +11,7 @@ from time to time. It is left out by who executes it (counts/parts.py), to the i
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from iopath.base.errors import IopathError
 from iopath.counts import parts
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.plugin_output import Flat
+from iopath.counts.requests import Functions
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction
@@ -59,6 +60,7 @@ class LongRuns:
         self._layers = layers
         self._splits: dict[int, tuple[_Counts, _Counts]] = {}  # by the identity of a region
         self._names = parts.Names(found.arch, symbols, found.flats.values())
+        self._functions = Functions(symbols)
 
     def figures(self, run: Run, clock: int) -> LongRun:
         """The figures of *run* in this boot: its mean, that with deferred work, and both by
@@ -89,6 +91,25 @@ class LongRuns:
         rows.sort(key=lambda row: (-row.mean - row.deferred, row.name, row.module))
         return LongRun(round(mean, 4), whole, rows, _named(found, mean, whole))
 
+    def requests(self, run: Run) -> dict[str, float]:
+        """The metrics per I/O that are known by the functions that a run entered. A metric is
+        missing if it is not counted on this kernel."""
+        long, drained = (self._region(run.long_region | more) for more in (0, DRAIN))
+        ticks = {at for at in long.entries if self._is_tick(at, long)}
+        during = self._entered(long, () if run.rung.interrupts else ticks)
+        whole = self._entered(long, ())
+        _add(whole, self._entered(drained, ()))
+        found = self._functions.metrics(during, whole)
+        return {name: round(count / run.long_ios, 4) for name, count in found.items()}
+
+    def _entered(self, region: Flat, without: Container[int]) -> dict[str, float]:
+        """How often functions were entered in a region, *without* some contexts."""
+        found: dict[str, float] = defaultdict(float)
+        for context, counts in self._found.entered(region, self._functions.names).items():
+            if context not in without:
+                _add(found, counts)
+        return found
+
     def _parts(self, run: Run) -> dict[str, float]:
         """The instructions per I/O beside the run's task, by who executed them. In its sleep, the
         task executes nothing for the I/O."""
@@ -115,8 +136,10 @@ class LongRuns:
         interrupts enter by one vector, each is taken to execute the same number of instructions
         there."""
         handlers = self._names.handlers(region)
-        times = self._found.calls(region, handlers)
-        ticks = sum(count for at, count in times.items() if handlers[at] in parts.TICKS)
+        times: dict[str, float] = defaultdict(float)
+        for counts in self._found.entered(region, handlers).values():
+            _add(times, counts)
+        ticks = sum(count for name, count in times.items() if name in parts.TICKS)
         if ticks:
             others = 1 - (ticks - expected) / sum(times.values())
             entered = dict.fromkeys(self._names.entries(region), others)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from iopath.base.arch import Arch
 from iopath.counts.plugin_output import Flat, Part
 from iopath.counts.symbols import Symbols
+from iopath.results.result import TASK
 from iopath.results.symbol import plain
 
-TASK = "task"  # the one that does the I/O
 _SWITCHES = "switches"
 _PROGRAMS = "programs"
 IDLE = "idle"

@@ -9,7 +9,7 @@ figure of a rung. So all counts belong to the path, and they add up to the figur
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
@@ -272,13 +272,14 @@ class BootProfile:
                 of_context[symbol] += counts[INSTRUCTIONS] * times
         return found
 
-    def calls(self, region: Flat, functions: Container[int]) -> dict[int, int]:
-        """How often each of *functions* was called in a flat region, by its address."""
-        found: dict[int, int] = defaultdict(int)
+    def entered(self, region: Flat, names: Mapping[int, str]) -> dict[int, dict[str, int]]:
+        """How often functions were entered in a flat region, by context and by their *names*, which
+        are given by address."""
+        found: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for part in region.counts:
-            address = self._blocks[part.block].addresses[0]
-            if part.instructions and address in functions:
-                found[address] += part.times
+            name = names.get(self._blocks[part.block].addresses[0])
+            if part.instructions and name is not None:
+                found[part.context][name] += part.times
         return found
 
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:

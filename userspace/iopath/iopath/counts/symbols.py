@@ -3,11 +3,11 @@
 
 import bisect
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from operator import itemgetter
 
 from iopath.base.errors import IopathError
-from iopath.results.symbol import Symbol
+from iopath.results.symbol import Symbol, plain
 
 KERNEL = 1 << 63  # kernel addresses start here
 
@@ -45,6 +45,21 @@ class Symbols:
     def text_start(self) -> int:
         """The start of the kernel's code in this guest."""
         return next(address for address in self._addresses if address >= KERNEL)
+
+    def starts(self, wanted: Set[str]) -> dict[int, str]:
+        """The kernel's functions *wanted* that are entered at one address, by that address. A
+        function that the compiler divided (.part) may be entered in another place, too."""
+        found: dict[int, str] = {}
+        divided = set()
+        for address, (_, name, *module) in zip(self._addresses, self._names, strict=True):
+            known = plain(name)
+            if known not in wanted or module or ".cold" in name:
+                continue
+            if ".part" in name:
+                divided.add(known)
+            else:
+                found[address] = known
+        return {address: name for address, name in found.items() if name not in divided}
 
     def find(self, address: int) -> Symbol:
         """The function that *address* lies in."""

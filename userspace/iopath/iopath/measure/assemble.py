@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from iopath.counts import inline, longrun, plugin_output
+from iopath.counts import inline, longrun, plugin_output, requests
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
@@ -92,15 +92,19 @@ class Counted:
         functions = Symbols(kallsyms, elf.program_functions(program))
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
-        counts = {
-            run.region: RunCounts(
-                longs.figures(run, ioloop_report.read(texts[f"long.{run.region}"]).tsc),
-                found.events(run.lines_region, run.rung.batch),
+        counts = {}
+        for run in self.runs:
+            long = ioloop_report.read(texts[f"long.{run.region}"])
+            counts[run.region] = RunCounts(
+                longs.figures(run, long.tsc),
+                {
+                    **found.events(run.lines_region, run.rung.batch),
+                    **longs.requests(run),
+                    **requests.of_device(long.counters, run.long_ios),
+                },
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
             )
-            for run in self.runs
-        }
         return counts, self._profiles(found, functions) if self.full else {}
 
     def _profiles(self, found: BootProfile, functions: Symbols) -> dict[int, ExactProfile]:

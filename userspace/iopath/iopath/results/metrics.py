@@ -47,6 +47,9 @@ class Source:
     at_end: bool = False  # that is of a block's last instruction, and not of all of them
     round: str = ""  # a count of a round
     places: tuple[str, str] | None = None  # places of a round: their name, and of what
+    entered: str = ""  # how often functions are entered in the long run: see counts/requests.py
+    later: bool = False  # in the sleep after it, too, where the kernel's own work is not of them
+    device: str = ""  # what blknull counts in the long run, per I/O or, behind "/", by another sum
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,27 @@ def _counted(
         name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
         gated, costly, layout, source, sigma,
     )  # fmt: skip
+
+
+def _request(
+    name: str, entered: str, counted: str, unit: str, resolution: float = 0.02, *,
+    gated: bool = True, later: bool = True,
+) -> Metric:  # fmt: skip
+    """A metric that is known by the functions that are *entered* in the long run and *later*."""
+    return _counted(
+        name, Source(entered=entered, later=later), counted, unit,
+        "turns of tasks, and background work", resolution, gated=gated,
+    )  # fmt: skip
+
+
+def _device(
+    name: str, device: str, counted: str, unit: str, resolution: float = 0.02, *,
+    gated: bool = True,
+) -> Metric:  # fmt: skip
+    """A metric that a device of blknull counts in the long run and after."""
+    return _counted(
+        name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated
+    )
 
 
 def _code_layout(record: MetricRecord) -> float:
@@ -203,6 +227,78 @@ METRICS = (
         "pages of 4 KiB that are accessed, fewest of the rounds", "pages",
         "the layout of memory, and of static data in another build", 3.0, gated=False,
     ),
+    _request(
+        "bios", "submit_bio_noacct_nocheck|submit_bio_noacct",
+        "bios submitted, at all levels, the parts of one that is split included", "bios"),
+    _request(
+        "splits", "bio_split",
+        "bios that are split in two", "splits"),
+    _request(
+        "requests", "blk_mq_start_request",
+        "requests of blk-mq that a driver starts; a bio that a driver takes itself is none",
+        "requests"),
+    _request(
+        "plug merges", "blk_attempt_plug_merge - blk_mq_sched_bio_merge",
+        "bios that are merged with a request of the task's plug", "merges", gated=False),
+    _request(
+        "scheduler merges", "elv_merged_request + elv_merge_requests",
+        "bios and requests that the I/O scheduler merges", "merges", gated=False),
+    _request(
+        "cache flushes", "flush_end_io",
+        "flushes of the device's write cache that blk-mq issues", "flushes"),
+    _request(
+        "plug flushes", "blk_mq_flush_plug_list",
+        "plugs that are flushed, empty ones included", "flushes"),
+    _request(
+        "queue runs", "blk_mq_sched_dispatch_requests",
+        "runs of a hardware queue", "runs"),
+    _request(
+        "requeues", "blk_mq_requeue_request",
+        "requests that a driver gives back", "requests"),
+    _request(
+        "completions", "bio_endio",
+        "bios that end, at all levels", "bios"),
+    _request(
+        "wake-ups", "try_to_wake_up",
+        "attempts to wake a task", "wake-ups", later=False),
+    _request(
+        "context switches", "__switch_to",
+        "switches from any task to another", "switches", later=False),
+    _request(
+        "work items", "process_one_work",
+        "work items that kworkers execute", "items", later=False),
+    _request(
+        "interrupts",
+        "irq_enter_rcu"
+        " - sysvec_apic_timer_interrupt|arch_timer_handler_virt|riscv_timer_interrupt",
+        "interrupts but those of the timer", "interrupts", later=False),
+    _request(
+        "folios", "filemap_add_folio",
+        "folios that are added to the page cache", "folios"),
+    _request(
+        "readaheads", "page_cache_sync_ra + page_cache_async_ra",
+        "times that readahead is asked for pages", "calls"),
+    _device(
+        "device requests", "reads + writes",
+        "reads and writes that blknull is given, if it counts (stats=1)", "requests"),
+    _device(
+        "sectors", "read_sectors + write_sectors / reads + writes",
+        "sectors of one of them", "sectors", gated=False),
+    _device(
+        "segments", "segments / reads + writes",
+        "contiguous pieces of memory of one of them", "segments", gated=False),
+    _device(
+        "merged bios", "bios - reads - writes",
+        "bios in them beside the first", "bios", gated=False),
+    _device(
+        "out of order", "out_of_order",
+        "those that begin before the end of the one before", "requests"),
+    _device(
+        "device flushes", "flushes",
+        "flushes that blknull is given", "flushes"),
+    _device(
+        "FUA writes", "fua",
+        "writes with FUA", "writes"),
 )  # fmt: skip
 
 # The writes to cache lines that CPUs share, and those of them with a lock prefix.
@@ -220,7 +316,12 @@ def shared(arrangement: str, kind: str) -> Metric:
 
 
 # The metrics that the plugin counts in the short rounds, and how it counts them.
-COUNTED = tuple(metric.name for metric in METRICS if metric.source != Source())
+ENTERED = tuple(metric for metric in METRICS if metric.source.entered)
+OF_DEVICE = tuple(metric for metric in METRICS if metric.source.device)
+REQUESTS = (*ENTERED, *OF_DEVICE)  # each is missing where it is not counted
+COUNTED = tuple(
+    metric.name for metric in METRICS if metric.source != Source() and metric not in REQUESTS
+)
 OF_KIND = {
     kind: tuple(metric for metric in METRICS if kind in metric.source.kinds)
     for kind in {kind for metric in METRICS for kind in metric.source.kinds}

@@ -38,8 +38,8 @@ COUNTERS = {
 # of a round weighs more in the path, and the background varies.
 MORE = 5.0
 
-# The parts of all that do not have a name of their own.
-REST = "rest"
+# The task that does the I/O, and the parts of all that do not have a name of their own.
+TASK, REST = "task", "rest"
 
 Key = tuple[str, str, int]  # rung, operation, block size
 
@@ -307,8 +307,12 @@ class ExactRecord(RungRecord):
 
     @property
     def has_more(self) -> bool:
-        """Whether all differs from the path by more than noise."""
-        return self.total is not None and abs(self.total - self.path) > MORE
+        """Whether an I/O has more work than the path, beyond noise: others do it, or the task does
+        it rarely or later."""
+        if self.total is None or self.total - self.path <= MORE:
+            return False
+        parts = self.all_parts or {TASK: self.total}
+        return any(count > MORE + self.path * (name == TASK) for name, count in parts.items())
 
     def never(self, whole: "ExactRecord") -> "ExactRecord":
         """The same part of a program on the kernel of *whole*, where it never began."""

@@ -48,16 +48,29 @@ class LoopJob:
 
 
 @dataclass(frozen=True)
+class Device:
+    """A device of ioloop, and what it counted, if it is one of blknull that counts."""
+
+    counters: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
 class Report:
     """One run of ioloop. A calibration knows how many instructions its loop has."""
 
     jobs: tuple[LoopJob, ...]
     expected_instructions: int | None = None
+    devices: tuple[Device, ...] = ()
 
     @property
     def rounds(self) -> list[LoopRound]:
         """The rounds of all jobs."""
         return [part for job in self.jobs for part in job.rounds]
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What its device counted."""
+        return next((one.counters for one in self.devices if one.counters), {})
 
     @property
     def tsc(self) -> int:

@@ -178,7 +178,8 @@ class Rung:
         words = [self.guest_program, *options, f"--number_ios={ios}"]
         if self.target:
             words += [f"--filename={self.target}", f"--rw={op}", f"--bs={block_size}"]
-            words += [f"--pattern={'sequential' if walks else 'fixed'}"]
+            if not any(word.startswith("--pattern=") for word in options):
+                words.append(f"--pattern={'sequential' if walks else 'fixed'}")
         if block_size > _PAGE and not self.program and _HUGE not in options:
             words.append("--scatter")
         if layouts > 1:

@@ -41,10 +41,22 @@ def _(
     put(console, tables.ladder(result))
     for record in result.results:
         if record.has_more and record.all_parts:
-            said = texts.parts(record.all_parts, texts.count)
+            said = texts.executed(record.all_parts)
             put_text(
                 console, f"{record.kernel.name} {record.title}: {texts.DEFERRED} {said}", "dim"
             )
+    _show_requests(result, console)
+
+
+def _show_requests(result: ExactResult, console: Console) -> None:
+    """Print what became of requests, and what is not counted of them."""
+    found = [(record, said) for record in result.results if (said := texts.requests(record))]
+    for record, said in found:
+        title = f"{record.kernel.name} {record.title} {record.size}"
+        put_text(console, f"{title}: {said} per I/O", "dim")
+    for name in dict.fromkeys(record.kernel.name for record, _ in found):
+        if missing := texts.uncounted(of_kernel(result.results, name)):
+            put_text(console, f"{name}: not counted, as functions are inlined: {missing}", "dim")
 
 
 def _show_program(result: ExactResult, console: Console, *, every: bool, top: int) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Numbers and differences as text, alike in the terminal, in Markdown and in the page."""
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from iopath.compare.changes import (
 )
 from iopath.compare.noise import OFTEN
 from iopath.results.bridgefile import Bridge
-from iopath.results.metrics import METRICS, TOTAL
+from iopath.results.metrics import ENTERED, METRICS, REQUESTS, TOTAL
 from iopath.results.profiles import COSTLY
-from iopath.results.result import REST, ExactRecord, Key, Row
+from iopath.results.result import MORE, REST, ExactRecord, Key, Row
 from iopath.results.syscalls import BESIDE, OWN, WHOLE
 
 # What is said of rungs with a verdict.
@@ -37,6 +38,7 @@ _LARGE = 10_000  # a figure without decimals
 _PARTS = 6  # of all, that are named
 _COUNTS = 3  # besides the path, that are named of a rung
 _SHARED = "what CPUs share"
+_OF_REQUESTS = {metric.name for metric in REQUESTS}
 _LEAST_PART = 0.5  # instructions per I/O of these
 UNKNOWN = f"? may be noise: boots are too few (--boots {OFTEN} decides)"
 
@@ -85,8 +87,36 @@ def metric(name: str, found: MetricChange) -> str:
     return "" if found.verdict == "same" else text
 
 
+def executed(found: Mapping[str, float]) -> str:
+    """All, and who executed it: the parts above the noise, which alone makes parts negative."""
+    named = sorted((name for name in found if found[name] > MORE), key=lambda name: -found[name])
+    shown = ", ".join(f"{name} {count(found[name])}" for name in named[:_PARTS])
+    return f"{count(sum(found.values()))}: {shown}"
+
+
+# What each I/O has, or each batch.
+_USUAL = {"bios", "completions", "requests", "plug flushes", "wake-ups"}
+_USUAL |= {"device requests", "sectors", "segments"}
+
+
+def requests(record: ExactRecord) -> str:
+    """What became of the requests of an I/O; nothing if it was one."""
+    means = {metric: statistics.fmean(metric.value(record) or [0.0]) for metric in REQUESTS}
+    shown = {metric.name: mean for metric, mean in means.items() if mean >= metric.resolution}
+    if not shown.keys() - _USUAL and max(shown.get("bios", 0), shown.get("requests", 0)) < 1.5:
+        return ""
+    return ", ".join(f"{name} {count(mean)}" for name, mean in shown.items())
+
+
+def uncounted(records: Iterable[ExactRecord]) -> str:
+    """The metrics of requests that none of the records of a kernel has."""
+    have = {name for record in records for name in record.counts or ()}
+    return ", ".join(metric.name for metric in ENTERED if metric.name not in have)
+
+
 def parts(found: Mapping[str, float], write: Callable[[float], str]) -> str:
-    """All, and who executed it: the largest parts by name, the others together."""
+    """By how much all differs, and who executes more or less: the largest parts by name, the others
+    together."""
     named = [name for name, value in found.items() if name != REST and abs(value) >= _LEAST_PART]
     named = sorted(named, key=lambda name: -abs(found[name]))[:_PARTS]
     shown = {name: found[name] for name in named}
@@ -242,11 +272,14 @@ def verdict(comparison: Comparison, name: str) -> str:
 
 
 def beside(found: Change) -> str:
-    """What is judged besides the path and differs otherwise: the first of it, by name."""
+    """What is judged besides the path and differs otherwise: the first of it, by name. Where the
+    path differs, cause() has the requests."""
     shown = {
         name if found.metric(name) else _SHARED: part
         for name, part in sorted(found.beside.items(), key=lambda one: not _is_costly(one[0]))
+        if name not in _OF_REQUESTS
     }
+    of_requests = isinstance(found, ExactChange) and found.verdict == "same" and found.requests
     texts = [
         f"{name} {'more' if part.grew else 'fewer'}"
         if name == _SHARED
@@ -254,7 +287,7 @@ def beside(found: Change) -> str:
         for name, part in shown.items()
     ]
     more = [f"{len(texts) - _COUNTS} more"] if len(texts) > _COUNTS else []
-    return ", ".join([*texts[:_COUNTS], *more])
+    return ", ".join([*([of_requests] if of_requests else []), *texts[:_COUNTS], *more])
 
 
 def _is_costly(name: str) -> bool:
@@ -331,7 +364,8 @@ def _described(found: Change, *, brief: bool) -> str:
 def cause(found: ExactChange) -> str:
     """What the kernel does otherwise, and what the scheduler takes for it."""
     part = found.switching
-    return found.cause + (f" ({part.layer} {part.difference:+,.0f})" if part else "")
+    scheduler = f" ({part.layer} {part.difference:+,.0f})" if part else ""
+    return "; ".join(filter(None, (found.requests, found.cause + scheduler)))
 
 
 def mostly(found: ExactChange) -> str:
@@ -443,8 +477,8 @@ def top_mover(found: Change) -> str:
         return ""
     if found.calls:
         return ", ".join(f"{one.name} {large(one.difference, '+')}" for one in found.functions[:1])
-    if found.cause:
-        return found.cause
+    if found.requests or found.cause:
+        return found.requests or found.cause
     if found.verdict == "same" and not found.moved:
         parts = [
             f"{DEFERRED if name == TOTAL.name else name} {found.metrics[name].difference:+,.0f}"

@@ -118,6 +118,14 @@ def test_program_of_a_user_reports_less() -> None:
     assert read(text).tsc == 7000
 
 
+def test_counters_of_a_device() -> None:
+    """Those of blknull, if it counts."""
+    one = '{"filename": "a", "size": 1, "logical_block_size": 512%s}'
+    for more, counters in (("", {}), (', "counters": {"reads": 5}', {"reads": 5})):
+        found = read(f'{{"jobs": [], "devices": [{one % more}]}}')
+        assert found.counters == counters
+
+
 def report(*args: str) -> dict:
     """What ioloop reports, checked by the schema, and as iopath reads it."""
     command = [guest_program("ioloop"), *args, "--output-format=json"]

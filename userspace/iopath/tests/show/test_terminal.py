@@ -16,7 +16,7 @@ from rich.console import Console
 
 from helpers.cases import cases
 from helpers.command import Command
-from helpers.examples import BOOTS, a_result
+from helpers.examples import BOOTS, a_record, a_result
 from helpers.pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 from helpers.waiting import wait_for
 from iopath.base import progress
@@ -360,6 +360,54 @@ def test_who_executed_it_is_named() -> None:
     terminal.show(result, console)
     shown = console.file.getvalue()
     assert "new dio.pread read: with deferred work 2,550.07: task 1,400.07," in shown
+
+
+@pytest.mark.parametrize(
+    ("total", "parts", "said"),
+    [
+        (1400.0, {"task": 1300.0, "kworker a": 99.5, "idle": -1.0, "rest": 1.5},
+         "1,400.00: task 1,300.00, kworker a 99.50"),
+        (1306.0, {"task": 1300.0, "switches": 4.0, "idle": 1.5, "rest": 0.5}, ""),
+        (1294.0, {"task": 1300.0, "switches": -5.5, "rest": -0.5}, ""),
+        (1320.0, {"task": 1320.0, "rest": 0.0}, "1,320.00: task 1,320.00"),
+    ],
+)  # fmt: skip
+def test_noise_is_no_deferred_work(total: float, parts: dict[str, float], said: str) -> None:
+    """Parts below the noise are not named, and no part is as if work was saved."""
+    whole = a_result([a_record("old", "dio.pread", "read", 4096)])
+    whole["results"][0] |= {
+        "instructions_per_io": 1300.0, "with_deferred": total, "all_parts": parts,
+    }  # fmt: skip
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    terminal.show(parse(whole), console)
+    shown = console.file.getvalue()
+    assert ("total" in shown) == bool(said)
+    assert [line for line in shown.splitlines() if "deferred" in line] == (
+        [f"old dio.pread read: with deferred work {said}"] if said else []
+    )
+
+
+def test_requests_are_listed_where_an_io_is_not_one_of_them() -> None:
+    """With what the kernel does not count of them."""
+    usual = {"bios": [1.0], "requests": [1.0], "completions": [1.0], "wake-ups": [0.03]}
+    for more, said in (
+        ({}, []),
+        ({"requests": [0.03], "plug merges": [0.95, 0.99], "splits": [0.001]},
+         ["old mq.uring read 4 KiB: bios 1.00, requests 0.03, plug merges 0.97, completions 1.00,"
+          " wake-ups 0.03 per I/O"]),
+        ({"bios": [8.0]}, ["old mq.uring read 4 KiB: bios 8.00, requests 1.00, completions 1.00,"
+                           " wake-ups 0.03 per I/O"]),
+    ):  # fmt: skip
+        whole = a_result([a_record("old", "mq.uring", "read", 4096)])
+        whole["results"][0]["counts"] |= usual | more
+        console = Console(file=io.StringIO(), width=200, highlight=False)
+        terminal.show(parse(whole), console)
+        lines = [line for line in console.file.getvalue().splitlines() if "per I/O" in line]
+        assert [line for line in lines if "bios" in line] == said
+        missing = [line for line in console.file.getvalue().splitlines() if "not counted" in line]
+        assert bool(missing) == bool(said)
+        assert all("old: not counted, as functions are inlined: " in line for line in missing)
+        assert all("queue runs" in line and "requests" not in line for line in missing)
 
 
 def test_small_parts_are_one() -> None:

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a device of blknull counts, with its attribute stats.
+ */
+#ifndef IOLOOP_COUNTERS_H
+#define IOLOOP_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NR_COUNTERS	10
+
+/**
+ * struct counters - the counters of a device
+ * @known: it has any
+ * @value: their values, in the order of counter_names
+ */
+struct counters {
+	bool known;
+	uint64_t value[NR_COUNTERS];
+};
+
+extern const char *const counter_names[NR_COUNTERS];
+
+void counters_begin(struct counters *c, dev_t device);
+void counters_end(struct counters *c, dev_t device);
+
+#endif /* IOLOOP_COUNTERS_H */

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the kernel does for I/Os, by the functions that it enters, and by what blknull counts:
+metrics of requests.
+
+A metric has a sum of functions in results/metrics.py, such as "a + b - c". Of "a|b", the first one
+that the kernel has is taken. A function counts if it is called wherever it is used: the compiler
+may inline it, or a part of it, as "a.part.0" tells. Then the metric is not counted on this kernel.
+It is no 0.
+"""
+
+import re
+from collections.abc import Mapping
+
+from iopath.counts.symbols import Symbols
+from iopath.results.metrics import ENTERED, OF_DEVICE
+
+_TERM = re.compile(r"([+-]?) *([\w|]+) *")
+
+
+class Functions:
+    """The functions that metrics are known by, in one kernel."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        wanted = {
+            metric.name: [
+                (-1 if sign == "-" else 1, names)
+                for sign, names in _TERM.findall(metric.source.entered)
+            ]
+            for metric in ENTERED
+        }
+        every = {
+            name for terms in wanted.values() for _, names in terms for name in names.split("|")
+        }
+        self.names = symbols.starts(every)  # by address
+        whole = {*self.names.values()}
+        self._terms: dict[str, list[tuple[int, str]]] = {}
+        for metric, terms in wanted.items():
+            chosen = [
+                (sign, next((name for name in names.split("|") if name in whole), ""))
+                for sign, names in terms
+            ]
+            if all(name for _, name in chosen):
+                self._terms[metric] = chosen
+
+    def metrics(self, during: Mapping[str, float], whole: Mapping[str, float]) -> dict[str, float]:
+        """The metrics that are counted on this kernel, by how often functions were entered *during*
+        the run, and in the *whole* time with the sleep after it."""
+        later = {metric.name for metric in ENTERED if metric.source.later}
+        return {
+            metric: sum(
+                sign * (whole if metric in later else during).get(name, 0) for sign, name in terms
+            )
+            for metric, terms in self._terms.items()
+        }
+
+
+def of_device(counters: Mapping[str, int], ios: int) -> dict[str, float]:
+    """The metrics that a device counts: by its counters in a long run of so many *ios*. There are
+    none if it does not count."""
+    found = {}
+    for metric in OF_DEVICE if counters else ():
+        sums = [
+            sum((-1 if sign == "-" else 1) * counters[name] for sign, name in _TERM.findall(terms))
+            for terms in metric.source.device.split("/")
+        ]
+        found[metric.name] = round(sums[0] / (sums[1] if sums[1:] else ios), 4) if any(sums) else 0
+    return found
