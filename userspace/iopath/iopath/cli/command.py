@@ -103,10 +103,27 @@ class Command:
                 raise UsageError(f"--{option}: is for rungs: leave it out with a program after --")
         return True
 
+    def builds(self, session: Session, kernel: str, before: str, after: str) -> dict[str, Program]:
+        """Two builds of a program with the same arguments. In the guest both are where the first
+        one is, so that nothing but their code differs."""
+        arch = session.find(kernel).arch
+        one, two = (
+            replace(self, words=[name, *self.words]).program(session, arch)
+            for name in (before, after)
+        )
+        folders = [f"{PurePosixPath(each.path).parent}/".lstrip("/") for each in (one, two)]
+        own = two.path.lstrip("/")
+        moved = {
+            one.path.lstrip("/") if path == own
+            else folders[0] + path.removeprefix(folders[1]) if path.startswith(folders[1])
+            else path: data
+            for path, data in two.files.items()
+        }  # fmt: skip
+        return {before: one, after: replace(two, path=one.path, files=moved)}
+
     def settings(self, session: Session, kernel: str) -> Settings:
         """What is measured: the program, for kernels of the architecture of *kernel*."""
-        program = self.program(session, session.find(kernel).arch)
-        return Settings([program.rung], ops=OPS[:1], program=program)
+        return settings_of(self.program(session, session.find(kernel).arch))
 
     def program(self, session: Session, arch: Arch) -> Program:
         """The program, with the files that it needs."""
@@ -133,6 +150,11 @@ class Command:
             if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
                 given.setdefault(_inside(wanted, word), _read(word))
         return replace(wanted, given=given)
+
+
+def settings_of(program: Program) -> Settings:
+    """What is measured of a program."""
+    return Settings([program.rung], ops=OPS[:1], program=program)
 
 
 def _inside(wanted: Program, path: str) -> str:

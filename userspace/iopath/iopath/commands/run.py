@@ -9,21 +9,23 @@ from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
-from iopath.cli.command import Command
+from iopath.cli.command import Command, settings_of
 from iopath.cli.measuring import Guest, Range, Scenario
 from iopath.cli.options import add_all, add_file, add_layers, add_top, number, percent
 from iopath.cli.output import Files, show_comparison
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.host import loop, survey, targets
+from iopath.results import result
 from iopath.results.layers import table
+from iopath.results.result import Result
 from iopath.show import terminal
 from iopath.show.reports import ProgramReport, report
-from iopath.studies import boots
+from iopath.studies import boots, programs
 
 EXAMPLES = (
     "iopath run debian:6.1 debian:7.2 --package fio -- fio job.fio",
-    "iopath run host --rung dio.pread",
+    "iopath run debian:7.2 --before old/prog --after new/prog -- /dev/blknull0",
 )
 PROGRAM = True  # after --
 
@@ -32,6 +34,15 @@ _SECONDS = 3
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernels", nargs="+", metavar="KERNEL")
+    group = parser.add_argument_group("compare programs on one kernel")
+    group.add_argument(
+        "--before", metavar="PROGRAM", help="one build of a program, whose arguments are after --"
+    )
+    group.add_argument("--after", metavar="PROGRAM", help="the build that is compared with it")
+    add_file(group, "baseline", "compare with this file, which --update-baseline wrote")
+    group.add_argument(
+        "--update-baseline", action="store_true", help="write what is measured to the baseline"
+    )
     add_file(parser, "output", "file for what the program prints on the first kernel")
     parser.add_argument(
         "--fail-above", type=percent, metavar="PERCENT",
@@ -70,31 +81,52 @@ def run(args: argparse.Namespace, work: Work) -> int:
         if command.words:
             raise UsageError("host: runs rungs; a program is counted on another KERNEL")
         return _on_host(scenario, args, work)
-    if not command.words:
+    two = _two_builds(args)
+    if not (command.words or two):
         raise UsageError("run: no program: give it after --, as in iopath run debian:6.1 -- ls")
-    command.check(args)
+    if two:
+        replace(command, words=[args.before]).check(args)
+    else:
+        command.check(args)
     guest.need_counts()
     building.check(args.kernels)
     written.check(output=args.output)
+    baseline = _baseline(args)
     with work.session() as session:
         session.recipe = building.recipe(session)
         names = Range.read(args).expand(session, args.kernels)
-        if args.fail_above is not None and len(names) == 1:
-            raise UsageError("--fail-above: needs two kernels")
+        if (two or args.baseline) and len(names) > 1:
+            raise UsageError("--before and --baseline: compare programs: give one kernel")
+        if args.fail_above is not None and len(names) == 1 and not (two or baseline):
+            raise UsageError("--fail-above: needs two kernels, two builds or a baseline")
+        builds = command.builds(session, names[0], args.before, args.after) if two else {}
+        measures: boots.Measures = programs.Builds(session, names[0], builds) if two else session
         settings = replace(
-            command.settings(session, names[0]), machine=guest.machine, layers=args.layers
-        )
+            settings_of(builds[args.before]) if two else command.settings(session, names[0]),
+            machine=guest.machine, layers=args.layers,
+        )  # fmt: skip
+        names = [*builds] or names
         # A gate judges, so it takes as many boots as decide.
         settings = boots.asked(settings, args.boots or (1 if args.fail_above is None else None))
-        measured = session.results(names, settings)
-        printed = session.printed[names[0]]
+        measured = measures.results(names, settings)
+        printed = measures.printed[names[0]]
         layers = table(args.layers)
         if len(names) > 1:
             same = {name: name for name in names}
-            found = boots.compare(session, settings, measured, same, layers)
+            found = boots.compare(measures, settings, measured, same, layers)
+        elif baseline:
+            found = boots.decide(
+                session, settings, measured,
+                lambda results: programs.with_baseline(
+                    str(args.baseline), baseline, results[names[0]], layers
+                ),
+            )  # fmt: skip
+            measured = {names[0]: found.measured}
+    if args.update_baseline:
+        files.write_text(args.baseline, report(measured[names[0]]).json())
     if args.output:
         files.write(args.output, printed)
-    if len(names) == 1:
+    if len(names) == 1 and not baseline:
         written.write(report(measured[names[0]]))
         terminal.show(measured[names[0]], work.out, every=args.all, top=args.top)
         return 0
@@ -103,6 +135,34 @@ def run(args: argparse.Namespace, work: Work) -> int:
     if args.fail_above is not None:
         limits.gate(*limits.regressions(found.comparison, args.fail_above, []))
     return 0
+
+
+def _two_builds(args: argparse.Namespace) -> bool:
+    """Whether two builds of a program are compared."""
+    if not (args.before or args.after):
+        return False
+    if not (args.before and args.after):
+        raise UsageError("--before and --after: give both, one build of the program each")
+    if args.package or args.baseline:
+        other = "--package" if args.package else "--baseline"
+        raise UsageError(f"--before: two files are compared: leave {other} out")
+    if args.before == args.after:
+        raise UsageError(f"--after {args.after}: the same file as --before")
+    return True
+
+
+def _baseline(args: argparse.Namespace) -> Result | None:
+    """The baseline, if there is one."""
+    if not args.baseline:
+        if args.update_baseline:
+            raise UsageError("--update-baseline: name the file by --baseline")
+        return None
+    if args.baseline.exists():
+        return result.load(args.baseline)
+    if not args.update_baseline:
+        raise UsageError(f"--baseline {args.baseline}: no such file: --update-baseline writes it")
+    files.check(args.baseline)
+    return None
 
 
 def _on_host(scenario: Scenario, args: argparse.Namespace, work: Work) -> int:
