@@ -65,7 +65,7 @@ userspace: setup-userspace guest-programs
 
 .PHONY: guest-programs
 guest-programs: $(BUILD)/bin/iopath
-	@$(VENV)/bin/python -m iopath.kernels.programs $(BUILD)/guest $(GUESTS)
+	@$(VENV)/bin/python -m iopath.kernels.guest_programs $(BUILD)/guest $(GUESTS)
 
 # The Python part lives in an environment of its own.
 $(BUILD)/bin/iopath: $(VENV)/.complete
@@ -88,8 +88,7 @@ setup-userspace setup-measure setup-arm64 setup-riscv64 setup-check setup-deb: s
 check: setup-check userspace
 	@selftests/check.sh
 
-# Every test, on every kernel: T=selftests for all selftests. Guests that passed run again: a guest of
-# two CPUs may have passed by luck.
+# Every test, on every kernel: T=selftests for all selftests. Guests that were kept run again.
 check-all: setup-check userspace
 	@ALL=1 AGAIN=1 selftests/check.sh
 

@@ -9,7 +9,7 @@
 #	KERNEL="6.1"	only with the kernels of these series; of the selftests also debug,
 #			debug-7.2 and kcsan
 #	ALL=1		everything, on all kernels
-#	AGAIN=1		also guests that were run before, given the same
+#	AGAIN=1		also guests that count instructions and were run before
 #
 # With none of KERNEL=, ALL= and T=, tests that are marked as long are left out.
 # A part is a name and a command. The command prints TAP, or what pytest

@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fixtures that the checks of the whole project share."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from rich.console import Console
 
 from iopath.base.cache import Cache, cache_root
 from iopath.base.progress import Reporter
-from iopath.base.sources import source_root
 from iopath.measure.session import Session
-
-HERE = Path(__file__).parent
-sys.path += map(str, (HERE, source_root() / "userspace/iopath/tests"))  # what tests share
 
 
 @pytest.fixture(scope="session")

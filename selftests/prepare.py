@@ -15,7 +15,7 @@ from iopath.measure.session import Session
 
 sys.path.append(str(source_root() / "userspace/iopath/tests"))
 
-from linux_source import LinuxSource
+from helpers.linux_source import LinuxSource
 
 session = Session(Cache(cache_root()), Reporter(Console(stderr=True)))
 

@@ -11,8 +11,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from cases import cases
 
+from helpers.cases import cases
 from iopath import __version__
 from iopath.base.cache import cache_root
 from iopath.base.process import need
@@ -163,7 +163,7 @@ def test_wheel_has_the_sources(tmp_path: Path) -> None:
         ROOT / "userspace/iopath")  # fmt: skip
     said = run(
         python, "-c",
-        "from iopath.base.programs import *; from iopath.kernels.programs import main;"
+        "from iopath.base.programs import *; from iopath.kernels.guest_programs import main;"
         f"main(['{tmp_path}/built']); print(source_root(), guest_program('ioloop'))",
         cwd=tmp_path, env=OUTSIDE,
     )  # fmt: skip

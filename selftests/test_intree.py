@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from exported import BRANCH, export, exported, git, make_repository
 from test_style import IGNORED, OUTSIDE
 
+from helpers.exported import BRANCH, export, exported, git, make_repository
 from iopath.base import process
 from iopath.base.arch import X86_64
 from iopath.base.sources import source_root

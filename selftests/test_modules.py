@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cases import cases
 
+from helpers.cases import cases
 from iopath.base.process import need
 from iopath.base.sources import module_sources, source_root
 from iopath.kernels.sources.debian import DebianKernel, headers_root

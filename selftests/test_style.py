@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 import pytest
-from linux_source import LinuxSource
 
+from helpers.linux_source import LinuxSource
 from iopath.base.cache import Cache, digest_file
 from iopath.base.process import need
 from iopath.base.sources import source_root

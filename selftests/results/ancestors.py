@@ -20,8 +20,8 @@ from page import main, table
 
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
-from iopath.guest.image import QUIET, Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import QUIET, Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies

@@ -22,7 +22,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
-import dask
 import distributed
 from page import RESULTS, table
 from rich.console import Console
@@ -30,8 +29,9 @@ from rich.console import Console
 from iopath.base.cache import Cache, cache_root
 from iopath.base.errors import IopathError
 from iopath.base.progress import Reporter
-from iopath.guest.image import Image, Start
+from iopath.base.sources import source_root
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.kernels import prepare
 from iopath.measure import cluster
 from iopath.measure.cluster import Cluster
@@ -41,6 +41,10 @@ from iopath.measure.session import TOGETHER, Session
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
+sys.path.append(str(source_root() / "userspace/iopath/tests"))
+
+from helpers.workers import threads
+
 CACHE = Path("build/takes")
 RT = Path("build/rt")
 COMMITS = (f"git:{RT}@rt~40", f"git:{RT}@rt~39")
@@ -48,12 +52,6 @@ DEBIAN = ("debian:6.1", "debian:7.2")
 BOOTS = 2
 WORKERS = (2, 16, 64, 512)
 LONGEST = 30  # seconds that a replay should take: with few workers, jobs are shortened
-
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "10s",
-    "distributed.admin.system-monitor.interval": "60s",
-}
 
 
 @dataclass(frozen=True)
@@ -179,29 +177,12 @@ def slept(job: Sleep | SleepingGuest, *_: object) -> tuple[str, Recorded]:
     return distributed.get_worker().address, Recorded({}, b"", b"", ())
 
 
-@contextmanager
-def workers(number: int) -> Iterator[Cluster]:
-    """A cluster whose workers are threads."""
-    with (
-        dask.config.set(QUIET),
-        distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, processes=False, dashboard_address=":0",
-            memory_limit=None, silence_logs=50,
-        ) as local,
-    ):  # fmt: skip
-        found = Cluster(local.scheduler_address)
-        try:
-            yield found
-        finally:
-            found.shutdown()
-
-
 def replay(kernels: Sequence[Costs], number: int) -> float:
     """The seconds in which *number* workers measure *kernels*."""
     least = sum(one.whole for one in kernels) / number
     least = max(least, *(one.shortest for one in kernels))
     scale = min(1, LONGEST / least)
-    with workers(number) as everyone, TemporaryDirectory() as name:
+    with threads(number) as everyone, TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "vmlinuz").write_bytes(bytes(12 << 20))
         began = time.monotonic()

@@ -3,24 +3,30 @@
 
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from helpers import kept
+from helpers.command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
+from helpers.parsed import browser, chromium
+from helpers.planted import branched, history
+from helpers.repositories import arch
+from helpers.tracking import site
+from helpers.workers import processes
 from iopath.base.cache import Cache, cache_root
 from iopath.base.progress import Reporter
 from iopath.guest.states import States
-from iopath.kernels.apt import SUITES, Package, read_index
+from iopath.kernels.apt import Package, read_index
 from iopath.measure.session import Session
 
-sys.path.insert(0, str(Path(__file__).parent))  # what the tests share
+__all__ = ["arch", "branched", "browser", "chromium", "history", "processes", "site"]
 
-import kept
-from command import KERNEL, Command, build_into, copy_cache, copy_states, write_index
-
-RECORDED = Path(__file__).parent / "packages"
+# A package a line: architecture, suite, name, version, size and, if there are any, dependencies.
+RECORDED = Path(__file__).parent / "helpers/packages.tsv"
+PARAGRAPH = "Package: {}\nVersion: {}\nSize: {}\nDepends: {}\n\n"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,23 +43,28 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def recorded() -> list[Package]:
     """Kernel packages as Debian's suites listed them in November 2026, a choice of versions."""
-    return _read(RECORDED)
+    return _read("amd64")
 
 
 @pytest.fixture(scope="session")
 def recorded_arm64() -> list[Package]:
     """The same of arm64."""
-    return _read(RECORDED.with_name("packages-arm64"))
+    return _read("arm64")
 
 
-def _read(folder: Path) -> list[Package]:
-    found: list[Package] = []
-    for suite in SUITES:
-        path = folder / suite
-        if path.exists():
-            with path.open() as lines:
-                found += read_index(lines, suite)
-    return found
+def _read(architecture: str) -> list[Package]:
+    lists: dict[str, list[str]] = {}
+    for line in RECORDED.read_text().splitlines():
+        of, suite, *fields = line.split("\t")
+        if of == architecture:
+            text = PARAGRAPH.format(*fields, *[""] * (4 - len(fields)))
+            lists.setdefault(suite, []).extend(text.splitlines(keepends=True))
+    return [package for suite, lines in lists.items() for package in read_index(lines, suite)]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -101,8 +112,6 @@ def listed(empty: Command, recorded: list[Package], recorded_arm64: list[Package
 @pytest.fixture(scope="session")
 def session() -> Session:
     """The user's own cache, in which kernels and builds are kept between runs of the tests."""
-    from rich.console import Console
-
     return Session(Cache(cache_root()), Reporter(Console(stderr=True), quiet=True))
 
 

@@ -16,11 +16,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import github
-import seen
-from browser import Browser
-from legible import Look, faults, show
-
+from helpers import github, seen
+from helpers.browser import Browser
+from helpers.legible import Look, faults, show
 from iopath.base.sources import source_root
 
 _ROOT = source_root()

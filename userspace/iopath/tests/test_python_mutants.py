@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-import forked
 import pytest
-from mutant import Mutant
 
 import iopath
+from helpers import forked
+from helpers.mutant import Mutant
 from iopath.base.sources import source_root
 
 TESTS = Path(__file__).parent
@@ -77,42 +77,42 @@ MUTANTS = [
     Mutant(
         "a function is known by its older name", "results/layers.py",
         "if len(old) == len(new) == 1 and old != new:", "if False:",
-        "compare/test_compare.py::test_an_alias_joins_a_function_with_its_older_name",
+        "compare/test_attribution.py::test_an_alias_joins_a_function_with_its_older_name",
     ),
     Mutant(
         "two functions of one kernel are not one", "results/layers.py",
         "if len(old) == len(new) == 1 and old != new:", "if old and new:",
-        "compare/test_compare.py::test_functions_side_by_side_are_not_joined",
+        "compare/test_attribution.py::test_functions_side_by_side_are_not_joined",
     ),
     Mutant(
         "a function has its layer", "results/layers.py",
         "self._layers[min(found)]", "self._layers[none]",
-        "compare/test_compare.py::test_layers",
+        "results/test_layers.py::test_layers",
     ),
     Mutant(
         "the first layer that matches counts", "results/layers.py",
         "self._layers[min(found)]", "self._layers[found[-1]]",
-        "compare/test_compare.py::test_the_first_layer_with_a_pattern_that_matches",
+        "results/test_layers.py::test_the_first_layer_with_a_pattern_that_matches",
     ),
     Mutant(
         "a name is guessed only if one function fits", "compare/attribution.py",
         "if len(gone) == len(new) == 1:", "if gone and new:",
-        "compare/test_compare.py::test_what_may_be_another_function_is_not_offered",
+        "compare/test_attribution.py::test_what_may_be_another_function_is_not_offered",
     ),
     Mutant(
         "locked instructions are seen whatever the sum", "compare/exact.py",
         '("instructions", "locked", "indirect", *COSTLY)', '("instructions",)',
-        "compare/test_compare.py::test_a_locked_instruction_instead_of_a_plain_one_is_seen",
+        "compare/test_exact.py::test_a_locked_instruction_instead_of_a_plain_one_is_seen",
     ),
     Mutant(
         "the long run is compared on its own", "compare/exact.py",
         "change.telling = change.noise is not None", "change.telling = False",
-        "compare/test_compare.py::test_what_comes_seldom_or_later_is_seen_and_fails_the_gate",
+        "compare/test_exact.py::test_what_comes_seldom_or_later_is_seen_and_fails_the_gate",
     ),
     Mutant(
         "rungs that were run in different ways are told", "compare/exact.py",
         "if name in runs[1] and run != runs[1][name]:", "if False:",
-        "compare/test_compare.py::test_incomparable",
+        "compare/test_exact.py::test_incomparable",
     ),
     Mutant(
         "the first kernel is the base", "compare/exact.py",
@@ -127,67 +127,67 @@ MUTANTS = [
     Mutant(
         "a limit is a limit", "compare/limits.py",
         "elif part.grew and (", "elif False and (",
-        "compare/test_compare.py::test_limits",
+        "compare/test_limits.py::test_limits",
     ),
     Mutant(
         "a limit of one operation goes before one of both", "compare/limits.py",
         "(bool(limit.metric), bool(limit.op))", "(bool(limit.metric), not limit.op)",
-        "compare/test_compare.py::test_limits",
+        "compare/test_limits.py::test_limits",
     ),
     Mutant(
         "locked writes to shared lines are judged", "counts/sharing.py",
         'metrics += ["locked writes"] if row.locked else []', "pass",
-        "compare/test_sharing_gate.py::test_what_grew_fails",
+        "compare/test_sharing.py::test_what_grew_fails",
     ),
     Mutant(
-        "figures of other numbers of CPUs are not judged", "compare/sharing.py",
+        "figures of other numbers of CPUs are not judged", "compare/sharing_changes.py",
         "if cpus != others:", "if False:",
-        "compare/test_sharing_gate.py::test_what_cannot_be_compared_is_not_judged",
+        "compare/test_sharing.py::test_what_cannot_be_compared_is_not_judged",
     ),
     Mutant(
         "a clock and a profile agree", "results/findings.py",
         "if abs(clock - counted) <=", "if True or abs(clock - counted) <=",
-        "compare/test_compare.py::test_a_clock_and_a_profile_that_contradict_each_other_are_refused",
+        "compare/test_exact.py::test_a_clock_and_a_profile_that_contradict_each_other_are_refused",
     ),
     Mutant(
         "a metric that is missing cannot be judged", "compare/limits.py",
         'unknown.setdefault("a result does', '{}.setdefault("a result does',
-        "compare/test_compare.py::test_what_a_file_does_not_count_cannot_be_judged",
+        "compare/test_limits.py::test_what_a_file_does_not_count_cannot_be_judged",
     ),
     Mutant(
         "a figure without a verdict cannot be judged", "compare/limits.py",
         "if part.most is None or part.most > percent:", "if False:",
-        "compare/test_compare.py::test_a_gate_does_not_pass_what_is_undecided",
+        "compare/test_limits.py::test_a_gate_does_not_pass_what_is_undecided",
     ),
     Mutant(
         "a gate does not pass where a figure is missing", "compare/limits.py",
         "if one not in rung.figures", "if not rung.figures",
-        "compare/test_compare.py::test_a_gate_does_not_pass_on_missing_data",
+        "compare/test_limits.py::test_a_gate_does_not_pass_on_missing_data",
     ),
     Mutant(
         "rounds with an interrupt do not count", "measure/rounds.py",
         "/ part.ios, part.quiet)", "/ part.ios, True)",
-        "results/test_result.py::test_median_of_calm_rounds",
+        "measure/test_rounds.py::test_median_of_calm_rounds",
     ),
     Mutant(
         "iterations of string instructions are no instructions", "measure/rounds.py",
         "((part.tsc - count.iterations) / part.ios", "(part.tsc / part.ios",
-        "results/test_result.py::test_iterations_of_string_instructions_are_no_instructions",
+        "measure/test_rounds.py::test_iterations_of_string_instructions_are_no_instructions",
     ),
     Mutant(
         "the profile is that of a boot", "measure/rounds.py",
         "middle = statistics.median_low(figures)", "middle = statistics.median(figures)",
-        "results/test_result.py::test_the_figure_is_the_mean_of_the_boots",
+        "measure/test_rounds.py::test_the_figure_is_the_mean_of_the_boots",
     ),
     Mutant(
         "a clock that does not count instructions is refused", "measure/rounds.py",
         "if not measured or not 0 <=", "if False and not 0 <=",
-        "results/test_result.py::test_calibration_that_fails",
+        "measure/test_rounds.py::test_calibration_that_fails",
     ),
     Mutant(
         "a round that the clock contradicts is refused", "measure/rounds.py",
         "if len(steady) > 1 or", "if",
-        "results/test_result.py::test_a_round_that_the_plugin_counts_otherwise_is_refused",
+        "measure/test_rounds.py::test_a_round_that_the_plugin_counts_otherwise_is_refused",
     ),
     Mutant(
         "timer ticks are subtracted", "counts/longrun.py",
@@ -212,42 +212,42 @@ MUTANTS = [
     Mutant(
         "a read of the time stamp is a change even if the sum is the same", "compare/exact.py",
         '"locked", "indirect", *COSTLY)', '"locked", "indirect")',
-        "compare/test_compare.py::test_time_stamps_instead_of_other_instructions_are_seen",
+        "compare/test_exact.py::test_time_stamps_instead_of_other_instructions_are_seen",
     ),
     Mutant(
         "code lines may move by their layout", "counts/pathcount.py",
         "return round(4 * math.sqrt(variance)", "return round(0 * math.sqrt(variance)",
-        "compare/test_compare.py::test_the_noise_of_code_lines_is_what_their_layout_may_move",
+        "counts/test_pathcount.py::test_the_noise_of_code_lines_is_what_their_layout_may_move",
     ),
     Mutant(
         "results of another QEMU are no step", "track/index.py",
         "step.differing = compare.incomparable(whole, parts)", "step.differing = []",
-        "track/test_tracker.py::test_measured_differently",
+        "track/test_index.py::test_measured_differently",
     ),
     Mutant(
         "kernels beside a change of QEMU are compared by the result of both", "track/index.py",
         "if step.apart and path.exists():", "if False:",
-        "track/test_instruments.py::test_a_step_beside_a_change",
+        "track/test_tracker.py::test_a_step_beside_a_change",
     ),
     Mutant(
         "the first kernel of a line is judged once", "track/index.py",
         "if alike(one, point)), same", "if one), same",
-        "track/test_instruments.py::test_the_first_kernel_of_a_line",
+        "track/test_tracker.py::test_the_first_kernel_of_a_line",
     ),
     Mutant(
         "a step that is judged at last is new", "track/tracker.py",
         'known = {(step["name"], bool(step["differing"]))', 'known = {(step["name"], False)',
-        "track/test_instruments.py::test_an_older_kernel_that_fails",
+        "track/test_tracker.py::test_an_older_kernel_that_fails",
     ),
     Mutant(
         "with a step that is not judged, track exits with 125", "commands/track.py",
         "    if news.unjudged:", "    if False:",
-        "track/test_instruments.py::test_an_older_kernel_that_is_gone",
+        "track/test_tracker.py::test_an_older_kernel_that_is_gone",
     ),
     Mutant(
         "one boot gives no step without a difference", "track/index.py",
         "abs(found.difference) <= least and not found.moved", "False",
-        "track/test_tracker.py::test_few_boots_are_marked",
+        "track/test_index.py::test_few_boots_are_marked",
     ),
     Mutant(
         "a version in a chart has all digits", "show/charts.py",
@@ -257,18 +257,18 @@ MUTANTS = [
     Mutant(
         "no figure of a page leaves its cell", "show/templates/page.css",
         ".heat { font-size: .85rem; }", ".heat { font-size: .85rem; table-layout: fixed; }",
-        "show/test_legible.py::test_page[two kernels]",
+        "looks/test_legible.py::test_page[two kernels]",
     ),
     Mutant(
         "no text of a page is too small to read", "show/templates/page.css",
         ".options { font-size: .85rem; }", ".options { font-size: .65rem; }",
-        "show/test_legible.py::test_page[two kernels]",
+        "looks/test_legible.py::test_page[two kernels]",
     ),
     Mutant(
         "what a call costs in all is its place in the page", "compare/changes.py",
         "return (0 if self.calls.kind == EVERY else 1), -abs(self.calls.more)",
         "return super().rank",
-        "show/test_calls.py::test_what_changes_most_in_all_is_first",
+        "looks/test_program.py::test_what_changes_most_in_all_is_first",
     ),
     Mutant(
         "functions of a feature are those of the largest layers", "studies/featuretable.py",
@@ -291,7 +291,7 @@ MUTANTS = [
         "compare/test_bridge.py::test_rungs_that_are_close_to_each_other_weigh_little",
     ),
     Mutant(
-        "an error that is larger than the estimate is refused", "results/bridge.py",
+        "an error that is larger than the estimate is refused", "results/bridgefile.py",
         "and self.error < 1):", "and self.error < 1e9):",
         "compare/test_bridge.py::test_time_that_does_not_depend_on_instructions_is_refused",
     ),

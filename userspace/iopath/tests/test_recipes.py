@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from examples import a_record, a_result
-from recipe_tree import PACKAGE, Tree, not_named
+
+from helpers.examples import a_record, a_result
+from helpers.recipe_tree import PACKAGE, Tree, not_named
 
 
 @pytest.fixture
@@ -123,9 +124,11 @@ def test_an_architecture(tree: Tree) -> None:
 
 SOURCE = """
 from dataclasses import dataclass
+from pathlib import Path
 
 from iopath.base.arch import X86_64, Arch
 from iopath.base.errors import IopathError
+from iopath.kernels.built import built
 from iopath.kernels.kernel import Kernel
 from iopath.kernels.watching import State, Watching
 
@@ -142,7 +145,11 @@ class Planted(Kernel):
         return f"kernel {self.number}"
 
     def prepare(self, cache, apt, step):
-        raise IopathError(f"{self.title} is only planted")
+        folder = Path(self.number)
+        if not folder.is_dir():
+            raise IopathError(f"{self.title} is only planted")
+        step("reading the folder", 0.0)
+        return built(self.title, "1", "planted", folder, folder)
 
 
 def find(spec, finder):
@@ -166,6 +173,23 @@ rungs = ["dio.pread"]
 name = "some"
 kernels = ["planted:3"]
 """
+PREPARED = """
+from pathlib import Path
+from rich.console import Console
+from iopath.base.cache import Cache
+from iopath.base.errors import UsageError
+from iopath.base.progress import Reporter
+from iopath.measure.session import Session
+session = Session(Cache(Path("cache")), Reporter(Console(stderr=True), quiet=True))
+assert session.expand(["planted:6.99"]) == ["planted:6.99"]
+kernel = session.find("planted:6.99")
+made = session.build(kernel, lambda what, part: print(what))
+print(made.release, made.vmlinuz, *made.modules)
+try:
+    kernel.debug_info(made, session.cache, session.apt, print)
+except UsageError as error:
+    print(error)
+"""
 
 
 def test_a_source(tree: Tree) -> None:
@@ -187,6 +211,13 @@ def test_a_source(tree: Tree) -> None:
     (tree.root / "watch.toml").write_text(WATCHED)
     said = tree.run("-m", "iopath", "track", "watch.toml", status=125)
     assert "Not measured: some 3: kernel 3 is only planted." in said
+    (tree.root / "6.99").mkdir()
+    for name in ("vmlinuz", "config", "build.log", "blknull.ko"):
+        (tree.root / "6.99" / name).write_text(name)
+    assert tree.run("-c", PREPARED).splitlines() == [
+        "reading the folder", "kernel 6.99 6.99/vmlinuz blknull",
+        "--inline: kernel 6.99 has no debug information",
+    ]  # fmt: skip
 
 
 # A view.

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rooms of the package: imports between rooms only go down, and imports within a room have no
-circle."""
+circle. A name stands for one file, and for one class. The tests of a room are in a folder of its
+name, those of a module in a file of its name."""
 
 import ast
 import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,7 @@ ROOMS = {
 }
 
 PACKAGE = Path(iopath.__file__).parent
+TESTS = Path(__file__).parent
 MODULES = {
     ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path.read_text()
     for path in sorted(PACKAGE.rglob("*.py"))
@@ -90,6 +93,49 @@ def test_each_module_is_in_a_room() -> None:
     assert {name for name in MODULES if "." not in name} == {"__init__", "__main__"}
 
 
+def strangers(tests: Iterable[str]) -> list[str]:
+    """Those of *tests*, paths of test files, that have no module of their name in their room."""
+    modules = {f"{name.replace('.', '/')}.py" for name in MODULES}
+    return [path for path in tests if path.replace("test_", "") not in modules]
+
+
+# Tests of the whole: of what guests say, of what people see, and of the project.
+WHOLE = ("guests/", "looks/", "test_")
+
+
+def test_each_test_is_of_a_module() -> None:
+    tests = [str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")]
+    of_modules = [path for path in tests if not path.startswith(WHOLE)]
+    assert len(of_modules) > 60
+    assert strangers(of_modules) == []
+
+
+def test_planted_tests_of_no_module() -> None:
+    gone = ["show/test_no_such_module.py", "no_such_room/test_page.py"]
+    assert strangers(["show/test_page.py", *gone]) == gone
+
+
+def doubled(names: Iterable[str]) -> list[str]:
+    """The names that occur twice or more."""
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def files(modules: Iterable[str]) -> Iterator[str]:
+    """The names of files. A command may be called as what it runs."""
+    for module in modules:
+        room, _, name = module.rpartition(".")
+        if room != "commands" and name != "__init__":
+            yield name
+
+
+def classes(modules: Mapping[str, str]) -> Iterator[str]:
+    """The names of the classes of modules, source texts by name."""
+    for text in modules.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                yield node.name
+
+
 def test_imports_go_down_only() -> None:
     assert len([*imports(MODULES)]) > 400
     assert upward(MODULES) == []
@@ -97,6 +143,16 @@ def test_imports_go_down_only() -> None:
 
 def test_no_circle() -> None:
     assert circle(MODULES) == []
+
+
+def test_no_two_files_have_the_same_name() -> None:
+    assert doubled(files(MODULES)) == []
+    assert doubled(files([*MODULES, "show.plan", "commands.session"])) == ["plan"]
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    assert doubled(classes(MODULES)) == []
+    assert doubled(classes(MODULES | {"show.other": "class Job:\n    pass\n"})) == ["Job"]
 
 
 @pytest.mark.parametrize(

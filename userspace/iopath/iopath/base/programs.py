@@ -3,7 +3,7 @@
 
 A figure includes the loop's instructions, so the loop must be the same on every machine. On x86-64,
 which runs guests, everything is built with the compiler and the C library of one Debian suite
-(kernels/programs.py): by `make userspace`, for a package, or by a session.
+(kernels/guest_programs.py): by `make userspace`, for a package, or by a session.
 """
 
 import functools

@@ -2,26 +2,12 @@
 """The program that is given after --: the options that say what it runs with."""
 
 import argparse
-import os
-import stat
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
 from typing import Self
 
-from iopath.base.arch import ARCHES, Arch
 from iopath.base.errors import UsageError
 from iopath.cli.options import number
-from iopath.measure import executable
-from iopath.measure.session import Session
-from iopath.results.ops import OPS
+from iopath.measure.commandline import DEVICE, LIMIT, CommandLine
 from iopath.rungs.builtin import DEVICES, MOUNTS
-from iopath.rungs.program import Program
-from iopath.rungs.runs import Settings
-
-_DEVICE = "null"
-_LIMIT = 20_000_000_000
 
 # Options that only rungs have, with their defaults.
 _OF_RUNGS = {
@@ -31,23 +17,14 @@ _OF_RUNGS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command line, and what it runs with."""
-
-    words: Sequence[str]
-    device: str
-    mount: str
-    package: str
-    given: Sequence[str]
-    limit: int
-    drain: int
+class Command(CommandLine):
+    """The program, as it is given on iopath's own command line."""
 
     @staticmethod
     def add(parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("the program after --")
         group.add_argument(
-            "--device", choices=list(DEVICES), default=_DEVICE,
+            "--device", choices=list(DEVICES), default=DEVICE,
             help="what the program finds in /dev: blknull0, in mode bio (null), blknull2, in mode"
             " mq, null_blk's nullb0, or nvme0n1 (default: null)",
         )  # fmt: skip
@@ -64,7 +41,7 @@ class Command:
             help="give the guest a file; arguments that name files are given as well",
         )  # fmt: skip
         group.add_argument(
-            "--max-instructions", type=number(1, 1 << 62, "instructions"), default=_LIMIT,
+            "--max-instructions", type=number(1, 1 << 62, "instructions"), default=LIMIT,
             metavar="N",
             help="end a program that has executed N instructions (default: %(default)s)",
         )  # fmt: skip
@@ -85,9 +62,9 @@ class Command:
     def used(self) -> dict[str, bool]:
         """Its options, and whether they are used."""
         return {
-            "device": self.device != _DEVICE, "mount": bool(self.mount),
+            "device": self.device != DEVICE, "mount": bool(self.mount),
             "package": bool(self.package), "file": bool(self.given),
-            "max-instructions": self.limit != _LIMIT, "drain": bool(self.drain),
+            "max-instructions": self.limit != LIMIT, "drain": bool(self.drain),
         }  # fmt: skip
 
     def check(self, args: argparse.Namespace) -> bool:
@@ -102,77 +79,3 @@ class Command:
                 option = name.replace("_", "-")
                 raise UsageError(f"--{option}: is for rungs: leave it out with a program after --")
         return True
-
-    def builds(self, session: Session, kernel: str, before: str, after: str) -> dict[str, Program]:
-        """Two builds of a program with the same arguments. In the guest both are where the first
-        one is, so that nothing but their code differs."""
-        arch = session.find(kernel).arch
-        one, two = (
-            replace(self, words=[name, *self.words]).program(session, arch)
-            for name in (before, after)
-        )
-        folders = [f"{PurePosixPath(each.path).parent}/".lstrip("/") for each in (one, two)]
-        own = two.path.lstrip("/")
-        moved = {
-            one.path.lstrip("/") if path == own
-            else folders[0] + path.removeprefix(folders[1]) if path.startswith(folders[1])
-            else path: data
-            for path, data in two.files.items()
-        }  # fmt: skip
-        return {before: one, after: replace(two, path=one.path, files=moved)}
-
-    def settings(self, session: Session, kernel: str) -> Settings:
-        """What is measured: the program, for kernels of the architecture of *kernel*."""
-        return settings_of(self.program(session, session.find(kernel).arch))
-
-    def program(self, session: Session, arch: Arch) -> Program:
-        """The program, with the files that it needs."""
-        if not arch.programs:
-            known = " and ".join(one.name for one in ARCHES if one.programs)
-            raise UsageError(f"a kernel of {arch.name}: programs are counted on {known}")
-        name, *words = self.words
-        if self.package:
-            path, found = executable.of_package(
-                session.cache, session.apt.of(arch), self.package, name
-            )
-        else:
-            path, found = executable.of_machine(name, arch)
-        rung = MOUNTS[self.mount] if self.mount else DEVICES[self.device]
-        wanted = Program(
-            arch, path, words, found, rung, bool(self.mount), self.limit, self.drain, _stdin()
-        )
-        given: dict[str, bytes] = {}
-        for text in self.given:
-            host, _, inside = text.partition(":")
-            given[_inside(wanted, inside or Path(host).name)] = _read(host, "--file ")
-        for word in words:
-            plain = PurePosixPath(word)
-            if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
-                given.setdefault(_inside(wanted, word), _read(word))
-        return replace(wanted, given=given)
-
-
-def settings_of(program: Program) -> Settings:
-    """What is measured of a program."""
-    return Settings([program.rung], ops=OPS[:1], program=program)
-
-
-def _inside(wanted: Program, path: str) -> str:
-    """A path in the guest, as its files are named."""
-    return str(PurePosixPath(wanted.work, path)).lstrip("/")
-
-
-def _read(name: str, option: str = "") -> bytes:
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{option}{name}: {error.strerror}") from None
-
-
-def _stdin() -> bytes | None:
-    """The standard input, if it is a file."""
-    try:
-        is_file = stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):
-        return None
-    return sys.stdin.buffer.read() if is_file else None

@@ -11,7 +11,7 @@ from iopath.cli.options import Options, number
 from iopath.cli.work import Work
 from iopath.guest.machine import Machine
 from iopath.host import survey
-from iopath.kernels import programs
+from iopath.kernels import guest_programs
 from iopath.rungs.runs import Run, make_runs
 
 
@@ -47,7 +47,7 @@ def is_asked(
 def prepare(work: Work) -> None:
     """Get the loop that this machine runs: on x86-64, the one that guests run."""
     arch = this_machine()
-    if not programs.are_built(arch):
+    if not guest_programs.are_built(arch):
         with work.session() as session:
             session.programs(arch)
 

@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         return [option for action in self._actions for option in action.option_strings]
 
 
-class Command(Protocol):
+class CommandModule(Protocol):
     """The module of a command."""
 
     EXAMPLES: Sequence[str]
@@ -92,7 +92,7 @@ class Command(Protocol):
     def run(args: argparse.Namespace, work: Work) -> int: ...
 
 
-def load(name: str) -> Command:
+def load(name: str) -> CommandModule:
     """The module of a command."""
     return importlib.import_module(f"iopath.commands.{name}")  # type: ignore[return-value]
 

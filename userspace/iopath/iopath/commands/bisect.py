@@ -10,9 +10,9 @@ from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_sched
 from iopath.cli.options import add_layers
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import sharing as sharing_changes
+from iopath.compare import sharing_changes
 from iopath.results.layers import table
-from iopath.show import sharing
+from iopath.show import sharing_tables
 from iopath.show.reports import ProfileReport, report
 from iopath.studies import bisection, boots
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
         settings = replace(
-            command.settings(session, args.good)
+            command.settings(session, session.find(args.good).arch)
             if of_program
             else Scenario.read(args).settings(guest.added()),
             machine=guest.machine, layers=args.layers, cpus=args.cpus,
@@ -68,5 +68,5 @@ def run(args: argparse.Namespace, work: Work) -> int:
         files.write(report(whole, comparison, layers))
         work.say(f"first bad: {whole.names[1]}")
         show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
-        sharing.show_changes(sharing_changes.changes(whole), work.out)
+        sharing_tables.show_changes(sharing_changes.changes(whole), work.out)
     return 0

@@ -13,15 +13,13 @@ from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, ad
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
-from iopath.compare import bridge, compare, limits
-from iopath.compare import sharing as sharing_changes
-from iopath.results import bridge as bridges
-from iopath.results import result
+from iopath.compare import bridge, compare, limits, sharing_changes
+from iopath.results import bridgefile, result
 from iopath.results.layers import table
 from iopath.results.result import Result, size_text
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
-from iopath.show import sharing
+from iopath.show import sharing_tables
 from iopath.show.reports import ProfileReport, report
 from iopath.studies import boots
 
@@ -63,7 +61,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files.check()
     guest.need_counts()
     building.check(args.kernels)
-    to_time = bridges.load(args.time) if args.time else None
+    to_time = bridgefile.load(args.time) if args.time else None
     layers = table(args.layers)
     names = args.kernels
 
@@ -88,7 +86,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
             loaded = _load(names, scenario, guest.added())
             own = [name for name in names if not _is_file(name)]
             settings = replace(
-                command.settings(session, own[0])
+                command.settings(session, session.find(own[0]).arch)
                 if of_program
                 else scenario.settings(guest.added()),
                 machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,
@@ -103,7 +101,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         bridge.add_times(comparison, whole, to_time, str(args.time))
     files.write(report(whole, comparison, layers))
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
-    sharing.show_changes(sharing_changes.changes(whole), work.out)
+    sharing_tables.show_changes(sharing_changes.changes(whole), work.out)
     if args.fail_above is not None or limits_:
         grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
         more, untold = sharing_changes.judged(whole, limits_, args.fail_above)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What each feature of a kernel costs an I/O."""
+"""What each feature of a kernel costs an I/O, or a program."""
 
 import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from iopath.base.errors import IopathError, UsageError
 from iopath.cli.building import Building
+from iopath.cli.command import Command
 from iopath.cli.measuring import add_boots, add_cpus, add_scheduler, add_seed
 from iopath.cli.output import Files
 from iopath.cli.work import Work
@@ -13,6 +17,8 @@ from iopath.guest.machine import Machine
 from iopath.results.layers import table
 from iopath.results.ops import OPS
 from iopath.rungs import feature
+from iopath.rungs.feature import Base, Feature
+from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 from iopath.show.console import put
 from iopath.show.table import Table
@@ -23,6 +29,7 @@ EXAMPLES = (
     "iopath features debian:7.2",
     "iopath features debian:6.1 debian:7.2 --feature 'trace.*' --with iostats,audit",
 )
+PROGRAM = True  # after --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="measure all features on these rungs (default: those that suit each)",
     )  # fmt: skip
     parser.add_argument("--op", choices=OPS, action="append", help="only this operation")
+    Command.add(parser)
     add_cpus(parser)
     add_boots(parser)
     add_seed(parser)
@@ -57,6 +65,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
     files.check()
     if not args.kernels and not args.list:
         raise UsageError("no kernel is given: e.g. iopath features debian:6.12")
+    command = Command.read(args)
+    of_program = command.check(args)
     building = Building.read(args)
     building.check(args.kernels)
     base, known = feature.load(args.features)
@@ -72,15 +82,31 @@ def run(args: argparse.Namespace, work: Work) -> int:
         put(work.out, listed)
         return 0
     machine = Machine(cmdline=base.cmdline, seed=args.seed)
-    settings = Settings([], ops=args.op or (), machine=machine, profile=True, cpus=args.cpus)
-    settings = boots.asked(settings, args.boots)
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
-        study = features.Features(session, base, settings, table(None))
+        settings = Settings([], ops=args.op or (), cpus=args.cpus)
+        if of_program:
+            settings = command.settings(session, session.find(args.kernels[0]).arch)
+            chosen = _suiting(chosen, base, settings.rungs[0], asked=bool(args.feature))
+        settings = replace(settings, machine=machine, profile=True)
+        settings = boots.asked(settings, args.boots)
+        study = features.FeatureStudy(session, base, settings, table(None))
         costs = study.measure(args.kernels, chosen, args.rung)
-    files.write(FeaturesReport(base, costs))
-    featuretable.show(base, costs, work.out)
+    said = shlex.join(command.words)
+    files.write(FeaturesReport(base, costs, said))
+    featuretable.show(base, costs, work.out, said)
     failed = dict.fromkeys(cost.feature for cost in costs if cost.error)
     if failed:
         raise IopathError(f"not measured: {', '.join(failed)}")
     return 0
+
+
+def _suiting(chosen: Sequence[Feature], base: Base, device: Rung, *, asked: bool) -> list[Feature]:
+    """Those of the *chosen* features that a program on a *device* can have. It is an error if
+    another was *asked* for."""
+    suiting = [one for one in chosen if one.suits(device, base)]
+    for one in chosen if asked else ():
+        if one not in suiting:
+            rungs = ", ".join(one.rungs or base.rungs)
+            raise UsageError(f"feature {one.name}: is for rungs such as {rungs}")
+    return suiting

@@ -20,7 +20,7 @@ from iopath.cli.options import number
 from iopath.cli.output import Files
 from iopath.cli.work import Work
 from iopath.host import survey, timing
-from iopath.show import misses, sharing, terminal
+from iopath.show import misses, sharing_tables, terminal
 from iopath.show.reports import CountsReport, ProfileReport, TimesReport, report
 
 EXAMPLES = (
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
             measured = session.measure(kernels, settings)
     files.write(report(measured))
     terminal.show(measured, work.out)
-    sharing.show(measured, work.out)
+    sharing_tables.show(measured, work.out)
     misses.show(measured, work.out)
     terminal.show_facts(measured, work.out)
     return 0

@@ -18,7 +18,7 @@ from iopath.measure.plan import guests
 from iopath.results.layers import Layers, table
 from iopath.results.result import Result
 from iopath.rungs.runs import Settings, make_runs
-from iopath.show import misses, sharing, terminal
+from iopath.show import misses, sharing_tables, terminal
 from iopath.show.reports import ProfileReport, SamplesReport, report
 
 EXAMPLES = (
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     wanted.write(report(measured, layers=layers))
     top = args.top or (None if args.all else _FUNCTIONS)
     terminal.show_profile(measured, work.out, top, every=args.all)
-    sharing.show(measured, work.out)
+    sharing_tables.show(measured, work.out)
     misses.show(measured, work.out)
     terminal.show_facts(measured, work.out)
     return 0

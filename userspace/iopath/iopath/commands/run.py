@@ -9,19 +9,20 @@ from iopath.base import files
 from iopath.base.errors import IopathError, UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
-from iopath.cli.command import Command, settings_of
+from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario
 from iopath.cli.options import add_all, add_file, add_layers, add_top, number, percent
 from iopath.cli.output import Files, show_comparison
 from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.host import loop, survey, targets
+from iopath.measure.commandline import settings_of
 from iopath.results import result
 from iopath.results.layers import table
 from iopath.results.result import Result
 from iopath.show import terminal
 from iopath.show.reports import ProgramReport, report
-from iopath.studies import boots, programs
+from iopath.studies import boots, onekernel
 
 EXAMPLES = (
     "iopath run debian:6.1 debian:7.2 --package fio -- fio job.fio",
@@ -99,10 +100,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
             raise UsageError("--before and --baseline: compare programs: give one kernel")
         if args.fail_above is not None and len(names) == 1 and not (two or baseline):
             raise UsageError("--fail-above: needs two kernels, two builds or a baseline")
-        builds = command.builds(session, names[0], args.before, args.after) if two else {}
-        measures: boots.Measures = programs.Builds(session, names[0], builds) if two else session
+        arch = session.find(names[0]).arch
+        builds = command.builds(session, arch, args.before, args.after) if two else {}
+        measures: boots.Measures = onekernel.Builds(session, names[0], builds) if two else session
         settings = replace(
-            settings_of(builds[args.before]) if two else command.settings(session, names[0]),
+            settings_of(builds[args.before]) if two else command.settings(session, arch),
             machine=guest.machine, layers=args.layers,
         )  # fmt: skip
         names = [*builds] or names
@@ -117,7 +119,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         elif baseline:
             found = boots.decide(
                 session, settings, measured,
-                lambda results: programs.with_baseline(
+                lambda results: onekernel.with_baseline(
                     str(args.baseline), baseline, results[names[0]], layers
                 ),
             )  # fmt: skip

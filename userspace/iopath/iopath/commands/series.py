@@ -81,10 +81,10 @@ def run(args: argparse.Namespace, work: Work) -> int:
     with work.session(args.scheduler) as session:
         session.recipe = Building.read(args).recipe(session)
         names = [name] if thread else Range.read(args).expand(session, [name])
-        entries: list[series.Entry] = []
+        entries: list[series.SeriesCommit] = []
         patches: mailed.Patches = {}
         settings = replace(
-            command.settings(session, names[0])
+            command.settings(session, session.find(names[0]).arch)
             if of_program
             else Scenario.read(args).settings(guest.added()),
             machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,

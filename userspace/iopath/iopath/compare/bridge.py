@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from iopath import __version__
 from iopath.base.errors import IopathError, UsageError
 from iopath.compare.changes import ExactComparison, TimeEstimate
-from iopath.results.bridge import MODE, Bridge, BridgedRung
+from iopath.results.bridgefile import MODE, Bridge, BridgedRung
 from iopath.results.result import (
     SCHEMA,
     ExactKernel,
@@ -29,8 +29,8 @@ from iopath.results.result import (
     ExactResult,
     HardwareRecord,
     HardwareResult,
-    Kernel,
     Key,
+    MeasuredKernel,
     Result,
     of_kernel,
 )
@@ -85,7 +85,7 @@ def make(host: tuple[str, Result], exact: tuple[str, Result]) -> Bridge:
 
 def _kernels(
     host: tuple[str, HardwareResult], exact: tuple[str, ExactResult]
-) -> tuple[Kernel, ExactKernel]:
+) -> tuple[MeasuredKernel, ExactKernel]:
     """The machine's kernel, and the one of the same release in the exact result."""
     (host_name, timed), (exact_name, counted) = host, exact
     if len(timed.kernels) > 1:

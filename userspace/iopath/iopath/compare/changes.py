@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from iopath.results.bridge import Bridge
+from iopath.results.bridgefile import Bridge
 from iopath.results.metrics import METRICS
-from iopath.results.result import Figure, Key, OfRung
+from iopath.results.result import Key, OfRung, TimeFigure
 from iopath.results.syscalls import EVERY, JUDGED, WHOLE
 
 
@@ -308,7 +308,7 @@ class ExactRungChange(RungChange):
 
 @dataclass(kw_only=True)
 class TimeRungChange(RungChange):
-    figures: dict[str, dict[str, Figure]]
+    figures: dict[str, dict[str, TimeFigure]]
     differences: dict[str, Change]
     counted: dict[str, dict[str, Change]]  # of the processor's counters
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from iopath.base.versions import version_key
 from iopath.results.kernelinfo import matters
-from iopath.results.result import Kernel
+from iopath.results.result import MeasuredKernel
 
 _LISTED = 20  # more options than this are counted, not listed
 
@@ -20,7 +20,7 @@ _COMPILER = re.compile(r"\b(gcc|clang)\b.*?(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 Options = Mapping[str, Sequence[str]]
 
 
-def labels(kernels: Sequence[Kernel], differing: Options) -> Iterator[str]:
+def labels(kernels: Sequence[MeasuredKernel], differing: Options) -> Iterator[str]:
     """What differs between the kernels besides their code."""
     arches = {kernel.name: kernel.arch for kernel in kernels}
     if len(set(arches.values())) > 1:
@@ -34,7 +34,7 @@ def labels(kernels: Sequence[Kernel], differing: Options) -> Iterator[str]:
         yield "shims: " + "; ".join(f"{name} {text or 'none'}" for name, text in shims.items())
 
 
-def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
+def options(kernels: Sequence[MeasuredKernel]) -> dict[str, list[str]]:
     """Every option that differs, with its value in each kernel; "" where a kernel does not have it.
 
     An option that a kernel does not have counts as switched off.
@@ -48,7 +48,7 @@ def options(kernels: Sequence[Kernel]) -> dict[str, list[str]]:
     return found
 
 
-def brief(kernels: Sequence[Kernel], differing: Options) -> list[str]:
+def brief(kernels: Sequence[MeasuredKernel], differing: Options) -> list[str]:
     """The labels in a few words. Options of modules are left out: guests do not load those."""
     found = []
     if len(arches := dict.fromkeys(kernel.arch for kernel in kernels)) > 1:
@@ -77,7 +77,7 @@ def version_of(compiler: str) -> tuple[str, str]:
     return (names[match[1].lower()], match[2]) if match else (compiler, "")
 
 
-def built_by(one: Kernel, other: Kernel) -> Sequence[str]:
+def built_by(one: MeasuredKernel, other: MeasuredKernel) -> Sequence[str]:
     """The names of the compilers that built the same commit for two kernels with the same relevant
     options; nothing if anything else differs."""
     compilers = [version_of(kernel.compiler) for kernel in (one, other)]

@@ -12,7 +12,7 @@ from iopath.compare.changes import Change, Comparison, RungChange
 from iopath.results.metrics import METRICS
 from iopath.results.ops import OPS
 
-SHARING = "sharing"  # its limit holds for all figures of several CPUs (sharing.py)
+SHARING = "sharing"  # its limit holds for all figures of several CPUs (sharing_changes.py)
 _NAMED = 3  # rows and metrics in a message
 _METRICS = (*(metric.name for metric in METRICS), SHARING)
 

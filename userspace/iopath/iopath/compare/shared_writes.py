@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from iopath.compare import noise
-from iopath.compare.sharing import LineChange, changes
+from iopath.compare.sharing_changes import LineChange, changes
 from iopath.results.metrics import SHARED_WRITES, shared
 from iopath.results.result import ExactRecord, ExactResult, Key
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from iopath.compare import labels
 from iopath.compare.changes import Change, TimeComparison, TimeRungChange, percent
-from iopath.results.result import COUNTERS, Figure, HardwareResult, Row
+from iopath.results.result import COUNTERS, HardwareResult, Row, TimeFigure
 
 # Facts of two machines that must be equal before their kernels can be compared.
 _SAME = ("cpu_model", "microcode", "cpus", "governor", "boost", "smt_siblings", "guest")
@@ -31,7 +31,7 @@ def incomparable(results: Sequence[tuple[str, HardwareResult]]) -> list[str]:
     return found
 
 
-def difference(before: Figure, after: Figure) -> Change:
+def difference(before: TimeFigure, after: TimeFigure) -> Change:
     """How a figure differs. It is more than noise if the intervals do not overlap, and if the
     difference is larger than that between two series of one measurement. Boots of a guest differ by
     more than the samples of one boot, so a single boot has no verdict."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
-from iopath.counts.output import Bucket, Output
+from iopath.counts.plugin_output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import COUNTS, ExactFunction, ExactProfile

@@ -14,7 +14,7 @@ from pathlib import Path
 from iopath.base import process
 from iopath.base.errors import IopathError
 from iopath.counts.symbols import KERNEL, Symbols
-from iopath.results.profiles import Source
+from iopath.results.profiles import SourceLine
 
 # The build directory of a distribution or a tree, which precedes the path in the kernel's source.
 _PREFIX = re.compile(r"^(?:.*/linux-[^/]+/)?(?:debian/build/[^/]+/|\./)?")
@@ -67,7 +67,7 @@ class Lines:
         return found
 
 
-def break_down(counts: Mapping[int, float], lines: Lines, symbols: Symbols) -> list[Source]:
+def break_down(counts: Mapping[int, float], lines: Lines, symbols: Symbols) -> list[SourceLine]:
     """Instructions by source line: those of each function, with the function that is inlined there.
 
     *counts* are instructions per I/O by address. Rows are ordered by the function's total, then by
@@ -86,6 +86,6 @@ def break_down(counts: Mapping[int, float], lines: Lines, symbols: Symbols) -> l
         totals[function] += count
     ordered = sorted(rows.items(), key=lambda row: (-totals[row[0][0]], row[0][0], -row[1], row[0]))
     return [
-        Source(function=function, inlined=inlined, line=place, instructions=round(count, 4))
+        SourceLine(function=function, inlined=inlined, line=place, instructions=round(count, 4))
         for (function, inlined, place), count in ordered
     ]

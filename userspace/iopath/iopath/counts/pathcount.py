@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
 from iopath.counts import parts
-from iopath.counts.output import Block, Flat, Node, Output, Region, Round
+from iopath.counts.plugin_output import Block, Flat, Node, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.metrics import COUNTED, OF_KIND, OF_ROUND, PLACES, TALLIES

@@ -16,10 +16,10 @@ from pathlib import Path
 from iopath.base import typed
 from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
-from iopath.counts import output
+from iopath.counts import plugin_output
 from iopath.counts.memory import Memory, Place
-from iopath.counts.output import Access
-from iopath.counts.sharing_counts import Region, regions
+from iopath.counts.plugin_output import Access
+from iopath.counts.sharing_counts import SharingRegion, regions
 from iopath.counts.symbols import Symbols
 from iopath.results.shared import (
     NEIGHBOURS,
@@ -73,7 +73,7 @@ def found(
     """What the runs of a guest share, by region, from what the plugin counted and the guest's
     memory: JSON that read() reads."""
     symbols = Symbols(kallsyms)
-    counted = regions(output.read(counts), symbols)
+    counted = regions(plugin_output.read(counts), symbols)
     ram_ = Memory(ram, kallsyms, arch)
     return typed.unstructure(
         {str(run.region): _found(run, counted.get(run.region), symbols, ram_) for run in shared}
@@ -177,7 +177,7 @@ def _name(line: SharedLine) -> tuple[str, ...]:
     return line.arrangement, line.kind, line.where
 
 
-def _found(shared: Shared, region: Region | None, symbols: Symbols, ram: Memory) -> InBoot:
+def _found(shared: Shared, region: SharingRegion | None, symbols: Symbols, ram: Memory) -> InBoot:
     cpus = range(shared.cpus)
     if region is None:
         raise IopathError(f"no marker of {shared.name} was seen: ioloop and pathcount differ")
@@ -222,7 +222,7 @@ def _times(line: SharedLine) -> float:
     return sum(access.per_io for access in (*line.reads, *line.writes))
 
 
-def _stacks(region: Region, ram: Memory) -> dict[int, int]:
+def _stacks(region: SharingRegion, ram: Memory) -> dict[int, int]:
     """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. A stack
     that tasks of several CPUs had one after the other has no owner: all do the same there."""
     times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -244,7 +244,7 @@ def _stacks(region: Region, ram: Memory) -> dict[int, int]:
 
 
 def _line(
-    arrangement: str, kind: str, accesses: Sequence[Access], region: Region, ios: int,
+    arrangement: str, kind: str, accesses: Sequence[Access], region: SharingRegion, ios: int,
     symbols: Symbols, ram: Memory,
 ) -> SharedLine:  # fmt: skip
     """A shared line as results have it."""
@@ -286,7 +286,7 @@ def _where(places: Iterable[Place]) -> str:
 
 
 def _stack_line(
-    arrangement: str, owner: int, accesses: Sequence[Access], region: Region, ios: int,
+    arrangement: str, owner: int, accesses: Sequence[Access], region: SharingRegion, ios: int,
     symbols: Symbols,
 ) -> SharedLine:  # fmt: skip
     """The same for a stack: what other CPUs do there. Variables lie elsewhere in the stack in each
@@ -301,7 +301,7 @@ def _stack_line(
 
 
 def _rows(
-    places: Mapping[Access, str], region: Region, ios: int, symbols: Symbols
+    places: Mapping[Access, str], region: SharingRegion, ios: int, symbols: Symbols
 ) -> tuple[list[LineAccess], list[LineAccess]]:
     """The reads and writes of a line, by function and CPU."""
     reads: list[LineAccess] = []

@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from iopath.counts.output import Access, Flat, Output
+from iopath.counts.plugin_output import Access, Flat, Output
 from iopath.counts.symbols import KERNEL, Symbols
 
 _TASK = 0  # the plugin's context of the task that does the I/O
 
 
 @dataclass
-class Region:
+class SharingRegion:
     """What the plugin counted in a region."""
 
     lengths: dict[int, list[int]]  # the task's instructions in each round, by CPU
@@ -21,11 +21,11 @@ class Region:
     accesses: dict[int, list[Access]]  # by line
 
 
-def regions(output: Output, symbols: Symbols) -> dict[int, Region]:
+def regions(output: Output, symbols: Symbols) -> dict[int, SharingRegion]:
     """What the plugin counted, by region."""
     found = {}
     for number, flats in output.flats.items():
-        region = found[number] = Region({}, {}, {}, defaultdict(list))
+        region = found[number] = SharingRegion({}, {}, {}, defaultdict(list))
         own = {_TASK}
         for flat in flats:
             names = {

@@ -13,7 +13,7 @@ _TRAILER = "TRAILER!!!"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CpioFile:
     """One file: name without a leading slash, mode with the file type (stat.S_IF*), content,
     and for a device its major and minor number."""
 
@@ -23,19 +23,19 @@ class Entry:
     rdev: tuple[int, int] = (0, 0)
 
 
-def directory(name: str) -> Entry:
-    return Entry(name, stat.S_IFDIR | 0o755)
+def directory(name: str) -> CpioFile:
+    return CpioFile(name, stat.S_IFDIR | 0o755)
 
 
-def file(name: str, data: bytes, mode: int = 0o644) -> Entry:
-    return Entry(name, stat.S_IFREG | mode, data)
+def file(name: str, data: bytes, mode: int = 0o644) -> CpioFile:
+    return CpioFile(name, stat.S_IFREG | mode, data)
 
 
-def char_device(name: str, major: int, minor: int) -> Entry:
-    return Entry(name, stat.S_IFCHR | 0o600, rdev=(major, minor))
+def char_device(name: str, major: int, minor: int) -> CpioFile:
+    return CpioFile(name, stat.S_IFCHR | 0o600, rdev=(major, minor))
 
 
-def _record(inode: int, entry: Entry) -> bytes:
+def _record(inode: int, entry: CpioFile) -> bytes:
     name = entry.name.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     major, minor = entry.rdev
@@ -46,12 +46,12 @@ def _record(inode: int, entry: Entry) -> bytes:
     return head + entry.data + b"\0" * (-len(entry.data) % 4)
 
 
-def archive(entries: list[Entry]) -> bytes:
+def archive(entries: list[CpioFile]) -> bytes:
     """The archive of *entries*, in their order; the directories that hold them are added.
 
     Raises ValueError for a name that is absolute, empty or given twice.
     """
-    complete: dict[str, Entry] = {}
+    complete: dict[str, CpioFile] = {}
     for entry in entries:
         parts = entry.name.split("/")
         if not all(parts) or ".." in parts:
@@ -64,5 +64,5 @@ def archive(entries: list[Entry]) -> bytes:
             raise ValueError(f"given twice: {entry.name}")
         complete[entry.name] = entry
     records = [_record(number, entry) for number, entry in enumerate(complete.values(), 1)]
-    records.append(_record(0, Entry(_TRAILER, 0)))
+    records.append(_record(0, CpioFile(_TRAILER, 0)))
     return b"".join(records)

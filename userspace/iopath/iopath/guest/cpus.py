@@ -11,7 +11,7 @@ from iopath.base.arch import OWN_CPU, Arch
 
 
 @dataclass(frozen=True)
-class Features:
+class CpuFeatures:
     """Features of x86-64 as QEMU names them, whether our CPU has them, and why."""
 
     names: str
@@ -21,36 +21,36 @@ class Features:
 
 # Documentation/machine.rst has the same table.
 FEATURES = (
-    Features(
+    CpuFeatures(
         "fpu de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse"
         " sse2 syscall nx lm",
         True, "x86-64 itself",
     ),
-    Features(
+    CpuFeatures(
         "pni ssse3 fma cx16 sse4-1 sse4-2 movbe popcnt xsave avx f16c bmi1 avx2 bmi2 lahf-lm abm",
         True, "x86-64-v3: servers since 2013, and what distributions build for",
     ),
-    Features(
+    CpuFeatures(
         "smep smap umip pku",
         True, "protect the kernel and are in today's servers; smap has two instructions around"
         " each access to user memory",
     ),
-    Features("erms", True, "copies and fills are one string instruction"),
-    Features(
+    CpuFeatures("erms", True, "copies and fills are one string instruction"),
+    CpuFeatures(
         "fsgsbase xsaveopt xgetbv1 rdtscp pdpe1gb arat clflushopt clwb",
         True, "shorten the kernel's entry, task switch, time and memory; in today's servers",
     ),
-    Features("pclmulqdq aes vaes adx rdrand", True, "checksums, encryption and random numbers"),
-    Features("hypervisor", True, "the kernel does not look for a real machine's devices"),
-    Features(
+    CpuFeatures("pclmulqdq aes vaes adx rdrand", True, "checksums, encryption and random numbers"),
+    CpuFeatures("hypervisor", True, "the kernel does not look for a real machine's devices"),
+    CpuFeatures(
         "fsrm fsrs fzrm rdseed rdpid x2apic sha-ni wbnoinvd xsaveerptr",
         False, "QEMU 7.2 does not emulate them, QEMU 10 does",
     ),
-    Features(
+    CpuFeatures(
         "pcid invpcid xsaves xsavec tsc-deadline gfni vpclmulqdq", False, "no QEMU emulates them",
     ),
-    Features("la57", False, "page tables have four levels, as on most servers"),
-    Features(
+    CpuFeatures("la57", False, "page tables have four levels, as on most servers"),
+    CpuFeatures(
         "monitor svm npt vgif 3dnow 3dnowext mmxext sse4a mpx pks",
         False, "no path of an I/O uses them",
     ),

@@ -34,8 +34,8 @@ from iopath.base.cache import out_of_space
 from iopath.base.errors import IopathError
 from iopath.guest import channel, kvm
 from iopath.guest.channel import Record
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.qmp import Ended, Qmp, QmpError
 
 STATE = "state.zst"  # the name of a saved state in its folder
@@ -110,7 +110,7 @@ def save(
 
     *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
     cannot save it."""
-    machine = replace(machine, starts_only=True)
+    machine = replace(machine, real_time=False)
     with _Guest(qemu, machine, start, log, progress) as guest:
         guest.wait_started()
         guest.save(folder / STATE)

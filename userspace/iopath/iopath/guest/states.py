@@ -13,8 +13,8 @@ from typing import Any
 from iopath.base.cache import Cache
 from iopath.guest import guest
 from iopath.guest.guest import Inspect, Record, Started, StateError
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 
 
 def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from iopath.base import process, temporary
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
-from iopath.rungs import report
-from iopath.rungs.report import Report
+from iopath.rungs import ioloop_report
+from iopath.rungs.ioloop_report import Report
 from iopath.rungs.runs import Run
 
 ROUNDS = 20  # of each sample
@@ -38,4 +38,4 @@ def run(words: Sequence[str], title: str) -> Report:
         if status:
             complaint = process.last_line(log, f"it ended with status {status}")
             raise IopathError(f"{title}: {complaint.removeprefix('ioloop: ')}")
-        return report.read(output.read_text())
+        return ioloop_report.read(output.read_text())

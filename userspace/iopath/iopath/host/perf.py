@@ -17,7 +17,7 @@ from iopath.results.layers import Layers
 from iopath.results.profiles import SampledFunction, SampledProfile
 from iopath.results.result import HardwareRecord, KernelName
 from iopath.results.symbol import Symbol
-from iopath.rungs import report
+from iopath.rungs import ioloop_report
 from iopath.rungs.runs import Run
 
 _FREQUENCY = 2999  # samples a second; not a multiple of the timer's
@@ -50,7 +50,7 @@ def record(run: Run, cpu: int, data: Path, layers: Layers) -> HardwareRecord:
         log = folder / "log"
         if process.run(sampling, output=log) or not (folder / "report").exists():
             raise IopathError(f"perf cannot record {title}: {_complaint(log)}")
-        job = report.read((folder / "report").read_text()).jobs[0]
+        job = ioloop_report.read((folder / "report").read_text()).jobs[0]
     ns = job.ns / job.ios
     script = subprocess.run(
         [perf, "script", "-i", data, "-F", "comm,period,ip,sym,dso"],

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
-from iopath.rungs.report import Report
+from iopath.results.result import COUNTERS, HardwareRecord, KernelName, TimeFigure
+from iopath.rungs.ioloop_report import Report
 from iopath.rungs.runs import Run
 
 
@@ -93,11 +93,11 @@ def _record(
 ) -> HardwareRecord:
     noises = [_between_halves(part) for part in first]
     samples = [sample for part in parts for sample in part]
-    figures: dict[str, Figure] = {}
+    figures: dict[str, TimeFigure] = {}
     for name in samples[0]:
         values = [sample[name] for sample in samples]
         low, high = interval(values)
-        figures[name] = Figure(
+        figures[name] = TimeFigure(
             median=round(statistics.median(values), 4),
             low=round(low, 4),
             high=round(high, 4),

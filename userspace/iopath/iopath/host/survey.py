@@ -11,7 +11,7 @@ from pathlib import Path
 from iopath.base.arch import this_machine
 from iopath.base.errors import UsageError
 from iopath.results import kernelinfo
-from iopath.results.result import HostMachine, Kernel
+from iopath.results.result import HostMachine, MeasuredKernel
 
 NAME = "host"
 
@@ -121,7 +121,7 @@ def _config(release: str) -> Path | None:
     return None
 
 
-def describe() -> Kernel:
+def describe() -> MeasuredKernel:
     """The running kernel and its modules, as results describe a kernel."""
     release = platform.release()
     banner = _read("/proc/version")
@@ -137,7 +137,7 @@ def describe() -> Kernel:
         for name in ("blknull", "biogen")
         if Path(f"/sys/module/{name}").is_dir()
     }
-    return Kernel(
+    return MeasuredKernel(
         name=NAME,
         release=release,
         arch=this_machine().name,

@@ -22,7 +22,7 @@ _WEAK = 2
 
 
 @dataclass(frozen=True)
-class Function:
+class ModuleFunction:
     """A function of a module file: its section, the offset there, and its name."""
 
     section: str
@@ -77,7 +77,7 @@ def modinfo(module: bytes) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=16)
-def functions(module: bytes) -> tuple[Function, ...]:
+def functions(module: bytes) -> tuple[ModuleFunction, ...]:
     """The functions of a module that stay in memory after it has been loaded, by name."""
     file = _File(module)
     found = []
@@ -98,7 +98,7 @@ def functions(module: bytes) -> tuple[Function, ...]:
             name = _text(strings, at)
             # Some architectures mark where code begins by symbols like $x.
             if not name.startswith("$"):
-                found.append(Function(kept[section], value, name))
+                found.append(ModuleFunction(kept[section], value, name))
     return tuple(sorted(found, key=lambda one: (one.name, one.offset)))
 
 

@@ -12,7 +12,7 @@ from iopath.base.errors import IopathError
 from iopath.kernels import elf
 from iopath.kernels.built import Built
 from iopath.kernels.elf import functions
-from iopath.kernels.parts import BUILT_IN
+from iopath.kernels.own_modules import BUILT_IN
 
 # The options by which a kernel has the project's modules itself: see kernel/intree.
 _OPTIONS = {"blknull": "CONFIG_BLK_DEV_BLKNULL", "biogen": "CONFIG_BIOGEN"}

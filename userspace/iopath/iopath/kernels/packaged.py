@@ -15,7 +15,7 @@ from pathlib import Path
 from iopath.base.arch import ARCHES, Arch, this_machine
 from iopath.base.cache import Cache, digest_file
 from iopath.base.errors import IopathError, UsageError
-from iopath.kernels import installation, kbuild, parts
+from iopath.kernels import installation, kbuild, own_modules
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Step, built
 from iopath.kernels.kernel import Kernel
@@ -76,7 +76,7 @@ class Packaged(Kernel):
         step("reading the packages", 0.0)
         packages = [digest_file(path) for path in self.files]
         inputs = {
-            "packages": packages, "modules": parts.module_parts(self.arch), "recipe": _RECIPE,
+            "packages": packages, "modules": own_modules.module_parts(self.arch), "recipe": _RECIPE,
         }  # fmt: skip
         image = cache.entry("image", inputs, lambda folder: self._keep_image(folder, step))
         release = (image / "release").read_text()
@@ -111,9 +111,9 @@ class Packaged(Kernel):
         unpacked = folder / "unpacked"
         patterns = [
             "./boot/vmlinu*", "./boot/config-*", "*/modules/*/vmlinu*", "*/modules/*/config",
-            "./usr/src/*/.config", f"*/modules/*/{parts.BUILT_IN}", *_TOOLS,
+            "./usr/src/*/.config", f"*/modules/*/{own_modules.BUILT_IN}", *_TOOLS,
             *(f"*/modules/*/kernel/{part}{end}"
-              for part in parts.module_parts(self.arch) for end in ("/*", ".ko*")),
+              for part in own_modules.module_parts(self.arch) for end in ("/*", ".ko*")),
         ]  # fmt: skip
         for number, path in enumerate(self.files):
             step("unpacking", number / len(self.files))

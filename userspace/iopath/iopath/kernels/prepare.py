@@ -26,7 +26,7 @@ class Unprepared(IopathError):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedFiles:
     """The result of a preparation: for each entry its files by their paths, and their digests."""
 
     files: tuple[dict[str, bytes], ...]
@@ -97,7 +97,7 @@ class Preparation:
         """Whether the cache has the kernel."""
         return all(cache.path(*entry).exists() for entry in self.entries)
 
-    def keep(self, prepared: Prepared, cache: Cache) -> None:
+    def keep(self, prepared: PreparedFiles, cache: Cache) -> None:
         """Keep what a worker prepared as if it had been made here."""
         for entry, files, digests in zip(
             self.entries, prepared.files, prepared.digests, strict=True
@@ -118,11 +118,11 @@ class Asked:
         self._cache = cache
         self._apt = apt
         self._lock = threading.Lock()
-        self._asked: dict[str, Future[Prepared]] = {}
+        self._asked: dict[str, Future[PreparedFiles]] = {}
 
     def ask(
         self, executor: Executor, kernel: Kernel, step: Step
-    ) -> tuple[Preparation, Future[Prepared]] | None:
+    ) -> tuple[Preparation, Future[PreparedFiles]] | None:
         """Have a worker prepare a kernel, unless the cache has it or only this machine can."""
         job = Preparation.of(kernel, self._cache, self._apt, step)
         if job is None:
@@ -165,13 +165,13 @@ def _silent(what: str, part: float) -> None:
     pass
 
 
-def run(job: Preparation) -> Prepared:
+def run(job: Preparation) -> PreparedFiles:
     """Prepare a kernel with the cache and the mirror of this machine, and its repository."""
     cache = Cache(cache_root())
     try:
         job.kernel.prepare(cache, Apt(cache, lambda text: None), _silent)
         found = [_files(cache.path(*entry)) for entry in job.entries]
-        return Prepared(
+        return PreparedFiles(
             tuple({name: path.read_bytes() for name, path in paths.items()} for paths in found),
             tuple({name: digest_file(path) for name, path in paths.items()} for paths in found),
         )

@@ -26,7 +26,7 @@ class State:
     missing: str = ""
 
 
-class States(Protocol):
+class FindStates(Protocol):
     """The states that a SPEC stands for: with *newest*, one of each series; of commits each
     *every*th, or only *merges*."""
 
@@ -45,7 +45,7 @@ class Watching:
     what: str
     settings: Sequence[str]
     named: Sequence[str]
-    states: States
+    states: FindStates
     kept: Callable[[str, Finder, Sequence[State]], Iterable[State]]
     wrong: Callable[[str], str] = lambda spec: ""
     alone: str = ""

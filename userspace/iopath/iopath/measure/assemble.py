@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from iopath.counts import inline, longrun, output
+from iopath.counts import inline, longrun, plugin_output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
@@ -20,7 +20,7 @@ from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.profiles import ExactProfile
 from iopath.results.result import ExactRecord
-from iopath.rungs import report
+from iopath.rungs import ioloop_report
 from iopath.rungs.runs import Run
 
 _KALLSYMS, _COUNTS, _RECORDS = "kallsyms.gz", "counts.gz", "records.json"
@@ -68,7 +68,7 @@ class Counted:
     def records(self) -> dict[str, str]:
         """The programs' reports and the files, by name."""
         texts = json.loads((self.entry / _RECORDS).read_text())
-        rounds.check_calibration(report.read(texts["calibrate"]))
+        rounds.check_calibration(ioloop_report.read(texts["calibrate"]))
         return texts
 
     @property
@@ -83,7 +83,7 @@ class Counted:
 
     @cached_property
     def _read(self) -> tuple[dict[int, RunCounts], dict[int, ExactProfile]]:
-        counted = output.read(_unpack(self.entry / _COUNTS).splitlines())
+        counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines())
         texts = self.records()
         kallsyms = symbols_of(_unpack(self.entry / _KALLSYMS), texts, self.files)
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
@@ -93,7 +93,7 @@ class Counted:
         longs = longrun.LongRuns(found, functions, self.layers)
         counts = {
             run.region: RunCounts(
-                longs.figures(run, report.read(texts[f"long.{run.region}"]).tsc),
+                longs.figures(run, ioloop_report.read(texts[f"long.{run.region}"]).tsc),
                 found.events(run.lines_region, run.rung.batch),
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
@@ -145,7 +145,7 @@ def results(
     counts = [boot.run_counts for boot in boots]
     found = []
     for run in boots[0].runs:
-        reports = [report.read(text[f"run.{run.region}"]) for text in texts]
+        reports = [ioloop_report.read(text[f"run.{run.region}"]) for text in texts]
         counted = [boot[run.region] for boot in counts]
         for one, other in zip(reports, counted, strict=True):
             rounds.check_rounds(run, one, other.rounds)

@@ -13,11 +13,11 @@ from typing import Any
 from iopath.base.cache import digest_of
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
-from iopath.counts import calls, output
+from iopath.counts import calls, plugin_output
 from iopath.counts.symbols import Symbols
 from iopath.guest.guest import GuestError
-from iopath.guest.image import QUIET, Image, Start
 from iopath.guest.machine import Machine
+from iopath.guest.payload import QUIET, Image, Start
 from iopath.kernels import modules
 from iopath.kernels.built import Built
 from iopath.measure import assemble, description
@@ -37,7 +37,7 @@ _STDOUT, _STDERR = f"{FOLDER}/stdout", f"{FOLDER}/stderr"
 
 
 @dataclass(frozen=True)
-class _Guest:
+class _GuestFiles:
     """What a guest left: its cache *entry*, and the *files* that it had."""
 
     entry: Path
@@ -97,14 +97,16 @@ def _image(built: Built, program: Program) -> Image:
     return Image(start, plan, files, image.devices)
 
 
-def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machine) -> _Guest:
+def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machine) -> _GuestFiles:
     """Run the program in one guest."""
     image = _image(built, program)
+    options = f"limit={program.limit}"
+    if image.devices:
+        options += ",waits=0"
     job = Job(
         bench.qemu, machine.on(built.arch).that_takes(image.devices), image,
         guest_program("pathcount.so"),
-        f"limit={program.limit}", built.release, bench.cache.root, bench.pools.progress(),
-        by_calls=True,
+        options, built.release, bench.cache.root, bench.pools.progress(), by_calls=True,
     )  # fmt: skip
     try:
         entry = assemble.entry(job, f"{name}, {program.name}", bench)
@@ -115,7 +117,7 @@ def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machi
                 " (--max-instructions)"
             ) from None
         raise
-    return _Guest(entry, {**image.start.files, **image.files})
+    return _GuestFiles(entry, {**image.start.files, **image.files})
 
 
 def _check(program: Program, texts: Mapping[str, str]) -> None:
@@ -135,10 +137,10 @@ def _check(program: Program, texts: Mapping[str, str]) -> None:
         raise IopathError(f"{program.name} ended with status {how['status']}{last}")
 
 
-def _counted(guest: _Guest, built: Built) -> calls.Boot:
+def _counted(guest: _GuestFiles, built: Built) -> calls.Boot:
     kallsyms, counts = (
         gzip.decompress((guest.entry / part).read_bytes()).decode(errors="replace")
         for part in ("kallsyms.gz", "counts.gz")
     )
     symbols = Symbols(assemble.symbols_of(kallsyms, guest.texts, guest.files))
-    return calls.boot(output.read(counts.splitlines()), symbols, built.arch)
+    return calls.boot(plugin_output.read(counts.splitlines()), symbols, built.arch)

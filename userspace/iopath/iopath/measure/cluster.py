@@ -29,12 +29,12 @@ from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_digest
 from iopath.guest.machine import Machine, Qemu
-from iopath.kernels import emulators, prepare, programs
+from iopath.kernels import emulators, guest_programs, prepare
 from iopath.kernels.apt import Apt
-from iopath.kernels.prepare import Preparation, Prepared, Unprepared
+from iopath.kernels.prepare import Preparation, PreparedFiles, Unprepared
 from iopath.measure import jobs
 from iopath.measure.jobs import Job, Recorded
-from iopath.rungs import report
+from iopath.rungs import ioloop_report
 
 CHECKED = 100  # one job in so many is done a second time
 
@@ -113,7 +113,7 @@ class Cluster(Executor):
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
         self._client.close()
 
-    def _run(self, job: Job | Preparation) -> Recorded | Prepared:
+    def _run(self, job: Job | Preparation) -> Recorded | PreparedFiles:
         inputs = job.inputs()
         with self._preferred(job) as workers:
             first, found = self._on_any(job, inputs, workers)
@@ -154,7 +154,7 @@ class Cluster(Executor):
         job: Job | Preparation,
         inputs: dict[str, Any],
         workers: Sequence[str] | None = None,
-    ) -> tuple[str, Recorded | Prepared]:
+    ) -> tuple[str, Recorded | PreparedFiles]:
         """Have one of *workers* do the job, or any worker if these are lost. Returns its address
         and its result."""
         for _ in range(_TRIES):
@@ -206,7 +206,7 @@ class Cluster(Executor):
 
 def run_sealed(
     job: Job | Preparation, inputs: dict[str, Any], image: bytes | None
-) -> tuple[str, Recorded | Prepared]:
+) -> tuple[str, Recorded | PreparedFiles]:
     """On a worker: carry out a job with this machine's programs and cache. Raises IopathError if
     they are not those that *inputs* were computed from."""
     import distributed
@@ -224,7 +224,7 @@ def run_sealed(
             prune.keep_in_bounds(cache.root)
 
 
-def _prepare(job: Preparation, inputs: dict[str, Any], cache: Cache, address: str) -> Prepared:
+def _prepare(job: Preparation, inputs: dict[str, Any], cache: Cache, address: str) -> PreparedFiles:
     _check_equal({"modules.source": source_digest()}, inputs, address)
     try:
         local = job.here(cache, Apt(cache, lambda text: None))
@@ -242,8 +242,10 @@ def _count(job: Job, inputs: dict[str, Any], image: bytes, cache: Cache, address
         (folder / "vmlinuz").write_bytes(image)
 
     for arch in {this_machine(), job.image.start.arch}:
-        if not programs.are_built(arch):
-            programs.build(arch, cache, Apt(cache, lambda text: None), lambda what, part: None)
+        if not guest_programs.are_built(arch):
+            guest_programs.build(
+                arch, cache, Apt(cache, lambda text: None), lambda what, part: None
+            )
     kept = cache.entry("sent", {"vmlinuz": inputs["vmlinuz"]}, keep)
     with temporary.folder() as folder:
         progress = folder / "progress"
@@ -276,9 +278,9 @@ def _check_equal(found: dict[str, Any], inputs: dict[str, Any], address: str) ->
             raise Unreachable(f"worker {address} is refused: {why}")
 
 
-def _compared(found: Recorded | Prepared) -> object:
+def _compared(found: Recorded | PreparedFiles) -> object:
     """What must be the same from two workers."""
-    return found.compared() if isinstance(found, Prepared) else figures(found)
+    return found.compared() if isinstance(found, PreparedFiles) else figures(found)
 
 
 def figures(recorded: Recorded) -> dict[str, float]:
@@ -287,6 +289,6 @@ def figures(recorded: Recorded) -> dict[str, float]:
     found = {}
     for name, text in recorded.texts.items():
         if name.startswith("run."):
-            calm = [part.tsc for part in report.read(text).rounds if part.quiet]
+            calm = [part.tsc for part in ioloop_report.read(text).rounds if part.quiet]
             found[name] = statistics.median(calm) if calm else 0.0
     return found

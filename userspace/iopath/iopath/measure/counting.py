@@ -12,8 +12,8 @@ from typing import TypeVar
 from iopath.base.once import Once
 from iopath.base.programs import guest_program
 from iopath.counts import sharing
-from iopath.guest.image import Image
 from iopath.guest.machine import Machine
+from iopath.guest.payload import Image
 from iopath.kernels.built import Built
 from iopath.measure import assemble, bycalls, description, several
 from iopath.measure.assemble import Counted

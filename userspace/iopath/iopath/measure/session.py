@@ -17,7 +17,7 @@ from iopath.base.progress import Reporter
 from iopath.base.sources import source_digest
 from iopath.counts import paging
 from iopath.guest.machine import Qemu
-from iopath.kernels import emulators, prepare, programs
+from iopath.kernels import emulators, guest_programs, prepare
 from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
 from iopath.kernels.kernel import Kernel
@@ -177,10 +177,10 @@ class Session(Finder):
 
     def programs(self, arch: Arch) -> None:
         """Have the programs for guests of an architecture, or for this machine."""
-        if programs.are_built(arch):
+        if guest_programs.are_built(arch):
             return
         with self.reporter.running(1), self.reporter.task("programs of guests") as step:
-            programs.build(arch, self.cache, self.apt, step)
+            guest_programs.build(arch, self.cache, self.apt, step)
 
     def _equipped(self, settings: Settings, arch: Arch) -> list[Run]:
         """The runs with the programs of packages that they need."""
@@ -252,11 +252,11 @@ class Session(Finder):
         return left
 
 
-def _emulators(qemus: Sequence[Qemu]) -> result.Qemu:
+def _emulators(qemus: Sequence[Qemu]) -> result.QemuVersion:
     """The version of the emulators, which all come from one package's source, and their digests."""
     versions = dict.fromkeys(qemu.version for qemu in qemus)
     digest = _digests(qemu.digest for qemu in qemus)
-    return result.Qemu(version=", ".join(versions), digest=digest)
+    return result.QemuVersion(version=", ".join(versions), digest=digest)
 
 
 def _digests(parts: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from iopath.guest.image import KALLSYMS, QUIET, Image, Start
+from iopath.guest.payload import KALLSYMS, QUIET, Image, Start
 from iopath.kernels.built import Built
 from iopath.measure.plan import FACTS, prepared
 from iopath.rungs.runs import Run, Settings

@@ -11,8 +11,8 @@ from iopath.host.samples import Sampled
 from iopath.kernels.built import Built
 from iopath.measure import description
 from iopath.measure.plan import groups, make_image
-from iopath.results.result import HardwareRecord, Kernel, KernelName
-from iopath.rungs import report
+from iopath.results.result import HardwareRecord, KernelName, MeasuredKernel
+from iopath.rungs import ioloop_report
 from iopath.rungs.runs import NOISE_PASSES, TIMED, TIMED_ROUNDS, Run, Settings
 
 
@@ -24,7 +24,7 @@ def measure(
     qemu: Qemu,
     log: Path,
     progress: Callable[[float], None],
-) -> tuple[Kernel, list[HardwareRecord]]:
+) -> tuple[MeasuredKernel, list[HardwareRecord]]:
     """Measure a kernel, one guest after the other: its description, and a record for each run."""
     boots: list[dict[str, str]] = []
     images = [make_image(built, members, settings) for members in groups(runs, settings)]
@@ -41,7 +41,7 @@ def measure(
     for run in runs:
         found = [
             [
-                samples.sample(run, report.read(texts[f"run.{run.region}.{number}"]))
+                samples.sample(run, ioloop_report.read(texts[f"run.{run.region}.{number}"]))
                 for number in range(NOISE_PASSES + settings.passes)
             ]
             for texts in boots

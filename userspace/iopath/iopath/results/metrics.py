@@ -17,7 +17,7 @@ class _Profile(Protocol):
     def lines_noise(self) -> Mapping[str, float] | None: ...
 
 
-class Record(Protocol):
+class MetricRecord(Protocol):
     """What a metric reads of a record (result.ExactRecord)."""
 
     @property
@@ -62,10 +62,10 @@ class Metric:
     counted: str
     noise: str
     resolution: float
-    value: Callable[[Record], Boots | None]
+    value: Callable[[MetricRecord], Boots | None]
     gated: bool = True
     costly: bool = False
-    layout: Callable[[Record], float] = lambda record: 0.0
+    layout: Callable[[MetricRecord], float] = lambda record: 0.0
     source: Source = Source()
     sigma: float = 0.0
 
@@ -85,7 +85,7 @@ def _counted(
     *,
     gated: bool = True,
     costly: bool = False,
-    layout: Callable[[Record], float] = lambda record: 0.0,
+    layout: Callable[[MetricRecord], float] = lambda record: 0.0,
 ) -> Metric:
     """A metric that the plugin counts in the short rounds of a single batch."""
     return Metric(
@@ -94,7 +94,7 @@ def _counted(
     )  # fmt: skip
 
 
-def _code_layout(record: Record) -> float:
+def _code_layout(record: MetricRecord) -> float:
     noise = (record.profile and record.profile.lines_noise) or {}
     return noise.get("code_kernel", 0.0)
 

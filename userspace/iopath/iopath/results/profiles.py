@@ -68,7 +68,7 @@ class LongRunFunction(Function):
 
 
 @dataclass(kw_only=True)
-class Source:
+class SourceLine:
     """A source line, and the function that was inlined there."""
 
     function: str
@@ -98,7 +98,7 @@ class ExactProfile:
     stacks: list[tuple[str, float]]
     lines: dict[str, float]
     costly: dict[str, float] | None = None  # not counted, if there are none
-    source: list[Source] | None = None
+    source: list[SourceLine] | None = None
     long_run: list[LongRunFunction] | None = None
     lines_noise: dict[str, float] | None = None
 

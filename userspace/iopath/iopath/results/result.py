@@ -58,7 +58,7 @@ def size_text(size: int) -> str:
 
 
 @dataclass(kw_only=True)
-class Kernel:
+class MeasuredKernel:
     """A kernel. If a guest ran it, its package and the guest's settings are known, too."""
 
     name: str
@@ -87,7 +87,7 @@ class Kernel:
 
 
 @dataclass(kw_only=True)
-class ExactKernel(Kernel):
+class ExactKernel(MeasuredKernel):
     """The kernel of an exact result."""
 
     version: str = field()
@@ -132,7 +132,7 @@ class OfRung:
 
 
 @dataclass(kw_only=True)
-class Record(OfRung):
+class RungRecord(OfRung):
     """One rung, operation and block size on one kernel."""
 
     kernel: KernelName
@@ -143,7 +143,7 @@ class Record(OfRung):
 
 
 @dataclass(kw_only=True)
-class ExactRecord(Record):
+class ExactRecord(RungRecord):
     """Instructions per I/O, with the figures of each boot; or of a part of a program, whose rung
     is empty and whose operation is its name, instructions each time."""
 
@@ -221,7 +221,7 @@ class ExactRecord(Record):
 
 
 @dataclass(kw_only=True)
-class Figure:
+class TimeFigure:
     """A median, its confidence interval and its noise."""
 
     median: float
@@ -232,10 +232,10 @@ class Figure:
 
 
 @dataclass(kw_only=True)
-class HardwareRecord(Record):
+class HardwareRecord(RungRecord):
     """Time and counters per I/O, or a profile of time."""
 
-    figures: dict[str, Figure] | None = None
+    figures: dict[str, TimeFigure] | None = None
     absent: dict[str, str] | None = None
     samples: int | None = None
     rounds: int | None = None
@@ -306,7 +306,7 @@ class Result:
 
 
 @dataclass(kw_only=True)
-class Qemu:
+class QemuVersion:
     version: str
     digest: str
 
@@ -330,7 +330,7 @@ class ExactResult(Result):
     )
     counts = COUNTS
 
-    qemu: Qemu
+    qemu: QemuVersion
     machine: GuestMachine
     source: str
     kernels: list[ExactKernel]
@@ -398,7 +398,7 @@ class HardwareResult(Result):
     counts = ("ns", "samples")
 
     machine: HostMachine
-    kernels: list[Kernel]
+    kernels: list[MeasuredKernel]
     results: list[HardwareRecord]
 
 

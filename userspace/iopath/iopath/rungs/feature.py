@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iopath.base.errors import UsageError, did_you_mean
 from iopath.rungs import tomlfile
-from iopath.rungs.builtin import RUNGS
+from iopath.rungs.builtin import RUNGS, matching
 from iopath.rungs.rung import Module, Rung
 
 NOTHING = "nothing"  # the feature that changes nothing: it must cost nothing
@@ -47,8 +47,8 @@ class Feature:
         that the two are compared."""
         if self.layer:
             layered = replace(self.layer, name=rung.name)
-            return replace(self, layer=None)._applied(layered, base, rung.target or "")
-        return self._applied(rung, base, rung.target or "")
+            return replace(self, layer=None)._applied(layered, base, _device(rung))
+        return self._applied(rung, base, _device(rung))
 
     def _applied(self, rung: Rung, base: "Base", target: str) -> Rung:
         """*target* is that of the rung without a layer."""
@@ -76,6 +76,18 @@ class Feature:
                 return Module(module.name, tuple(both.items()))
         return module
 
+    def suits(self, device: Rung, base: "Base") -> bool:
+        """Whether it can be switched on under a program on a *device*: it changes no option of
+        ioloop, and nothing of another device."""
+        if self.layer or self.options or self.swap or self.interrupts:
+            return False
+        steps = (*self.setup, *self.expect)
+        of_disk = any("{disk}" in step or "{target}" in step for step in steps)
+        if not (of_disk or self.parameters or self.devices):
+            return True
+        own = matching([*(self.rungs or base.rungs)], RUNGS)
+        return _device(device) in [_device(rung) for rung in own]
+
     def fits(self, version: tuple[int, ...]) -> bool:
         """Whether kernels of this series have it."""
         return (not self.since or version >= self.since) and (
@@ -97,6 +109,12 @@ class Feature:
         for module in self.parameters:
             for name, _ in module.parameters:
                 yield f"the parameter {name} of {module.name}"
+
+
+def _device(rung: Rung) -> str:
+    """The path of the device of a rung: of a layer, that of the rung without it."""
+    below = next((one for one in RUNGS if one.name == rung.base), rung)
+    return below.target or ""
 
 
 PLAIN = Feature(NOTHING, "the base, measured again with other seeds")

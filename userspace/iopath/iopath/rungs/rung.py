@@ -137,7 +137,7 @@ class Rung:
         """How many I/Os make a round."""
         if self.round_ios:
             return self.round_ios
-        if self.waits:  # by the host's clock: a longer round would see ticks
+        if self.waits:  # a round that has one wait shows what the scheduler does at times
             return self.batch
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
         return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
@@ -146,8 +146,13 @@ class Rung:
         """How many I/Os make the long run."""
         return LONG * self.ios(block_size) // (1 if self.target else 10)
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are. The scheduler has more to do in the first of a layout."""
+        return 2 * ROUNDS if self.waits else ROUNDS
+
     def command(
-        self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = ROUNDS,
+        self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = 0,
         layouts: int = 1, long: bool = False,
     ) -> list[str]:  # fmt: skip
         """The command line of one run, which prints JSON; with *ios* to a round, if given, and
@@ -167,6 +172,6 @@ class Rung:
             words.append(f"--layouts={layouts}")
         return [
             *words,
-            f"--rounds={rounds}", f"--region={region}", f"--cpus_allowed={self.cpus}",
-            "--output-format=json",
+            f"--rounds={rounds or self.rounds}", f"--region={region}",
+            f"--cpus_allowed={self.cpus}", "--output-format=json",
         ]  # fmt: skip

@@ -4,8 +4,8 @@
 from rich.console import Console
 from rich.text import Text
 
-from iopath.compare import bridge as bridges
-from iopath.results.bridge import AGREE, Bridge, BridgedRung
+from iopath.compare import bridge
+from iopath.results.bridgefile import AGREE, Bridge, BridgedRung
 from iopath.results.result import MORE, ExactResult
 from iopath.show import texts
 from iopath.show.console import put, put_text
@@ -104,7 +104,7 @@ def _show_other(found: Bridge, exact: ExactResult, kernel: str, console: Console
     table.number_column(texts.TIME, joined=True)
     table.number_column(texts.RATE, joined=True)
     shown = 0
-    times = bridges.estimates(found, exact, kernel)
+    times = bridge.estimates(found, exact, kernel)
     for rung in found.rungs:
         time = times.get(rung.key)
         if time and abs(counted[rung.key] - rung.instructions) > _LEAST:

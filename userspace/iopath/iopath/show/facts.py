@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from functools import singledispatch
 
-from iopath.results.result import ExactResult, HardwareResult, Kernel, Result
+from iopath.results.result import ExactResult, HardwareResult, MeasuredKernel, Result
 
 Fact = tuple[str, str]  # a name and a text
 
@@ -61,7 +61,7 @@ def _(result: ExactResult) -> list[Fact]:
     ]
 
 
-def _exact_kernel(kernel: Kernel) -> str:
+def _exact_kernel(kernel: MeasuredKernel) -> str:
     """A kernel's release, origin, compiler and most important options."""
     config = kernel.config
     preempt = [name for name in _PREEMPT if config.get(name) == "y"]
@@ -111,7 +111,7 @@ _KERNEL = (
 )
 
 
-def of_kernels(kernels: Sequence[Kernel]) -> list[tuple[str, list[str]]]:
+def of_kernels(kernels: Sequence[MeasuredKernel]) -> list[tuple[str, list[str]]]:
     """The facts of each kernel, for the columns of a table."""
     return [
         (title, [getattr(kernel, field) or "" for kernel in kernels])

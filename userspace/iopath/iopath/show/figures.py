@@ -11,8 +11,8 @@ from iopath.results.result import (
     ExactRecord,
     ExactResult,
     HardwareRecord,
-    Record,
     Result,
+    RungRecord,
     size_text,
     title,
 )
@@ -64,7 +64,7 @@ def _of_program(result: ExactResult) -> Iterator[Figure]:
 
 
 @singledispatch
-def of_record(record: Record) -> Iterator[Figure]:
+def of_record(record: RungRecord) -> Iterator[Figure]:
     raise TypeError(record)
 
 

@@ -3,11 +3,10 @@
 
 from collections.abc import Sequence
 
-from iopath.compare import sharing as sharing_changes
+from iopath.compare import sharing_changes
 from iopath.compare.changes import Comparison, ExactChange, ExactComparison
 from iopath.results.result import ExactResult
-from iopath.show import sharing as sharing_tables
-from iopath.show import texts
+from iopath.show import sharing_tables, texts
 from iopath.show.console import wrap
 from iopath.show.facts import facts
 from iopath.show.texts import Cell

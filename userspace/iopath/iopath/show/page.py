@@ -21,7 +21,7 @@ from iopath.compare import exact, labels
 from iopath.compare.changes import Change, Comparison, ExactChange
 from iopath.results.kernelinfo import matters
 from iopath.results.layers import Layers, table
-from iopath.results.result import ExactResult, Kernel, OfRung, Result, Row, only, size_text
+from iopath.results.result import ExactResult, MeasuredKernel, OfRung, Result, Row, only, size_text
 from iopath.results.syscalls import WHOLE
 from iopath.show import facts, pagedata, texts
 from iopath.show.palette import Palette, split
@@ -223,7 +223,7 @@ def _size(result: Result) -> str:
 
 
 @dataclass
-class View:
+class KernelView:
     """What the page shows of one kernel against the one before it, or of a single kernel."""
 
     kernel: str
@@ -234,20 +234,20 @@ class View:
 
 
 @singledispatch
-def _views(result: Result, steps: Mapping[str, Comparison], palette: Palette) -> list[View]:
+def _views(result: Result, steps: Mapping[str, Comparison], palette: Palette) -> list[KernelView]:
     """A view of each step. Times have none."""
     return []
 
 
 @_views.register
-def _(result: ExactResult, steps: Mapping[str, Comparison], palette: Palette) -> list[View]:
+def _(result: ExactResult, steps: Mapping[str, Comparison], palette: Palette) -> list[KernelView]:
     pairs = list(itertools.pairwise(result.names)) or [(None, result.names[0])]
     return [_view(result, steps.get(name), palette, before, name) for before, name in pairs]
 
 
 def _view(
     result: ExactResult, step: Comparison | None, palette: Palette, before: str | None, name: str
-) -> View:
+) -> KernelView:
     ranked = step.ranked(name) if step else []
     change = ranked[0].differences[name] if ranked and ranked[0].does_io else None
     functions = ""
@@ -257,7 +257,7 @@ def _view(
             for part in change.functions[:_FEW]
         )
         functions = f"Functions of {ranked[0].title}: {named}." if named else ""
-    return View(
+    return KernelView(
         name,
         before,
         texts.verdict(step, name) if step else "",
@@ -385,7 +385,7 @@ def _panel(
 # What was measured.
 
 
-def _builds(kernels: list[Kernel]) -> list[tuple[str, list[str]]]:
+def _builds(kernels: list[MeasuredKernel]) -> list[tuple[str, list[str]]]:
     """The digests of kernels and modules, and the shims. Kernels of a machine have none."""
     if kernels[0].digests is None:
         return []
@@ -405,7 +405,7 @@ def _builds(kernels: list[Kernel]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _options(kernels: list[Kernel]) -> list[tuple[str, list[str]]]:
+def _options(kernels: list[MeasuredKernel]) -> list[tuple[str, list[str]]]:
     """The options that matter or differ, with their value in each kernel."""
     names = {name for kernel in kernels for name in kernel.config if matters(name)}
     names |= labels.options(kernels).keys()

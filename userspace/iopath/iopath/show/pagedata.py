@@ -4,12 +4,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from iopath.compare import attribution
+from iopath.compare import attribution, labels
 from iopath.compare.changes import Comparison
-from iopath.compare.sharing import differing
+from iopath.compare.sharing_changes import differing
 from iopath.results.layers import Layers
 from iopath.results.profiles import COSTLY
-from iopath.results.result import ExactRecord, ExactResult, Record, Result, Row
+from iopath.results.result import ExactRecord, ExactResult, Result, Row, RungRecord
 from iopath.results.shared import LineAccess, SharedLine, Sharing
 from iopath.results.symbol import Symbol, plain
 from iopath.show.palette import Palette
@@ -30,7 +30,7 @@ def data(
     counts = [*result.counted, *(name for name in COSTLY if name in columns)]
     names = _Names(order, counts)
     rows = result.rows()
-    renamed = _renamed(result, layers) if isinstance(result, ExactResult) else {}
+    between = _between(result, layers) if isinstance(result, ExactResult) else {}
     rungs = [
         {
             "title": row.title,
@@ -42,8 +42,8 @@ def data(
                 for kernel in result.names
             ],
             "joined": {
-                f"{one},{two}": _joined(row, result.names[one], result.names[two], names, between)
-                for (one, two), between in renamed.items()
+                f"{one},{two}": _joined(row, result.names[one], result.names[two], names, *how)
+                for (one, two), how in between.items()
                 if all(
                     result.names[at] in row.records and row.records[result.names[at]].profile
                     for at in (one, two)
@@ -123,22 +123,33 @@ def _sharing(record: ExactRecord, sharing: Sharing, names: "_Names") -> dict[str
     }
 
 
-def _renamed(result: ExactResult, layers: Layers) -> dict[tuple[int, int], attribution.Renamed]:
-    """The functions that are renamed between each two kernels, by the kernels' numbers."""
+def _between(
+    result: ExactResult, layers: Layers
+) -> dict[tuple[int, int], tuple[attribution.Renamed, Sequence[str]]]:
+    """The functions that are renamed between each two kernels, and the compilers if these are all
+    that they differ by. By the kernels' numbers."""
     executed = list(attribution.executed(result).values())
     return {
-        (one, two): layers.renamed(executed[one], executed[two])
+        (one, two): (
+            layers.renamed(executed[one], executed[two]),
+            labels.built_by(result.kernels[one], result.kernels[two]),
+        )
         for two in range(len(executed))
         for one in range(two)
     }
 
 
 def _joined(
-    row: Row, one: str, two: str, names: "_Names", renamed: attribution.Renamed
+    row: Row,
+    one: str,
+    two: str,
+    names: "_Names",
+    renamed: attribution.Renamed,
+    compilers: Sequence[str],
 ) -> dict[str, Any]:
     """How two profiles differ, by function and by layer."""
     before, after = row.records[one], row.records[two]
-    pairs = attribution.pair(before.profile, after.profile, renamed)
+    pairs = attribution.pair(before.profile, after.profile, renamed, compilers)
     change = after.instructions_per_io - before.instructions_per_io
     return {
         "functions": [
@@ -150,6 +161,7 @@ def _joined(
                 _small(part.after["instructions"]),
                 int(part.guessed),
                 {name: part.changes[name] for name in COSTLY if part.changes[name]},
+                part.inlined,
             ]
             for part in pairs
             if part.differs
@@ -193,7 +205,7 @@ class _Names:
                 self.canonical[number] = self.number(canonical, layer)
         return self._numbers[text]
 
-    def profile(self, record: Record) -> dict[str, Any]:
+    def profile(self, record: RungRecord) -> dict[str, Any]:
         """A profile's functions, a row each, and its call tree. The *total* of the functions may be
         some hundredths less than the *figure*, since the clock counts its own reading."""
         profile = record.profile

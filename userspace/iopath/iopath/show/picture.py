@@ -29,7 +29,7 @@ _TEXT = 8.25  # points: 11 pixels
 
 
 @dataclass
-class Step:
+class RungStep:
     """How a rung differs from one kernel to the next, with the function that grew most."""
 
     rung: str
@@ -44,7 +44,7 @@ class Step:
         return f"{self.change.difference:+,.0f} ({self.function})"
 
 
-def _steps(result: ExactResult, op: str) -> Iterator[Step]:
+def _steps(result: ExactResult, op: str) -> Iterator[RungStep]:
     """The steps by which the rungs grew. A function that replaces another one of its layer is not
     growth."""
     for before, after in itertools.pairwise(result.names):
@@ -59,10 +59,10 @@ def _steps(result: ExactResult, op: str) -> Iterator[Step]:
                 key=lambda one: one[0],
             )  # fmt: skip
             function = f"{part.difference:+,.0f} {part.name}"
-            yield Step(rung.rung, before, after, change, function, by)
+            yield RungStep(rung.rung, before, after, change, function, by)
 
 
-def named(result: ExactResult, op: str = "read") -> list[Step]:
+def named(result: ExactResult, op: str = "read") -> list[RungStep]:
     """The steps that the picture names: the largest one, and the one with the largest function."""
     steps = list(_steps(result, op))
     if not steps:
@@ -72,7 +72,7 @@ def named(result: ExactResult, op: str = "read") -> list[Step]:
     return [largest] if function is largest else [largest, function]
 
 
-def _say(result: ExactResult, op: str, steps: Sequence[Step]) -> str:
+def _say(result: ExactResult, op: str, steps: Sequence[RungStep]) -> str:
     """What the picture shows, in a sentence."""
     found = [f"{step.rung} {step.text} from {step.before} to {step.after}" for step in steps]
     text = f"Instructions per {op} of 4 KiB on {', '.join(result.names)}."
@@ -117,7 +117,7 @@ def draw(result: ExactResult, op: str = "read") -> Figure:
 
 
 def _bar(
-    axes: Axes, y: float, length: float, before: float | None, step: Step | None, most: float
+    axes: Axes, y: float, length: float, before: float | None, step: RungStep | None, most: float
 ) -> None:
     axes.barh(y, length, height=0.84, color=_BAR)
     if step and before is not None:
@@ -126,7 +126,11 @@ def _bar(
 
 
 def _names(
-    axes: Axes, rungs: Sequence[str], kernels: Sequence[str], pitch: float, steps: Sequence[Step]
+    axes: Axes,
+    rungs: Sequence[str],
+    kernels: Sequence[str],
+    pitch: float,
+    steps: Sequence[RungStep],
 ) -> None:
     """Name each bar by its kernel, and each group of bars by its rung, with its step."""
     axes.set_yticks(

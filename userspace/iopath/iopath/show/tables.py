@@ -15,8 +15,8 @@ from iopath.compare.changes import (
     TimeComparison,
     percent,
 )
-from iopath.results.profiles import COSTLY, COUNTS, SampledProfile, Source
-from iopath.results.result import COUNTERS, ExactRecord, ExactResult, HardwareResult, Record
+from iopath.results.profiles import COSTLY, COUNTS, SampledProfile, SourceLine
+from iopath.results.result import COUNTERS, ExactRecord, ExactResult, HardwareResult, RungRecord
 from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, LATER, OWN
 from iopath.show import texts
 from iopath.show.console import wrap
@@ -34,7 +34,7 @@ def side_by_side(rows: Sequence[tuple[str, str]], width: int) -> Text:
     )
 
 
-def _op(record: Record) -> str:
+def _op(record: RungRecord) -> str:
     return "" if record.op == "none" else record.op
 
 
@@ -132,7 +132,7 @@ def beside(records: Sequence[ExactRecord]) -> str:
     return ", ".join(f"{one.op} {_in_all(one):,}" for one in found) or "nothing"
 
 
-def _change(first: Record | None, other: Record | None) -> str:
+def _change(first: RungRecord | None, other: RungRecord | None) -> str:
     if not first or not other:
         return ""
     before, after = first.instructions_per_io, other.instructions_per_io
@@ -181,7 +181,7 @@ def functions(record: ExactRecord, top: int | None, *, every: bool = False) -> T
     return table
 
 
-def inlined(source: Iterable[Source], top: int | None) -> Table:
+def inlined(source: Iterable[SourceLine], top: int | None) -> Table:
     """The instructions of each function: its own, and those of functions inlined there."""
     found: dict[str, dict[str, float]] = {}
     for row in source:
@@ -196,7 +196,7 @@ def inlined(source: Iterable[Source], top: int | None) -> Table:
     return table
 
 
-def lines(source: Iterable[Source], top: int | None) -> Table:
+def lines(source: Iterable[SourceLine], top: int | None) -> Table:
     """The source lines with the most instructions."""
     found: dict[tuple[str, str], float] = {}
     for row in source:

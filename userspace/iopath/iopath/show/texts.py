@@ -17,7 +17,7 @@ from iopath.compare.changes import (
     percent,
 )
 from iopath.compare.noise import LADDER
-from iopath.results.bridge import Bridge
+from iopath.results.bridgefile import Bridge
 from iopath.results.metrics import METRICS, TOTAL
 from iopath.results.profiles import COSTLY
 from iopath.results.result import REST, ExactRecord, Key, Row

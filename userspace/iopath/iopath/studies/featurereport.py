@@ -17,33 +17,35 @@ if TYPE_CHECKING:
 
 @dataclass
 class FeaturesReport:
-    """The costs, and the base that features are compared with."""
+    """The costs, the base that features are compared with, and the command line of a program."""
 
     base: Base
     costs: Sequence[Cost]
+    command: str = ""
 
     def json(self) -> str:
-        return json.dumps(features.dump(self.base, self.costs), indent=1) + "\n"
+        return json.dumps(features.dump(self.base, self.costs, self.command), indent=1) + "\n"
 
     def markdown(self) -> str:
-        return featuretable.markdown(self.base, self.costs)
+        return featuretable.markdown(self.base, self.costs, self.command)
 
     def figures(self) -> Iterator[Figure]:
         """What each feature costs more than the base, and the instructions with it."""
         for cost in self.costs:
             if cost.missing or cost.error:
                 continue
-            name = f"{cost.rung} with {cost.feature}"
+            name, op = (cost.rung, cost.op) if cost.rung else (cost.op, "")
             noise = cost.noise or 0.0
             for metric, value, by in (
                 ("instructions", cost.instructions, 0.0), ("difference", cost.difference, noise),
                 ("difference of total", cost.total, 0.0), ("locked", cost.locked, 0.0),
                 ("indirect", cost.indirect, 0.0),
             ):  # fmt: skip
-                low, high = round(value - by, 4), round(value + by, 4)
-                yield Figure(
-                    cost.kernel, name, metric, "instructions", value, low, high, op=cost.op
-                )
+                if value is not None:
+                    yield Figure(
+                        cost.kernel, f"{name} with {cost.feature}", metric, "instructions", value,
+                        round(value - by, 4), round(value + by, 4), op=op,
+                    )  # fmt: skip
 
     def chart(self) -> "Chart":
         from iopath.studies import featurechart  # slow to load

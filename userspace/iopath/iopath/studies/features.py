@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a feature of the kernel costs an I/O: each is switched on alone, against a stated base.
+"""What a feature of the kernel costs an I/O, or a program: each is switched on alone, against a
+stated base.
 
 The table is features.toml; a file of the user's adds to it (Documentation/features.rst). Each rung
 with a feature is measured in a guest of its own, and compared with the same rung without it. A
-feature that did not take effect is an error.
+feature of a rung that did not take effect is an error. A program may not have what a feature
+lengthens.
 """
 
 import fnmatch
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 from iopath import __version__
 from iopath.base.errors import IopathError, Lacking, Unreachable
 from iopath.compare import compare, shared_writes
-from iopath.compare.changes import FunctionChange
+from iopath.compare.changes import ExactChange, FunctionChange
 from iopath.compare.compare import Compared
 from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.built import Built
@@ -24,8 +26,9 @@ from iopath.measure.measurement import Measurement
 from iopath.measure.plan import unmet
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
-from iopath.results.result import ExactRecord, ExactResult, Result
+from iopath.results.result import ExactResult, Result, title
 from iopath.results.symbol import plain
+from iopath.results.syscalls import JUDGED, WHOLE
 from iopath.rungs.builtin import select
 from iopath.rungs.feature import PLAIN, Base, Feature
 from iopath.rungs.rung import Rung
@@ -37,8 +40,9 @@ SCHEMA = 1  # of the file of --json
 
 @dataclass(kw_only=True)
 class Cost:
-    """What a feature costs on a rung of a kernel, per I/O. Without a figure, *missing* says why the
-    kernel lacks the feature, or *error* why it did not take effect."""
+    """What a feature costs on a rung of a kernel, per I/O; or a part of a program each time, whose
+    rung is empty and whose operation is its name. Without a figure, *missing* says why the kernel
+    lacks the feature, or *error* why it did not take effect."""
 
     kernel: str
     feature: str
@@ -51,32 +55,38 @@ class Cost:
     instructions: float = 0.0
     difference: float = 0.0
     percent: float = 0.0
-    mean: float = 0.0  # the difference of the means in the long run
-    total: float = 0.0  # the difference of all instructions executed for an I/O, with deferred work
+    # Differences; None if the metric is not counted.
+    mean: float | None = 0.0  # of the means in the long run
+    total: float | None = 0.0  # of all instructions executed for an I/O, with deferred work
     noise: float | None = None
     verdict: str = ""
     cause: str = ""  # what the kernel does otherwise, in words
-    locked: float = 0.0
-    indirect: float = 0.0
+    locked: float | None = 0.0
+    indirect: float | None = 0.0
     functions: list[FunctionChange] = field(default_factory=list)
     shared: list[SharedWrites] | None = None  # on several CPUs
     missing: str = ""
     error: str = ""
 
+    @property
+    def title(self) -> str:
+        return title(self.rung, self.op)
+
 
 @dataclass
 class _Row:
-    """A cost, and whose it is. *wanted* is how many boots would decide it."""
+    """A cost, and whose it is; of a program those of its parts. *wanted* is how many boots would
+    decide them."""
 
     kernel: str
     feature: Feature
     rung: Rung
     op: str
-    cost: Cost
+    costs: list[Cost]
     wanted: int = 0
 
 
-class Features:
+class FeatureStudy:
     """What features cost, each rung with one in a guest of its own; all on one *session*."""
 
     def __init__(self, session: Session, base: Base, settings: Settings, layers: Layers) -> None:
@@ -98,7 +108,7 @@ class Features:
             said = f"booting {more.boots} times: {len(undecided)} costs are undecided"
             self._session.reporter.note(said)
             self._measure(undecided, more)
-        return [row.cost for row in rows]
+        return [cost for row in rows for cost in row.costs]
 
     def _measure(self, rows: Sequence[_Row], settings: Settings) -> None:
         """Measure the costs of *rows*."""
@@ -128,15 +138,17 @@ class Features:
     def _rows(
         self, kernels: Sequence[str], features: Sequence[Feature], rungs: Sequence[str]
     ) -> Iterator[_Row]:
+        program = self._settings.program
         for kernel, feature in itertools.product(kernels, features):
             ops = tuple(self._settings.ops or feature.ops or self._base.ops)
-            for rung in self._rungs(feature, rungs):
+            for rung in [program.rung] if program else self._rungs(feature, rungs):
                 for op in rung.ops(ops):
+                    name, of = ("", WHOLE) if program else (rung.name, op)
                     cost = Cost(
-                        kernel=kernel, feature=feature.name, about=feature.about, rung=rung.name,
-                        op=op, layer=feature.layer is not None, tracer=feature.tracer,
+                        kernel=kernel, feature=feature.name, about=feature.about, rung=name,
+                        op=of, layer=feature.layer is not None, tracer=feature.tracer,
                     )  # fmt: skip
-                    yield _Row(kernel, feature, rung, op, cost)
+                    yield _Row(kernel, feature, rung, op, [cost])
 
     def _rungs(self, feature: Feature, chosen: Sequence[str]) -> list[Rung]:
         """The rungs that a feature is measured on. A layer has a single one."""
@@ -146,23 +158,28 @@ class Features:
         return select([*(chosen or feature.rungs or self._base.rungs)])
 
     def _measurement(self, row: _Row, settings: Settings) -> Measurement:
-        """A rung with a feature, in a guest. The base that is measured again has other seeds."""
+        """A rung or a program with a feature, in a guest. The base that is measured again has other
+        seeds."""
         feature = row.feature
         cmdline = _command_line(self._base.cmdline, feature.cmdline)
         machine = replace(settings.machine, cmdline=cmdline, devices=feature.devices)
         if feature == PLAIN:
             machine = replace(machine, seed=machine.seed + settings.boots)
         applied = feature.applied(row.rung, self._base)
+        program = settings.program and replace(settings.program, rung=applied)
+        what = program.name if program else f"{row.rung.name} {row.op}"
         return Measurement(
             row.kernel,
-            replace(settings, rungs=[applied], ops=(row.op,), machine=machine),
-            f"{row.kernel}, {feature.name}, {row.rung.name} {row.op}",
+            replace(settings, rungs=[applied], ops=(row.op,), machine=machine, program=program),
+            f"{row.kernel}, {feature.name}, {what}",
             partial(_lack, feature, applied),
         )
 
     def _fill(self, row: _Row, base: Result | IopathError, with_it: Result | IopathError) -> None:
-        """Compare a rung with a feature and its base."""
-        feature, cost = row.feature, row.cost
+        """Compare a rung with a feature and its base; of a program, the whole and its system
+        calls."""
+        feature, program = row.feature, self._settings.program
+        cost = row.costs[0]
         for one in (with_it, base):
             if isinstance(one, Lacking):
                 cost.missing = str(one)
@@ -177,30 +194,25 @@ class Features:
         except IopathError as error:
             cost.error = " ".join(str(error).split())
             return
-        (compared,) = found.comparison.rungs
-        (change,) = compared.differences.values()
-        (record,) = with_it.results
         row.wanted = max(found.wanted.values(), default=0)
-        unseen = _unseen(feature, record)
-        if unseen:
-            cost.error = f"it did not take effect: {unseen} is not executed"
+        changes = {
+            rung.op: change
+            for rung in found.comparison.rungs
+            for change in rung.differences.values()
+            if not change.calls or change.calls.kind in JUDGED
+        }
+        if none := _no_effect(feature, with_it, changes.values()):
+            cost.missing, cost.error = (none, "") if program else ("", none)
             return
-        differs = any(abs(one.difference) >= 0.01 for one in change.functions)
-        if not (feature.expect or feature.shows or feature == PLAIN or differs):
-            cost.error = "it did not take effect: the path is the same as without it"
-            return
-        cost.shared = shared if record.sharing else None
-        cost.base = round(record.instructions_per_io - change.difference, 4)
-        cost.instructions = record.instructions_per_io
-        cost.difference = round(change.difference, 4)
-        cost.percent = round(change.percent or 0.0, 4)
-        cost.noise = change.noise
-        cost.verdict = change.verdict
-        cost.cause = change.cause
-        for name in ("mean", "total", "locked", "indirect"):
-            metric = change.metric(name)
-            setattr(cost, name, metric.difference if metric else 0.0)
-        cost.functions = [one for one in change.functions if abs(one.difference) >= 0.01]
+        (figures,) = found.comparison.others
+        instructions = {
+            rung.op: rung.figures[figures].instructions for rung in found.comparison.rungs
+        }
+        cost.shared = shared if with_it.results[0].sharing else None
+        own = [replace(cost, op=op) for op in changes] if program else [cost]
+        for one, (op, change) in zip(own, changes.items(), strict=True):
+            _set(one, change, instructions[op])
+        row.costs = own
 
     def _compare(
         self, base: ExactResult, other: ExactResult
@@ -227,14 +239,36 @@ def _command_line(base: str, own: str) -> str:
     return " ".join([*words, *own.split()])
 
 
-def _unseen(feature: Feature, record: ExactRecord) -> str:
-    """The first function that the feature should show and does not; empty if there is none."""
-    assert record.profile
-    executed = {plain(function.name) for function in record.profile.functions}
+def _set(cost: Cost, change: ExactChange, instructions: float) -> None:
+    cost.base = round(instructions - change.difference, 4)
+    cost.instructions = instructions
+    cost.difference = round(change.difference, 4)
+    cost.percent = round(change.percent or 0.0, 4)
+    cost.noise = change.noise
+    cost.verdict = change.verdict
+    cost.cause = change.cause
+    for name in ("mean", "total", "locked", "indirect"):
+        metric = change.metric(name)
+        setattr(cost, name, metric.difference if metric else None if change.calls else 0.0)
+    cost.functions = [one for one in change.functions if abs(one.difference) >= 0.01]
+
+
+def _no_effect(feature: Feature, measured: ExactResult, changes: Iterable[ExactChange]) -> str:
+    """Why a feature did not take effect: a function that it should show is not executed, or it
+    changes nothing. Empty if it did."""
+    executed = {
+        plain(function.name)
+        for record in measured.results
+        if record.profile
+        for function in record.profile.functions
+    }
     for wanted in feature.shows:
         if not any(fnmatch.filter(executed, name) for name in wanted.split("|")):
-            return wanted
-    return ""
+            return f"it did not take effect: {wanted} is not executed"
+    differs = any(abs(one.difference) >= 0.01 for change in changes for one in change.functions)
+    if feature.expect or feature.shows or feature == PLAIN or differs:
+        return ""
+    return "it did not take effect: the path is the same as without it"
 
 
 def _written(cost: Cost) -> dict[str, Any]:
@@ -248,13 +282,14 @@ def _written(cost: Cost) -> dict[str, Any]:
     }
 
 
-def dump(base: Base, costs: Sequence[Cost]) -> dict[str, Any]:
+def dump(base: Base, costs: Sequence[Cost], command: str = "") -> dict[str, Any]:
     """The file of --json."""
     return {
         "schema": SCHEMA,
         "program": f"iopath {__version__}",
         "mode": "features",
         "base": {"cmdline": base.cmdline, "setup": list(base.setup)},
+        **({"command": command} if command else {}),
         "features": [
             {
                 name: value

@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.text import Text
 
 from iopath.compare.changes import SCHEDULER
+from iopath.results.result import title
 from iopath.rungs.feature import NOTHING, Base
-from iopath.show import sharing, tables, texts
+from iopath.show import sharing_tables, tables, texts
 from iopath.show.console import put, put_text
 from iopath.studies.features import Cost
 
@@ -37,7 +38,7 @@ def groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Co
         what = "layers on " if layer else "tracers on " if tracer else ""
         rows = found[tracer, layer, rung, op].values()
         yield (
-            f"{what}{rung} {op}",
+            f"{what}{title(rung, op)}",
             kernels,
             sorted(rows, key=lambda row: -max(cost.difference for cost in row)),
         )
@@ -79,10 +80,10 @@ EXPLAINED = {
 }
 
 
-def _legend(kernels: Sequence[str]) -> str:
+def _legend(kernels: Sequence[str], per: str) -> str:
     said = "; ".join(f"{name}: {what}" for name, what in EXPLAINED.items())
     last = f"on {kernels[-1]}, " if len(kernels) > 1 else ""
-    return f"{last}instructions per I/O; {said}"
+    return f"{last}instructions {per}; {said}"
 
 
 def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[str]:
@@ -104,7 +105,7 @@ def _cells(row: Sequence[Cost], kernels: Sequence[str], between: str) -> list[st
     return [
         *cells,
         f"{cost.percent:+.1f}",
-        texts.signed(cost.total),
+        "" if cost.total is None else texts.signed(cost.total),
         *counts,
         between.join(functions(cost)),
     ]
@@ -120,9 +121,9 @@ def _shared(rows: Sequence[Sequence[Cost]]) -> list[list[str]]:
         known = [cost for cost in row if cost.shared]
         for number, one in enumerate((known[-1].shared or ()) if known else ()):
             arrangements = ", ".join(one.arrangements)
-            lines = sharing.changed_lines(one, _LARGEST)
+            lines = sharing_tables.changed_lines(one, _LARGEST)
             name = "" if number else row[0].feature
-            found.append([name, arrangements, *sharing.writes(one), lines])
+            found.append([name, arrangements, *sharing_tables.writes(one), lines])
     return found
 
 
@@ -130,15 +131,18 @@ def _counted_together(rows: Sequence[Sequence[Cost]]) -> bool:
     return any(cost.shared is not None for row in rows for cost in row)
 
 
-def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
-    """Print what features cost, rung by rung."""
+def show(base: Base, costs: Sequence[Cost], console: Console, command: str = "") -> None:
+    """Print what features cost, rung by rung, or part by part of the program with this *command*
+    line."""
+    if command:
+        put_text(console, f"program: {command}")
     put_text(console, f"base: {base.cmdline}")
-    for title, kernels, rows in groups(costs):
+    for heading, kernels, rows in groups(costs):
         known = [cost for row in rows for cost in row if cost.base]
         bases = {cost.kernel: texts.count(cost.base) for cost in known}
         said = ", ".join(f"{kernel} {count}" for kernel, count in bases.items())
         put(console, Text())
-        put_text(console, f"{title}: {said} instructions without a feature")
+        put_text(console, f"{heading}: {said} instructions without a feature")
         table = tables.Table("feature")
         for name in kernels:
             table.number_column(tables.narrow(name) if len(kernels) > 1 else name)
@@ -154,11 +158,11 @@ def show(base: Base, costs: Sequence[Cost], console: Console) -> None:
         if _counted_together(rows):
             _show_shared(_shared(rows), console)
     put(console, Text())
-    put_text(console, _legend(list(dict.fromkeys(cost.kernel for cost in costs))), "dim")
+    per = "each time" if command else "per I/O"
+    put_text(console, _legend(list(dict.fromkeys(cost.kernel for cost in costs)), per), "dim")
     for cost in costs:
         if cost.error:
-            title = f"{cost.kernel}: {cost.feature} on {cost.rung} {cost.op}"
-            put_text(console, f"{title}: {cost.error}")
+            put_text(console, f"{cost.kernel}: {cost.feature} on {cost.title}: {cost.error}")
 
 
 def _show_shared(rows: Sequence[Sequence[str]], console: Console) -> None:
@@ -175,12 +179,15 @@ def _show_shared(rows: Sequence[Sequence[str]], console: Console) -> None:
     put(console, table)
 
 
-def markdown(base: Base, costs: Sequence[Cost]) -> str:
+def markdown(base: Base, costs: Sequence[Cost], command: str = "") -> str:
     """The same in Markdown."""
-    lines = ["# What features cost", "", f"Base: `{base.cmdline}`"]
-    for title, kernels, rows in groups(costs):
+    lines = ["# What features cost", ""]
+    if command:
+        lines += [f"Program: `{command}`", ""]
+    lines += [f"Base: `{base.cmdline}`"]
+    for heading, kernels, rows in groups(costs):
         head = _head(kernels)
-        lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+        lines += ["", f"## {heading}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         lines += [f"| {' | '.join(_cells(row, kernels, '; '))} |" for row in rows]
         if shared := _shared(rows):
             lines += ["", f"| {' | '.join(_SHARED)} |", "|---" * len(_SHARED) + "|"]

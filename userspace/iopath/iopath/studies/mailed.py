@@ -15,11 +15,13 @@ from iopath.measure.session import Session
 from iopath.results.layers import Layers
 from iopath.rungs.runs import Settings
 from iopath.studies import series
-from iopath.studies.series import Entry
+from iopath.studies.series import SeriesCommit
 
 _BROKEN = "does not build"
 
-Patches = dict[int, Entry]  # by the number of the patch; 0 is the commit that they are applied to
+Patches = dict[
+    int, SeriesCommit
+]  # by the number of the patch; 0 is the commit that they are applied to
 
 
 def measure(
@@ -76,7 +78,7 @@ def _measure(
     behind = gitrepo.SETTINGS.search(onto)
     numbers = {start: 0} | {one.commit: one.mail.number for one in applied if one.commit}
     names = [f"git:{made.path}@{name[:12]}{behind[0] if behind else ''}" for name in numbers]
-    entries: list[Entry] = []
+    entries: list[SeriesCommit] = []
     try:
         if len(names) > 1:
             series.measure(session, names, settings, layers, say, entries)
@@ -87,7 +89,7 @@ def _measure(
         found |= {short[one.commit]: one for one in entries}
         for one in applied:
             if one.error:
-                found[one.mail.number] = Entry("", one.mail.title, one.error)
+                found[one.mail.number] = SeriesCommit("", one.mail.title, one.error)
         for number in sorted(found):  # in order
             found[number] = found.pop(number)
 

@@ -9,10 +9,10 @@ from email.header import Header
 
 from iopath.kernels.mail import Mail, Series
 from iopath.results.layers import Layers
-from iopath.show import sharing, texts
+from iopath.show import sharing_tables, texts
 from iopath.show.console import wrap
 from iopath.studies.mailed import Patches
-from iopath.studies.series import Entry, SeriesReport
+from iopath.studies.series import SeriesCommit, SeriesReport
 
 _WIDTH = 72  # columns
 _LINES = 25
@@ -76,7 +76,7 @@ def _headers(mail: Mail) -> Iterator[str]:
             yield f" {name}" if number else f"References: {name}"
 
 
-def _lines(entry: Entry | None) -> Iterator[str]:
+def _lines(entry: SeriesCommit | None) -> Iterator[str]:
     """What is said of a patch: nothing if it changes nothing."""
     if entry is None:
         yield "not measured"
@@ -99,7 +99,7 @@ def _lines(entry: Entry | None) -> Iterator[str]:
         elif change.cause:
             said.append(change.cause)
         for shared in entry.shared.get(rung.key, ())[:1]:
-            said.append(f"shared lines: {sharing.changed_lines(shared, 1)}")
+            said.append(f"shared lines: {sharing_tables.changed_lines(shared, 1)}")
         if more := len(changes) - 1:
             said.append(f"{texts.rungs(more)} more")
         yield from wrap("; ".join(said), _WIDTH)

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from iopath.base.errors import IopathError, NotMeasured, Unreachable, UsageError
-from iopath.compare import compare, limits, shared_writes, sharing
+from iopath.compare import compare, limits, shared_writes, sharing_changes
 from iopath.compare.changes import ExactChange, ExactComparison, ExactRungChange
 from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.gitrepo import Repository
@@ -24,8 +24,7 @@ from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import ExactResult, Key
 from iopath.rungs.runs import Settings
-from iopath.show import sharing as sharing_shown
-from iopath.show import tables, texts
+from iopath.show import sharing_tables, tables, texts
 from iopath.show.console import put, put_text, wrap
 from iopath.show.reports import ProfileReport
 from iopath.studies import boots
@@ -35,7 +34,7 @@ _AHEAD = 8  # commits that workers build at a time
 
 
 @dataclass(frozen=True)
-class Entry:
+class SeriesCommit:
     """A commit of a series. *error* says why it could not be measured, else *comparison* is with
     the commit *before*, both of which are in *whole*, and *shared* has what CPUs write more or less
     to lines that they share; the first has none."""
@@ -77,12 +76,12 @@ def measure(
     settings: Settings,
     layers: Layers,
     say: Callable[[str], None],
-    entries: list[Entry],
+    entries: list[SeriesCommit],
 ) -> None:
     """Measure the kernels *names*, commits from the oldest on, each against its parent. What is
     measured is kept, and *entries* has it if this is interrupted. Raises NotMeasured at the end if
     fewer than two were."""
-    measured: dict[str, Entry] = {}
+    measured: dict[str, SeriesCommit] = {}
     errors = []
     for number, name in enumerate(names):
         commit_of = session.commit(name)
@@ -101,9 +100,9 @@ def measure(
         except IopathError as error:
             text = str(error).removeprefix(f"{name}: ").removeprefix(f"{commit} ")
             errors.append(f"{commit}: {text}")
-            entries.append(Entry(commit, subject, text))
+            entries.append(SeriesCommit(commit, subject, text))
             continue
-        entry = Entry(commit, subject, result=found, kernel=name)
+        entry = SeriesCommit(commit, subject, result=found, kernel=name)
         if before := _before(repository, full, measured):
             both = (before, entry)
             compared = boots.compare(
@@ -120,7 +119,9 @@ def measure(
         raise NotMeasured(f"fewer than two commits could be measured: {'; '.join(errors)}")
 
 
-def _before(repository: Repository, commit: str, measured: Mapping[str, Entry]) -> Entry | None:
+def _before(
+    repository: Repository, commit: str, measured: Mapping[str, SeriesCommit]
+) -> SeriesCommit | None:
     """The nearest of the first parents of a commit that was *measured*. Where it was branched off
     before all of these, it is compared with the first of them."""
     if not measured:
@@ -143,7 +144,7 @@ def _is_worth_a_row(change: ExactChange) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
+class _SeriesRow:
     """A row of the table: a rung, or *arrangements* of several CPUs that write more or less to
     shared lines. *what* has functions, lines or an error."""
 
@@ -160,7 +161,7 @@ class _Row:
     what: str = ""
 
 
-def _rows(entries: Sequence[Entry], *, every: bool) -> Iterator[_Row]:
+def _rows(entries: Sequence[SeriesCommit], *, every: bool) -> Iterator[_SeriesRow]:
     for entry in entries:
         rows = list(_of_entry(entry, every=every))
         for number, row in enumerate(rows):
@@ -168,14 +169,14 @@ def _rows(entries: Sequence[Entry], *, every: bool) -> Iterator[_Row]:
             yield replace(row, **head)
 
 
-def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
+def _of_entry(entry: SeriesCommit, *, every: bool) -> Iterator[_SeriesRow]:
     """The rows of a commit."""
     if entry.error:
-        yield _Row(what=f"not measured: {entry.error}")
+        yield _SeriesRow(what=f"not measured: {entry.error}")
         return
     changes = list(entry.changes(every=every))
     for rung, change in changes:
-        yield _Row(
+        yield _SeriesRow(
             rung=entry.comparison.title(rung) if entry.comparison else rung.title,
             path=texts.signed(change.difference) + ("?" if change.verdict == "unknown" else ""),
             total=texts.signed(change.total.difference) if change.total else "",
@@ -184,16 +185,16 @@ def _of_entry(entry: Entry, *, every: bool) -> Iterator[_Row]:
             what=_functions(change),
         )
         for shared in entry.shared.get(rung.key, ()):
-            writes, locked = sharing_shown.writes(shared)
-            yield _Row(
+            writes, locked = sharing_tables.writes(shared)
+            yield _SeriesRow(
                 arrangements=", ".join(shared.arrangements), writes=writes, locked=locked,
-                what=sharing_shown.changed_lines(shared, _FUNCTIONS),
+                what=sharing_tables.changed_lines(shared, _FUNCTIONS),
             )  # fmt: skip
     if entry.left_out:
         names = ", ".join(entry.left_out)
-        yield _Row(what=f"not on this commit or on {entry.before}: {names}")
+        yield _SeriesRow(what=f"not on this commit or on {entry.before}: {names}")
     elif every and not changes:
-        yield _Row(what="" if entry.comparison else "the first")
+        yield _SeriesRow(what="" if entry.comparison else "the first")
 
 
 def _functions(change: ExactChange) -> str:
@@ -209,7 +210,7 @@ def _functions(change: ExactChange) -> str:
     )
 
 
-def _summary(entries: Sequence[Entry]) -> str:
+def _summary(entries: Sequence[SeriesCommit]) -> str:
     """How many commits changed something."""
     compared = [entry for entry in entries if entry.comparison]
     changed = sum(any(_is_change(one) for _, one in entry.changes()) for entry in compared)
@@ -233,7 +234,7 @@ _NUMBERS = ("path", "total", "percent", "writes", "locked")
 _WRAPPED = ("subject", "costly", "arrangements", "what")
 
 
-def show(entries: Sequence[Entry], console: Console, *, every: bool) -> None:
+def show(entries: Sequence[SeriesCommit], console: Console, *, every: bool) -> None:
     """Print the table: the commits that change something, or *every* commit and rung."""
     put_text(console, f"{_summary(entries)}.")
     rows = [vars(row) for row in _rows(entries, every=every)]
@@ -253,7 +254,7 @@ def show(entries: Sequence[Entry], console: Console, *, every: bool) -> None:
     put(console, table)
 
 
-def markdown(entries: Sequence[Entry], command: str, *, every: bool) -> str:
+def markdown(entries: Sequence[SeriesCommit], command: str, *, every: bool) -> str:
     """The same as text for a mail or a cover letter: a block for each commit, and the command that
     repeats it."""
     commands = dict.fromkeys(one.comparison.command for one in entries if one.comparison)
@@ -265,7 +266,7 @@ def markdown(entries: Sequence[Entry], command: str, *, every: bool) -> str:
     )
 
 
-def _blocks(entries: Sequence[Entry], *, every: bool) -> Iterator[list[str]]:
+def _blocks(entries: Sequence[SeriesCommit], *, every: bool) -> Iterator[list[str]]:
     """The lines of each commit that has any."""
     for entry in entries:
         rows = list(_rows([entry], every=every))
@@ -291,7 +292,7 @@ class SeriesReport(ProfileReport):
     """What views show of a series: a table or a letter of its commits, and the result of all."""
 
     def __init__(
-        self, entries: Sequence[Entry], layers: Layers, command: str, *, every: bool
+        self, entries: Sequence[SeriesCommit], layers: Layers, command: str, *, every: bool
     ) -> None:
         self.entries = entries
         self.layers = layers
@@ -322,7 +323,7 @@ def _total(change: ExactChange) -> float | None:
     return found.difference if found else None
 
 
-def dump(entries: Sequence[Entry]) -> str:
+def dump(entries: Sequence[SeriesCommit]) -> str:
     """The same as JSON (Documentation/git.rst)."""
     found: list[dict[str, Any]] = []
     for entry in entries:
@@ -359,7 +360,7 @@ def dump(entries: Sequence[Entry]) -> str:
     return json.dumps({"schema": 1, "commits": found}, indent=1) + "\n"
 
 
-def judged(entries: Sequence[Entry], fail_above: float) -> tuple[list[str], list[str]]:
+def judged(entries: Sequence[SeriesCommit], fail_above: float) -> tuple[list[str], list[str]]:
     """The rungs that a commit made longer by more than *fail_above* per cent, or that share more by
     that, and what cannot be judged, in words."""
     grown: list[str] = []
@@ -368,7 +369,7 @@ def judged(entries: Sequence[Entry], fail_above: float) -> tuple[list[str], list
         if entry.comparison and entry.whole:
             for more, untold in (
                 limits.regressions(entry.comparison, fail_above, []),
-                sharing.judged(entry.whole, [], fail_above),
+                sharing_changes.judged(entry.whole, [], fail_above),
             ):
                 grown += more
                 unknown += untold

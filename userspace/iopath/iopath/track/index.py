@@ -25,8 +25,9 @@ from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS
 from iopath.results.result import ExactResult, Key, size_text, title
+from iopath.results.syscalls import CALL, JUDGED
 from iopath.show import page as webpage
-from iopath.show import sharing, texts
+from iopath.show import sharing_tables, texts
 from iopath.track import store
 from iopath.track.store import Point
 from iopath.track.watches import Config
@@ -76,7 +77,7 @@ def ordered(keys: Iterable[Key], config: Config) -> list[Key]:
 
 
 @dataclass(frozen=True)
-class Change:
+class StepChange:
     """How a rung differs in a step. It is *unsure* if there were too few boots to know the
     noise."""
 
@@ -112,7 +113,7 @@ class Step:
     after: Point
     differing: list[str]
     labels: list[str]
-    changes: list[Change] = field(default_factory=list)
+    changes: list[StepChange] = field(default_factory=list)
     apart: bool = False
     breaks: list[str] = field(default_factory=list)
     wanted: int = 0
@@ -205,6 +206,7 @@ class Index:
                 (name, one["rung"], one["op"], one["block_size"], one["instructions_per_io"],
                  max(one["spread"], one["boot_spread"]))
                 for one in data.get("results", ())
+                if one.get("calls", {}).get("kind", CALL) in JUDGED
             ],
         )  # fmt: skip
 
@@ -217,7 +219,7 @@ class Index:
         return {name: sorted(found[name], key=lambda point: point.order) for name in sorted(found)}
 
     def figures(self, point: Point) -> dict[Key, tuple[float, float]]:
-        """The figure of each rung and its spread."""
+        """The figure of each rung, or of a program and its system calls, and its spread."""
         rows = self._database.execute("select * from figure where file = ?", (str(point.path),))
         return {(rung, op, size): (count, spread) for _, rung, op, size, count, spread in rows}
 
@@ -364,7 +366,7 @@ class Index:
         for before, after, _, rung, op, size, *rest in self._database.execute(
             "select * from change order by before, after, number"
         ):
-            found[before, after].changes.append(Change((rung, op, size), *rest))
+            found[before, after].changes.append(StepChange((rung, op, size), *rest))
         return sorted(found.values(), key=lambda step: points[str(step.after.path)][0])
 
 
@@ -406,7 +408,7 @@ def opened(folder: Path) -> closing:
 
 def changes(
     comparison: ExactComparison, shared: Mapping[Key, Sequence[SharedWrites]]
-) -> Iterator[Change]:
+) -> Iterator[StepChange]:
     """The rungs that differ, those that matter most first, then those of which CPUs *shared* more
     or less. If the noise is not known, differences within the resolution of the clock are left
     out."""
@@ -422,7 +424,7 @@ def changes(
             continue
         if not (found.differs or found.telling or lines):
             continue  # what is found in one kernel alone
-        yield Change(
+        yield StepChange(
             rung.key, round(found.difference, 4), found.percent, found.verdict,
             texts.top_mover(found), "; ".join(filter(None, [_functions(found), *_shares(lines)])),
         )  # fmt: skip
@@ -431,8 +433,8 @@ def changes(
 def _shares(found: Sequence[SharedWrites]) -> Iterator[str]:
     """What CPUs write more or less to lines that they share."""
     for one in found:
-        writes, locked = sharing.writes(one)
-        lines = sharing.changed_lines(one, _FUNCTIONS)
+        writes, locked = sharing_tables.writes(one)
+        lines = sharing_tables.changed_lines(one, _FUNCTIONS)
         text = f"CPUs share {', '.join(one.arrangements)}: writes {writes}, locked {locked}"
         yield f"{text}: {lines}" if lines else text
 

@@ -15,7 +15,7 @@ from iopath.track.store import Point
 from iopath.track.watches import Config, Watch
 
 _VERSION = {"major": 5, "minor": 3}
-_UNIT = "instructions per I/O"
+_UNIT, _UNIT_OF_PROGRAM = "instructions per I/O", "instructions each time"
 
 
 def export(config: Config, index: Index) -> dict[str, Any]:
@@ -69,15 +69,16 @@ def _build(config: Config, point: Point) -> dict[str, Any]:
 def _tests(config: Config, index: Index, point: Point) -> Iterator[dict[str, Any]]:
     for key, (instructions, spread) in index.figures(point).items():
         rung, op, size = key
-        words = ["iopath", rung, *([op] if op != "none" else []), *([str(size)] if size else [])]
+        own = [op] if op != "none" else []
+        words = ["iopath", rung or "program", *own, *([str(size)] if size else [])]
         found: dict[str, Any] = {
             "id": _id(config, point.watch, point.title, *map(str, key)),
             "build_id": _id(config, point.watch, point.title, "build"),
             "origin": config.origin,
-            "path": ".".join(words),
+            "path": ".".join(words).replace(" ", "_"),
             "comment": result.title(rung, op),
             "status": "DONE",
-            "number": {"value": instructions, "unit": _UNIT},
+            "number": {"value": instructions, "unit": _UNIT if rung else _UNIT_OF_PROGRAM},
             "misc": {"spread": spread},
         }
         if config.url:

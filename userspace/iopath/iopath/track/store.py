@@ -68,13 +68,13 @@ class Point:
         return (
             all(set(one[name]) <= set(two[name]) for name in ("rungs", "ops", "block_sizes"))
             and one["boots"] <= two["boots"]
-            and one["build"] == two["build"]
+            and all(one.get(name) == two.get(name) for name in ("build", "program"))
             and one.get("cpus", 1) in (1, two.get("cpus", 1))
         )
 
 
 @dataclass(frozen=True)
-class Pair:
+class MeasuredPair:
     """Two neighbours of a watch that were measured together, since their own results cannot be
     compared. *asked* and *error* are as those of a point."""
 
@@ -89,17 +89,17 @@ class Pair:
         """Its file, in the folder of the site."""
         return Path(PAIRS, self.watch, f"{self.before}..{self.after}.json")
 
-    def is_answered_by(self, known: "Pair") -> bool:
+    def is_answered_by(self, known: "MeasuredPair") -> bool:
         """Whether it was already tried."""
         return not known.error or known.asked == self.asked
 
 
-_Kept = TypeVar("_Kept", Point, Pair)
+_Kept = TypeVar("_Kept", Point, MeasuredPair)
 
 
-def pair(before: Point, after: Point, asked: dict[str, Any] | None = None) -> Pair:
+def pair(before: Point, after: Point, asked: dict[str, Any] | None = None) -> MeasuredPair:
     """The pair of two points of a watch."""
-    return Pair(after.watch, before.title, after.title, asked or {})
+    return MeasuredPair(after.watch, before.title, after.title, asked or {})
 
 
 def write(folder: Path, point: Point, measured: ExactResult | None) -> None:
@@ -110,13 +110,13 @@ def write(folder: Path, point: Point, measured: ExactResult | None) -> None:
     _write(folder, point, measured, [point.title])
 
 
-def write_pair(folder: Path, pair: Pair, measured: ExactResult | None) -> None:
+def write_pair(folder: Path, pair: MeasuredPair, measured: ExactResult | None) -> None:
     """Keep a pair: with the result of both kernels, or with its error."""
     _write(folder, pair, measured, [pair.before, pair.after])
 
 
 def _write(
-    folder: Path, kept: Point | Pair, measured: ExactResult | None, titles: Sequence[str]
+    folder: Path, kept: Point | MeasuredPair, measured: ExactResult | None, titles: Sequence[str]
 ) -> None:
     data = result.dump(_slim(measured, titles)) if measured else {}
     data["track"] = {"schema": _SCHEMA, **asdict(kept)}
@@ -177,9 +177,9 @@ def read(path: Path) -> tuple[Point, dict[str, Any]]:
     return _read(path, Point)
 
 
-def read_pair(path: Path) -> tuple[Pair, dict[str, Any]]:
+def read_pair(path: Path) -> tuple[MeasuredPair, dict[str, Any]]:
     """The same of a pair."""
-    return _read(path, Pair)
+    return _read(path, MeasuredPair)
 
 
 def _read(path: Path, kind: type[_Kept]) -> tuple[_Kept, dict[str, Any]]:

@@ -12,10 +12,12 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from iopath.base import files
+from iopath.base.arch import BY_DEBIAN, Arch, named
 from iopath.base.cache import digest_of, out_of_space
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.compare import compare
@@ -28,7 +30,7 @@ from iopath.rungs.runs import Settings
 from iopath.studies import boots
 from iopath.track import site, store
 from iopath.track.index import Index, Step, opened
-from iopath.track.store import Pair, Point
+from iopath.track.store import MeasuredPair, Point
 from iopath.track.watches import ALL, Config, Watch
 
 _TOLD = "steps.json"  # the steps that earlier runs reported
@@ -73,14 +75,18 @@ class Tracker:
         self._make_recipe = make_recipe
         self._unreached: list[Point] = []
         self._tried: set[str] = set()  # the steps whose kernels were to be measured together
-        self._settings = Settings(
-            config.rungs,
-            ops=config.ops,
-            block_sizes=config.block_sizes,
-            boots=config.boots,
-            profile=True,
-            cpus=config.cpus,
-        )
+
+    def _settings(self, arch: Arch) -> Settings:
+        """What is measured on kernels of an architecture."""
+        config = self._config
+        if config.program:
+            make = partial(config.program.settings, self._session, arch)
+            settings = self._session.once(("program", config.program, arch), make)
+        else:
+            settings = Settings(
+                config.rungs, ops=config.ops, block_sizes=config.block_sizes, cpus=config.cpus
+            )
+        return replace(settings, boots=config.boots, profile=True)
 
     def run(self, *, again: bool = False) -> News:
         """Measure what is new, and with *again* what failed before."""
@@ -162,10 +168,9 @@ class Tracker:
                     yield point
 
     def _measure(
-        self, some: Sequence[Wanted], settings: Settings | None = None
+        self, some: Sequence[Wanted], boots: int | None = None
     ) -> Iterator[tuple[Wanted, ExactResult | IopathError]]:
-        """Each with its result or its error."""
-        settings = settings or self._settings
+        """Each of some kernels of one architecture with its result or its error."""
         usable = []
         for one in some:
             missing = one.point.asked["missing"]
@@ -175,6 +180,8 @@ class Tracker:
                 usable.append(one)
         if not usable:
             return
+        settings = self._settings(named(usable[0].point.arch))
+        settings = replace(settings, boots=boots or settings.boots)
         try:
             results = self._session.results([one.name for one in usable], settings)
         except UsageError:
@@ -185,7 +192,7 @@ class Tracker:
                 return
             # The others are in the cache by now.
             for one in usable:
-                yield from self._measure([one], settings)
+                yield from self._measure([one], boots)
             return
         for one in usable:
             yield one, results[one.name]
@@ -197,7 +204,7 @@ class Tracker:
             wanted: dict[Path, int] = {}
             for step in (step for step in steps if not step.apart):
                 for point in step.points:
-                    asked = replace(self._settings, boots=point.asked["boots"])
+                    asked = replace(self._settings(named(point.arch)), boots=point.asked["boots"])
                     if more := boots.enough(asked, {step.name: step.wanted}):
                         wanted[point.path] = max(more.boots, wanted.get(point.path, 0))
             if not wanted:
@@ -207,13 +214,12 @@ class Tracker:
             for path, one in found.items():
                 if path not in wanted or one.point.asked["missing"]:
                     continue
-                settings = replace(self._settings, boots=wanted[path])
-                self._session.reporter.note(f"booting {one.point.title} {settings.boots} times")
-                for _, measured in self._measure([one], settings):
+                self._session.reporter.note(f"booting {one.point.title} {wanted[path]} times")
+                for _, measured in self._measure([one], wanted[path]):
                     if isinstance(measured, IopathError):
                         self._session.reporter.warn(f"{one.point.title}: {measured}")
                         continue
-                    point = replace(one.point, asked={**one.point.asked, "boots": settings.boots})
+                    point = replace(one.point, asked={**one.point.asked, "boots": wanted[path]})
                     store.write(self._folder, point, measured)
 
     # Measure neighbours together whose own results cannot be compared.
@@ -231,7 +237,8 @@ class Tracker:
             for step in steps:
                 both = [found.get(point.path) for point in step.points]
                 lacking = [one.point.asked["missing"] if one else "it" for one in both]
-                pair = store.pair(*step.points, {**self._asked(recipe), "missing": lacking})
+                asked = {**self._asked(watch, recipe), "missing": lacking}
+                pair = store.pair(*step.points, asked)
                 path = self._folder / pair.path
                 known = store.read_pair(path)[0] if path.exists() else None
                 if known and pair.is_answered_by(known) and not (again and known.error):
@@ -239,7 +246,7 @@ class Tracker:
                 self._tried.add(step.name)
                 self._keep_pair(pair, [one for one in both if one])
 
-    def _keep_pair(self, pair: Pair, both: Sequence[Wanted]) -> None:
+    def _keep_pair(self, pair: MeasuredPair, both: Sequence[Wanted]) -> None:
         """Measure the two kernels of a pair, and keep the result or the error."""
         failed = "{} cannot be measured again: {}".format
         errors = [
@@ -276,9 +283,11 @@ class Tracker:
         self._session.recipe = recipe
         return recipe
 
-    def _asked(self, recipe: Recipe | None) -> dict[str, Any]:
-        """What to measure on a kernel."""
+    def _asked(self, watch: Watch, recipe: Recipe | None) -> dict[str, Any]:
+        """What to measure on a kernel of a watch."""
+        program = self._settings(BY_DEBIAN[watch.arch]).program
         return {
+            **({"program": digest_of(program.inputs)[:16]} if program else {}),
             "rungs": [rung.name for rung in self._config.rungs],
             "ops": list(self._config.ops),
             "block_sizes": list(self._config.block_sizes),
@@ -290,7 +299,7 @@ class Tracker:
 
     def _wanted(self, watch: Watch, recipe: Recipe | None) -> list[Wanted]:
         """The kernels of a watch, oldest first."""
-        asked = self._asked(recipe)
+        asked = self._asked(watch, recipe)
         choice = {
             "newest": watch.releases != ALL, "every": watch.every, "merges": watch.merges,
         }  # fmt: skip
@@ -307,7 +316,7 @@ class Tracker:
     ) -> dict[Path, Wanted]:
         """Those of *points* that still exist, by their files, also those that are no longer
         watched."""
-        asked = self._asked(recipe)
+        asked = self._asked(watch, recipe)
         kept = [
             State(
                 "", point.title, point.position, point.detail, point.line, point.date,

@@ -14,8 +14,10 @@ from iopath.compare import noise
 from iopath.kernels import recipe
 from iopath.kernels.apt import SUITES
 from iopath.kernels.watching import Watching, watched, watching
+from iopath.measure.commandline import CommandLine
 from iopath.results.ops import OPS
 from iopath.rungs import builtin, tomlfile
+from iopath.rungs.builtin import DEVICES, MOUNTS
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import MOST_CPUS
 
@@ -58,6 +60,7 @@ class Config:
     title: str = "What an I/O costs"
     url: str = ""  # where the site is published
     origin: str = "iopath"  # the name of the sender in KCIDB
+    program: CommandLine | None = None  # what is measured instead of rungs
     ops: tuple[str, ...] = OPS
     block_sizes: tuple[int, ...] = (4096,)
     boots: int = noise.BOOTS
@@ -96,6 +99,13 @@ def _cpus(value: object) -> int:
     return found
 
 
+def _some_words(value: object) -> tuple[str, ...]:
+    found = tomlfile.strings(value)
+    if not found:
+        raise ValueError
+    return found
+
+
 def _some(value: object) -> tuple[str, ...]:
     found = tomlfile.words(value)
     if not found or len(set(found)) < len(found):
@@ -112,7 +122,17 @@ _TOP: tomlfile.Fields = {
     "block_sizes": ("block_sizes", "a list of multiples of 512 up to 1048576", _sizes),
     "boots": ("boots", "a number from 1 on", tomlfile.positive),
     "cpus": ("cpus", "a number of CPUs from 1 to 8", _cpus),
+    "program": ("program", "a table: write [program]", tomlfile.is_(dict)),
     "watch": ("watch", "tables: write [[watch]]", tomlfile.is_(list)),
+}
+_OF_RUNGS = ("rungs", "ops", "block_sizes", "cpus")
+_PROGRAM: tomlfile.Fields = {
+    "command": ("words", "a list of words", _some_words),
+    "device": ("device", f"one of {', '.join(DEVICES)}", _among(DEVICES)),
+    "mount": ("mount", f"one of {', '.join(MOUNTS)}", _among(MOUNTS)),
+    "package": ("package", "the name of a package", tomlfile.is_(str)),
+    "files": ("given", "a list of HOST or HOST:GUEST", tomlfile.strings),
+    "drain": ("drain", "a number of seconds from 1 on", tomlfile.positive),
 }
 _WATCH: tomlfile.Fields = {
     "name": ("name", "a string", tomlfile.is_(str)),
@@ -131,8 +151,12 @@ def load(path: Path) -> Config:
     """The content of a file. Raises UsageError for the first mistake in it."""
     table = tomlfile.load(path)
     found = tomlfile.values("the top", table, _TOP, path)
+    if "program" in found:
+        for name in (name for name in _OF_RUNGS if name in found):
+            raise UsageError(f"{path}: {name} is for rungs: leave it out with [program]")
+        found = {"boots": noise.FEWEST, **found, "program": _program(found["program"], path)}
     try:
-        chosen = builtin.select(found.pop("rungs", ()))
+        chosen = builtin.select(found.pop("rungs", ())) if "program" not in found else []
     except UsageError as error:
         raise UsageError(f"{path}: rungs: {error}") from error
     watches = tuple(_watch(part, path) for part in found.pop("watch", ()))
@@ -143,6 +167,13 @@ def load(path: Path) -> Config:
         if names.count(name) > 1:
             raise UsageError(f"{path}: two tables [[watch]] have the name '{name}'")
     return Config(watches=watches, rungs=tuple(chosen), **found)
+
+
+def _program(table: object, path: Path) -> CommandLine:
+    found = tomlfile.values("program", table, _PROGRAM, path)
+    if "words" not in found:
+        raise UsageError(f"{path}: program: no command: e.g. command = ['ls', '/']")
+    return CommandLine(**found)
 
 
 def _watch(table: Any, path: Path) -> Watch:  # noqa: ANN401

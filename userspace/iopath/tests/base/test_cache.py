@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from waiting import wait_for
 
+from helpers.waiting import wait_for
 from iopath.base.cache import Cache, digest_of, out_of_space
 from iopath.base.errors import IopathError
 

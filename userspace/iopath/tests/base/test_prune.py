@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command import Command
 
+from helpers.command import Command
 from iopath.base.cache import Cache
 from iopath.base.prune import Stored, keep_in_bounds, prune, stored
 

@@ -2,7 +2,8 @@
 """A program after --, with options that are not for it."""
 
 import pytest
-from command import Command
+
+from helpers.command import Command
 
 ENDS = ("debian:6.1", "debian:7.2")
 

@@ -3,7 +3,6 @@
 
 import contextlib
 import json
-import os
 import re
 import shlex
 import signal
@@ -11,57 +10,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import IOPATH, Command
-from examples import a_record, a_result
-from waiting import wait_for
 
-from iopath.base import files
+from helpers.command import IOPATH, Command
+from helpers.waiting import wait_for
 from iopath.base.cache import Cache
 from iopath.base.sources import source_root
 from iopath.cli.parser import commands, parser
-from iopath.commands.cache import KINDS
-from iopath.compare import compare
 from iopath.kernels.apt import Package
 from iopath.kernels.sources.debian import image_entry, list_debian, select
-from iopath.results.result import parse
 from iopath.rungs import builtin
-from iopath.show import charts
-
-
-@pytest.mark.parametrize(
-    ("args", "complaint"),
-    [
-        (["debian:9.9"], "debian:9.9: no such kernel; there are 5.10, 6.1, 6.12, 7.2, 7.3"),
-        (["debian:6.1.0-999-amd64"], "debian:6.1.0-999-amd64: no such kernel"),
-        (["debian:6.1", "debian:6.1"], "debian:6.1: a kernel may be named once"),
-        (["debian:9.9-arm64"], "debian:9.9-arm64: no such kernel; there are 6.1, 6.12, 7.2"),
-        (["debian:"], "debian:: not a kernel; ask for deb:FILES, debian:SERIES"),
-        (["6.1"], "6.1: not a kernel; ask for deb:FILES, debian:SERIES"),
-        (["host", "debian:6.1"], "host: must be measured alone; compare takes its result file"),
-        (["host", "--boots", "3"], "--boots: cannot be used with host"),
-        (["host", "--model"], "--model: cannot be used with host"),
-        (["debian:6.1", "--accel", "kvm", "--model"], "--model: only emulated guests are modelled"),
-        (["host", "--svg", "x.svg"], "--svg: only exact results of rungs can be drawn"),
-        (["host", "--on-cpu", "9999"], "--on-cpu 9999: iopath may not run there: must be one of 0"),
-        (["tree:/nonexistent"], "tree:/nonexistent: /nonexistent/arch/x86/boot/bzImage is missing"),
-        (["debain:6.1"], "debain:6.1: not a kernel: did you mean 'debian'?"),
-        (
-            ["debian:6.1.0-65-amd64"],
-            "debian:6.1.0-65-amd64: no such kernel: did you mean '6.1.0-56-amd64'?",
-        ),
-        (
-            ["debian:6.1", "--rung", "dio.prad"],
-            "unknown rung 'dio.prad': did you mean 'dio.pread'",
-        ),
-        (
-            ["debian:6.1", "--rung", "raw"],
-            "unknown rung 'raw': did you mean 'raw.*'? (iopath rungs",
-        ),
-        (["debian:6.1", "--json", "/nonexistent/x"], "cannot write /nonexistent/x: there is no"),
-    ],
-)
-def test_measure(listed: Command, args: list[str], complaint: str) -> None:
-    assert listed.fails("measure", *args, status=2).startswith(f"iopath: {complaint}")
 
 
 @pytest.mark.parametrize(
@@ -107,108 +64,6 @@ def test_arguments(listed: Command, args: list[str], complaint: str) -> None:
     listed.left_nothing()
 
 
-def test_kernel_whose_dependency_is_gone(listed: Command) -> None:
-    said = listed.fails("measure", "debian:6.19")
-    assert said.startswith(
-        "iopath: debian:6.19: 6.19.14+deb13-amd64 is unavailable: linux-modules-6.19.14+deb13-amd64"
-        " (= 6.19.14-1~bpo13+1) is no longer on the mirror; there are 5.10, 6.1,"
-    )
-
-
-def test_no_network(empty: Command, tmp_path: Path) -> None:
-    said = empty.fails("measure", "debian:6.1", "--json", tmp_path / "out.json")
-    assert said.startswith("iopath: cannot fetch the lists of kernel packages: ")
-    assert "127.0.0.1" in said
-    assert not (tmp_path / "out.json").exists()
-
-
-def test_no_network_for_a_listed_kernel(listed: Command) -> None:
-    said = listed.fails("measure", "debian:6.1")
-    assert said.startswith("iopath: debian:6.1: cannot download linux-image-6.1.0-56-amd64")
-
-
-def test_lists_of_an_earlier_day_serve_without_network(listed: Command) -> None:
-    os.utime(listed.cache / "apt/index.json", (0, 0))
-    done = listed.run("kernels")
-    assert done.returncode == 0
-    assert "6.1.0-56-amd64" in done.stdout
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.strip().endswith("using the package lists of an earlier day")
-
-
-def test_asked_for_new_lists_old_ones_do_not_serve(listed: Command) -> None:
-    assert "cannot fetch the lists" in listed.fails("kernels", "--update")
-    assert listed.run("kernels").returncode == 0
-
-
-def test_damaged_lists_are_fetched_anew(listed: Command) -> None:
-    (listed.cache / "apt/index.json").write_text('[{"name": 1}]')
-    assert "cannot fetch the lists" in listed.fails("kernels")
-
-
-def test_kernels_by_series(listed: Command) -> None:
-    """A line for each name of a series, with the release that it means; --all lists releases."""
-    rows = [line.split() for line in listed.run("kernels").stdout.splitlines()]
-    shown = {row[0]: row[1] for row in rows if row and row[0].startswith("debian:")}
-    assert shown["debian:6.1"] == "6.1.0-56-amd64"
-    assert shown["debian:6.1-rt"] == "6.1.0-56-rt-amd64"
-    every = listed.run("kernels", "--all").stdout
-    assert len(shown) < 20 < every.count("debian:")
-    assert "debian:6.1.0-56-rt-amd64" in every
-
-
-def test_a_profile_asks_for_a_rung(listed: Command) -> None:
-    said = listed.fails("profile", "debian:6.1", status=2)
-    assert re.match(r"iopath: profile: name a rung, e.g. --rung dio.pread: all 20 rungs are", said)
-
-
-def test_a_rung_is_no_file_of_rungs(listed: Command) -> None:
-    said = listed.fails("measure", "debian:6.1", "--rungs", "dio.pread", status=2)
-    assert said == (
-        "iopath: --rungs dio.pread: no such file; to measure a rung, use --rung dio.pread"
-    )
-
-
-def test_kinds_of_the_cache_are_explained() -> None:
-    """Each kind of entry that the package makes."""
-    package = source_root() / "userspace/iopath/iopath"
-    text = "".join(path.read_text() for path in package.rglob("*.py"))
-    calls = r'\.(?:entry|workspace)\(\s*"(\w+)"|return \(?"(\w+)", (?:\{|inputs\))|/ "(logs)"'
-    kinds = {next(filter(None, found)) for found in re.findall(calls, text)}
-    assert {"image", "kernel", "logs", "modules", "result", "workspace"} <= kinds
-    assert kinds - KINDS.keys() == set()
-
-
-def test_kernels_as_json(listed: Command, tmp_path: Path) -> None:
-    done = listed.run("kernels", "--json", tmp_path / "kernels.json")
-    assert (done.returncode, done.stderr) == (0, "")
-    kernels = {k["release"]: k for k in json.loads((tmp_path / "kernels.json").read_text())}
-    assert kernels["6.1.0-56-amd64"]["suite"] == "bookworm-security"
-    assert not any(k["missing"] or k["cached"] for k in kernels.values())
-    listed.run("kernels", "--all", "--json", tmp_path / "all.json")
-    everything = json.loads((tmp_path / "all.json").read_text())
-    assert any(k["missing"] for k in everything)
-
-
-def test_rungs_are_listed_once(listed: Command, tmp_path: Path) -> None:
-    """The list is the table, and no help repeats it."""
-    listed.env["COLUMNS"] = "100"
-    done = listed.run("rungs", "--json", tmp_path / "rungs.json")
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    at = next(at for at, line in enumerate(lines) if line.startswith("Rungs after mq.uring are "))
-    rows = [line.split("  ")[0] for line in lines[2:at]]
-    assert rows == [rung.name for rung in builtin.RUNGS]
-    found = {rung["name"]: rung for rung in json.loads((tmp_path / "rungs.json").read_text())}
-    assert found["splice"] == {
-        "name": "splice", "about": "splice to a pipe and on to /dev/null, cached",
-        "operations": ["read"], "needs": [], "ladder": True,
-    }  # fmt: skip
-    assert found["nullb.pread"]["needs"] == ["null_blk"]
-    assert not found["nullb.pread"]["ladder"]
-    assert "dio.aio.100" not in listed.run("measure", "--help").stdout
-
-
 @pytest.mark.parametrize("command", ["", *commands()])
 def test_help_begins_with_two_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """They parse, and use that command."""
@@ -221,17 +76,6 @@ def test_help_begins_with_two_examples(command: str, capsys: pytest.CaptureFixtu
         assert program == "iopath"
         assert parser().parse_args(words).command == (command or words[0])
         assert builtin.select(getattr(parser().parse_args(words), "rung", []))
-
-
-def test_one_kernel_is_refused_before_it_is_measured(empty: Command) -> None:
-    said = empty.fails("compare", "debian:6.1", status=2)
-    assert said == f"iopath: {compare.NOTHING}"
-
-
-def test_kernels_cannot_write_json(listed: Command) -> None:
-    assert "cannot write /nonexistent/x: " in listed.fails(
-        "kernels", "--json", "/nonexistent/x", status=2
-    )
 
 
 @pytest.mark.parametrize(
@@ -281,65 +125,6 @@ def test_one_file_is_on_the_standard_output(listed: Command) -> None:
     assert "must end in .svg or .png" in listed.fails(
         "measure", "debian:6.1", "--history", "-", status=2
     )
-
-
-def test_a_link_is_followed(listed: Command, tmp_path: Path) -> None:
-    target, link = tmp_path / "folder/target.json", tmp_path / "link.json"
-    target.parent.mkdir()
-    target.write_text("old")
-    target.chmod(0o640)
-    link.symlink_to(target)
-    assert listed.run("kernels", "--json", link).returncode == 0
-    assert link.is_symlink()
-    assert json.loads(target.read_text())
-    assert target.stat().st_mode & 0o777 == 0o640
-    assert list(tmp_path.glob("*/.*")) + list(tmp_path.glob(".*")) == []
-
-
-def test_a_link_to_nothing_makes_its_target(listed: Command, tmp_path: Path) -> None:
-    (tmp_path / "link.json").symlink_to("new.json")
-    assert listed.run("kernels", "--json", tmp_path / "link.json").returncode == 0
-    assert json.loads((tmp_path / "new.json").read_text())
-
-
-def test_a_device_stays_a_device() -> None:
-    """As root, a rename would put a file in the place of /dev/null."""
-    files.write(Path("/dev/null"), b"x")
-    assert Path("/dev/null").is_char_device()
-
-
-def test_what_is_not_a_regular_file_is_written_in_place(listed: Command, tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    process = listed.start("kernels", "--json", fifo)
-    assert json.loads(fifo.read_text())
-    assert process.communicate(timeout=600)[1] == ""
-    assert fifo.is_fifo()
-    done = listed.run("kernels", "--json", "/dev/stdout")
-    text = done.stdout[: done.stdout.rindex("]") + 1]
-    assert json.loads(text)
-    assert done.returncode == 0
-
-
-def test_a_chart_is_written_like_any_other_file(tmp_path: Path) -> None:
-    figure = charts.ladder(parse(a_result([a_record("a", "x", "read", 512)])))
-    for suffix in (".svg", ".png"):
-        (tmp_path / f"link{suffix}").symlink_to(f"target{suffix}")
-        charts.save(figure, tmp_path / f"link{suffix}")
-        assert (tmp_path / f"link{suffix}").is_symlink()
-        assert (tmp_path / f"target{suffix}").stat().st_size > 1000
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [("", "it is a folder"), ("none/x", "there is no such folder"), ("link", "it is a link into")],
-)
-def test_what_cannot_be_written_is_said_at_once(
-    listed: Command, tmp_path: Path, name: str, complaint: str
-) -> None:
-    (tmp_path / "link").symlink_to("none/x")
-    said = listed.fails("measure", "debian:6.1", "--json", tmp_path / name, status=2)
-    assert said.startswith(f"iopath: cannot write {tmp_path / name}: {complaint}")
 
 
 # Ctrl-C.

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from copied import Copied
 
+from helpers.copied import Copied
 from iopath.cli.parser import QUESTIONS, commands, load, parser
 
 NEW = '''# SPDX-License-Identifier: GPL-2.0

@@ -10,17 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import machines
 import pytest
-from command import Command
-from machines import LADDER, NEW, OLD, Machine, on
 
+from helpers import machines
+from helpers.command import Command
+from helpers.machines import LADDER, NEW, OLD, Machine, on
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
 from iopath.compare import bridge
-from iopath.results import bridge as bridges
-from iopath.results import result
-from iopath.results.bridge import AGREE, Bridge
+from iopath.results import bridgefile, result
+from iopath.results.bridgefile import AGREE, Bridge
 from iopath.results.result import MORE, parse
 
 PREAD = ("dio.pread", "read", 4096)
@@ -219,7 +218,7 @@ def test_a_file_gives_the_same_bridge(tmp_path: Path) -> None:
     counts = {"instructions": {PREAD: 2700.0}}
     found = made(Machine(varied=0.1, noise=0.01), counts=counts)
     (path,) = machines.write(tmp_path, bridge=result.dump(found))
-    assert bridges.load(path) == found
+    assert bridgefile.load(path) == found
 
 
 def broken(found: dict[str, Any], **changes: object) -> dict[str, Any]:
@@ -246,7 +245,7 @@ def test_broken_files(tmp_path: Path, changes: dict[str, object], text: str) -> 
     whole = broken(result.dump(made(Machine(varied=0.1))), **changes)
     (path,) = machines.write(tmp_path, bridge=whole)
     with pytest.raises(IopathError, match=f"{re.escape(str(path))}:? {text}") as error:
-        bridges.load(path)
+        bridgefile.load(path)
     assert "\n" not in str(error.value)
 
 
@@ -286,7 +285,7 @@ def test_from_two_results_to_the_time_of_a_comparison(
     assert low < 232 * 0.25 * 1.1
     assert high > 232 * 0.25 * 0.9
     assert "debian:6.1 to debian:7.2, estimated for this machine" in done.stdout
-    before = 1e3 / bridges.load(made).rungs[[*LADDER].index(PREAD)].ns
+    before = 1e3 / bridgefile.load(made).rungs[[*LADDER].index(PREAD)].ns
     assert rate.endswith(f" instead of {before:.2f}")
 
     options = ("--time", made, "--json", compared, "--markdown", text)

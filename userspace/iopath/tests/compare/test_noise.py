@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import a_record, a_result
 
+from helpers.examples import a_record, a_result
 from iopath.compare.noise import (
     FEWEST,
     LADDER,

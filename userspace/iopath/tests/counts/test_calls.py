@@ -5,13 +5,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.arch import AARCH64, X86_64
 from iopath.base.errors import IopathError
-from iopath.counts import calls, output
+from iopath.counts import calls, plugin_output
 from iopath.counts.calls import Started, complete
-from iopath.counts.output import Output
+from iopath.counts.plugin_output import Output
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
 from iopath.results.result import KernelName
@@ -74,7 +74,7 @@ RECORDS = [
 
 
 def counted() -> Output:
-    return output.read(json.dumps(record) for record in RECORDS)
+    return plugin_output.read(json.dumps(record) for record in RECORDS)
 
 
 def test_parts() -> None:

@@ -4,18 +4,23 @@
 import json
 
 import pytest
-from counted import HEADER
 
-from iopath.counts.output import read
+from helpers.counted import HEADER
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import read
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
+from iopath.results.profiles import COSTLY
 
 TEXT = 0xFFFFFFFF81000000
+
 NAMES = ("pread", "__schedule", "do_idle", "default_idle", "asm_common_interrupt", "nvme_irq",
          "schedule_idle", "worker_thread")  # fmt: skip
+
 OTHERS = 50  # instructions of other tasks: five functions, outside of the interrupt
+
 AT = {name: TEXT + 64 * number for number, name in enumerate(NAMES)}
+
 
 # The call tree of a round in which the task waits: a function, its caller, whether it was called.
 TREE = (
@@ -85,3 +90,47 @@ def test_rounds_are_compared_without_the_idle_loop() -> None:
     assert [part.idle for part in rounds] == [20, 27]
     assert {part.instructions - part.idle for part in rounds} == {10 * len(TREE) - 20}
     assert {part.idle for part in profile(waits=False).rounds(1)} == {0}
+
+
+def test_the_noise_of_code_lines_is_what_their_layout_may_move() -> None:
+    """A function of 64 bytes lies in one line or in two, depending on where it begins: in 1, 2, 2
+    or 2, a variance of 3/16. A function of 16 bytes is always in one line."""
+    start = 0xFFFFFFFF81000000
+    symbols = Symbols(f"{start:x} T large\n{start + 64:x} T small\n")
+    output = [
+        HEADER,
+        {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [16] * 4, "kinds": "...."},
+        {"type": "block", "block": 2, "addr": f"{start + 64:x}", "lens": [8], "kinds": "."},
+        {"type": "region", "region": 1, "median_round": 0},
+        *({"type": "node", "region": 1, "node": number, "parent": None, "addr": "0",
+           "median": [[number, 4, 1, 0, 0]]} for number in (1, 2)),
+        {"type": "end", "errors": []},
+    ]  # fmt: skip
+    found = BootProfile(read(map(json.dumps, output)), symbols, Layers())
+    assert found.code_lines_noise(1, 1) == pytest.approx(4 * (3 / 16) ** 0.5, abs=1e-4)
+    assert found.code_lines_noise(1, 10) == pytest.approx(0.4 * (3 / 16) ** 0.5, abs=1e-4)
+
+
+def test_costly_instructions_are_counted_by_function() -> None:
+    """Those in the executed part of a block; for a repeated string instruction, the bytes. An iret
+    serialises the CPU."""
+    start = 0xFFFFFFFF81000000
+    symbols = Symbols(f"{start:x} T one\n{start + 4:x} T other\n")
+    output = [
+        HEADER,
+        {"type": "block", "block": 1, "addr": f"{start:x}", "lens": [1] * 8, "kinds": "TF.TiMPR"},
+        {"type": "region", "region": 1, "median_round": 0},
+        {"type": "round", "region": 1, "round": 0, "instructions": 34, "iterations": 0,
+         "quiet": True, "faults": 0, "switches": 0, "unmatched": 0},
+        {"type": "node", "region": 1, "node": 1, "parent": None, "addr": f"{start:x}",
+         "median": [[1, 8, 3, 5, 5, 24], [1, 5, 2, 0, 0]]},
+        {"type": "end", "errors": []},
+    ]  # fmt: skip
+    profile = BootProfile(read(map(json.dumps, output)), symbols, Layers()).region(1, 2)
+    found = {part.name: part.costly for part in profile.functions}
+    assert found == {
+        "one": {"timestamps": 5.0, "fences": 2.5},
+        "other": {"serialising": 2.5, "msrs": 1.5, "ports": 1.5, "string_bytes": 12.0},
+    }
+    assert profile.costly == {**found["one"], **found["other"]}
+    assert list(profile.costly) == list(COSTLY)

@@ -3,27 +3,24 @@
 
 import io
 import json
-import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import a_record, a_result
 from rich.console import Console
 
+from helpers.examples import a_record, a_result
 from iopath.base import typed
-from iopath.base.errors import IopathError
-from iopath.compare import sharing as sharing_changes
+from iopath.compare import sharing_changes
 from iopath.counts import sharing
-from iopath.counts.btf import Btf
 from iopath.counts.memory import Place
 from iopath.guest.machine import Machine
 from iopath.results import result
 from iopath.results.shared import Sharing
 from iopath.rungs import builtin, together
 from iopath.rungs.runs import Settings, make_runs
-from iopath.show import sharing as sharing_tables
+from iopath.show import sharing_tables
 from iopath.show.markdown import markdown
 
 KERNEL = 0xFFFFFFFF81000000
@@ -102,64 +99,6 @@ def test_one_cpu_is_as_before() -> None:
     assert Machine(cpus=2).inputs()["cpus"] == 2
     assert Machine().processors()[-1] == "1"
     assert Machine().parameters == Machine().cmdline
-
-
-def a_btf(*items: str) -> bytes:
-    """BTF of int, of struct inner { int a, b; }, of struct outer { int x; struct inner in; int
-    z[2]; }, of struct pglist_data { int vm_stat[2]; } and of enum node_stat_item with *items*."""
-    names = ("int", "inner", "a", "b", "outer", "x", "in", "z", "pglist_data", "vm_stat")
-    strings = "\0".join(["", *names, "node_stat_item", *items, ""]).encode()
-
-    def name(text: str) -> int:
-        return strings.index(f"\0{text}\0".encode()) + 1 if text else 0
-
-    def type_(text: str, kind: int, members: int, size: int) -> bytes:
-        return struct.pack("<III", name(text), kind << 24 | members, size)
-
-    def member(text: str, number: int, offset: int) -> bytes:
-        return struct.pack("<III", name(text), number, offset * 8)
-
-    types = b"".join(
-        [
-            type_("int", 1, 0, 4) + struct.pack("<I", 32),
-            type_("inner", 4, 2, 8) + member("a", 1, 0) + member("b", 1, 4),
-            type_("", 3, 0, 0) + struct.pack("<III", 1, 1, 2),
-            type_("outer", 4, 3, 20) + member("x", 1, 0) + member("in", 2, 4) + member("z", 3, 12),
-            type_("pglist_data", 4, 1, 8) + member("vm_stat", 3, 0),
-            type_("node_stat_item", 6, len(items), 4),
-            *(struct.pack("<Ii", name(item), value) for value, item in enumerate(items)),
-        ]
-    )
-    header = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(strings))
-    return header + types + strings
-
-
-def test_fields() -> None:
-    btf = Btf(a_btf())
-    outer = btf.find("outer")
-    assert outer
-    found = [btf.field(outer, offset) for offset in (0, 3, 4, 8, 12, 16, 20)]
-    assert found == ["x", "x", "in.a", "in.b", "z[0]", "z[1]", ""]
-    assert btf.find("none") is None
-    with pytest.raises(IopathError):
-        Btf(bytes(64))
-
-
-@pytest.mark.parametrize(
-    ("items", "fields"),
-    [
-        (("NR_DIRTIED", "NR_PINNED"), ["vm_stat[NR_DIRTIED]", "vm_stat[NR_PINNED]"]),
-        (("NR_PINNED", "NR_DIRTIED"), ["vm_stat[NR_PINNED]", "vm_stat[NR_DIRTIED]"]),
-        (("NR_PINNED",), ["vm_stat[NR_PINNED]", "vm_stat[1]"]),
-        ((), ["vm_stat[0]", "vm_stat[1]"]),
-    ],
-)
-def test_counters(items: tuple[str, ...], fields: list[str]) -> None:
-    """Counters whose place differs from kernel to kernel are named by their index."""
-    btf = Btf(a_btf(*items))
-    node = btf.find("pglist_data")
-    assert node
-    assert [btf.field(node, offset) for offset in (0, 4)] == fields
 
 
 def a_line(where: str, per_io: float = 1.0, kind: str = "true") -> dict[str, object]:
@@ -349,7 +288,7 @@ def test_owners_of_stacks() -> None:
             for cpu, count in enumerate(times)
             for pc in range(code if cpu else 60)
         ]
-        return sharing._stacks(sharing.Region({}, {}, {}, {0: accesses}), Vmalloc())
+        return sharing._stacks(sharing.SharingRegion({}, {}, {}, {0: accesses}), Vmalloc())
 
     assert owners(100, 5, code=60) == {0: 0}
     assert owners(5, 100, code=60) == {0: 1}

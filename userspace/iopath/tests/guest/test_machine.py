@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The emulator."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,10 @@ import pytest
 from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
-from iopath.guest.machine import Qemu
+from iopath.guest.guest import command
+from iopath.guest.machine import Machine, Qemu, _digest
+from iopath.rungs.builtin import RUNGS
+from iopath.rungs.runs import Settings
 
 
 def test_one_that_is_too_old_is_refused(tmp_path: Path) -> None:
@@ -49,3 +53,38 @@ def test_what_it_says_is_kept_while_it_is_the_same_file(
     (tmp_path / "cache" / "qemu").rename(tmp_path / "cache" / "other")
     (tmp_path / "cache" / "qemu").touch()
     assert find()[0] == "10.0.0"
+
+
+# QEMU.
+
+
+def test_qemu_is_known_by_its_firmware(tmp_path: Path) -> None:
+    """It is identified by firmware and program, wherever they are."""
+    program = tmp_path / "bin/qemu"
+    program.parent.mkdir()
+    firmware = tmp_path / "share"
+    firmware.mkdir()
+    program.write_text("one")
+    seen = {_digest(program, [firmware])}
+    for path in (firmware / "bios-256k.bin", firmware / "kvmvapic.bin",
+                 tmp_path / "lib/x/qemu/accel-tcg-x86_64.so"):  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for text in ("one", "two"):
+            path.write_text(text)
+            seen.add(_digest(program, [firmware]))
+    assert len(seen) == 7
+
+
+def test_qemu_forbids_itself_what_it_does_not_need() -> None:
+    qemu = Qemu.find()
+    words = command(qemu, Machine(), Path("vmlinuz"), Path("folder"))
+    assert ("-sandbox" in words) == bool(qemu.sandbox)
+    without = command(replace(qemu, sandbox=()), Machine(), Path("vmlinuz"), Path("folder"))
+    assert "-sandbox" not in without
+
+
+def test_boots_differ_in_the_seed_alone() -> None:
+    asked = Machine(cmdline="nokaslr mitigations=off", seed=5)
+    machines = Settings(RUNGS, machine=asked, boots=3).machines()
+    assert [machine.seed for machine in machines] == [5, 6, 7]
+    assert [replace(machine, seed=5) for machine in machines] == [asked] * 3

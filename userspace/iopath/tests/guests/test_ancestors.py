@@ -6,10 +6,10 @@ import importlib
 import re
 from types import ModuleType
 
-import kept
 import pytest
-from command import KERNEL
 
+from helpers import kept
+from helpers.command import KERNEL
 from iopath.base.sources import source_root
 from iopath.measure.session import Session
 

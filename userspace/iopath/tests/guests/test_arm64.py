@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command, build_into
-from planted import differences
 
+from helpers.command import Command, build_into
+from helpers.planted import differences
 from iopath.base.cache import MANIFEST, SIZE, Cache
 from iopath.kernels.sources.debian import DebianKernel, image_entry
 from iopath.measure.session import Session

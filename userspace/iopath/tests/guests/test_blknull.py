@@ -4,21 +4,19 @@ devices that hold data: fio's verification, file systems, and removal under load
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import fio
-import kept
 import pytest
-from cases import cases
-from guest_files import modules, package
-from two_cpus import START, TwoCpus
 
+from helpers import fio
+from helpers.cases import cases
+from helpers.guest_files import modules, package
+from helpers.two_cpus import START, TwoCpus
 from iopath.base import process
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies
@@ -153,7 +151,6 @@ def device_parameters() -> str:
     return " ".join([*words, "size_mb=320 memory_backed=1 discard=1 write_cache=1"])
 
 
-@contextmanager
 def carried_out(
     states: States,
     kernel: Kernel,
@@ -164,10 +161,9 @@ def carried_out(
     programs: dict[str, bytes] | None = None,
     errors: bool = False,
     parameters: str = "",
-) -> Iterator[dict[str, str]]:
+) -> dict[str, str]:
     """The output of *commands* in a guest with DEVICES and with biogen's module. Fails if a command
-    or the kernel does. *programs* are files that exist from the start; *errors*: I/O may fail. The
-    guest is not booted again if the block passed before (kept.py)."""
+    or the kernel does. *programs* are files that exist from the start; *errors*: I/O may fail."""
     files = dict(files)
     load = []
     for path in with_dependencies("blknull", kernel.built):
@@ -180,15 +176,11 @@ def carried_out(
     image = Image(start, [*load, *commands, "rmmod blknull"], files)
     cmdline = f"{TwoCpus.cmdline} panic_on_warn=1"
     machine = TwoCpus(memory=2048, cmdline=cmdline, time_limit=1200)
-
-    def run() -> kept.Said:
-        records, _ = states.run(Qemu.find(), machine, image, log)
-        return kept.Said(records, log.read_text(errors="replace"))
-
-    with kept.guest(states.cache, Qemu.find(), machine, image, run) as said:
-        words = ["BUG", "WARNING", "Oops", "Call Trace", *([] if errors else ["I/O error"])]
-        assert re.findall(rf".*\b(?:{'|'.join(words)})\b.*", said.console) == []
-        yield {record.name: record.data.decode(errors="replace") for record in said.records}
+    records, _ = states.run(Qemu.find(), machine, image, log)
+    words = ["BUG", "WARNING", "Oops", "Call Trace", *([] if errors else ["I/O error"])]
+    console = log.read_text(errors="replace")
+    assert re.findall(rf".*\b(?:{'|'.join(words)})\b.*", console) == []
+    return {record.name: record.data.decode(errors="replace") for record in records}
 
 
 _VERIFY = (
@@ -236,8 +228,8 @@ def test_fio_verifies(states: States, session: Session, kernel: Kernel, tmp_path
     for number, name in enumerate(DEVICES):
         commands += verify(f"/dev/blknull{number}", JOBS if name in ("bio", "mq") else TWO_JOBS)
     log = tmp_path / "console.log"
-    with carried_out(states, kernel, commands, {}, log, programs=programs) as outputs:
-        check_verified(outputs, commands)
+    outputs = carried_out(states, kernel, commands, {}, log, programs=programs)
+    check_verified(outputs, commands)
 
 
 @pytest.mark.parametrize("kernel", cases(KERNELS, quick=()), indirect=True, scope="module")
@@ -257,8 +249,8 @@ def test_fio_verifies_biogen(
         ]
         commands.append("rmmod biogen")
     log = tmp_path / "console.log"
-    with carried_out(states, kernel, commands, {}, log, programs=programs) as outputs:
-        check_verified(outputs, commands)
+    outputs = carried_out(states, kernel, commands, {}, log, programs=programs)
+    check_verified(outputs, commands)
 
 
 # Removal.
@@ -332,10 +324,10 @@ def test_removed_under_load(
     _, programs = fio.program(session)
     commands = ["run said /bin/busybox sh /bin/script"]
     log = tmp_path / "console.log"
-    with carried_out(
+    outputs = carried_out(
         states, kernel, commands, busybox(script), log, programs=programs, errors=True
-    ) as outputs:
-        assert re.findall(r"^good: (.*)$", outputs["said"], re.MULTILINE) == list(MODES)
+    )
+    assert re.findall(r"^good: (.*)$", outputs["said"], re.MULTILINE) == list(MODES)
 
 
 # File systems.
@@ -431,14 +423,14 @@ def test_file_system(
     commands = [f"insmod /modules/{module}.ko" for module in own]
     commands.append("run said /bin/busybox sh /bin/script")
     log = tmp_path / "console.log"
-    with carried_out(states, kernel, commands, files, log, programs=programs) as outputs:
-        said = outputs["said"]
-        assert re.findall(r"(\S+) is good", said) == ["/dev/blknull0", "/dev/blknull1"]
-        jobs = [line.split(";") for line in said.splitlines() if line.startswith("3;fio-")]
-        read = [(job[2], job[4]) for job in jobs if int(job[5]) >= 4 << 10]
-        assert sorted(read) == sorted(
-            (job, "0") for job in ("mmap", "buffered", "direct", "uring") for _ in range(4)
-        )
+    outputs = carried_out(states, kernel, commands, files, log, programs=programs)
+    said = outputs["said"]
+    assert re.findall(r"(\S+) is good", said) == ["/dev/blknull0", "/dev/blknull1"]
+    jobs = [line.split(";") for line in said.splitlines() if line.startswith("3;fio-")]
+    read = [(job[2], job[4]) for job in jobs if int(job[5]) >= 4 << 10]
+    assert sorted(read) == sorted(
+        (job, "0") for job in ("mmap", "buffered", "direct", "uring") for _ in range(4)
+    )
 
 
 # Files on a real-time device: XFS keeps everything else elsewhere, so this device may forget them.
@@ -472,5 +464,5 @@ def test_bounced_reads(states: States, session: Session, kernel: Kernel, tmp_pat
     commands.append("run xfs /bin/busybox sh /bin/script")
     parameters = "nr_devices=3 mode=bio,bio,mq size_mb=512 memory_backed=1,0"
     log = tmp_path / "console.log"
-    with carried_out(states, kernel, commands, files, log, parameters=parameters) as outputs:
-        assert re.findall(r"(\S+) is good", outputs["xfs"]) == ["blknull1", "blknull2"]
+    outputs = carried_out(states, kernel, commands, files, log, parameters=parameters)
+    assert re.findall(r"(\S+) is good", outputs["xfs"]) == ["blknull1", "blknull2"]

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import FAST_START, KERNEL, Command, copy_states, link
-from planted import history
-from repositories import kernel_repository
 from rich.console import Console
-from waiting import wait_for
-from workers import NOWHERE, WORKERS, Processes, processes, silent
 
+from helpers.command import FAST_START, KERNEL, Command, copy_states, link
+from helpers.repositories import kernel_repository
+from helpers.waiting import wait_for
+from helpers.workers import NOWHERE, WORKERS, Processes, silent
 from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
@@ -34,8 +33,6 @@ from iopath.measure.plan import make_image
 from iopath.measure.session import Session
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import FLAT, Settings, make_runs
-
-__all__ = ["history", "processes"]
 
 guest = pytest.mark.guest
 FEW, MANY = 2, 20  # boots, each of which is a job

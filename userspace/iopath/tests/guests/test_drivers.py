@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fio
 import pytest
-from cases import cases
-from command import KERNEL, Command
-from repositories import release_repository
-from selftests import TROUBLE
 
+from helpers import fio
+from helpers.cases import cases
+from helpers.command import KERNEL, Command
+from helpers.repositories import release_repository
+from helpers.selftests import TROUBLE
 from iopath.guest.channel import Record
 from iopath.guest.guest import GuestError, _Guest
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.measure.plan import load
 from iopath.measure.session import Session
@@ -209,7 +209,7 @@ def run_on_a_file(
     log = folder / "console.log"
     start = Start(built.vmlinuz, files=fio.program(session)[1])
     image = replace(Image(start, plan, files), devices=rung.devices, disk=disk)
-    machine = Machine(memory=2048).that_takes(rung.devices)
+    machine = Machine(memory=2048, real_time=True).that_takes(rung.devices)
     records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
     return records, log.read_text(errors="replace")
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from command import KERNEL, Command
 
+from helpers.command import KERNEL, Command
 from iopath.rungs import feature as features
 
 BASE, KNOWN = features.load()
@@ -115,6 +115,27 @@ needs = ["CONFIG_NO_SUCH"]
     assert found["too.new"]["missing"] == "kernels from 99.0 on have it"
     assert found["no.config"]["missing"] == "the kernel has no CONFIG_NO_SUCH"
     assert "| iostats | +" in text.read_text()
+
+
+@pytest.mark.guest
+def test_a_program(iopath: Command, tmp_path: Path) -> None:
+    """The statistics of a disk cost each read of dd, and nothing of a call without I/O."""
+    out = tmp_path / "out.json"
+    done = iopath.run(
+        "features", KERNEL, "--feature", "iostats.bio", "--boots", "1", "--quiet", "--json", out,
+        "--", "dd", "if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=4", "iflag=direct",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    written = json.loads(out.read_text())
+    assert written["command"].startswith("dd if=/dev/blknull0")
+    found = {(cost["feature"], cost["op"]): cost for cost in written["features"]}
+    assert 100 < found["iostats.bio", "read"]["difference"] < 500
+    assert abs(found["nothing", "read"]["difference"]) <= 0.05
+    assert abs(found["iostats.bio", "write"]["difference"]) <= 0.05
+    whole = found["iostats.bio", "the whole"]
+    assert whole["difference"] > 4 * found["iostats.bio", "read"]["difference"] - 50
+    functions = {part["name"] for part in found["iostats.bio", "read"]["functions"]}
+    assert functions & {"bdev_start_io_acct", "bio_start_io_acct", "update_io_ticks"}
 
 
 @pytest.mark.guest

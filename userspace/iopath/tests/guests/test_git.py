@@ -8,26 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command
-from compiled import READS, compiled
-from linux_source import build_command, make_command
-from planted import FUNCTION, PLANTED, differences, git, history
-from repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, arch, kernel_repository
 
+from helpers.command import Command
+from helpers.compiled import READS, compiled
+from helpers.linux_source import build_command, make_command
+from helpers.planted import FUNCTION, PLANTED, differences, git
+from helpers.repositories import DEFERRED, SELDOM, SERIES, SEVEN, SIDE, kernel_repository
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
 from iopath.kernels import recipe as kernelbuild
 from iopath.measure.session import Session
 
-__all__ = ["arch", "history"]
-
 guest = pytest.mark.guest
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
 
 
 @guest

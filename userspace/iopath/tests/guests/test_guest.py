@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from cases import cases
-from command import (
+
+from helpers.cases import cases
+from helpers.command import (
     FAST_START,
     FEW,
     KERNEL,
@@ -21,8 +22,7 @@ from command import (
     copy_states,
     write_index,
 )
-from waiting import wait_for
-
+from helpers.waiting import wait_for
 from iopath.base.process import need
 from iopath.measure.session import Session
 

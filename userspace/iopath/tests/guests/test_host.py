@@ -5,8 +5,8 @@ statistics, and what perf prints. The rest is selftests/test_package.py's."""
 from pathlib import Path
 
 import pytest
-from command import KERNEL, Command
 
+from helpers.command import KERNEL, Command
 from iopath.guest.machine import Machine
 from iopath.measure.session import Session
 from iopath.results import result

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import Command
-from exported import BRANCH, exported, git
-from selftests import TROUBLE
-from two_cpus import START, TwoCpus
 
+from helpers.command import Command
+from helpers.exported import BRANCH, exported, git
+from helpers.selftests import TROUBLE
+from helpers.two_cpus import START, TwoCpus
 from iopath.base import process
 from iopath.compare.compare import compare
 from iopath.guest.guest import Record
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Qemu
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
 from iopath.measure.session import Session

@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import fio
-import kept
 import pytest
-from command import FAST_START, KERNEL
 
+from helpers import fio, kept
+from helpers.command import FAST_START, KERNEL
 from iopath.base import process
 from iopath.base.programs import guest_program
-from iopath.counts.output import Output, read
+from iopath.counts.plugin_output import Output, read
 from iopath.counts.symbols import Symbols
 from iopath.guest.guest import GuestError
-from iopath.guest.image import KALLSYMS, QUIET, Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import KALLSYMS, QUIET, Image, Start
 from iopath.kernels.built import Built
 from iopath.kernels.modules import uncompressed, with_dependencies
 from iopath.measure.session import Session

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import FAST_START, KERNEL, Command
 from rich.console import Console
 
+from helpers.command import FAST_START, KERNEL, Command
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Stopped
 from iopath.base.programs import guest_program

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import fio
-import kept
 import pytest
-from cases import cases
-from linux_source import LinuxSource
 
+from helpers import fio, kept
+from helpers.cases import cases
+from helpers.linux_source import LinuxSource
 from iopath.guest.channel import Record
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.measure.packages import equipped
 from iopath.measure.plan import load
 from iopath.measure.session import Session

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import Command
-from linux_source import BUILD_SETTINGS, MINIMAL, LinuxSource
 
+from helpers.command import Command
+from helpers.linux_source import BUILD_SETTINGS, MINIMAL, LinuxSource
 from iopath.kernels import installation
 from iopath.kernels.sources import installed
 from iopath.measure.session import Session

@@ -7,10 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command import Command
-from mailed import mails, mbox
-from planted import PLACE, commit, git, nops, plant
-from repositories import (
+
+from helpers.command import Command
+from helpers.mailed import mails, mbox
+from helpers.planted import PLACE, commit, git, nops, plant
+from helpers.repositories import (
     DEFERRED,
     SELDOM,
     SEVEN,
@@ -19,7 +20,6 @@ from repositories import (
     plant_error,
     plant_seldom,
 )
-
 from iopath.base.arch import X86_64
 from iopath.measure.session import Session
 

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recipe_tree import PACKAGE, Tree, not_named
+
+from helpers.recipe_tree import PACKAGE, Tree, not_named
 
 METRIC = """    _counted(
         "accessed bytes", Source(tally="bytes"), "bytes of accesses to memory", "bytes",

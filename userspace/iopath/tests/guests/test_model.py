@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import KERNEL, Command, copy_cache, copy_states
 
+from helpers.command import KERNEL, Command, copy_cache, copy_states
 from iopath.guest.machine import Machine
 from iopath.measure.session import Session
 

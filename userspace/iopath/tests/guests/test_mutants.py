@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mutant import Mutant
-from selftests import Kernel, kernel, programs, run, source
 
+from helpers.mutant import Mutant
+from helpers.selftests import Kernel, kernel, programs, run, source
 from iopath.base.sources import source_root
 from iopath.guest.states import States
 from iopath.measure.session import Session
@@ -78,6 +78,11 @@ MUTANTS = [
         "BIOGEN_REGISTER begins again after a signal", "biogen/reg.c",
         "ret = -ERESTARTNOINTR;", "ret = -EINTR;",
         "biogen_reg -t signals",
+    ),
+    Mutant(
+        "close() waits for nothing", "biogen/reg.c",
+        "biogen_reg_unpin(reg, true);", "synchronize_rcu();\n\tbiogen_reg_unpin(reg, true);",
+        "biogen_reg -t no_grace_period",
     ),
     Mutant(
         "a registration is held by its I/O", "biogen/rw.c",

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from command import Command
-from linux_source import LinuxSource, build_command
-from planted import FUNCTION, IMAGE, NOPS, PLACE, PLANTED, commit, differences, git, plant
 
+from helpers.command import Command
+from helpers.linux_source import LinuxSource, build_command
+from helpers.planted import FUNCTION, IMAGE, NOPS, PLACE, PLANTED, commit, differences, git, plant
 from iopath.base import process
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root

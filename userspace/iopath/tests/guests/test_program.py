@@ -5,11 +5,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import fio
 import pytest
-from command import KERNEL, Command
-from compiled import READS, compiled
 
+from helpers import fio
+from helpers.command import KERNEL, Command
+from helpers.compiled import READS, compiled
 from iopath.base.arch import AARCH64
 from iopath.base.programs import cross_compiler, guest_program
 from iopath.measure.session import Session

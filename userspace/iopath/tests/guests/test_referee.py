@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cases import cases
 
+from helpers.cases import cases
 from iopath.base.sources import source_root
 from iopath.guest import cpio
 from iopath.guest.machine import Machine, Qemu

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command
 
+from helpers.command import Command
 from iopath.base.cache import cache_root
 from iopath.base.sources import source_root
 

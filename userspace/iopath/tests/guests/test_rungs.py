@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import FAST_START, KERNEL, Command
 
+from helpers.command import FAST_START, KERNEL, Command
 from iopath.base.sources import source_root
 
 EXAMPLES = source_root() / "Documentation/examples"

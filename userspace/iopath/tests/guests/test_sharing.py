@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import cases
-from command import Command
 
-from iopath.compare import sharing as sharing_changes
+from helpers.cases import cases
+from helpers.command import Command
+from iopath.compare import sharing_changes
 from iopath.results import result
 from iopath.rungs import builtin, together
 

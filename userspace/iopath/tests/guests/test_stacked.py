@@ -9,31 +9,30 @@ at once.
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from cases import cases
-from guest_files import modules, package
-from selftests import (
+
+from helpers.cases import cases
+from helpers.guest_files import modules, package
+from helpers.selftests import (
     GIVEN,
     KERNELS,
     SELFTESTS,
     Kernel,
+    boot,
     complaints,
-    judged,
     kernel,
     may_skip,
     programs,
     read_tap,
     source,
 )
-from two_cpus import START, TwoCpus
-
+from helpers.two_cpus import START, TwoCpus
 from iopath.base.cache import digest_file
 from iopath.base.sources import source_root
 from iopath.guest.guest import Record
-from iopath.guest.image import Image, Start
+from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.modules import uncompressed
 from iopath.kernels.sources.debian import DebianKernel, build_modules
@@ -142,9 +141,8 @@ def run_on(
         plan.append(f"run {stack} /bin/sh /bin/stack.sh {stack} {' '.join(filter(None, words))}")
     machine = TwoCpus(cmdline=f"{TwoCpus.cmdline} panic_on_warn=1", memory=1024)
     image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
-    _, console, faults = judged(
-        states, kernel, machine, image, log, partial(verdict, kernel, stacks)
-    )
+    records, console, faults = boot(states, kernel, machine, image, log)
+    faults += verdict(kernel, stacks, records, console)
     if faults:
         faults += [line for line in console.splitlines() if line.startswith("# ")][-20:]
         faults += console.splitlines()[-20:]

@@ -12,18 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cases import cases
-from command import FAST_START, FEW, KERNEL, Command
 
+from helpers.cases import cases
+from helpers.command import FAST_START, FEW, KERNEL, Command
 from iopath.base.cache import Cache
 from iopath.base.programs import guest_program
 from iopath.counts.longrun import LongRun
-from iopath.counts.output import read
 from iopath.counts.pathcount import BootProfile, CountedRound
+from iopath.counts.plugin_output import read
 from iopath.counts.symbols import Symbols
 from iopath.guest import guest
-from iopath.guest.image import KALLSYMS, QUIET
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import KALLSYMS, QUIET
 from iopath.guest.states import States
 from iopath.kernels import modules
 from iopath.kernels.built import Built
@@ -32,7 +32,7 @@ from iopath.measure.plan import Image, guests, make_image, modules_of
 from iopath.measure.rounds import RunCounts, figure
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
-from iopath.rungs import report
+from iopath.rungs import ioloop_report
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import LINE_ROUNDS, Run, Settings, make_runs
 
@@ -53,7 +53,7 @@ def built(request: pytest.FixtureRequest, session: Session) -> Built:
 
 
 # A guest without the plugin does not have these.
-LONG_RUNS = ("run background ", "run idle.", "run long.")
+LONG_RUNS = ("run long.",)
 
 
 def not_counted(rounds: int) -> RunCounts:
@@ -74,7 +74,7 @@ def figures_of(texts: dict[str, str], runs: Sequence[Run]) -> dict[str, float]:
     """Instructions per I/O by the title of the run, as the clock counts them."""
     found = {}
     for run in runs:
-        said = report.read(texts[f"run.{run.region}"])
+        said = ioloop_report.read(texts[f"run.{run.region}"])
         record = figure("", "", run, [said], [not_counted(len(said.rounds))])
         found[run.title] = record.instructions_per_io
     return found

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted import git, history
-from tracking import FILE, a_tracker, write_file
 
+from helpers.planted import git
+from helpers.tracking import FILE, a_tracker, write_file
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.track import store
 from iopath.track.index import opened
 from iopath.track.store import Point
-
-__all__ = ["history"]
-
 
 # With real builds and guests.
 

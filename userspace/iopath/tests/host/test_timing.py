@@ -4,94 +4,19 @@ statistics, and what perf prints. The rest is selftests/test_package.py's."""
 
 import json
 import platform
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser
-from command import KERNEL, Command
-from parsed import Parsed, labels, rebuild, rows
 
-from iopath.base.arch import ARCHES, this_machine
-from iopath.base.errors import IopathError
-from iopath.compare import times
-from iopath.guest.machine import Qemu
-from iopath.host import perf, samples, survey, timing
-from iopath.results import kernelinfo, result
-from iopath.results.layers import Layers
-from iopath.results.profiles import SampledProfile
-from iopath.results.result import COUNTERS, Figure, HardwareRecord, KernelName
-from iopath.rungs import builtin
-from iopath.rungs.runs import Run
+from helpers.browser import Browser
+from helpers.command import KERNEL, Command
+from helpers.parsed import Parsed, labels, rebuild, rows
+from helpers.sampled import a_profile
+from iopath.host import survey, timing
+from iopath.results import result
+from iopath.results.result import COUNTERS, HardwareRecord, KernelName
 from iopath.show import page
-
-
-@pytest.mark.parametrize(("count", "ranks"), [(6, (0, 5)), (20, (5, 14)), (40, (13, 26))])
-def test_interval_is_of_the_known_ranks(count: int, ranks: tuple[int, int]) -> None:
-    assert samples.interval([float(value) for value in range(count)]) == ranks
-
-
-def test_interval_of_too_few() -> None:
-    with pytest.raises(ValueError, match="too few"):
-        samples.interval([1.0] * 5)
-
-
-def test_interval_covers_the_median() -> None:
-    """In 95 % of cases or more, though the values are far from normal."""
-    source = random.Random(1)
-    covered = 0
-    for _ in range(400):
-        low, high = samples.interval([source.expovariate(1) for _ in range(20)])
-        covered += low <= 0.6931 <= high
-    assert covered >= 375
-
-
-def figure(median: float, half: float, noise: float = 0.0) -> dict[str, float]:
-    return {"median": median, "low": median - half, "high": median + half, "noise": noise}
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "verdict"),
-    [
-        (figure(100, 1), figure(103, 1), "longer"),
-        (figure(103, 1), figure(100, 1), "shorter"),
-        (figure(100, 2), figure(103, 2), "same"),  # the intervals overlap
-        (figure(100, 1, 2), figure(103, 1, 2), "same"),  # A and A differ by more
-    ],
-)
-def test_verdict(before: dict[str, float], after: dict[str, float], verdict: str) -> None:
-    found = times.difference(Figure(**before), Figure(**after))
-    assert found.verdict == verdict
-    assert found.difference == after["median"] - before["median"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "verdict"),
-    [
-        ([100.0], [103.0], "unknown"),
-        ([100.0, 100.0], [103.0], "unknown"),
-        ([100.0, 100.5], [103.0, 103.5], "longer"),
-        ([100.0, 102.0], [103.0, 105.0], "same"),  # boots of each differ by as much
-    ],
-)
-def test_boots_of_guests_are_noise(before: list[float], after: list[float], verdict: str) -> None:
-    figures = (figure(100, 0.1) | {"boots": before}, figure(103, 0.1) | {"boots": after})
-    found = times.difference(*(Figure(**part) for part in figures))  # type: ignore[arg-type]
-    assert found.verdict == verdict
-
-
-def test_the_noise_is_of_samples_of_its_own() -> None:
-    """The noise is that of the noisiest boot; the samples of the figures do not enter it."""
-    run = Run(1, builtin.select(["syscall"])[0], "none", 0)
-    steady = [{"ns": 50.0}] * 12
-    noisy = [{"ns": 50.0}, {"ns": 53.0}] * 6
-    low, high = ([{"ns": ns}] * 6 for ns in (100.0, 102.0))
-    of = samples.Sampled(KernelName(name="k", release="1"), run, {}, 3, 100, [])
-    found = samples.record_boots(of, [steady, noisy], [low, high])
-    ns = found.figures["ns"]
-    assert (ns.boots, ns.noise, ns.median) == ([100.0, 102.0], 3.0, 101.0)
-    assert found.samples == 12
 
 
 @pytest.fixture(scope="module")
@@ -186,98 +111,11 @@ def test_devices_that_are_not_there(listed: Command) -> None:
     )
 
 
-def test_survey_reads_this_machine() -> None:
-    machine = survey.survey(0)
-    assert machine.cpu_model
-    assert machine.cpus >= 1
-    assert survey.describe().arch == platform.machine()
-
-
-# /proc/cpuinfo of a machine with CPUs of two models, as arm64 kernels print it.
-ARM64_CPUS = """\
-processor\t: 0
-BogoMIPS\t: 48.00
-Features\t: fp asimd evtstrm aes crc32 atomics
-CPU implementer\t: 0x41
-CPU architecture: 8
-CPU variant\t: 0x2
-CPU part\t: 0xd05
-CPU revision\t: 0
-
-processor\t: 1
-BogoMIPS\t: 48.00
-Features\t: fp asimd evtstrm aes crc32 atomics
-CPU implementer\t: 0x41
-CPU architecture: 8
-CPU variant\t: 0x3
-CPU part\t: 0xd0b
-CPU revision\t: 1
-"""
-
-
-@pytest.mark.parametrize(("cpu", "part"), [(0, "0xd05"), (1, "0xd0b")])
-def test_the_model_is_that_of_the_cpu_measured_on(cpu: int, part: str) -> None:
-    model = kernelinfo.cpu_model(survey.of_cpu(ARM64_CPUS, cpu))
-    assert model == f"implementer 0x41, part {part}"
-
-
-def test_machine_of_arm64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    assert this_machine().syscall_prefix == "__arm64_sys_"
-    assert survey.describe().arch == "aarch64"
-    warnings = survey.survey(0).warnings
-    assert any("not arch_sys_counter: reading it is slow" in text for text in warnings)
-    for arch in ARCHES:
-        with pytest.raises(IopathError, match="aarch64: guests need x86_64; host can be measured"):
-            Qemu.find(arch)
-
-
-def test_machine_of_neither(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    with pytest.raises(IopathError, match="this machine is riscv64: must be x86_64 or aarch64"):
-        this_machine()
-
-
 def test_kvm_counts_no_functions(listed: Command) -> None:
     said = listed.fails("profile", KERNEL, "--accel", "kvm", status=2)
     assert said == (
         "iopath: --accel kvm: only measure supports it; functions are counted in emulation"
     )
-
-
-# perf.
-
-
-SCRIPT = """\
-ioloop  500000
-        ffffffff81000010 do_syscall_64+0x10 ([kernel.kallsyms])
-                  401234 sync_loop_0+0x4 (/usr/bin/ioloop)
-
-ioloop  500000
-        ffffffffc0000010 blknull_submit_bio+0x3 ([blknull])
-        ffffffff81000010 do_syscall_64+0x10 ([kernel.kallsyms])
-
-swapper 500000
-        ffffffff81000020 default_idle ([kernel.kallsyms])
-
-biogen/1 1000000
-        ffffffffc0001010 biogen_io_submit ([biogen])
-"""
-
-
-def a_profile() -> SampledProfile:
-    stacks = list(perf._stacks(SCRIPT.splitlines()))
-    return perf._profile("cpu-clock", Path("perf.data"), stacks, 1000.0, Layers())
-
-
-def test_perf_shares_out_the_time() -> None:
-    found = a_profile()
-    assert {row.name: row.ns for row in found.functions} == {
-        "biogen_io_submit": 500.0, "do_syscall_64": 250.0, "blknull_submit_bio": 250.0,
-    }  # fmt: skip
-    assert found.layers == {"driver": 250.0, "biogen": 500.0, "system call entry": 250.0}
-    assert ("do_syscall_64;blknull_submit_bio [blknull]", 250.0) in found.stacks
-    assert sum(part for _, part in found.stacks) == 1000.0
 
 
 def test_perf_page(measured: dict[str, Any], tmp_path: Path) -> None:

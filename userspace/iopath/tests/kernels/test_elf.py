@@ -10,7 +10,7 @@ from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.errors import IopathError
 from iopath.base.process import need
 from iopath.base.programs import cross_compiler, guest_program
-from iopath.kernels.elf import Function, functions, modinfo, program_functions
+from iopath.kernels.elf import ModuleFunction, functions, modinfo, program_functions
 
 SOURCE = """
 #define INFO(name, text) static const char name[] \\
@@ -46,7 +46,7 @@ def test_functions(module: Path) -> None:
     ).stdout.splitlines()  # fmt: skip
     rows = [[field.strip() for field in line.split("|")] for line in lines if line.count("|") == 6]
     wanted = [
-        Function(row[6], int(row[1], 16), row[0])
+        ModuleFunction(row[6], int(row[1], 16), row[0])
         for row in rows
         if row[2] in tuple("tTwW") and not row[6].startswith(".init") and row[0][0] != "$"
     ]

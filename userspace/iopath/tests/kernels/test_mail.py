@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from mailed import answer, encoded, mails, mbox
-from planted import git
 
+from helpers.mailed import answer, encoded, mails, mbox
+from helpers.planted import git
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
 from iopath.kernels import mail

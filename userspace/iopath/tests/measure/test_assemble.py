@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from counted import HEADER
 
+from helpers.counted import HEADER
 from iopath.base.programs import guest_program
 from iopath.measure.assemble import Counted
 from iopath.measure.rounds import RunCounts
@@ -61,8 +61,6 @@ def entry(tmp_path: Path) -> Path:
         {"type": "region", "region": RUN.lines_region, "median_round": 0},
         {"type": "round", "region": RUN.lines_region, **counted, **short},
         flat(LONG, []),
-        flat(RUN.idle_region, []),
-        flat(RUN.idle_region | DRAIN, []),
         flat(RUN.long_region, [[0, 10, TASK, ios], [1, 10, FAULT, ios]], faults=ios),
         flat(RUN.long_region | DRAIN, []),
         {"type": "end", "errors": []},

@@ -11,19 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import KERNEL, write_index
-from planted import git, history
 from rich.console import Console
-from workers import NOWHERE, Processes, processes, silent
 
+from helpers.command import KERNEL, write_index
+from helpers.planted import git
+from helpers.workers import NOWHERE, Processes, silent
+from helpers.workers import threads as threads_of
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.progress import Reporter
-from iopath.guest.image import Image, Start
 from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Image, Start
 from iopath.kernels import gitrepo, prepare, recipe
 from iopath.kernels.apt import Package
-from iopath.kernels.prepare import Preparation, Prepared, Unprepared
+from iopath.kernels.prepare import Preparation, PreparedFiles, Unprepared
 from iopath.kernels.sources import git as git_kernels
 from iopath.kernels.sources.debian import list_debian
 from iopath.kernels.sources.debian import select as select_kernel
@@ -32,8 +33,6 @@ from iopath.measure import cluster
 from iopath.measure.cluster import Cluster
 from iopath.measure.jobs import Job, Recorded
 from iopath.measure.session import Session
-
-__all__ = ["history", "processes"]
 
 
 def test_a_worker_without_iopath(tmp_path: Path) -> None:
@@ -58,13 +57,6 @@ def test_a_worker_without_iopath(tmp_path: Path) -> None:
         processes.stop()
 
 
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "10s",
-    "distributed.admin.system-monitor.interval": "60s",
-}
-
-
 @pytest.mark.parametrize(
     ("number", "workers", "seconds"),
     [(200, 10, 0.1), pytest.param(10000, 100, 1.0, marks=pytest.mark.long)],
@@ -74,7 +66,6 @@ def test_many_jobs(
 ) -> None:
     """Jobs that only sleep, on workers that are threads: all arrive, each worker has some,
     and the kernel is sent once."""
-    import dask
     import distributed
 
     from iopath.measure import jobs
@@ -103,47 +94,24 @@ def test_many_jobs(
         for at in range(number)
     ]  # fmt: skip
     monkeypatch.setattr(cluster, "run_sealed", sleep)
-    with (
-        dask.config.set(QUIET),
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=":0",
-            memory_limit=None, silence_logs=50,
-        ) as local,
-    ):  # fmt: skip
-        everyone = Cluster(local.scheduler_address)
-        try:
-            waiting = [everyone.submit(jobs.run, job) for job in made]
-            used = {job.result(3600).texts["worker"] for job in waiting}
-            assert len(everyone._images) == 1
-        finally:
-            everyone.shutdown()
+    with threads_of(workers) as everyone:
+        waiting = [everyone.submit(jobs.run, job) for job in made]
+        used = {job.result(3600).texts["worker"] for job in waiting}
+        assert len(everyone._images) == 1
     assert len(used) == workers
 
 
 @pytest.fixture
 def threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A cluster whose only worker is a thread, with a cache of its own and without a network."""
-    import dask
-    import distributed
-
     settings = tmp_path / "apt.conf"
     settings.write_text('Acquire::Retries::Delay "false";\n')
     monkeypatch.setenv("APT_CONFIG", str(settings))
     for name in ("IOPATH_MIRROR", "IOPATH_SECURITY_MIRROR"):
         monkeypatch.setenv(name, NOWHERE)
     monkeypatch.setenv("IOPATH_CACHE", str(tmp_path / "worker"))
-    with (
-        dask.config.set(QUIET),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
-            silence_logs=50,
-        ) as local,
-    ):  # fmt: skip
-        found = Cluster(local.scheduler_address)
-        try:
-            yield found
-        finally:
-            found.shutdown()
+    with threads_of(1) as found:
+        yield found
 
 
 def test_who_prepares(
@@ -211,16 +179,16 @@ def test_what_arrives(recorded: list[Package], tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     digest = hashlib.sha256(b"kernel").hexdigest()
     named = ({"vmlinuz": digest}, {})
-    job.keep(Prepared(({"vmlinuz": b"kernel"}, {}), named), cache)
+    job.keep(PreparedFiles(({"vmlinuz": b"kernel"}, {}), named), cache)
     assert (cache.path("image", {"a": 1}) / "vmlinuz").read_bytes() == b"kernel"
     wrong = "arrived with another digest: run the command again"
     for files in ({"vmlinuz": b"other"}, {}, {"vmlinuz": b"kernel", "more": b""}):
         with pytest.raises(IopathError, match=wrong):
-            job.keep(Prepared((files, {}), named), cache)
+            job.keep(PreparedFiles((files, {}), named), cache)
     outside = {"../vmlinuz": b"kernel"}
     job = replace(job, entries=(("image", {"a": 3}), ("modules", {"a": 4})))
     with pytest.raises(IopathError, match=r"with the invalid name '\.\./vmlinuz'"):
-        job.keep(Prepared((outside, {}), ({"../vmlinuz": digest}, {})), cache)
+        job.keep(PreparedFiles((outside, {}), ({"../vmlinuz": digest}, {})), cache)
     assert not job.is_kept(cache)
 
 

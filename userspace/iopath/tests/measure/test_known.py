@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from examples import a_record, a_result
 
+from helpers.examples import a_record, a_result
 from iopath.base.cache import Cache
 from iopath.guest.machine import Machine, Qemu
 from iopath.kernels.built import Built

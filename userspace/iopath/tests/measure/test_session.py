@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import a_record, a_result
 from rich.console import Console
 
+from helpers.examples import a_record, a_result
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Lacking

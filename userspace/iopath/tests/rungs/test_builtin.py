@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """The table of rungs."""
 
-from iopath.rungs.builtin import LADDER, RUNGS
+import pytest
+
+from iopath.base.errors import UsageError
+from iopath.rungs.builtin import LADDER, RUNGS, select
 
 
 def test_each_rung_is_there_once() -> None:
     names = [rung.name for rung in RUNGS]
     assert len(set(names)) == len(names)
     assert set(LADDER) <= set(RUNGS)
+
+
+def test_rungs_by_pattern() -> None:
+    names = [rung.name for rung in RUNGS]
+    assert select([]) == list(RUNGS[: names.index("mq.uring") + 1])
+    assert select(["*"]) == list(RUNGS)
+    assert [rung.name for rung in select(["dio.aio.*", "syscall"])][:2] == ["syscall", "dio.aio.1"]
+    with pytest.raises(UsageError, match="unknown rung 'raw': did you mean"):
+        select(["raw"])

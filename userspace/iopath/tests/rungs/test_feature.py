@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import KERNEL, Command
 
+from helpers.command import KERNEL, Command
 from iopath.base.errors import UsageError
 from iopath.rungs import feature as features
 from iopath.rungs.builtin import select

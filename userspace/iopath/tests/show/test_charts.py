@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import a_record, a_result
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from helpers.examples import a_record, a_result
 from iopath.base.errors import UsageError
 from iopath.results.layers import Layers
 from iopath.results.result import parse

@@ -8,27 +8,23 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from browser import Browser
-from examples import COUNTS, STACKS, Stack, a_record, a_result
-from parsed import (
+
+from helpers.browser import Browser
+from helpers.examples import COUNTS, STACKS, Stack, a_record, a_result
+from helpers.parsed import (
     OVERLAPS,
     Parsed,
-    browser,
-    chromium,
     labels,
     rebuild,
     rows,
 )
-from shared_lines import shared
-
+from helpers.shared_lines import shared
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers
 from iopath.results.result import make, parse
 from iopath.show import page
 from iopath.show.markdown import markdown
-
-__all__ = ["browser", "chromium"]
 
 HOSTILE = "</script><script>alert('1')</script>&\"|"
 

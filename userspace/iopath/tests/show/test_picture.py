@@ -4,8 +4,7 @@
 import re
 from pathlib import Path
 
-from examples import STACKS, Stack, a_record, a_result
-
+from helpers.examples import STACKS, Stack, a_record, a_result
 from iopath.results.result import ExactResult, parse
 from iopath.show import charts, picture
 

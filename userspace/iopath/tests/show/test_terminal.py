@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import cases
-from command import Command
-from examples import BOOTS, a_result
-from pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
 from rich.console import Console
-from waiting import wait_for
 
+from helpers.cases import cases
+from helpers.command import Command
+from helpers.examples import BOOTS, a_result
+from helpers.pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
+from helpers.waiting import wait_for
 from iopath.base import progress
 from iopath.compare.changes import Change
 from iopath.results.model import Misses
 from iopath.results.ops import OPS
 from iopath.results.result import parse
 from iopath.rungs import builtin
-from iopath.show import misses, page, terminal, texts
+from iopath.show import charts, misses, page, terminal, texts
 from iopath.show.markdown import markdown
 
 LONG = "a_function_with_a_very_long_name_of_its_own"
@@ -506,3 +506,23 @@ def test_a_line_of_progress_names_few() -> None:
         assert [text.split(",")[0] for text in found] == [f"{name}: counting" for name in "abcde"]
         state = reporter._state()
     assert state.endswith("2 more at work; 0 of 5 guests done")
+
+
+# Names are text.
+
+
+def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
+    names = ("tree:/[bold]a[/b]", "tree:/$x_1$ and $y^")
+    whole = a_result([profiled(names[0], PLAIN), profiled(names[1], LOCKED)])
+    whole["results"][1]["profile"]["functions"][0]["layer"] = "[red]"
+    console = Console(file=io.StringIO(), width=400, highlight=False)
+    terminal.show(parse(whole), console)
+    terminal.show_all(compared(whole), console)
+    terminal.show_profile(parse(whole), console, 5)
+    text = console.file.getvalue()
+    assert all(text.count(name) >= 4 for name in names)
+    assert "[red]" in text
+    for draw, path in ((charts.ladder, "ladder.svg"), (charts.history, "history.svg")):
+        charts.save(draw(parse(whole)), tmp_path / path)
+        drawn = (tmp_path / path).read_text()
+        assert all(f">{name}<" in drawn for name in names), path

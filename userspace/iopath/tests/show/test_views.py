@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import IOPATH, Command
-from counted import a_program
-from examples import STACKS, a_record, a_result
 
+from helpers.command import IOPATH, Command
+from helpers.counted import a_program
+from helpers.examples import STACKS, a_record, a_result
 from iopath.base import typed
 from iopath.base.sources import source_root
 from iopath.cli.parser import parser
@@ -30,7 +30,7 @@ from iopath.show.reports import ProfileReport, report
 from iopath.show.views import VIEWS, View, fitting
 from iopath.studies.featurereport import FeaturesReport
 from iopath.studies.features import Cost
-from iopath.studies.series import Entry, SeriesReport
+from iopath.studies.series import SeriesCommit, SeriesReport
 
 LONGER = [*STACKS[:2], (*STACKS[2][:2], 142.0), *STACKS[3:]]
 OF_FIGURES = ["json", "csv", "bencher", "benchmark-action"]
@@ -242,8 +242,8 @@ def test_a_series_has_the_views_of_its_commits(tmp_path: Path) -> None:
         parse(a_result([a_record(name, "dio.pread", "read", 4096, stacks)]))
         for name, stacks in (("one", STACKS), ("two", LONGER))
     ]
-    failed = Entry("three", "a third", error="it does not build")
-    entries = [Entry(one.names[0], "a subject", result=one) for one in commits]
+    failed = SeriesCommit("three", "a third", error="it does not build")
+    entries = [SeriesCommit(one.names[0], "a subject", result=one) for one in commits]
     shown = SeriesReport([*entries, failed], Layers(), "iopath series A..B", every=False)
     assert [commit["commit"] for commit in json.loads(shown.json())["commits"]] == [
         "one", "two", "three",

@@ -9,21 +9,27 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import IOPATH, Command
-from examples import a_record, a_result
-from planted import IMAGE, commit, found, git, history, search
 
+from helpers.command import IOPATH, Command
+from helpers.counted import SETTINGS, a_program, a_session
+from helpers.counted import a_boot as a_count
+from helpers.examples import a_record, a_result
+from helpers.planted import IMAGE, commit, found, git, search
 from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError
+from iopath.counts.calls import Started
 from iopath.kernels import gitrepo
+from iopath.kernels.gitrepo import open_repository
 from iopath.kernels.kernel import NEEDED
+from iopath.results.result import ExactResult
+from iopath.results.syscalls import CALL, LATER
 from iopath.studies import bisection
-
-__all__ = ["history"]
 
 
 def make_tree(folder: Path) -> Path:
@@ -243,3 +249,92 @@ def test_bisect_with_a_bad_merge_base(history: Path, tmp_path: Path) -> None:
     said = str(told.value)
     assert re.match(r"git bisect bad: The merge base [0-9a-f]{40} is bad\. This means", said)
     assert "\n" not in said
+
+
+def state_of(folder: Path) -> dict[str, bytes]:
+    """All files of a repository except those that reading may refresh."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_bisect_leaves_a_repository_alone(history: Path, cache: Cache) -> None:
+    """Commits are found in a repository of the cache. The user's repository may be in any state."""
+    git(history, "bisect", "start")
+    (history / "figure").write_text("changed, and not committed\n")
+    before = state_of(history)
+
+    def figure(name: str) -> float | None:
+        text = git(history, "show", f"{name.rpartition('@')[2]}:figure")
+        return None if "broken" in text else float(text.split()[0])
+
+    looked, _, said = search(figure)
+    repository = open_repository(str(history), cache)
+    ends = bisection.commits(looked, "git", repository, "HEAD~6", "HEAD", cache, said.append)
+    subjects = [git(history, "log", "-1", "--format=%s", name) for name in found(ends)]
+    assert subjects == ["commit 4", "commit 5"]
+    assert len([line for line in said if line.startswith("skipped: ")]) == 1
+    assert state_of(history) == before
+
+
+POINT_RELEASES = [f"debian:6.12.{number}" for number in range(9)]
+
+
+def of_program(
+    figure: Callable[[int], int | None], metric: str = "", boots: int = 7
+) -> tuple[bisection.Search, list[str]]:
+    """A program that takes what *figure* says in each read, or fails on a kernel."""
+    said: list[str] = []
+
+    def count(kernel: str) -> ExactResult:
+        read = figure(int(kernel.rsplit(".", 1)[1]))
+        if read is None:
+            raise IopathError("program ended with status 1")
+        return a_program({kernel: [a_count(read)] * boots})
+
+    settings = replace(SETTINGS, boots=boots)
+    return bisection.Search(a_session(count), settings, said.append, metric), said
+
+
+@pytest.mark.parametrize("by", [5, -5])
+@pytest.mark.parametrize("metric", ["", "read", "the whole"])
+def test_a_search(by: int, metric: str) -> None:
+    """Also among kernels on which the program fails."""
+    looked, said = of_program(
+        lambda number: None if number == 4 else 100 + by * (number >= 6), metric
+    )  # fmt: skip
+    ends = bisection.packages(looked, POINT_RELEASES, said.append)
+    assert [end.names for end in ends] == [["debian:6.12.5"], ["debian:6.12.6"]]
+    assert f"following: {metric or 'read'}" in said
+    assert "debian:6.12.4: skipped: program ended with status 1" in said
+
+
+def test_what_is_followed() -> None:
+    """The call that changed most, unless something else changed by more than as much."""
+    for more, followed in (
+        ({(CALL, "open"): Started(1, 40, 0, {"do_open": 40})}, "read"),
+        ({(LATER, "kworker"): Started(1, 60, 0, {"worker_thread": 60})}, "the whole"),
+    ):
+        found = {0: a_count(100), 8: a_count(105, more=more)}
+        session = a_session(lambda name, found=found: a_program({name: [found[int(name[-1])]] * 7}))
+        said: list[str] = []
+        looked = bisection.Search(session, SETTINGS, said.append)
+        bisection.packages(looked, [POINT_RELEASES[0], POINT_RELEASES[8]], print)
+        assert f"following: {followed}" in said
+
+
+def test_ends_that_agree() -> None:
+    looked, _ = of_program(lambda number: 100)
+    with pytest.raises(IopathError, match=r"^both ends take the same by the whole: 1,090\.00 and "):
+        bisection.packages(looked, POINT_RELEASES, print)
+    looked, _ = of_program(lambda number: 100 + number, "read", boots=1)
+    with pytest.raises(IopathError, match="1 boots of each end do not tell"):
+        bisection.packages(looked, POINT_RELEASES, print)
+
+
+def test_a_call_that_is_not_made() -> None:
+    looked, _ = of_program(lambda number: 100 + number, "raed")
+    with pytest.raises(IopathError, match="no such system call: did you mean 'read'"):
+        bisection.packages(looked, POINT_RELEASES, print)

@@ -4,8 +4,7 @@
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from examples import a_record, a_result
-
+from helpers.examples import a_record, a_result
 from iopath.compare import compare
 from iopath.results import result
 from iopath.results.layers import Layers

@@ -9,12 +9,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from examples import a_result
-from pairs import PLAIN as BEFORE
-from pairs import profiled, row
 from rich.console import Console
-from shared_lines import a_boot, a_line, merged
 
+from helpers.counted import a_boot as a_run
+from helpers.counted import a_program
+from helpers.examples import a_result
+from helpers.pairs import PLAIN as BEFORE
+from helpers.pairs import profiled, row
+from helpers.shared_lines import a_boot, a_line, merged
+from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.compare import noise
 from iopath.compare.changes import FunctionChange
@@ -23,10 +26,13 @@ from iopath.measure.measurement import Measurement
 from iopath.results.layers import Layers
 from iopath.results.result import Result, parse
 from iopath.rungs import feature
+from iopath.rungs.builtin import DEVICES, MOUNTS
 from iopath.rungs.feature import PLAIN, Base, Feature
+from iopath.rungs.program import Program
 from iopath.rungs.runs import Settings
 from iopath.studies import featurechart, features, featuretable
-from iopath.studies.features import Cost, Features
+from iopath.studies.featurereport import FeaturesReport
+from iopath.studies.features import Cost, FeatureStudy
 
 BASE = Base("quiet", ("dio.pread",), ("read",), 100)
 BOOTS = 7
@@ -74,7 +80,7 @@ def name_of(one: Measurement) -> str:
 def measured(
     session: Answers, *some: Feature, kernels: Sequence[str] = ("debian:6.1",)
 ) -> list[Cost]:
-    study = Features(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
+    study = FeatureStudy(session, BASE, SETTINGS, Layers())  # type: ignore[arg-type]
     return study.measure(kernels, some, ())
 
 
@@ -147,6 +153,65 @@ def test_what_does_not_take_effect() -> None:
         "it did not take effect: ghost is not executed",
         "it did not take effect: the path is the same as without it",
     ]
+
+
+class OfAProgram(Answers):
+    """The same of a program: with "one" each of its reads takes seven instructions more."""
+
+    def _result(self, one: Measurement) -> Result:
+        more = 7 * (name_of(one) == "one")
+        boot = a_run(100 + more)
+        return a_program({one.name: [boot] * one.settings.boots})
+
+
+def test_a_program() -> None:
+    """The whole and the system calls have costs, in this order. The program runs on the device with
+    the feature. What does not lengthen a program is missing there, and no error."""
+    session = OfAProgram()
+    rung = DEVICES["null"]
+    program = Program(X86_64, "/bin/dd", ["bs=4k"], {}, rung, False, 10)
+    settings = replace(SETTINGS, rungs=[rung], ops=("read",), program=program)
+    study = FeatureStudy(session, BASE, settings, Layers())  # type: ignore[arg-type]
+    one = Feature("one", cmdline="one=1", setup=("write /sys/block/{disk}/queue/x 1",))
+    costs = study.measure(["debian:6.1"], [PLAIN, one, TWO], ())
+    found = [(cost.feature, cost.title, cost.difference, cost.total) for cost in costs]
+    assert found == [
+        ("nothing", "the whole", 0.0, None), ("nothing", "read", 0.0, None),
+        ("one", "the whole", 70.0, None), ("one", "read", 7.0, None),
+        ("two", "the whole", 0.0, 0.0),
+    ]  # fmt: skip
+    assert costs[-1].missing == "it did not take effect: two is not executed"
+    assert {part.name for part in costs[3].functions} == {"vfs_read"}
+    asked = {name_of(one): one.settings for one in session.asked}
+    assert asked["one"].program
+    assert asked["one"].program.rung.begin[-1] == "write /sys/block/blknull0/queue/x 1"
+    console = Console(width=100, record=True, file=io.StringIO())
+    featuretable.show(BASE, costs, console, "dd bs=4k")
+    text = console.export_text()
+    assert "program: dd bs=4k" in text
+    assert "instructions each time" in text
+    markdown = featuretable.markdown(BASE, costs, "dd bs=4k")
+    assert "## the whole" in markdown
+    assert "| one | +70.00 |" in markdown
+    figures = list(FeaturesReport(BASE, costs).figures())
+    assert {figure.name for figure in figures} == {
+        f"{part} with {name}" for part in ("the whole", "read") for name in ("nothing", "one")
+    }
+    assert features.dump(BASE, costs, "dd bs=4k")["command"] == "dd bs=4k"
+
+
+def test_features_that_a_program_can_have() -> None:
+    """Not those of ioloop's options, of layers and of other devices."""
+    base, known = feature.load()
+    found = {
+        name: {one.name for one in known if one.suits(rung, base)}
+        for name, rung in (DEVICES | MOUNTS).items()
+    }
+    assert {"audit", "cgroup", "trace.block"} <= set.intersection(*found.values())
+    assert not set.union(*found.values()) & {"hipri", "vector", "ext4.pread", "end.timer"}
+    assert ("iostats.bio" in found["null"], "iostats" in found["null"]) == (True, False)
+    assert ("iostats.bio" in found["mq"], "iostats" in found["mq"]) == (False, True)
+    assert "iommu.strict" in found["nvme"] - found["mq"]
 
 
 # How it is shown.

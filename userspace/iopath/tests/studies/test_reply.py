@@ -5,16 +5,16 @@ import shlex
 from datetime import UTC, datetime
 
 import pytest
-from examples import STACKS, a_record, a_result
-from shared_lines import a_boot, a_line, merged
 
+from helpers.examples import STACKS, a_record, a_result
+from helpers.shared_lines import a_boot, a_line, merged
 from iopath.compare import compare, shared_writes
 from iopath.kernels.mail import Mail, Series
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import ExactResult
 from iopath.studies import reply
-from iopath.studies.series import Entry
+from iopath.studies.series import SeriesCommit
 
 COMMAND = "iopath series --from-mail 0@example.org --onto 'git:linux@0123[A=y]' --rung dio.pread"
 BROKEN = "does not build: /src/block/bdev.c:1360:1: error: expected declaration specifiers (log: x)"
@@ -36,20 +36,20 @@ def a_commit(number: int, more: int) -> ExactResult:
     )
 
 
-def compared(number: int, before: ExactResult, after: ExactResult) -> Entry:
+def compared(number: int, before: ExactResult, after: ExactResult) -> SeriesCommit:
     (one,), (other,) = before.names, after.names
     whole = compare.join([(one, before), (other, after)])
     comparison = compare.compare(whole, Layers())
     shared = shared_writes.written(whole)
-    return Entry(other, f"patch {number}", "", one, after, comparison, whole, shared)
+    return SeriesCommit(other, f"patch {number}", "", one, after, comparison, whole, shared)
 
 
 def a_text(costs: list[int | str], *, always: bool = False, subject: str = "block: a") -> str:
     """The reply to patches that add so many instructions, or fail with an error."""
-    patches, total = {0: Entry("c0", "base", result=a_commit(0, 0))}, 0
+    patches, total = {0: SeriesCommit("c0", "base", result=a_commit(0, 0))}, 0
     for number, cost in enumerate(costs, 1):
         if isinstance(cost, str):
-            patches[number] = Entry("", f"patch {number}", cost)
+            patches[number] = SeriesCommit("", f"patch {number}", cost)
         else:
             before = a_commit(number - 1, total)
             total += cost
@@ -130,7 +130,7 @@ def test_shared_lines_are_said() -> None:
         record["counts"]["locked"] = [3.0 + len(lines)] * len(record["boots"])
         record |= {"cpus": 2, "sharing": merged([a_boot(lines)] * 7, "dio.pread")}
         found.append(result.parse(a_result([record])))
-    patches = {0: Entry("c0", "base", result=found[0]), 1: compared(1, *found)}
+    patches = {0: SeriesCommit("c0", "base", result=found[0]), 1: compared(1, *found)}
     text = reply.text(Series(a_mail(1, 1), [a_mail(1, 1)]), patches, COMMAND, always=False)
     assert (
         "dio.pread read: path +0.00 (+0.00 %); locked +1; shared lines: new\n"

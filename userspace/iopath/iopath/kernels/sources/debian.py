@@ -17,7 +17,7 @@ from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, UsageError, did_you_mean
 from iopath.base.versions import version_key
-from iopath.kernels import kbuild, parts
+from iopath.kernels import kbuild, own_modules
 from iopath.kernels.apt import KERNEL_PACKAGE, SUITES, UNRELEASED, Apt, Package
 from iopath.kernels.built import Built, Entry, Step, built
 from iopath.kernels.finder import Finder
@@ -110,7 +110,7 @@ class DebianKernel(Kernel):
         return cache.path(*image_entry(self)).exists()
 
 
-class _Suite:
+class _SuitePackages:
     """The newest version of each package in the suites that one suite's packages depend on."""
 
     def __init__(self, packages: Iterable[Package]) -> None:
@@ -159,7 +159,7 @@ def list_debian(packages: Sequence[Package]) -> list[DebianKernel]:
         by_suite.setdefault(package.suite, []).append(package)
     found: dict[str, DebianKernel] = {}
     for suite, around_it in SUITES.items():
-        around = _Suite(package for part in around_it for package in by_suite.get(part, ()))
+        around = _SuitePackages(package for part in around_it for package in by_suite.get(part, ()))
         for package in by_suite.get(suite, ()):
             match = _IMAGE.match(package.name)
             if not match or _is_meta(package):
@@ -183,7 +183,7 @@ def _rank(kernel: DebianKernel) -> tuple[tuple, bool, str]:
     return version_key(kernel.version), not kernel.missing, kernel.release
 
 
-def _describe(release: str, version: str, suite: str, around: _Suite) -> DebianKernel:
+def _describe(release: str, version: str, suite: str, around: _SuitePackages) -> DebianKernel:
     """The kernel *release* with the packages it takes. A signed kernel is preferred to an unsigned
     one; since 6.19 the image package is empty, and kernel and modules have packages of their
     own."""
@@ -420,7 +420,7 @@ WATCH = Watching("kernels of Debian", ("releases",), NAMES, _states, _kept)
 
 def image_entry(kernel: DebianKernel) -> Entry:
     """The cache entry of the image of *kernel*."""
-    own = parts.module_parts(kernel.arch)
+    own = own_modules.module_parts(kernel.arch)
     return "image", {"packages": kernel.image, "modules": own, "recipe": _RECIPE}
 
 
@@ -441,10 +441,10 @@ def _make_image(folder: Path, kernel: DebianKernel, apt: Apt, step: Step) -> Non
     patterns = ["./boot/vmlinuz*", "*/modules/*/vmlinuz*"]
     patterns += [
         f"*/modules/*/kernel/{part}{end}"
-        for part in parts.module_parts(kernel.arch)
+        for part in own_modules.module_parts(kernel.arch)
         for end in _ENDS
     ]
-    patterns.append(f"*/modules/*/{parts.BUILT_IN}")
+    patterns.append(f"*/modules/*/{own_modules.BUILT_IN}")
     for deb in debs:
         unpack(deb, unpacked, only=patterns)
     _keep_image(kernel.release, unpacked, folder)

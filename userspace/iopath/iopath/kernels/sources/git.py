@@ -20,7 +20,7 @@ from iopath.base import process
 from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache, digest_file, digest_of, entry_name
 from iopath.base.errors import IopathError, UsageError
-from iopath.kernels import gitrepo, kbuild, parts
+from iopath.kernels import gitrepo, kbuild, own_modules
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Entry, Step, built
 from iopath.kernels.finder import Finder
@@ -325,7 +325,7 @@ def entries(kernel: GitKernel, at: Path) -> tuple[Entry, Entry]:
         "fragment": kernel.recipe.fragment,
         "packages": digest_file(at / "packages"),
         "variables": _variables(kernel.recipe),
-        "modules": parts.module_parts(kernel.arch),
+        "modules": own_modules.module_parts(kernel.arch),
         "recipe": _RECIPE,
     }
     return ("kernel", inputs), kbuild.modules_entry({"kernel": entry_name(inputs)})
@@ -441,7 +441,7 @@ class _Workspace:
         shutil.copyfile(self.build_folder / ".config", folder / "config")
         release = (self.build_folder / "include/config/kernel.release").read_text().strip()
         (folder / "release").write_text(release)
-        parts.keep_own_modules(self.build_folder, folder, arch)
+        own_modules.keep_own_modules(self.build_folder, folder, arch)
 
     def _check_out(self) -> None:
         git = self._folder / "git"

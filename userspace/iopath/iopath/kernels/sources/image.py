@@ -14,7 +14,7 @@ from pathlib import Path
 from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.errors import UsageError
-from iopath.kernels import parts
+from iopath.kernels import own_modules
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Step, built
 from iopath.kernels.finder import Finder
@@ -70,7 +70,7 @@ class ImageOnly(Kernel):
         if base is None:
             return {}
         found = [path for path in sorted(base.rglob("*.ko*")) if _is_wanted(path, base, self.arch)]
-        found += [base / parts.BUILT_IN] if (base / parts.BUILT_IN).is_file() else []
+        found += [base / own_modules.BUILT_IN] if (base / own_modules.BUILT_IN).is_file() else []
         return {f"lib/modules/{path.relative_to(base)}": path for path in found}
 
     def _config(self) -> Path | None:
@@ -109,7 +109,7 @@ def _is_wanted(path: Path, base: Path, arch: Arch) -> bool:
         return True
     return any(
         inside.startswith((f"kernel/{part}/", f"kernel/{part}.ko"))
-        for part in parts.module_parts(arch)
+        for part in own_modules.module_parts(arch)
     )
 
 

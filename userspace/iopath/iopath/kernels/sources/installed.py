@@ -15,7 +15,7 @@ from iopath.base import process
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.errors import IopathError, UsageError, did_you_mean
-from iopath.kernels import installation, kbuild, parts
+from iopath.kernels import installation, kbuild, own_modules
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Step, built
 from iopath.kernels.finder import Finder
@@ -116,8 +116,8 @@ def _own_modules(release: str, arch: Arch) -> dict[str, Path]:
     base = installation.own_modules(ROOT, release)
     if base is None:
         return {}
-    found = [base / parts.BUILT_IN] if (base / parts.BUILT_IN).is_file() else []
-    for part in parts.module_parts(arch):
+    found = [base / own_modules.BUILT_IN] if (base / own_modules.BUILT_IN).is_file() else []
+    for part in own_modules.module_parts(arch):
         found += (base / "kernel" / part).rglob("*.ko*")
         found += base.glob(f"kernel/{part}.ko*")
     return {f"lib/modules/{release}/{path.relative_to(base)}": path for path in sorted(found)}

@@ -12,7 +12,7 @@ from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.errors import IopathError, UsageError
 from iopath.base.programs import cross_compiler
-from iopath.kernels import installation, kbuild, parts
+from iopath.kernels import installation, kbuild, own_modules
 from iopath.kernels.apt import Apt
 from iopath.kernels.built import Built, Step, built
 from iopath.kernels.finder import Finder
@@ -66,7 +66,7 @@ class Tree(Kernel):
             # These copies are measured, even if the tree changes meanwhile.
             for name, kept in _kept(self).items():
                 shutil.copyfile(self.path / name, folder / kept)
-            parts.keep_own_modules(self.path, folder, self.arch)
+            own_modules.keep_own_modules(self.path, folder, self.arch)
             if _image_inputs(self) != for_image:
                 raise IopathError(changed)
 
@@ -112,7 +112,7 @@ def _kept(tree: Tree) -> dict[str, str]:
 
 def _image_inputs(tree: Tree) -> dict[str, str]:
     """Digests of a tree's files that a guest runs: the image, its configuration and its modules."""
-    files = [*map(tree.path.joinpath, _kept(tree)), *parts.own_modules(tree.path, tree.arch)]
+    files = [*map(tree.path.joinpath, _kept(tree)), *own_modules.own_modules(tree.path, tree.arch)]
     return {str(path.relative_to(tree.path)): digest_file(path) for path in files}
 
 

@@ -362,8 +362,8 @@ function joined(rung, before, after) {
 		return null;
 	const sides = (first, second) => turned ? [second, first] : [first, second];
 	return {
-		functions: given.functions.map(([one, two, layer, first, second, guessed, costly]) => ({
-			names: sides(one, two), counts: sides(first, second), layer, guessed,
+		functions: given.functions.map(([one, two, layer, first, second, guessed, costly, inlined]) => ({
+			names: sides(one, two), counts: sides(first, second), layer, guessed, inlined,
 			costly: Object.entries(costly).map(([name, by]) => `${spaced(name)} ${signed(turned ? -by : by)}`),
 		})),
 		layers: given.layers.map(([layer, first, second]) => ({ counts: sides(first, second), layer })),
@@ -371,7 +371,9 @@ function joined(rung, before, after) {
 	};
 }
 
-function noteOf([old, now], guessed) {
+function noteOf([old, now], guessed, inlined) {
+	if (inlined)
+		return inlined;
 	if (old < 0)
 		return "new";
 	if (now < 0)
@@ -389,9 +391,9 @@ function differenceTables(found, before, after, at) {
 	const layers = found.layers
 		.map(({ counts, layer }) => ({ name: data.layers[layer][0], layer, counts, isLayer: true }))
 		.filter((row) => signed(change(row)) !== "0.00").sort(bySize);
-	const functions = found.functions.map(({ names, counts, layer, guessed, costly }) => ({
+	const functions = found.functions.map(({ names, counts, layer, guessed, inlined, costly }) => ({
 		name: data.names[names[1] < 0 ? names[0] : names[1]], layer, counts,
-		note: [noteOf(names, guessed), ...costly].filter(Boolean).join(", "),
+		note: [noteOf(names, guessed, inlined), ...costly].filter(Boolean).join(", "),
 	})).sort(bySize);
 	const most = (rows) => Math.max(0, ...rows.map((row) => Math.abs(change(row))));
 	const difference = {

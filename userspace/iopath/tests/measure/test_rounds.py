@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the rounds that a guest recorded to figures."""
+
+from dataclasses import replace
+
+import pytest
+
+from helpers.rounds import RUN, counted, record, run_counts
+from iopath.base.errors import IopathError
+from iopath.measure.rounds import check_calibration, check_rounds
+from iopath.measure.rounds import figure as make_figure
+from iopath.results.result import ExactRecord
+from iopath.rungs.ioloop_report import Report
+
+
+def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> ExactRecord:
+    report = record(*rounds)
+    counts = run_counts(report, iterations=iterations)
+    return make_figure("debian:6.1", "6.1.0-56-amd64", RUN, [report], [counts])
+
+
+def test_median_of_calm_rounds() -> None:
+    found = figure((1000, 0), (1004, 0), (1010, 0), (9000, 1), (100, 2))
+    assert found.instructions_per_io == 10.04
+    assert found.spread == 0.1
+    assert (found.rounds, found.rounds_with_interrupts) == (5, 2)
+    assert found.mean_with_interrupts == pytest.approx(12114 / 500)
+
+
+def test_a_round_of_unknown_interrupts_is_not_calm() -> None:
+    found = figure((1000, 0), (9000, None), (9000, None))
+    assert found.instructions_per_io == 10
+    assert found.rounds_with_interrupts == 2
+
+
+def test_median_of_an_even_number_is_the_lower_of_the_middle_two() -> None:
+    """It is the figure of a round, the one that the plugin has the profile of."""
+    assert figure((1000, 0), (1001, 0), (1003, 0), (1004, 0)).instructions_per_io == 10.01
+
+
+def test_rounds_of_all_jobs_count() -> None:
+    both = Report(record((1000, 0)).jobs + record((3000, 0)).jobs)
+    assert make_figure("a", "b", RUN, [both], [run_counts(both)]).instructions_per_io == 10
+
+
+def test_mean_of_boots() -> None:
+    boots = [record((1000, 0), (1002, 0)), record((1500, 0)), record((1100, 0), (1, 1))]
+    longs = [(12.5, 1.0), (11.5, 3.0), (13.5, 0.0)]
+    counts = [run_counts(boot, *long) for boot, long in zip(boots, longs, strict=True)]
+    found = make_figure("a", "b", RUN, boots, counts)
+    assert found.instructions_per_io == 12
+    assert found.boots == [10, 15, 11]
+    assert found.profile_boot == 2
+    assert (found.mean, found.with_deferred) == (12.5, 13.8333)
+    assert found.mean_boots == [12.5, 11.5, 13.5]
+    assert found.with_deferred_boots == [13.5, 14.5, 13.5]
+    assert found.long_run_ios == 12000
+    assert (found.boot_spread, found.spread) == (5, 0.02)
+    assert (found.rounds, found.rounds_with_interrupts) == (5, 1)
+
+
+def test_the_figure_is_the_mean_of_the_boots() -> None:
+    """The profile is of one boot: if their number is even, of the lower of the middle two."""
+    boots = [record((count, 0)) for count in (1300, 1000, 1100, 1200)]
+    found = make_figure("a", "b", RUN, boots, [run_counts(boot) for boot in boots])
+    assert (found.instructions_per_io, found.profile_boot) == (11.5, 2)
+
+
+def test_iterations_of_string_instructions_are_no_instructions() -> None:
+    """The clock counts them."""
+    found = figure((1000, 0), (1004, 0), iterations=400)
+    assert found.instructions_per_io == 6
+    assert found.mean_with_interrupts == pytest.approx(6.02)
+    check_rounds(RUN, CALM, counted(CALM, iterations=400))
+    short = [replace(part, iterations=399) for part in counted(CALM, iterations=400)]
+    short[1] = replace(short[1], iterations=400)
+    with pytest.raises(IopathError, match="pathcount is wrong"):
+        check_rounds(RUN, CALM, short)
+
+
+@pytest.mark.parametrize("calm", [0, 1])
+def test_too_few_calm_rounds_are_no_figure(calm: int) -> None:
+    rounds = [(1000, 0)] * calm + [(1000, 1)] * 7
+    with pytest.raises(IopathError, match=f"only {calm} of {calm + 7} rounds had no"):
+        figure(*rounds)
+
+
+@pytest.mark.parametrize("counts", [[6000], [6000, 6064], [6003, 6003]])
+def test_calibration(counts: list[int]) -> None:
+    check_calibration(record(*((n, 0) for n in counts), expected=6000))
+
+
+@pytest.mark.parametrize(
+    "rounds", [[(5999, 0)], [(6000, 0), (6065, 0)], [(12000, 0)], [(6000, 1)], []]
+)
+def test_calibration_that_fails(rounds: list[tuple[int, int]]) -> None:
+    with pytest.raises(IopathError, match="the guest's clock does not count instructions"):
+        check_calibration(record(*rounds, expected=6000))
+
+
+CALM = record((1000, 0), (1004, 0), (9000, 1))
+
+
+def test_clock_and_plugin_agree() -> None:
+    check_rounds(RUN, CALM, counted(CALM))
+
+
+def test_a_guest_that_waits_may_take_longer() -> None:
+    counts = counted(CALM)
+    counts[1] = replace(counts[1], instructions=500, switches=2)
+    check_rounds(RUN, CALM, counts)
+    check_rounds(RUN, CALM, counted(CALM, over=500, switches=1))
+    counts[1] = replace(counts[1], instructions=998)
+    with pytest.raises(IopathError, match="the rounds took 6, 7 instructions more than"):
+        check_rounds(RUN, CALM, counts)
+
+
+@pytest.mark.parametrize("instructions", [500, 996, 998])
+def test_a_round_that_the_plugin_counts_otherwise_is_refused(instructions: int) -> None:
+    counts = counted(CALM)
+    counts[1] = replace(counts[1], instructions=instructions)
+    with pytest.raises(IopathError, match="more than were counted: pathcount is wrong"):
+        check_rounds(RUN, CALM, counts)
+
+
+@pytest.mark.parametrize("over", [-1, 65])
+def test_what_lies_between_clock_and_marker_is_little(over: int) -> None:
+    with pytest.raises(IopathError, match=f"the rounds took {over} instructions more than"):
+        check_rounds(RUN, CALM, counted(CALM, over=over))
+
+
+def test_rounds_that_were_not_counted_are_refused() -> None:
+    with pytest.raises(IopathError, match="3 rounds, but 2 were counted"):
+        check_rounds(RUN, CALM, counted(CALM)[:2])
