@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from iopath.base.errors import UsageError
+from iopath.base.errors import IopathError, UsageError
 from iopath.base.progress import Reporter
 from iopath.compare import compare
 from iopath.compare.compare import Compared
@@ -64,5 +64,9 @@ def with_baseline(file: str, kept: Result, measured: Result, layers: Layers) -> 
         (_BASELINE, result.renamed(replace(kept, results=records), {kept.names[0]: _BASELINE})),
         (_NOW, result.renamed(measured, {measured.names[0]: _NOW})),
     ]
-    found = compare.compare_all(parts, layers, anyway=False)
+    try:
+        found = compare.compare_all(parts, layers, anyway=False)
+    except IopathError as error:
+        text = str(error).removesuffix(" (--anyway compares them regardless)")
+        raise IopathError(f"{text}: remove {file} and write it by --update-baseline") from error
     return Kept(found.whole, found.comparison, measured)
