@@ -31,6 +31,7 @@ EXAMPLES = (
 PROGRAM = True  # after --
 
 _SECONDS = 3
+_ONLY_COUNTED = ("output", "all", "top", "boots", "before", "after", "baseline")  # not of the host
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     command = Command.read(args)
     written = Files.read(args)
     others = command.used | dict.fromkeys(written.paths, True)
-    others |= {name: bool(vars(args)[name]) for name in ("output", "all", "top", "boots")}
+    others |= {name: bool(vars(args)[name]) for name in _ONLY_COUNTED}
     others |= {"fail-above": args.fail_above is not None}
     if on_host.is_asked(args.kernels, scenario, guest, building.arch, others):
         if command.words:
@@ -108,8 +109,9 @@ def run(args: argparse.Namespace, work: Work) -> int:
             machine=guest.machine, layers=args.layers,
         )  # fmt: skip
         names = [*builds] or names
-        # A gate judges, so it takes as many boots as decide.
-        settings = boots.asked(settings, args.boots or (1 if args.fail_above is None else None))
+        # A gate judges, also later by a baseline, so it takes as many boots as decide.
+        judges = args.fail_above is not None or args.update_baseline
+        settings = boots.asked(settings, args.boots or (None if judges else 1))
         measured = measures.results(names, settings)
         printed = measures.printed[names[0]]
         layers = table(args.layers)
