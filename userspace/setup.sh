@@ -11,7 +11,7 @@ measure="$build bubblewrap debian-archive-keyring dpkg kmod python3 python3-venv
 	qemu-system-x86 tar util-linux xz-utils zstd"
 arm64="$measure qemu-system-arm"
 riscv64="$measure qemu-system-misc"
-check="$arm64 bc bison busybox-static chromium clang-format coccinelle cpio debhelper e2fsprogs fio flex
+check="$arm64 b4 bc bison busybox-static chromium clang-format coccinelle cpio debhelper e2fsprogs fio flex
 	fonts-dejavu-core fonts-liberation
 	gcc-aarch64-linux-gnu git groff-base libarchive-tools libc6-dev-arm64-cross libc6-dbg libelf-dev
 	mandoc mount ocaml perl rpm rsync shellcheck sparse strace systemd unifdef valgrind"

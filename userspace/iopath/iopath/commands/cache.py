@@ -27,6 +27,7 @@ KINDS = {
     "image": "kernels of packages",
     "kernel": "kernels built from commits",
     "logs": "consoles of guests",
+    "mailed": "commits of patches in mails",
     "measured": "figures of kernels, from results",
     "modules": "blknull and biogen for a kernel",
     "programs": "programs that guests run",

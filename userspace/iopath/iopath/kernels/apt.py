@@ -383,10 +383,10 @@ def find_mirrors() -> tuple[str, str]:
         elif label == "Debian":
             main = main or uri
     if not main:
-        raise IopathError(
-            "no Debian mirror among this machine's package lists: run apt-get update,"
-            " or set IOPATH_MIRROR to one"
-        )
+        what = "set IOPATH_MIRROR to the address of one"
+        if not targets:
+            what = f"run apt-get update, or {what}"
+        raise IopathError(f"no Debian mirror among this machine's package lists: {what}")
     return main, security or main.rstrip("/") + "-security"
 
 

@@ -38,8 +38,24 @@ class CommandLine:
 
     def settings(self, session: Session, arch: Arch) -> Settings:
         """What is measured: the program, for kernels of an architecture."""
-        program = self.program(session, arch)
-        return Settings([program.rung], ops=OPS[:1], program=program)
+        return settings_of(self.program(session, arch))
+
+    def builds(self, session: Session, arch: Arch, before: str, after: str) -> dict[str, Program]:
+        """Two builds of a program with the same arguments. In the guest both are where the first
+        one is, so that nothing but their code differs."""
+        one, two = (
+            replace(self, words=[name, *self.words]).program(session, arch)
+            for name in (before, after)
+        )
+        folders = [f"{PurePosixPath(each.path).parent}/".lstrip("/") for each in (one, two)]
+        own = two.path.lstrip("/")
+        moved = {
+            one.path.lstrip("/") if path == own
+            else folders[0] + path.removeprefix(folders[1]) if path.startswith(folders[1])
+            else path: data
+            for path, data in two.files.items()
+        }  # fmt: skip
+        return {before: one, after: replace(two, path=one.path, files=moved)}
 
     def program(self, session: Session, arch: Arch) -> Program:
         """The program, with the files that it needs."""
@@ -66,6 +82,11 @@ class CommandLine:
             if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
                 given.setdefault(_inside(wanted, word), _read(word))
         return replace(wanted, given=given)
+
+
+def settings_of(program: Program) -> Settings:
+    """What is measured of a program."""
+    return Settings([program.rung], ops=OPS[:1], program=program)
 
 
 def _inside(wanted: Program, path: str) -> str:

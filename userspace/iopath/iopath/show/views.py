@@ -50,12 +50,16 @@ class View:
         charts.save(shown, path, self.suffixes[0] if len(self.suffixes) == 1 else "")
 
 
-_LACKS = {"stacks": "no functions are counted; profile and compare count them"}
+_LACKS = {
+    "reply": "answers mails: give them by --from-mail",
+    "stacks": "no functions are counted; profile and compare count them",
+}
 
 VIEWS = (
     View("json", "the whole result, for compare and other programs", "json"),
     View("html", "a page with charts and tables; it needs no network", "html"),
     View("markdown", "the figures, for a mail or a commit message", "markdown"),
+    View("reply", "a reply to the mails, in at most 25 lines; empty if nothing changed", "reply"),
     View("csv", "every figure, one a row", "figures", "csvfile.render"),
     View("callgrind", "functions, as callgrind_annotate reads them", "stacks", "callgrind.render"),
     View("folded", "call stacks, as flame graph tools read them", "stacks", "stacks.folded"),

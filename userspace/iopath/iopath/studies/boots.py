@@ -2,7 +2,7 @@
 """How often kernels are booted, and with which rungs: as often as asked, and where a comparison is
 undecided then, as often as it takes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -15,7 +15,7 @@ from iopath.results.result import Result
 from iopath.rungs.runs import Settings
 
 if TYPE_CHECKING:
-    from iopath.measure.session import Session
+    from iopath.base.progress import Reporter
 
 Results = dict[str, Result]  # by the name of the kernel
 
@@ -27,6 +27,18 @@ class Judged(Protocol):
     def wanted(self) -> Mapping[str, int]:
         """The undecided rungs, and how many boots would decide each."""
         ...
+
+
+class Measures(Protocol):
+    """What measures: a session, or one that measures programs instead of kernels."""
+
+    @property
+    def reporter(self) -> "Reporter": ...
+
+    @property
+    def printed(self) -> Mapping[str, bytes]: ...
+
+    def results(self, names: Sequence[str], settings: Settings) -> Results: ...
 
 
 Found = TypeVar("Found", bound=Judged)
@@ -55,7 +67,7 @@ def enough(settings: Settings, wanted: Mapping[str, int]) -> Settings | None:
 
 
 def compare(
-    session: "Session",
+    session: Measures,
     settings: Settings,
     measured: Results,
     names: Mapping[str, str],
@@ -71,7 +83,7 @@ def compare(
 
 
 def decide(
-    session: "Session", settings: Settings, measured: Results, judge: Callable[[Results], Found]
+    session: Measures, settings: Settings, measured: Results, judge: Callable[[Results], Found]
 ) -> Found:
     """What *judge* makes of kernels that were *measured* with the *settings*. Where it is
     undecided, they are booted more often, and judged again."""

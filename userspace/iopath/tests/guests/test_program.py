@@ -349,3 +349,102 @@ def test_another_program(iopath: Command, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "more than the kernel differs: the whole" in said
     assert "iflag=direct" in said
+
+
+# Records of a log: with an fsync() for each, or a system call for each of their parts.
+LOG = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+static char part[16];
+int main(int argc, char **argv)
+{
+    FILE *log = fopen(argv[1], "w");
+
+    if (!log || argc != 2)
+        return 1;
+#ifdef UNBUFFERED
+    setvbuf(log, NULL, _IONBF, 0);
+#endif
+    for (int i = 0; i < 100; i++) {
+        for (int n = 0; n < 16; n++)
+            if (fwrite(part, sizeof(part), 1, log) != 1)
+                return 2;
+        if (fflush(log))
+            return 3;
+#ifdef SYNC
+        if (fsync(fileno(log)))
+            return 4;
+#endif
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> dict[str, Path]:
+    """Builds of a program in folders of their own."""
+    found = {}
+    for name in ("plain", "SYNC", "UNBUFFERED"):
+        folder = tmp_path / name
+        folder.mkdir()
+        found[name] = compiled(folder, f"#define {name} 1\n{LOG}")
+    return found
+
+
+def test_two_builds_on_one_kernel(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
+    """The first line names the system call that one build adds, and how often. The same build at
+    another place has no difference."""
+    out = tmp_path / "out.json"
+
+    def changes(name: str, status: int = 0) -> tuple[str, dict[str, list[int]]]:
+        words = ("run", KERNEL, "--before", logs["plain"], "--after", logs[name], "--json", out)
+        done = iopath.run(*words, "--fail-above", "1", "--", "/dev/blknull0")
+        assert done.returncode == status, done.stderr
+        whole = result.load(out)
+        assert whole.names == [str(logs["plain"]), str(logs[name])]
+        calls: dict[str, list[int]] = {}
+        for one in whole.results:
+            if one.calls.kind == CALL:
+                calls.setdefault(one.op, [0, 0])[whole.names.index(one.kernel.name)] = (
+                    one.calls.times[0]
+                )
+        said = " ".join(done.stdout.split("\n\n")[0].split())
+        return said, {name: both for name, both in calls.items() if both[0] != both[1]}
+
+    said, calls = changes("SYNC", 1)
+    assert calls == {"fsync": [0, 100]}
+    assert "fsync" in said
+    said, calls = changes("UNBUFFERED", 1)
+    assert calls == {"write": [100, 1600]}
+    assert "write" in said
+    logs["again"] = tmp_path / "again"
+    logs["again"].write_bytes(logs["plain"].read_bytes())
+    logs["again"].chmod(0o755)
+    said, calls = changes("again")
+    assert calls == {}
+
+
+def test_a_baseline(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
+    """A program is compared with the result that was kept, until that is written again."""
+    file, program = tmp_path / "baseline.json", tmp_path / "program"
+    program.symlink_to(logs["plain"])
+    words = ("run", KERNEL, "--baseline", file, "--fail-above", "1")
+    said = iopath.fails(*words, "--", program, "/dev/blknull0", status=2)
+    assert said == f"iopath: --baseline {file}: no such file: --update-baseline writes it"
+    done = iopath.run(*words[:4], "--update-baseline", "--", program, "/dev/blknull0")
+    assert done.returncode == 0, done.stderr
+    kept = file.read_text()
+    done = iopath.run(*words, "--", program, "/dev/blknull0")
+    assert done.returncode == 0, done.stderr
+    program.unlink()
+    program.symlink_to(logs["SYNC"])
+    done = iopath.run(*words, "--", program, "/dev/blknull0")
+    assert (done.returncode, file.read_text()) == (1, kept), done.stderr
+    assert "fsync" in done.stdout
+    done = iopath.run(*words, "--update-baseline", "--", program, "/dev/blknull0")
+    assert done.returncode == 1, done.stderr
+    done = iopath.run(*words, "--", program, "/dev/blknull0")
+    assert done.returncode == 0, done.stderr

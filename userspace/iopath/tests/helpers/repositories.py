@@ -53,30 +53,38 @@ static noinline void planted(void)
 """
 
 
+def plant_seldom(tree: Path, subject: str) -> None:
+    plant(tree, _SELDOM, _BIOS, "submit_bio")
+    commit(tree, PLACE, subject)
+
+
+def plant_deferred(tree: Path, subject: str) -> None:
+    plant(tree, "\tplanted();\n", _CALLBACK, "submit_bio_noacct_nocheck")
+    commit(tree, PLACE, subject)
+
+
+def plant_error(tree: Path, subject: str) -> None:
+    with (tree / "block/bdev.c").open("a") as file:
+        file.write("int broken(\n")
+    commit(tree, "block/bdev.c", subject)
+
+
 def _plant_series(tree: Path) -> None:
     """Make the branch SERIES of the commit that is checked out. Each function is planted in once,
     so that commits can be reverted and merged."""
     git(tree, "checkout", "--quiet", "-b", SERIES)
     plant(tree, nops(SEVEN))
     seven = commit(tree, PLACE, "seven nops")
-    _break(tree)
+    plant_error(tree, "a syntax error")
     git(tree, "revert", "--no-edit", "HEAD")
-    plant(tree, _SELDOM, _BIOS, "submit_bio")
-    commit(tree, PLACE, "3,000 nops on each 64th bio")
+    plant_seldom(tree, "3,000 nops on each 64th bio")
     git(tree, "revert", "--no-edit", seven)
     git(tree, "checkout", "--quiet", "-b", "side", seven)
     plant(tree, nops(SIDE), function="bio_endio", place="block/bio.c")
     commit(tree, "block/bio.c", "a side branch")
     git(tree, "checkout", "--quiet", SERIES)
     git(tree, "merge", "--quiet", "--no-edit", "side")
-    plant(tree, "\tplanted();\n", _CALLBACK, "submit_bio_noacct_nocheck")
-    commit(tree, PLACE, "call_rcu() for each bio")
-
-
-def _break(tree: Path) -> None:
-    with (tree / "block/bdev.c").open("a") as file:
-        file.write("int broken(\n")
-    commit(tree, "block/bdev.c", "a syntax error")
+    plant_deferred(tree, "call_rcu() for each bio")
 
 
 def _commit_source(source: LinuxSource, tree: Path, excluded: Sequence[str], subject: str) -> None:
@@ -114,7 +122,7 @@ def kernel_repository(session: Session, arch: Arch) -> Path:
         comment = commit(tree, "block/bio.c", "a comment")
         plant(tree, NOPS)
         commit(tree, PLACE, "five instructions more")
-        _break(tree)
+        plant_error(tree, "a syntax error")
         main = git(tree, "rev-parse", "--abbrev-ref", "HEAD")
         git(tree, "checkout", "--quiet", comment)
         _plant_series(tree)

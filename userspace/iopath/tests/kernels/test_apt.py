@@ -53,7 +53,7 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list
     def make(lines: list[str]) -> None:
         state = tmp_path / "apt"
         for name in ("lists/partial", "archives/partial", "parts"):
-            (state / name).mkdir(parents=True)
+            (state / name).mkdir(parents=True, exist_ok=True)
         (state / "status").touch()
         (state / "sources.list").write_text("".join(lines))
         (tmp_path / "apt.conf").write_text(
@@ -88,9 +88,29 @@ def test_the_mirror_is_debians(configure: Callable[[list[str]], None], tmp_path:
 
 
 def test_no_mirror_of_debians(configure: Callable[[list[str]], None], tmp_path: Path) -> None:
+    """Lists of another distribution do not become Debian's by being fetched."""
     configure([repository(tmp_path, "stable", "Somebody", "Debian")])
-    with pytest.raises(IopathError, match=r"no Debian mirror .*: run apt-get update"):
+    with pytest.raises(IopathError, match="package lists: set IOPATH_MIRROR to the address of one"):
         find_mirrors()
+    configure([])
+    with pytest.raises(IopathError, match="run apt-get update, or set IOPATH_MIRROR"):
+        find_mirrors()
+
+
+@pytest.mark.long
+def test_another_distribution(
+    configure: Callable[[list[str]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With lists that are not Debian's, the mirror that is named serves Debian's kernels, verified
+    by Debian's keyring."""
+    main, security = find_mirrors()
+    configure([repository(tmp_path, "noble", "Ubuntu", "Ubuntu")])
+    monkeypatch.setenv("IOPATH_MIRROR", main)
+    monkeypatch.setenv("IOPATH_SECURITY_MIRROR", security)
+    found = Apt(Cache(tmp_path / "cache"), print).packages()
+    assert {"bookworm", "trixie"} <= {one.suite for one in found}
+    assert any(one.name.startswith("linux-image-6.1") for one in found)
+    assert "Ubuntu" not in (tmp_path / "cache/apt/all.list").read_text()
 
 
 def test_digests(tmp_path: Path) -> None:

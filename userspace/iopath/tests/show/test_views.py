@@ -74,7 +74,7 @@ def counted() -> reports.TimesReport:
         ("profile", [*OF_ALL, *DRAWN]),
         ("compare", [*OF_ALL, *DRAWN]),
         ("bisect", [*OF_ALL, *DRAWN]),
-        ("series", [*OF_ALL, *DRAWN]),
+        ("series", [*OF_ALL[:3], "reply", *OF_ALL[3:], *DRAWN]),
         ("run", OF_ALL),
         ("track", [*OF_ALL, "kcidb"]),
         ("features", ["json", "markdown", "csv", "bencher", "benchmark-action", "svg", "png"]),

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs that are compared on one kernel: two builds, or one with a result that was kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from iopath.base.errors import IopathError, UsageError
+from iopath.base.progress import Reporter
+from iopath.compare import compare
+from iopath.compare.compare import Compared
+from iopath.measure.session import Session
+from iopath.results import result
+from iopath.results.layers import Layers
+from iopath.results.result import ExactResult, Result
+from iopath.rungs.program import Program
+from iopath.rungs.runs import Settings
+
+_BASELINE, _NOW = "baseline", "now"
+
+
+@dataclass(frozen=True)
+class Builds:
+    """Measures builds of a program on a *kernel* as if they were kernels, by their names."""
+
+    session: Session
+    kernel: str
+    programs: Mapping[str, Program]
+
+    @property
+    def reporter(self) -> Reporter:
+        return self.session.reporter
+
+    @property
+    def printed(self) -> Mapping[str, bytes]:
+        """What the last one printed that was measured; the builds are taken to print the same."""
+        return dict.fromkeys(self.programs, self.session.printed[self.kernel])
+
+    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
+        found = {}
+        for name in names:
+            of_one = replace(settings, program=self.programs[name])
+            measured = self.session.measure([self.kernel], of_one)
+            found[name] = result.renamed(measured, {self.kernel: name})
+        return found
+
+
+@dataclass(frozen=True)
+class Kept(Compared):
+    """A program compared with its baseline; *measured* is what was measured now."""
+
+    measured: Result
+
+
+def with_baseline(file: str, kept: Result, measured: Result, layers: Layers) -> Kept:
+    """Compare with the result in a *file*. The program may differ, and the kernel; what else does
+    is refused."""
+    if not isinstance(kept, ExactResult) or kept.device is None or len(kept.names) != 1:
+        raise UsageError(
+            f"--baseline {file}: not of a program: --update-baseline writes such files"
+        )
+    # The files of a program are in its scenario.
+    records = [replace(one, scenario=None) for one in kept.results]
+    parts = [
+        (_BASELINE, result.renamed(replace(kept, results=records), {kept.names[0]: _BASELINE})),
+        (_NOW, result.renamed(measured, {measured.names[0]: _NOW})),
+    ]
+    try:
+        found = compare.compare_all(parts, layers, anyway=False)
+    except IopathError as error:
+        text = str(error).removesuffix(" (--anyway compares them regardless)")
+        raise IopathError(f"{text}: remove {file} and write it by --update-baseline") from error
+    return Kept(found.whole, found.comparison, measured)
