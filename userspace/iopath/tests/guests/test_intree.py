@@ -4,7 +4,9 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,11 @@ from helpers.selftests import TROUBLE
 from helpers.two_cpus import START, TwoCpus
 from iopath.base import process
 from iopath.compare.compare import compare
-from iopath.guest.guest import Record
-from iopath.guest.machine import Qemu
+from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import Image, Start
 from iopath.guest.states import States
 from iopath.kernels.built import Built
+from iopath.kernels.recipe import LLVM
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
@@ -27,23 +29,49 @@ from iopath.results.layers import Layers
 pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 DRIVERS = ("BLK_DEV_BLKNULL", "BIOGEN")
+COLLECTIONS = ("blknull", "biogen")
+AT = "tools/testing/selftests"
+
+
+@pytest.fixture(scope="module")
+def repositories(
+    session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """A repository with the branch, by series."""
+
+    @cache
+    def made(series: str) -> Path:
+        linux = tmp_path_factory.mktemp(series) / "linux"
+        exported(session, series, linux)
+        return linux
+
+    return made
 
 
 def kernel(linux: Path, how: str, *options: str) -> str:
-    """The name of a kernel of the branch with the drivers as modules ("m") or built in ("y")."""
-    words = [*(f"{driver}={how}" for driver in DRIVERS), *options]
+    """The name of a kernel of the branch with the drivers as modules ("m") or built in ("y"), and
+    with what kselftest's collections ask for."""
+    asked = {"BINFMT_SCRIPT=y"}
+    for name in COLLECTIONS:
+        config = git(linux, "show", f"{BRANCH}:{AT}/{name}/config").splitlines()
+        asked |= {line.removeprefix("CONFIG_") for line in config if line.startswith("CONFIG_")}
+    words = [*(f"{driver}={how}" for driver in DRIVERS), *sorted(asked), *options]
     return f"git:{linux}@{BRANCH}[{','.join(words)}]"
 
 
+def prepare(session: Session, name: str) -> Built:
+    return session.find(name).prepare(session.cache, session.apt, lambda what, part: None)
+
+
 @pytest.mark.parametrize("series", ["7.2", "7.3"])
-def test_built_in(session: Session, tmp_path: Path, series: str) -> None:
+def test_built_in(
+    session: Session, repositories: Callable[[str], Path], tmp_path: Path, series: str
+) -> None:
     """A kernel boots with both drivers built in, and every rung of the ladder has the figures of
     the modules, to the digit."""
-    linux = tmp_path / "linux"
-    exported(session, series, linux)
     command = Command(session.cache.root, tmp_path)
     out = tmp_path / "out.json"
-    names = [kernel(linux, how) for how in ("m", "y")]
+    names = [kernel(repositories(series), how) for how in ("m", "y")]
     done = command.run("measure", *names, "--json", out, timeout=7200)
     assert done.returncode == 0, done.stderr
     whole = compare(result.load(out), Layers())
@@ -53,20 +81,59 @@ def test_built_in(session: Session, tmp_path: Path, series: str) -> None:
     assert {rung: change.functions for rung, change in found.items() if change.functions} == {}
 
 
-# kselftest.
+DEVICE = "/sys/module/biogen/parameters/device"
 
-COLLECTIONS = ("blknull", "biogen")
-AT = "tools/testing/selftests"
+
+@pytest.mark.parametrize(
+    ("disk", "later"),
+    [("/dev/blknull0", []), ("/dev/absent", [f"write {DEVICE} /dev/blknull0"])],
+)
+def test_named_at_boot(
+    session: Session,
+    states: States,
+    repositories: Callable[[str], Path],
+    tmp_path: Path,
+    disk: str,
+    later: list[str],
+) -> None:
+    """Built in, the command line names the disk. If there is none of that name, the node can be
+    made later."""
+    built = prepare(session, kernel(repositories("7.2"), "y"))
+    machine = Machine(cmdline=f"blknull.nr_devices=1 biogen.device={disk}")
+    plan = [
+        f"file {DEVICE}",
+        *later,
+        "run dd /bin/busybox dd if=/dev/biogen0 of=/dev/null bs=65536 count=2",
+        f"file {DEVICE}",
+    ]
+    image = Image(Start(built.vmlinuz, ()), plan, tools())
+    log = tmp_path / "console.log"
+    records, _ = states.run(Qemu.find(machine.arch), machine, image, log)
+    listed = b"biogen0 blknull0\n"
+    before, read, after = records
+    assert (before.data, after.data) == (b"" if later else listed, listed)
+    assert b"131072 bytes" in read.data
+    console = log.read_text(errors="replace")
+    assert TROUBLE.findall(console) == []
+    assert (f"biogen: cannot open device={disk}" in console) == bool(later)
+
+
+# kselftest.
 
 # How it is run, by what is wrong. It opens its output again, so that has to be a pipe.
 RUNS = {
     "none": "mv /lib/modules /none; /kselftest/run_kselftest.sh -f | cat; mv /none /lib/modules",
-    "": "/kselftest/run_kselftest.sh -f -t biogen:modules.sh -c blknull | cat",
+    "": "/kselftest/run_kselftest.sh -f | cat",
 }
 
 
-def installed(linux: Path, folder: Path) -> dict[str, bytes]:
+@pytest.fixture(scope="module")
+def installed(
+    repositories: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
     """What "make install" of the two collections makes, by path in the guest."""
+    linux, folder = repositories("7.2"), tmp_path_factory.mktemp("installed")
+    git(linux, "checkout", "--quiet", BRANCH)
     words = [f"TARGETS={' '.join(COLLECTIONS)}", "FORCE_TARGETS=1", f"INSTALL_PATH={folder}"]
     for command in (["-C", linux, "headers"], ["-C", linux / AT, *words, "install"]):
         done = subprocess.run(
@@ -109,12 +176,11 @@ def tools() -> dict[str, bytes]:
     }
 
 
-def results(record: Record) -> dict[str, str]:
+def results(said: bytes) -> dict[str, str]:
     """The verdict of kselftest on each program, by its name, and the reason why it was skipped."""
-    said = record.data.decode(errors="replace")
     reason = ""
     found = {}
-    for line in said.splitlines():
+    for line in said.decode(errors="replace").splitlines():
         if skipped := re.match(r"# 1\.\.0 # SKIP (.*)", line):
             reason = skipped[1]
         if done := re.match(r"(ok|not ok) \d+ selftests: (\S+: \S+)(.*)", line):
@@ -123,52 +189,68 @@ def results(record: Record) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def said(session: Session, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
-    """What run_kselftest.sh says in a guest, with and without modules. The kernel's
-    configuration has what the collections ask for."""
-    folder = tmp_path_factory.mktemp("kselftest")
-    linux = folder / "linux"
-    exported(session, "7.2", linux)
-    git(linux, "checkout", "--quiet", BRANCH)
-    options = {"BINFMT_SCRIPT=y"} | {
-        line.removeprefix("CONFIG_")
-        for name in COLLECTIONS
-        for line in (linux / AT / name / "config").read_text().splitlines()
-        if line.startswith("CONFIG_")
-    }
-    built = session.find(kernel(linux, "m", *sorted(options))).prepare(
-        session.cache, session.apt, lambda what, part: None
-    )
-    files = installed(linux, folder / "installed") | modules(built, folder / "root") | tools()
-    files |= {f"bin/run-{name}": f"#!/bin/sh\n{text}\n".encode() for name, text in RUNS.items()}
+def boot(
+    session: Session,
+    machine: Machine,
+    start: Sequence[str],
+    name: str,
+    installed: dict[str, bytes],
+    folder: Path,
+    commands: Sequence[str],
+) -> list[bytes]:
+    """Carry out commands in the kernel *name*, with kselftest in /kselftest. Returns what they
+    say."""
+    built = prepare(session, name)
+    files = installed | modules(built, folder / "root") | tools()
+    files |= {f"bin/run-{run}": f"#!/bin/sh\n{text}\n".encode() for run, text in RUNS.items()}
     plan = [
         "env PATH /sbin:/bin",
         "link /proc/self/fd/1 /dev/stdout",
         "run busybox /bin/busybox --install -s /bin",
-        *(f"run kselftest{name} /bin/run-{name}" for name in RUNS),
+        *commands,
     ]
-    image = Image(Start(built.vmlinuz, (START,)), plan, files)
-    machine = replace(TwoCpus(), memory=1024)
-    log = folder / "console.log"
+    image, log = Image(Start(built.vmlinuz, tuple(start)), plan, files), folder / "console.log"
     records, _ = States(session.cache).run(Qemu.find(machine.arch), machine, image, log)
     assert TROUBLE.findall(log.read_text(errors="replace")) == []
-    return {record.name: record for record in records}
+    return [record.data for record in records[-len(commands) :]]
 
 
-def test_kselftest(said: dict[str, Record]) -> None:
-    """As root, with modprobe, the programs that load only the drivers pass. test_selftests.py has
-    the others."""
-    found = results(said["kselftest"])
-    assert len(found) == 9
-    assert {name: text for name, text in found.items() if text != "ok"} == {}, said[
-        "kselftest"
-    ].data
-
-
-def test_kselftest_without_modules(said: dict[str, Record]) -> None:
-    """Every program is skipped and says why."""
-    found = results(said["kselftestnone"])
+@pytest.mark.parametrize("compiler", [(), (LLVM,)], ids=["gcc", "clang"])
+def test_kselftest(
+    session: Session,
+    repositories: Callable[[str], Path],
+    installed: dict[str, bytes],
+    tmp_path: Path,
+    compiler: tuple[str, ...],
+) -> None:
+    """As root, with modprobe, every program passes. Without modules, every program is skipped and
+    says why."""
+    name = kernel(repositories("7.2"), "m", *compiler)
+    machine = replace(TwoCpus(), memory=1024)
+    commands = [f"run kselftest{name} /bin/run-{name}" for name in RUNS]
+    without, said = boot(session, machine, [START], name, installed, tmp_path, commands)
+    found = results(said)
     assert len(found) == 13
-    for name, text in found.items():
+    assert {name: text for name, text in found.items() if text != "ok"} == {}, said
+    skipped = results(without)
+    assert len(skipped) == 13
+    for name, text in skipped.items():
         assert re.fullmatch(r"ok # SKIP: \w+: there is no such module", text), f"{name}: {text}"
+
+
+UPTIME = "file /proc/uptime"
+
+
+def test_kselftest_is_short(
+    session: Session,
+    repositories: Callable[[str], Path],
+    installed: dict[str, bytes],
+    tmp_path: Path,
+) -> None:
+    """The default set takes less than 45 s in a guest whose clock advances by a nanosecond with
+    each instruction. Hardware executes more of them."""
+    commands = [UPTIME, "run kselftest /bin/run-", UPTIME]
+    name = kernel(repositories("7.2"), "m")
+    before, said, after = boot(session, Machine(), [], name, installed, tmp_path, commands)
+    assert len(results(said)) == 13
+    assert float(after.split()[0]) - float(before.split()[0]) < 45
