@@ -751,21 +751,10 @@ FIXTURE_VARIANT(flight) {
 	enum engine_kind engine;
 };
 
-FIXTURE_VARIANT_ADD(flight, sync) {
-	.engine = ENGINE_SYNC,
-};
-
-FIXTURE_VARIANT_ADD(flight, aio) {
-	.engine = ENGINE_AIO,
-};
-
-FIXTURE_VARIANT_ADD(flight, uring) {
-	.engine = ENGINE_URING,
-};
-
-FIXTURE_VARIANT_ADD(flight, fixed) {
-	.engine = ENGINE_FIXED,
-};
+FIXTURE_VARIANT_ADD(flight, sync) { .engine = ENGINE_SYNC };
+FIXTURE_VARIANT_ADD(flight, aio) { .engine = ENGINE_AIO };
+FIXTURE_VARIANT_ADD(flight, uring) { .engine = ENGINE_URING };
+FIXTURE_VARIANT_ADD(flight, fixed) { .engine = ENGINE_FIXED };
 
 FIXTURE_SETUP(flight)
 {

@@ -47,13 +47,8 @@ FIXTURE_VARIANT(run) {
 	const struct disk *disk;
 };
 
-FIXTURE_VARIANT_ADD(run, brd) {
-	.disk = &brd,
-};
-
-FIXTURE_VARIANT_ADD(run, slow) {
-	.disk = &slow,
-};
+FIXTURE_VARIANT_ADD(run, brd) { .disk = &brd };
+FIXTURE_VARIANT_ADD(run, slow) { .disk = &slow };
 
 /* A valid run that ends soon. */
 static void good_run(struct _test_data_run *self)

@@ -121,21 +121,10 @@ FIXTURE_VARIANT(remote) {
 	const char *attrs;
 };
 
-FIXTURE_VARIANT_ADD(remote, bio) {
-	.attrs = "mode=bio",
-};
-
-FIXTURE_VARIANT_ADD(remote, split) {
-	.attrs = "mode=bio max_sectors=page",
-};
-
-FIXTURE_VARIANT_ADD(remote, inline) {
-	.attrs = "mode=mq submit_queues=2",
-};
-
-FIXTURE_VARIANT_ADD(remote, softirq) {
-	.attrs = "mode=mq completion=softirq",
-};
+FIXTURE_VARIANT_ADD(remote, bio) { .attrs = "mode=bio" };
+FIXTURE_VARIANT_ADD(remote, split) { .attrs = "mode=bio max_sectors=page" };
+FIXTURE_VARIANT_ADD(remote, inline) { .attrs = "mode=mq submit_queues=2" };
+FIXTURE_VARIANT_ADD(remote, softirq) { .attrs = "mode=mq completion=softirq" };
 
 FIXTURE_SETUP(remote)
 {

@@ -24,33 +24,17 @@ FIXTURE_VARIANT(device) {
 	const char *mode;
 };
 
-FIXTURE_VARIANT_ADD(device, bio) {
-	.mode = "mode=bio",
-};
+FIXTURE_VARIANT_ADD(device, bio) { .mode = "mode=bio" };
 
 FIXTURE_VARIANT_ADD(device, split) {
 	.mode = "mode=bio max_sectors=page max_segments=4 virt_boundary=1",
 };
 
-FIXTURE_VARIANT_ADD(device, inline) {
-	.mode = "mode=mq iostats=1",
-};
-
-FIXTURE_VARIANT_ADD(device, softirq) {
-	.mode = "mode=mq completion=softirq submit_queues=2",
-};
-
-FIXTURE_VARIANT_ADD(device, timer) {
-	.mode = "mode=mq completion=timer completion_nsec=50000",
-};
-
-FIXTURE_VARIANT_ADD(device, poll) {
-	.mode = "mode=mq poll_queues=2",
-};
-
-FIXTURE_VARIANT_ADD(device, remote) {
-	.mode = "mode=bio complete_cpu=next",
-};
+FIXTURE_VARIANT_ADD(device, inline) { .mode = "mode=mq iostats=1" };
+FIXTURE_VARIANT_ADD(device, softirq) { .mode = "mode=mq completion=softirq submit_queues=2" };
+FIXTURE_VARIANT_ADD(device, timer) { .mode = "mode=mq completion=timer completion_nsec=50000" };
+FIXTURE_VARIANT_ADD(device, poll) { .mode = "mode=mq poll_queues=2" };
+FIXTURE_VARIANT_ADD(device, remote) { .mode = "mode=bio complete_cpu=next" };
 
 FIXTURE_VARIANT_ADD(device, remote_softirq) {
 	.mode = "mode=mq completion=softirq complete_cpu=next",

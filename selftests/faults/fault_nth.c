@@ -171,13 +171,8 @@ FIXTURE_VARIANT(nth) {
 	const struct disk *disk;
 };
 
-FIXTURE_VARIANT_ADD(nth, brd) {
-	.disk = &brd,
-};
-
-FIXTURE_VARIANT_ADD(nth, slow) {
-	.disk = &slow,
-};
+FIXTURE_VARIANT_ADD(nth, brd) { .disk = &brd };
+FIXTURE_VARIANT_ADD(nth, slow) { .disk = &slow };
 
 FIXTURE_SETUP(nth)
 {

@@ -44,13 +44,8 @@ FIXTURE_VARIANT(races) {
 	const struct disk *disk;
 };
 
-FIXTURE_VARIANT_ADD(races, brd) {
-	.disk = &brd,
-};
-
-FIXTURE_VARIANT_ADD(races, slow) {
-	.disk = &slow,
-};
+FIXTURE_VARIANT_ADD(races, brd) { .disk = &brd };
+FIXTURE_VARIANT_ADD(races, slow) { .disk = &slow };
 
 FIXTURE_SETUP(races)
 {
