@@ -10,7 +10,7 @@ from iopath.cli import output
 from iopath.cli.options import add_file
 from iopath.cli.work import Work
 from iopath.compare import bridge
-from iopath.results import result
+from iopath.results import checks, result
 from iopath.show import bridgetable
 
 EXAMPLES = (
@@ -30,8 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, work: Work) -> int:
     output.check(json=args.json)
-    exact = result.load(args.exact)
-    made = bridge.make((str(args.host), result.load(args.host)), (str(args.exact), exact))
+    exact = checks.load(args.exact)
+    made = bridge.make((str(args.host), checks.load(args.host)), (str(args.exact), exact))
     if args.json:
         files.write_text(args.json, json.dumps(result.dump(made), indent=1) + "\n")
     bridgetable.show(made, exact, work.out)

@@ -14,7 +14,7 @@ from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
 from iopath.compare import bridge, compare, limits, sharing_changes
-from iopath.results import bridgefile, result
+from iopath.results import bridgefile, checks
 from iopath.results.layers import table
 from iopath.results.result import Result, size_text
 from iopath.rungs import builtin
@@ -139,7 +139,7 @@ def _limits(path: Path | None, added: Sequence[Rung]) -> list[limits.Limit]:
 def _load(names: Sequence[str], scenario: Scenario, added: Sequence[Rung]) -> dict[str, Result]:
     """The results of the files among *names*."""
     return {
-        name: _chosen(result.load(Path(name)), name, scenario, added)
+        name: _chosen(checks.load(Path(name)), name, scenario, added)
         for name in names
         if _is_file(name)
     }

@@ -19,7 +19,7 @@ from iopath.compare.changes import (
 from iopath.compare.noise import Deviation, Verdict
 from iopath.results.findings import findings
 from iopath.results.layers import Layers
-from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, TOTAL, Metric
+from iopath.results.metrics import INSTRUCTIONS, INTERRUPTS, LONG_RUN, METRICS, TOTAL, Metric
 from iopath.results.profiles import COSTLY
 from iopath.results.result import (
     ExactKernel,
@@ -237,7 +237,7 @@ def _change(
     }
     own = changes.pop(INSTRUCTIONS.name)
     words = {"more": noise.LONGER, "fewer": noise.SHORTER}
-    for metric in LONG_RUN:
+    for metric in (*LONG_RUN, INTERRUPTS):
         if metric.name in changes:
             _explain(metric, changes[metric.name], own.difference, before, after)
     pairs = []
@@ -304,7 +304,8 @@ def _explain(
     change.telling = change.noise is not None and abs(change.difference - difference) > max(
         change.noise, metric.resolution
     )
-    change.functions = attribution.in_long_run(before, after, deferred=metric is TOTAL)
+    if metric in LONG_RUN:
+        change.functions = attribution.in_long_run(before, after, deferred=metric is TOTAL)
     if metric is TOTAL and before.all_parts and after.all_parts:
         old, new = before.all_parts, after.all_parts
         change.parts = {

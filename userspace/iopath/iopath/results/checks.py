@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """What must hold in a result besides its schema: a file may have been edited, or joined by hand."""
 
+import itertools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from iopath.base.arch import BY_DEBIAN
+from iopath.base.errors import IopathError
+from iopath.results import result
 from iopath.results.profiles import COUNTS
+from iopath.results.result import ExactRecord, ExactResult, Key, Result
 from iopath.results.syscalls import EVERY
-
-if TYPE_CHECKING:
-    from iopath.results.result import ExactRecord, ExactResult, Result
 
 _ROUNDED = 0.01  # sums of figures with four decimals
 _SHARE = 1e-6  # of larger figures
@@ -25,9 +26,18 @@ _ADDED = {"maxcpus", "slab_nomerge"} | {
 }
 
 
-def of_result(found: "Result") -> Iterator[str]:
+def load(path: Path) -> Result:
+    """The result in a file of a user. Raises IopathError also if it contradicts itself."""
+    found = result.load(path)
+    exact = _of_exact(found) if isinstance(found, ExactResult) else ()
+    for text in itertools.chain(_of_result(found), exact):
+        raise IopathError(f"{path} is not a result file: {text}")
+    return found
+
+
+def _of_result(found: Result) -> Iterator[str]:
     """What contradicts itself in any result, in words."""
-    known = set()
+    known: set[tuple[str, Key]] = set()
     for record in found.results:
         name = f"{record.kernel.name}: {record.title} {record.size}".rstrip()
         if (record.kernel.name, record.key) in known:
@@ -37,7 +47,7 @@ def of_result(found: "Result") -> Iterator[str]:
             yield f"{name}: it does not have this kernel"
 
 
-def of_exact(found: "ExactResult") -> Iterator[str]:
+def _of_exact(found: ExactResult) -> Iterator[str]:
     """The same of a result that was counted."""
     for record in found.results:
         name = f"{record.kernel.name}: {record.title} {record.size}".rstrip()
@@ -51,7 +61,7 @@ def of_exact(found: "ExactResult") -> Iterator[str]:
             yield f"{kernel.name}: it booted with {others[0]}, which the machine does not have"
 
 
-def _of_record(record: "ExactRecord") -> Iterator[str]:
+def _of_record(record: ExactRecord) -> Iterator[str]:
     boots = len(record.boots)
     if record.scenario is None and (not record.calls or record.calls.kind == EVERY):
         yield "it does not say what its scenario is made of: measure again"
@@ -78,7 +88,7 @@ def _of_record(record: "ExactRecord") -> Iterator[str]:
         yield "the parts of the total do not add up to it"
 
 
-def _of_profile(record: "ExactRecord") -> Iterator[str]:
+def _of_profile(record: ExactRecord) -> Iterator[str]:
     profile = record.profile
     if not profile:
         return
@@ -97,7 +107,7 @@ def _of_profile(record: "ExactRecord") -> Iterator[str]:
         yield text
 
 
-def contradiction(record: "ExactRecord") -> str:
+def contradiction(record: ExactRecord) -> str:
     """How the guest's clock and the profile contradict each other, in words; empty if they do not.
     Both are of the same boot, but perhaps of two rounds of it."""
     if record.profile is None or record.profile_boot is None:

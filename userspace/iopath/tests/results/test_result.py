@@ -15,6 +15,7 @@ from helpers.examples import STACKS, a_profile
 from helpers.rounds import PREAD, record, run_counts
 from iopath.base.errors import IopathError, UsageError
 from iopath.measure.rounds import figure as make_figure
+from iopath.results import checks
 from iopath.results.result import SCHEMA, dump, load, parse, size_text
 from iopath.rungs.runs import Run
 from iopath.show import terminal
@@ -162,11 +163,11 @@ def test_records_that_contradict_the_file(
 ) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps(result))
-    load(path)
+    checks.load(path)
     change(result)
     path.write_text(json.dumps(result))
     with pytest.raises(IopathError, match=f"is not a result file: .*{complaint}"):
-        load(path)
+        checks.load(path)
 
 
 def shown(result: dict[str, Any]) -> list[str]:
