@@ -60,6 +60,27 @@ void timed_run(struct job *job, uint64_t nr, struct round *r)
 	r->tsc = after - before;
 }
 
+/*
+ * The same with --repeat. What a round executes besides its I/Os is executed
+ * for each number of I/Os.
+ */
+static __attribute_noinline__
+void timed_repeat(struct job *job, uint64_t nr, struct round *r)
+{
+	const run_fn run = job->o->engine->run[job->random];
+	uint64_t left = job->o->repeat, before, after, ios = 0;
+
+	before = cycles();
+	iopath_mark_begin();
+	do {
+		ios += run(job, nr);
+	} while (--left);
+	iopath_mark_end();
+	after = cycles();
+	r->ios = ios;
+	r->tsc = after - before;
+}
+
 /* Dirty pages must be written first: the kernel drops only clean pages. */
 static void drop_cache(struct job *job)
 {
@@ -112,6 +133,8 @@ static void do_round(struct job *job, uint64_t nr, struct round *r)
 	ns = now_ns();
 	if (job->o->engine->round)
 		job->o->engine->round(job, nr, r);
+	else if (job->o->repeat > 1)
+		timed_repeat(job, nr, r);
 	else
 		timed_run(job, nr, r);
 	r->ns = now_ns() - ns;
@@ -156,6 +179,23 @@ static void reset_latencies(struct job *job)
 	memset(l, 0, sizeof(*l) * (1 + job->o->split));
 }
 
+/*
+ * A batch costs more where it goes over the end of a page of the ring that its
+ * events are in. The ring has twice the depth, rounded up: in the layouts, the
+ * batches begin at places that are evenly spread over it.
+ */
+static uint64_t ring_offset(const struct job *job)
+{
+	const uint64_t depth = job->o->iodepth;
+	uint64_t ring = 2;
+
+	if (depth < 2)
+		return 0;
+	while (ring < 2 * depth)
+		ring *= 2;
+	return ring * job->layout / job->o->layouts;
+}
+
 /**
  * job_warm_up() - run the same code as in a round, but outside any region
  * @job: the job, after setup_job()
@@ -168,7 +208,7 @@ void job_warm_up(struct job *job)
 	interrupts(job->stat_fd);
 	now_ns();
 	if (run && job->o->warmup_ios)
-		run(job, job->o->warmup_ios);
+		run(job, job->o->warmup_ios + ring_offset(job));
 	interrupts(job->stat_fd);
 	job->cursor = cursor;
 	if (job->o->split)

@@ -18,6 +18,7 @@
  * @marker:	the operation of a marker instruction, or -1
  * @is_entry:	does code look like an entry of an interrupt or exception?
  * @pauses:	is this the instruction of a CPU that waits for another one?
+ * @idles:	is this the instruction of a CPU that waits for an interrupt?
  * @saves_stack: does it save the stack pointer of a task that is switched out?
  * @loads_stack: does it load the one of a task that is switched in?
  *
@@ -32,6 +33,7 @@ struct arch {
 	int (*marker)(const uint8_t *bytes, size_t len);
 	bool (*is_entry)(const uint8_t *bytes, size_t len, uint64_t pc);
 	bool (*pauses)(const uint8_t *bytes, size_t len);
+	bool (*idles)(const uint8_t *bytes, size_t len);
 	bool (*saves_stack)(const uint8_t *bytes, size_t len);
 	bool (*loads_stack)(const uint8_t *bytes, size_t len);
 };

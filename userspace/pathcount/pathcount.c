@@ -26,6 +26,7 @@
 #include "calls.h"
 #include "flat.h"
 #include "flow.h"
+#include "mainloop.h"
 #include "plugin_api.h"
 #include "report.h"
 #include "shared.h"
@@ -55,6 +56,7 @@ static struct {
 	unsigned int region, bits;
 } numbers[MAX_CPUS];	/* that markers have given */
 static bool begun;
+static bool waits_anywhere;	/* for a device, in some region */
 
 /*
  * How code is instrumented: markers only, for flow.c, for flat.c, for flat.c
@@ -257,6 +259,8 @@ static void prepare(unsigned int region)
 	if (mode == wanted)
 		return;
 	mode = wanted;
+	if (waits_anywhere)
+		mainloop_hold();
 	if (scoreboard)
 		insn_counter = qemu_plugin_scoreboard_find(scoreboard, 0);
 	qemu_plugin_reset(plugin_id, register_cb, NULL);
@@ -501,6 +505,28 @@ static void instrument_insn(struct qemu_plugin_insn *insn, enum insn_kind kind)
 					 QEMU_PLUGIN_MEM_RW, NULL);
 }
 
+static void wait_cb(unsigned int vcpu, void *udata)
+{
+	mainloop_run();
+}
+
+/* Devices answer where the kernel waits. */
+static void instrument_waits(struct qemu_plugin_tb *tb, size_t nr)
+{
+	uint8_t bytes[INSN_MAX];
+	size_t i, size;
+
+	for (i = 0; i < nr; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		size = insn_bytes(insn, bytes);
+		if (is_kernel(qemu_plugin_insn_vaddr(insn)) &&
+		    (arch->idles(bytes, size) || arch->pauses(bytes, size)))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, wait_cb,
+				QEMU_PLUGIN_CB_NO_REGS, NULL);
+	}
+}
+
 /* Instrument the instructions of @tb from @first up to the next marker. */
 static struct block *instrument(struct qemu_plugin_tb *tb, size_t first,
 				size_t nr_insns, uint64_t addr)
@@ -529,6 +555,8 @@ static void translate_cb(struct qemu_plugin_tb *tb, void *udata)
 	struct block *block;
 	uint64_t addr;
 
+	if (waits_anywhere)
+		instrument_waits(tb, nr);
 	if (mode == MARKERS && !has_marker(tb, nr))
 		return;
 	addr = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
@@ -638,6 +666,7 @@ static bool parse_option(const char *arg, const char **out)
 
 		if (!*end && region < NR_REGIONS) {
 			flow_waits[region] = true;
+			waits_anywhere = true;
 			return true;
 		}
 	}
@@ -701,6 +730,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *qemu,
 	}
 	if (!report_open(out))
 		return -1;
+	if (waits_anywhere)
+		mainloop_install();
 	if (qemu_plugin_scoreboard_new)
 		scoreboard = qemu_plugin_scoreboard_new(sizeof(uint64_t));
 	register_cb(NULL);

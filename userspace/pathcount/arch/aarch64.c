@@ -194,6 +194,12 @@ static bool pauses(const uint8_t *bytes, size_t len)
 	return word == 0xd503203f || word == 0xd503205f;
 }
 
+/* wfi */
+static bool idles(const uint8_t *bytes, size_t len)
+{
+	return len == WORD && word_at(bytes) == 0xd503207f;
+}
+
 /*
  * stp x29, x9, [x8], #16: cpu_switch_to() keeps the frame and stack pointers in
  * the task that x8 points to.
@@ -216,6 +222,7 @@ const struct arch arch_aarch64 = {
 	.marker = marker,
 	.is_entry = is_entry,
 	.pauses = pauses,
+	.idles = idles,
 	.saves_stack = saves_stack,
 	.loads_stack = loads_stack,
 };

@@ -225,6 +225,12 @@ static bool pauses(const uint8_t *bytes, size_t len)
 	return word == 0x0100000f || word == 0x00d00073 || word == 0x01d00073;
 }
 
+/* wfi */
+static bool idles(const uint8_t *bytes, size_t len)
+{
+	return len == 4 && word_at(bytes) == 0x10500073;
+}
+
 /*
  * sd sp, 8(a3): __switch_to() keeps the stack pointer in the task that a3 points
  * to.
@@ -247,6 +253,7 @@ const struct arch arch_riscv64 = {
 	.marker = marker,
 	.is_entry = is_entry,
 	.pauses = pauses,
+	.idles = idles,
 	.saves_stack = saves_stack,
 	.loads_stack = loads_stack,
 };

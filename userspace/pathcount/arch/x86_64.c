@@ -260,6 +260,14 @@ static bool pauses(const uint8_t *bytes, size_t len)
 	return len == 2 && bytes[0] == 0xf3 && bytes[1] == 0x90;
 }
 
+/* hlt, mwait */
+static bool idles(const uint8_t *bytes, size_t len)
+{
+	return (len == 1 && bytes[0] == 0xf4) ||
+	       (len == 3 && bytes[0] == 0x0f && bytes[1] == 0x01 &&
+		bytes[2] == 0xc9);
+}
+
 /*
  * mov %rsp,disp32(%rdi): __switch_to_asm() keeps the stack pointer in the task
  * that %rdi points to.
@@ -298,6 +306,7 @@ const struct arch arch_x86_64 = {
 	.marker = marker,
 	.is_entry = is_entry,
 	.pauses = pauses,
+	.idles = idles,
 	.saves_stack = saves_stack,
 	.loads_stack = loads_stack,
 };

@@ -210,7 +210,7 @@ class Cache:
                 if not (path / MANIFEST).exists():
                     (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
                 yield path
-                (path / SIZE).write_text(str(sum(map(_disk_use, _files(path)))))
+                (path / SIZE).write_text(str(sum(map(disk_use, each_file(path)))))
 
     def entries(self, kind: str) -> Iterator[tuple[Path, JsonObject]]:
         """Every entry of a kind, with the inputs it was made from."""
@@ -229,7 +229,7 @@ def locked(file: IO[str], how: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def each_file(folder: Path) -> Iterator[Path]:
     """Every file and every symbolic link."""
     for base, folders, names in os.walk(folder):
         for name in names:
@@ -239,7 +239,7 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(base, name)
 
 
-def _disk_use(path: Path) -> int:
+def disk_use(path: Path) -> int:
     """The bytes that a file takes; 0 if another program has removed it."""
     try:
         return path.lstat().st_blocks * 512
@@ -256,7 +256,7 @@ def _mark(path: Path, *, hashed: bool) -> list[int | str]:
 
 
 def _write_manifest(folder: Path, inputs: Mapping[str, object]) -> None:
-    paths = list(_files(folder))
+    paths = list(each_file(folder))
     hashed = sum(path.lstat().st_size for path in paths) <= _HASH_LIMIT
     files = {str(path.relative_to(folder)): _mark(path, hashed=hashed) for path in paths}
     manifest = {"inputs": inputs, "made": int(time.time()), "hashed": hashed, "files": files}

@@ -6,10 +6,8 @@ PCI Express port of its own (Machine.ports). The property drive names its disk: 
 stores nothing and takes no CPU time (null-co), or a file of the host. A disk on the machine's own
 SATA controller cannot be plugged in, so it is there from the start (Machine.disks), with zeroes.
 
-A disk of zeroes answers LATENCY after it was asked, by the host's clock. This is longer than the
-kernel needs until the task sleeps, so that each I/O ends by an interrupt of a waiting guest. The
-latency is in no figure: a waiting guest executes only its idle loop. A kernel that polls executes
-its poll loop meanwhile, so the disk INSTANT answers at once.
+A disk of zeroes answers at once, by the emulator's main loop. Where the plugin counts, this runs
+when the guest's CPU waits or polls (userspace/pathcount/mainloop.c).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +17,11 @@ Value = str | int | bool
 Device = tuple[tuple[str, Value], ...]  # properties, "driver" among them
 
 PORTS = 4  # of a machine that devices are plugged into
-LATENCY = 300_000  # ns
-INSTANT = "instant"  # the name of a disk that answers at once
 
 _SIZE = 1 << 30  # bytes of a disk
 
 
-def _zeroes(name: str) -> dict[str, Value]:
-    latency = 0 if name == INSTANT else LATENCY
-    return {"driver": "null-co", "size": _SIZE, "latency-ns": latency, "read-zeroes": True}
+_ZEROES: Mapping[str, Value] = {"driver": "null-co", "size": _SIZE, "read-zeroes": True}
 
 
 def is_fixed(device: Device) -> bool:
@@ -40,10 +34,7 @@ def options(devices: Sequence[Device]) -> Iterator[str]:
     for device in devices:
         properties = dict(device)
         if "drive" in properties:
-            yield from (
-                "-blockdev",
-                _words({"node-name": properties["drive"], **_zeroes(properties["drive"])}),
-            )
+            yield from ("-blockdev", _words({"node-name": properties["drive"], **_ZEROES}))
         yield from ("-device", _words(properties))
 
 
@@ -66,9 +57,7 @@ def commands(
             continue
         properties = dict(device)
         if "drive" in properties:
-            driver = (
-                {"driver": "file", "filename": str(disk)} if disk else _zeroes(properties["drive"])
-            )
+            driver = {"driver": "file", "filename": str(disk)} if disk else _ZEROES
             yield "blockdev-add", {"node-name": properties["drive"], **driver}
         if "bus" not in properties:
             properties["bus"] = f"port{next(ports)}"

@@ -6,9 +6,8 @@ round, nor the work of interrupts, other tasks and callbacks after the I/O. So e
 one long run, followed by a sleep until all deferred work is done. The plugin counts it flat: how
 often each function was executed in which context (Documentation/pathcount.rst).
 
-A guest also has work of its own, which is subtracted. The number of timer ticks depends on the
-length of the run; a loop that does nothing shows what one tick takes. A run of a single batch shows
-the work that is deferred by the start and the end of a program.
+A guest also has work of its own, which comes by its clock: timer ticks, and what the kernel does
+from time to time. It is left out by who executes it (counts/parts.py), to the instruction.
 """
 
 from collections import defaultdict
@@ -25,17 +24,16 @@ from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction
 from iopath.results.result import REST
 from iopath.results.symbol import Symbol
-from iopath.rungs.runs import DRAIN, LONG, Run
+from iopath.rungs.runs import DRAIN, Run
 
 _TASK = 0  # the plugin's context of the task that the run is of
 _OVERHEAD = 64  # instructions between two readings of the clock outside the loop
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
 _LEAST_PART = 0.05  # and of a part
 
-# Where the guest waits for a device, ticks come by the host's clock, and the idle loop runs.
-# Neither belongs to the I/O. The plugin knows how many instructions these are, but not their
-# functions, so one row subtracts them.
-_NOT_OURS_ROW = Symbol("(idle loop and ticks)")
+# The plugin knows how many instructions of other tasks are left out, but not of which functions, so
+# one row subtracts them.
+_LEFT_OUT = Symbol("(the kernel's own work)")
 
 _Counts = dict[Symbol, float]
 _Key = TypeVar("_Key")
@@ -59,15 +57,8 @@ class LongRuns:
         self._found = found
         self._symbols = symbols
         self._layers = layers
-        empty = self._region(LONG)
-        ticks = 0 if found.waits else self._ticks(empty)  # see _NOT_OURS_ROW
-        _, beside = self._split(empty)
-        self._tick = {symbol: count / ticks for symbol, count in beside.items()} if ticks else {}
-        self._tick_part = parts.interrupt(found.arch.tick)
+        self._splits: dict[int, tuple[_Counts, _Counts]] = {}  # by the identity of a region
         self._names = parts.Names(found.arch, symbols, found.flats.values())
-        self._tick_parts = {
-            name: count / ticks for name, count in (self._beside(LONG) if ticks else {}).items()
-        }
 
     def figures(self, run: Run, clock: int) -> LongRun:
         """The figures of *run* in this boot: its mean, that with deferred work, and both by
@@ -78,20 +69,12 @@ class LongRuns:
         path, beside = self._split(region)
         counted = sum(path.values()) + sum(beside.values())
         self._check(run, region, counted, clock - region.iterations)
-        later: _Counts = defaultdict(float)
-        _add(later, beside, 1)
-        _add(later, self._tick, run.rung.interrupts * ios - self._ticks(region))
-        _add(later, self._whole(run.long_region | DRAIN), 1)
-        single = self._region(run.idle_region)
-        _add(later, self._split(single)[1], -1)
-        _add(later, self._tick, self._ticks(single) - run.rung.interrupts * run.rung.batch)
-        _add(later, self._whole(run.idle_region | DRAIN), -1)
         mean = sum(path.values()) / ios
         found = self._parts(run)
-        if self._found.waits:
-            later[_NOT_OURS_ROW] = (
-                -sum(found.pop(name, 0) for name in (parts.IDLE, self._tick_part)) * ios
-            )
+        whole = round(mean + sum(found.values()), 4)
+        later = defaultdict(float, beside)
+        _add(later, self._split(self._region(run.long_region | DRAIN))[1])
+        later[_LEFT_OUT] = (whole - mean) * ios - sum(later.values())
         rows = [
             LongRunFunction(
                 name=symbol.name,
@@ -104,48 +87,53 @@ class LongRuns:
         ]
         rows = [row for row in rows if max(abs(row.mean), abs(row.deferred)) > _LEAST]
         rows.sort(key=lambda row: (-row.mean - row.deferred, row.name, row.module))
-        whole = round(mean + sum(later.values()) / ios, 4)
         return LongRun(round(mean, 4), whole, rows, _named(found, mean, whole))
 
     def _parts(self, run: Run) -> dict[str, float]:
-        """The instructions per I/O beside the run's task, by who executed them; of the task, those
-        in the sleep."""
-        ticks = run.rung.interrupts * (run.long_ios - run.rung.batch)
-        ticks += self._ticks(self._region(run.idle_region))
-        ticks -= self._ticks(self._region(run.long_region))
-        found: dict[str, float] = defaultdict(float)
-        for number, sign in ((run.long_region, 1), (run.idle_region, -1)):
-            _add(found, self._beside(number), sign)
-            _add(found, self._beside(number | DRAIN), sign)
-            own, _ = self._split(self._region(number | DRAIN))
-            found[parts.TASK] += sign * sum(own.values())
-        _add(found, self._tick_parts, ticks)
-        return {name: count / run.long_ios for name, count in found.items()}
+        """The instructions per I/O beside the run's task, by who executed them. In its sleep, the
+        task executes nothing for the I/O."""
+        ios, rung = run.long_ios, run.rung
+        found = self._for_io(run.long_region, rung.interrupts * ios, waits=rung.waits)
+        _add(found, self._for_io(run.long_region | DRAIN, 0, waits=False))
+        return {name: count / ios for name, count in found.items()}
 
-    def _beside(self, number: int) -> dict[str, float]:
-        """The instructions of a region that the task did not execute, by who did."""
+    def _for_io(self, number: int, expected: int, *, waits: bool) -> dict[str, float]:
+        """The instructions of a region for the I/O that its task did not execute, by who did. So
+        many interrupts of the timer are *expected* for the I/Os; the task may wait for a device."""
         region = self._region(number)
-        found = self._names.of(region)
+        whole = sum(self._names.of(region).values())
         _, beside = self._split(region)
-        if round(sum(found.values())) != round(sum(beside.values())):
+        if round(whole) != round(sum(beside.values())):
             raise IopathError(
-                f"region {number}: parts beside the task add up to {sum(found.values()):.0f}"
-                f" instructions, functions to {sum(beside.values()):.0f}: pathcount is wrong"
+                f"region {number}: parts beside the task add up to {whole:.0f} instructions,"
+                f" functions to {sum(beside.values()):.0f}: pathcount is wrong"
             )
-        if self._found.waits and not self._found.arch.exceptions:
-            self._share_entry(region, found)
-        return found
+        return self._names.for_io(region, self._timers(region, expected), waits=waits)
 
-    def _share_entry(self, region: Flat, found: dict[str, float]) -> None:
-        """Move the ticks' share of the vector that all interrupts enter by to the ticks' part. All
-        interrupts are taken to execute the same number of instructions there."""
+    def _timers(self, region: Flat, expected: int) -> dict[str, float]:
+        """What share of the timer's interrupts is for the I/O, by the names of their parts. If all
+        interrupts enter by one vector, each is taken to execute the same number of instructions
+        there."""
         handlers = self._names.handlers(region)
         times = self._found.calls(region, handlers)
-        ticks = sum(times[at] for at, name in handlers.items() if name == self._tick_part)
-        for entry in self._names.entries(region) if ticks else ():
-            share = found[entry] * ticks / sum(times.values())
-            found[entry] -= share
-            found[self._tick_part] += share
+        ticks = sum(count for at, count in times.items() if handlers[at] in parts.TICKS)
+        if ticks:
+            others = 1 - (ticks - expected) / sum(times.values())
+            entered = dict.fromkeys(self._names.entries(region), others)
+        else:
+            entered = {}
+            ticks = self._ticks(region)
+        share = min(1.0, expected / ticks) if ticks else 0.0
+        return {**entered, **dict.fromkeys(parts.TICKS, share)}
+
+    def _ticks(self, region: Flat) -> int:
+        """How many interrupts of the timer, which has a vector of its own, a region has."""
+        return sum(entry.times for at, entry in region.entries.items() if self._is_tick(at, region))
+
+    def _is_tick(self, context: int, region: Flat) -> bool:
+        """Whether a context is that of the timer's interrupt."""
+        function = self._symbols.find(region.entries[context].address).name
+        return parts.interrupt(function.removeprefix("asm_")) in parts.TICKS
 
     def _region(self, number: int) -> Flat:
         region = self._found.flats.get(number)
@@ -158,29 +146,21 @@ class LongRuns:
         address = region.entries[context].address
         return self._found.arch.is_exception(address, self._symbols.find(address).name)
 
-    def _ticks(self, region: Flat) -> int:
-        """The interrupts of a region."""
-        return sum(
-            entry.times
-            for context, entry in region.entries.items()
-            if not self._is_exception(context, region)
-        )
-
     def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
         """The instructions of a region by function: the path's, and all others."""
+        if id(region) not in self._splits:
+            self._splits[id(region)] = self._divide(region)
+        return self._splits[id(region)]
+
+    def _divide(self, region: Flat) -> tuple[_Counts, _Counts]:
         path: _Counts = defaultdict(float)
         beside: _Counts = defaultdict(float)
         own = {_TASK} | {
             context for context in region.entries if self._is_exception(context, region)
         }
         for context, counts in self._found.flat_counts(region).items():
-            _add(path if context in own else beside, counts, 1)
+            _add(path if context in own else beside, counts)
         return path, beside
-
-    def _whole(self, number: int) -> _Counts:
-        path, beside = self._split(self._region(number))
-        _add(path, beside, 1)
-        return path
 
     def _check(self, run: Run, region: Flat, counted: float, clock: int) -> None:
         """Raise IopathError unless the plugin and the guest's clock count the same instructions,
@@ -196,14 +176,14 @@ class LongRuns:
 
 def _named(beside: Mapping[str, float], mean: float, whole: float) -> dict[str, float]:
     """Who executed the *whole* of the instructions per I/O, the largest part first. The task has
-    the *mean* and what it executes in the sleep, too. Small parts are merged."""
+    the *mean*. Small parts are merged."""
     found = {name: round(count, 4) for name, count in beside.items()}
     named = {name: count for name, count in found.items() if abs(count) >= _LEAST_PART}
-    named[parts.TASK] = round(mean + found[parts.TASK], 4)
+    named[parts.TASK] = round(mean, 4)
     named = dict(sorted(named.items(), key=lambda one: (-one[1], one[0])))
     return {**named, REST: round(whole - sum(named.values()), 4)}
 
 
-def _add(to: dict[_Key, float], counts: Mapping[_Key, float], times: float) -> None:
+def _add(to: dict[_Key, float], counts: Mapping[_Key, float]) -> None:
     for key, count in counts.items():
-        to[key] = to.get(key, 0) + count * times
+        to[key] = to.get(key, 0) + count

@@ -4,10 +4,13 @@
 The plugin has sums by call path (Documentation/pathcount.rst). A part is named after the nearest
 caller that says what the kernel was doing. The kernel calls work items, soft interrupts, timers,
 callbacks and threads by a pointer, each kind in one place.
+
+What the kernel does from time to time, whether there is I/O or not, is left out by these names.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from iopath.base.arch import Arch
 from iopath.counts.plugin_output import Flat, Part
@@ -37,6 +40,7 @@ _CALLED_BY = {
     "tasklet_action_common": "tasklet",
     "call_timer_fn": "timer",
     "expire_timers": "timer",
+    "__hrtimer_run_queues": "hrtimer",
     "__run_timers": "timer",
     "rcu_do_batch": "RCU callback",
     "rcu_core": "RCU callback",  # into which the compiler may inline the former
@@ -52,14 +56,84 @@ _SWITCH = "__schedule"
 _SWITCHED_IN = (_SWITCH, "__switch_to", "__switch_to_asm", "cpu_switch_to")
 IDLE_LOOP = ("cpu_startup_entry", "do_idle", "cpu_idle_poll", "default_idle_call")
 
+_WORKER = "thread worker_thread"  # carries out work items
+
+# The kernel's own work, which comes by the clock: names of parts. What calls timers and callbacks
+# is among it, but they themselves are only if they are named here. A timer that wakes a task or a
+# worker does not say for whom.
+_CLOCKWORK = {
+    "RCU callback": (  # of tasks that have ended
+        "__put_task_struct_rcu_cb", "delayed_put_task_struct", "put_cred_rcu",
+        "thread_stack_free_rcu",
+    ),
+    "hrtimer": (
+        "hrtick", "hrtimer_wakeup", "sched_rt_period_timer", "tick_nohz_handler",
+        "tick_sched_timer", "watchdog_timer_fn",
+    ),
+    "kworker": (
+        "addrconf_verify_work", "blk_mq_timeout_work", "check_lifetime",
+        "clocksource_watchdog_work", "crng_reseed", "delayed_vfree_work",
+        "flush_memcg_stats_dwork", "idle_cull_fn", "neigh_managed_work", "neigh_periodic_work",
+        "psi_avgs_work", "vmstat_shepherd", "vmstat_update",
+    ),
+    "softirq": (
+        "hrtimer_run_softirq", "rcu_core_si", "rcu_process_callbacks", "run_rebalance_domains",
+        "run_timer_softirq", "sched_balance_softirq",
+    ),
+    "thread": (
+        "cpu_stop_should_run", "cpu_stopper_thread", "kcompactd", "khugepaged", "kswapd",
+        "kthread", "kthreadd", "rcu_exp_gp_kthread_worker", "rcu_gp_kthread", "rcu_tasks_kthread",
+        "ret_from_fork", "run_ksoftirqd", "smpboot_thread_fn", "watchdog",
+    ),
+    "timer": (
+        "blk_rq_timed_out_timer", "clocksource_watchdog", "delayed_work_timer_fn", "mce_timer_fn",
+        "idle_worker_timeout", "process_timeout", "tcp_orphan_update", "writeout_period",
+    ),
+}  # fmt: skip
+_OWN = {f"{kind} {function}" for kind, found in _CLOCKWORK.items() for function in found}
+
 
 def interrupt(function: str) -> str:
     """The name of the part of an interrupt that *function* handles."""
     return f"{_INTERRUPT} {function}"
 
 
+# The timer's interrupts, which may also end an I/O.
+TICKS = {
+    interrupt(function)
+    for function in (
+        "sysvec_apic_timer_interrupt", "arch_timer_handler_virt", "riscv_timer_interrupt"
+    )
+}  # fmt: skip
+
+
 def _entry(function: str) -> str:
     return interrupt(function.removeprefix("asm_"))
+
+
+@dataclass
+class _Thread:
+    """A task beside the region's: the instructions of the work that it carries out for the I/O, and
+    of the kernel's own."""
+
+    name: str
+    for_io: int = 0
+    own: int = 0
+
+    def count(self, instructions: int, *, own: bool) -> None:
+        if own:
+            self.own += instructions
+        else:
+            self.for_io += instructions
+
+    def share(self, *, waits: bool) -> float:
+        """What share of its switches, and of a worker's loop, is for the I/O. Where the region's
+        task waits for a device, the idle task is switched to for the I/O."""
+        if self.name == IDLE:
+            return float(waits)
+        if self.name == _WORKER:
+            return self.for_io / max(1, self.for_io + self.own)
+        return float(self.name not in _OWN)
 
 
 class Names:
@@ -76,15 +150,28 @@ class Names:
     def of(self, region: Flat) -> dict[str, float]:
         """The instructions beside the task by the name of who executed them."""
         found: dict[str, float] = defaultdict(float)
-        names: list[str] = []
-        threads: list[bool] = []  # of another task
-        for part in region.parts:
-            above = TASK if part.parent is None else names[part.parent]
-            threads.append(part.kind == "t" or (part.parent is not None and threads[part.parent]))
-            names.append(self._name(part, above, region, of_thread=threads[-1]))
-            found[names[-1]] += part.instructions
+        names, _, _ = self._named(region)
+        for part, name in zip(region.parts, names, strict=True):
+            found[name] += part.instructions
         found.pop(TASK, None)
         return found
+
+    def for_io(self, region: Flat, timers: Mapping[str, float], *, waits: bool) -> dict[str, float]:
+        """The same without the kernel's own work. *timers* has what share of the timer's interrupts
+        is for the I/O, by the name of their parts; the task may wait for a device."""
+        names, threads, entries = self._named(region)
+        for part, name, thread in zip(region.parts, names, threads, strict=True):
+            if thread and name.startswith("kworker "):
+                thread.count(part.instructions, own=name in _OWN)
+        found: dict[str, float] = defaultdict(float)
+        for part, name, thread, entry in zip(region.parts, names, threads, entries, strict=True):
+            if name in (_SWITCHES, _WORKER):
+                share = thread.share(waits=waits) if thread else timers.get(entry, 1)
+            else:
+                share = 0 if name == IDLE or name in _OWN else timers.get(name, 1)
+            found[name] += share * part.instructions
+        found.pop(TASK, None)
+        return {name: count for name, count in found.items() if count}
 
     def entries(self, region: Flat) -> set[str]:
         """The names of the parts in which interrupts are entered."""
@@ -100,6 +187,23 @@ class Names:
             for part in found
             if _CALLED_BY.get(self._function(part.site)) == _INTERRUPT
         }
+
+    def _named(self, region: Flat) -> tuple[list[str], list[_Thread | None], list[str]]:
+        """The names of the parts; the task that each belongs to, if that is not the region's; and
+        the interrupt that it is in, or nothing."""
+        names: list[str] = []
+        threads: list[_Thread | None] = []
+        entries: list[str] = []
+        for part in region.parts:
+            above, thread, entry = TASK, None, ""
+            if part.parent is not None:
+                above, thread = names[part.parent], threads[part.parent]
+                entry = entries[part.parent]
+            name = self._name(part, above, region, of_thread=part.kind == "t" or bool(thread))
+            names.append(name)
+            threads.append(_Thread(name) if part.kind == "t" else thread)
+            entries.append(name if part.kind == "e" else entry)
+        return names, threads, entries
 
     def _name(self, part: Part, above: str, region: Flat, *, of_thread: bool) -> str:
         name = self._function(part.address)

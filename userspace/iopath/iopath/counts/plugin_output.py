@@ -4,7 +4,7 @@
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -72,14 +72,23 @@ class Executed(NamedTuple):
 @dataclass(frozen=True)
 class Node:
     """A function in the call tree of a region; *site* is where it was called from. *median* has
-    what it executed in the median round, *quiet* and *disturbed* in all rounds."""
+    what it executed in the median round; *rows* and *order* tell *quiet* and *disturbed*, in all
+    rounds."""
 
     address: int
     parent: int | None
     site: int | None
     median: Sequence[Executed]
-    quiet: Sequence[Executed]
-    disturbed: Sequence[Executed]
+    rows: Mapping[str, Sequence[Sequence[int]]]
+    order: Sequence[int]
+
+    @property
+    def quiet(self) -> list[Executed]:
+        return _executed(self.rows.get("quiet", ()), self.order)
+
+    @property
+    def disturbed(self) -> list[Executed]:
+        return _executed(self.rows.get("disturbed", ()), self.order)
 
 
 @dataclass
@@ -201,14 +210,29 @@ class Output:
     calls: CallRegion | None = None
 
 
-def read(lines: Iterable[str]) -> Output:
-    """The plugin's output. Raises IopathError if it is not complete."""
+def read(lines: Iterable[str], trees: Container[int] | None = None) -> Output:
+    """The plugin's output, with the call trees of all regions or of those in *trees*. Raises
+    IopathError if it is not complete."""
+    if trees is not None:
+        lines = (line for line in lines if not _is_node(line) or _region_of(line) in trees)
     try:
         return _read(map(json.loads, lines))
     except ValueError as error:
         raise IopathError(f"pathcount's output cannot be read: {error}") from error
     except KeyError as error:
         raise IopathError(f"pathcount's output cannot be read: it lacks {error}") from error
+
+
+_NODE = '{"type":"node","region":'
+
+
+def _is_node(line: str) -> bool:
+    return line.startswith(_NODE)
+
+
+def _region_of(line: str) -> int:
+    """The region of a node."""
+    return int(line[len(_NODE) : line.index(",", len(_NODE))])
 
 
 def _read(records: Iterable[JsonObject]) -> Output:
@@ -274,7 +298,7 @@ def _node(record: JsonObject, order: Sequence[int]) -> Node:
     site = record.get("site")
     return Node(
         int(record["addr"], 16), record.get("parent"), int(site, 16) if site else None,
-        *(_executed(record.get(name, ()), order) for name in ("median", "quiet", "disturbed")),
+        _executed(record.get("median", ()), order), record, order,
     )  # fmt: skip
 
 

@@ -109,7 +109,7 @@ def save(
 
     *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
     cannot save it."""
-    machine = replace(machine, starts_only=True)
+    machine = replace(machine, real_time=False)
     with _Guest(qemu, machine, start, log, progress) as guest:
         guest.wait_started()
         guest.save(folder / STATE)

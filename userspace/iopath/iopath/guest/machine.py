@@ -33,7 +33,7 @@ class Machine:
     ports: int = 0  # of PCI Express, that devices can be plugged into while it runs
     devices: tuple[str, ...] = ()  # of QEMU that it has besides, as -device takes them
     disks: tuple[Device, ...] = ()  # of rungs, on controllers that it has
-    starts_only: bool = False  # its state is saved before a device is plugged in
+    real_time: bool = False  # while idle, its clock is the host's: for a device with a file's data
 
     @property
     def model(self) -> str:
@@ -61,7 +61,7 @@ class Machine:
 
     def inputs(self) -> dict[str, object]:
         """The properties that a guest's figures and its state depend on."""
-        left_out = {"time_limit", "arch", "emulator", "starts_only"}
+        left_out = {"time_limit", "arch", "emulator", "real_time"}
         left_out |= {
             name
             for name, usual in (("cpus", 1), ("ports", 0), ("devices", ()), ("disks", ()))
@@ -77,10 +77,7 @@ class Machine:
         if not self.exact:
             return ["-accel", self.accel, "-smp", "1"]
         cpus = f"{self.cpus},sockets={self.cpus}" if self.cpus > 1 else "1"
-        # A device answers by the host's clock. An idle guest's clock must not jump to its next
-        # timer before that.
-        waits = self.disks or (self.ports and not self.starts_only)
-        sleep = "on" if waits else "off"
+        sleep = "on" if self.real_time else "off"
         return ["-accel", "tcg", "-icount", f"shift=0,sleep={sleep}", "-smp", cpus]
 
     def besides(self) -> list[str]:

@@ -100,11 +100,13 @@ def _image(built: Built, program: Program) -> Image:
 def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machine) -> _GuestFiles:
     """Run the program in one guest."""
     image = _image(built, program)
+    options = f"limit={program.limit}"
+    if image.devices:
+        options += ",waits=0"
     job = Job(
         bench.qemu, machine.on(built.arch).that_takes(image.devices), image,
         guest_program("pathcount.so"),
-        f"limit={program.limit}", built.release, bench.cache.root, bench.pools.progress(),
-        by_calls=True,
+        options, built.release, bench.cache.root, bench.pools.progress(), by_calls=True,
     )  # fmt: skip
     try:
         entry = assemble.entry(job, f"{name}, {program.name}", bench)

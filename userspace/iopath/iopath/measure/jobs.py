@@ -10,7 +10,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,14 +17,13 @@ from pathlib import Path
 from iopath.base import temporary
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file, digest_of
-from iopath.base.errors import IopathError, Stopped
+from iopath.base.errors import Stopped
 from iopath.base.programs import code_digest
 from iopath.counts import calls, sharing
 from iopath.guest import channel, states
 from iopath.guest.guest import Record
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import KALLSYMS, Image
-from iopath.rungs.runs import CALM
 from iopath.rungs.together import Shared
 
 
@@ -123,30 +121,11 @@ def run(job: Job) -> Recorded:
             job.qemu, job.machine, job.image, job.log, job.report, job.plugin, options, inspect,
             started,
         )  # fmt: skip
-    _check_slept(job.options, counts)
     if job.shared:
         return Recorded({sharing.RECORD: json.dumps(shared)}, b"", b"", tuple(warnings))
     texts = {record.name: record.data.decode(errors="surrogateescape") for record in records}
     kallsyms = texts.pop(KALLSYMS).encode()
     return Recorded(texts, _pack(kallsyms), _pack(counts), tuple(warnings))
-
-
-def _check_slept(options: str, counts: bytes) -> None:
-    """Refuse what a busy host spoiled, so that it is not kept: rounds in which the device answered
-    before the task slept."""
-    waiting = {int(region) for region in re.findall(r"\bwaits=(\d+)", options)}
-    quiet: dict[int, list[bool]] = {}
-    for line in counts.splitlines() if waiting else ():
-        if line.startswith(b'{"type":"round",'):
-            record = json.loads(line)
-            quiet.setdefault(record["region"], []).append(record["quiet"])
-    for region in sorted(waiting & set(quiet)):
-        calm, rounds = sum(quiet[region]), len(quiet[region])
-        if calm < rounds * CALM:
-            raise IopathError(
-                f"in only {calm} of {rounds} rounds the task slept until the device answered:"
-                " measure again when this machine is less busy"
-            )
 
 
 def _ignore(records: list[Record]) -> None:

@@ -14,9 +14,9 @@ from iopath.kernels import modules
 from iopath.kernels.built import Built
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import (
+    DRAIN_MS,
     FLAT,
     LINE_ROUNDS,
-    LONG,
     NOISE_PASSES,
     TIMED,
     TIMED_ROUNDS,
@@ -26,7 +26,6 @@ from iopath.rungs.runs import (
 
 _CONFIGFS = "mount configfs /sys/kernel/config"
 
-_BACKGROUND = 12_000_000  # iterations of an empty loop of four instructions: a dozen ticks
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
 # Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
 _GUEST_RUNS = 19
@@ -185,8 +184,7 @@ def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
     """*commands* between the set-up and the clean-up of their rung."""
     rung = run.rung
-    # A guest with devices would wait by the host's clock, and device interrupts vary in any case.
-    aged = [f"age {rung.target}"] if rung.target and age and not rung.waits else []
+    aged = [f"age {rung.target}"] if rung.target and age else []
     return [*rung.setup, *aged, *commands, *rung.cleanup]
 
 
@@ -218,25 +216,13 @@ def _impatient(built: Built) -> list[str]:
 
 def _long(runs: Sequence[Run]) -> list[str]:
     """The long runs. They come last because they are counted in another way, and the emulator takes
-    a while to change between the two."""
-    plan = [
-        f"run background /bin/ioloop --ioengine=null --number_ios={_BACKGROUND} --rounds=1"
-        f" --region={LONG} {_drain(runs[0])} --cpus_allowed=0 --output-format=json"
-    ]
+    a while to change between the two. Nothing that earlier runs left is done in a later sleep."""
+    plan = ["sync", QUIET]
     for run in runs:
-        commands = []
-        for name, region, ios in (
-            ("idle", run.idle_region, run.rung.batch),
-            ("long", run.long_region, run.long_ios),
-        ):
-            words = run.rung.command(run.op, run.block_size, region, ios=ios, rounds=1, long=True)
-            commands.append(" ".join([f"run {name}.{run.region}", *words, _drain(run)]))
-        plan += _steps(run, commands)
+        words = run.rung.command(run.op, run.block_size, run.long_region, long=True)
+        command = " ".join([f"run long.{run.region}", *words, f"--drain={DRAIN_MS}ms"])
+        plan += _steps(run, [command])
     return plan
-
-
-def _drain(run: Run) -> str:
-    return f"--drain={run.drain_ms}ms"
 
 
 def _timed(runs: Sequence[Run], passes: int) -> list[str]:

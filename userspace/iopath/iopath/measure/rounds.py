@@ -11,7 +11,7 @@ from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
 from iopath.results.result import REST, ExactRecord, KernelName
 from iopath.rungs.ioloop_report import Report
-from iopath.rungs.runs import CALM, Run
+from iopath.rungs.runs import CALM, DRAIN_MS, Run
 
 _OVERHEAD = 64  # instructions between two readings of the counter outside the loop
 
@@ -124,7 +124,7 @@ def figure(
         with_deferred_boots=deferred,
         all_parts=_mean_parts([one.long.parts for one in counts], _mean(deferred)),
         long_run_ios=run.long_ios,
-        drain_ms=run.drain_ms,
+        drain_ms=DRAIN_MS,
         counts={name: [part.events[name] for part in counts] for name in counts[0].events},
         mean_with_interrupts=round(statistics.fmean(whole), 4),
         rounds=len(whole),

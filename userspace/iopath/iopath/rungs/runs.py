@@ -19,13 +19,11 @@ LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 # plugin counts without call trees and memory accesses.
 LINES = 0x4000  # the short rounds
 FLAT = 0x8000
-LONG = FLAT  # the long run; number 0 has no I/O and shows the guest's other work
-IDLE = FLAT | 0x1000  # the same with a single batch of I/Os
-DRAIN = 0x4000  # added to these two: the sleep afterwards
+LONG = FLAT  # the long run
+DRAIN = 0x4000  # added to it: the sleep afterwards
 # The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
 # guest is idle meanwhile, so the sleep takes next to no time.
 DRAIN_MS = 12_000
-WAITING_DRAIN_MS = 100  # the same where an idle guest's clock is the host's
 CALM = 0.25  # so many of a run's rounds, at least, must have no interrupt that is not its own
 ANY = "any"  # a number of interrupts that does not matter
 NOISE_PASSES = 12  # samples of each rung that tell the noise, where time is measured
@@ -84,11 +82,6 @@ class Run:
         return self.region | LONG
 
     @property
-    def idle_region(self) -> int:
-        """The region of what the long run is compared with."""
-        return self.region | IDLE
-
-    @property
     def title(self) -> str:
         return title(self.rung.name, self.op)
 
@@ -105,11 +98,6 @@ class Run:
     def counted(self) -> bool:
         """Whether the program's counters see the I/O."""
         return self.rung.own_threads
-
-    @property
-    def drain_ms(self) -> int:
-        """The sleep after the long run."""
-        return WAITING_DRAIN_MS if self.rung.waits else DRAIN_MS
 
     @property
     def interrupts(self) -> dict[int, int | str]:

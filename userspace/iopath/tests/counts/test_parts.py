@@ -2,7 +2,7 @@
 """Who executed what beside the task, by call path: on made-up calls."""
 
 from iopath.base.arch import X86_64
-from iopath.counts.parts import Names
+from iopath.counts.parts import TICKS, Names
 from iopath.counts.plugin_output import Flat, Part
 from iopath.counts.symbols import Symbols
 
@@ -13,7 +13,8 @@ FUNCTIONS = (
     "asm_sysvec_apic_timer_interrupt", "asm_exc_page_fault", "asm_common_interrupt",
     "__handle_irq_event_percpu", "nvme_irq", "handle_softirqs", "rcu_core_si", "rcu_do_batch",
     "file_free_rcu", "call_timer_fn", "delayed_work_timer_fn", "ret_from_fork", "kthread",
-    "planted", "smpboot_thread_fn", "run_ksoftirqd", "entry_SYSCALL_64", "pick_next_task_fair",
+    "planted", "vmstat_update", "kcompactd", "smpboot_thread_fn", "run_ksoftirqd",
+    "entry_SYSCALL_64", "pick_next_task_fair",
 )  # fmt: skip
 AT = {name: TEXT + 64 * number for number, name in enumerate(FUNCTIONS)}
 SYMBOLS = Symbols("".join(f"{address:x} t {name}\n" for name, address in AT.items()))
@@ -38,6 +39,10 @@ class Calls:
     def names(self, *others: "Calls") -> dict[str, float]:
         regions = [self.region, *(other.region for other in others)]
         return Names(X86_64, SYMBOLS, regions).of(self.region)
+
+    def for_io(self, *, waits: bool = False) -> dict[str, float]:
+        timers = dict.fromkeys(TICKS, 0.0)
+        return Names(X86_64, SYMBOLS, [self.region]).for_io(self.region, timers, waits=waits)
 
 
 def test_work_is_named_by_its_function() -> None:
@@ -131,3 +136,43 @@ def test_exceptions_of_the_task_are_its_own() -> None:
     calls.add(fault, "C", "rcu_core_si", "handle_softirqs")
     calls.add(fault, "e", "asm_sysvec_apic_timer_interrupt")
     assert calls.names() == {"interrupt sysvec_apic_timer_interrupt": 4}
+
+
+def test_the_kernels_own_work_is_left_out() -> None:
+    """A tick is, with the switch that follows it, but not the callbacks and the timers of others
+    behind it."""
+    calls = Calls()
+    entry = calls.add(None, "e", "asm_sysvec_apic_timer_interrupt")
+    soft = calls.add(entry, "C", "rcu_core_si", "handle_softirqs")
+    calls.add(soft, "C", "file_free_rcu", "rcu_do_batch")
+    calls.add(soft, "C", "planted", "call_timer_fn")
+    calls.add(soft, "C", "delayed_work_timer_fn", "call_timer_fn")
+    calls.add(entry, "c", "__schedule", "schedule")
+    thread = calls.add(None, "t", 0x1000)
+    calls.add(calls.add(thread, "r", "kcompactd"), "c", "__schedule", "schedule")
+    assert calls.for_io() == {"RCU callback file_free_rcu": 3, "timer planted": 4}
+
+
+def test_a_workers_loop_and_switches_are_for_what_it_carries_out() -> None:
+    calls = Calls()
+    worker = calls.add(calls.add(None, "t", 0x1000), "r", "worker_thread")
+    calls.add(worker, "C", "vmstat_update", "process_one_work.isra.0")
+    calls.add(worker, "c", "__schedule", "schedule")
+    assert calls.for_io() == {}
+    calls.add(worker, "C", "wb_workfn", "process_one_work.isra.0")
+    assert calls.for_io() == {
+        "kworker wb_workfn": 5,
+        "thread worker_thread": 3 * 5 / 8,
+        "switches": 4 * 5 / 8,
+    }
+
+
+def test_the_idle_task_is_switched_to_for_the_io_only_where_it_waits() -> None:
+    calls = Calls()
+    idle = calls.add(calls.add(None, "t", 0x2000), "r", "do_idle")
+    calls.add(idle, "c", "__schedule", "schedule")
+    entry = calls.add(idle, "e", "asm_common_interrupt")
+    calls.add(entry, "C", "nvme_irq", "__handle_irq_event_percpu")
+    interrupt = {"interrupt common_interrupt": 4, "interrupt nvme_irq": 5}
+    assert calls.for_io() == interrupt
+    assert calls.for_io(waits=True) == {"switches": 3, **interrupt}

@@ -83,11 +83,7 @@ def test_a_polled_queue(iopath: Command, tmp_path: Path, kernel: str) -> None:
 @pytest.mark.parametrize(
     ("name", "handler"),
     cases(
-        [
-            ("nvme", "nvme_irq"),
-            ("virtio", "vring_interrupt"),
-            ("scsi", "vring_interrupt"),
-        ],
+        [("nvme", "nvme_irq"), ("virtio", "vring_interrupt"), ("scsi", "vring_interrupt")],
         quick=[("nvme", "nvme_irq")],
     ),
 )
@@ -209,7 +205,7 @@ def run_on_a_file(
     log = folder / "console.log"
     start = Start(built.vmlinuz, files=fio.program(session)[1])
     image = replace(Image(start, plan, files), devices=rung.devices, disk=disk)
-    machine = Machine(memory=2048).that_takes(rung.devices)
+    machine = Machine(memory=2048, real_time=True).that_takes(rung.devices)
     records, _ = States(session.cache).run(Qemu.find(), machine, image, log)
     return records, log.read_text(errors="replace")
 

@@ -53,7 +53,7 @@ def built(request: pytest.FixtureRequest, session: Session) -> Built:
 
 
 # A guest without the plugin does not have these.
-LONG_RUNS = ("run background ", "run idle.", "run long.")
+LONG_RUNS = ("run long.",)
 
 
 def not_counted(rounds: int) -> RunCounts:

@@ -61,8 +61,6 @@ def entry(tmp_path: Path) -> Path:
         {"type": "region", "region": RUN.lines_region, "median_round": 0},
         {"type": "round", "region": RUN.lines_region, **counted, **short},
         flat(LONG, []),
-        flat(RUN.idle_region, []),
-        flat(RUN.idle_region | DRAIN, []),
         flat(RUN.long_region, [[0, 10, TASK, ios], [1, 10, FAULT, ios]], faults=ios),
         flat(RUN.long_region | DRAIN, []),
         {"type": "end", "errors": []},

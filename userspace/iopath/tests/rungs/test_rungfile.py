@@ -119,7 +119,7 @@ drive = "disk"
     assert rung.ops(OPS) == ["write"]
     assert rung.command("write", 512, 3) == [
         "/bin/ioloop", "--ioengine=sync", "--direct=1", "--number_ios=50",
-        "--filename=/dev/blknull0", "--rw=write", "--bs=512", "--pattern=fixed", "--rounds=48",
+        "--filename=/dev/blknull0", "--rw=write", "--bs=512", "--pattern=fixed", "--rounds=96",
         "--region=3", "--cpus_allowed=1", "--output-format=json",
     ]  # fmt: skip
     assert rung.alone
