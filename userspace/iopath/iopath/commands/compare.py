@@ -62,8 +62,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
     guest.need_counts()
     building.check(args.kernels)
     to_time = bridgefile.load(args.time) if args.time else None
-    layers = table(args.layers)
-    names = args.kernels
+    layers, names, added = table(args.layers), args.kernels, guest.added()
+    if of_program and all(map(_is_file, names)):
+        raise UsageError("compare: files have their program: leave it out")
+    limits_ = _limits(args.limits, added)
+    loaded = _load(names, scenario, added)
 
     def judge(results: Mapping[str, Result]) -> compare.Compared:
         parts = [
@@ -71,24 +74,19 @@ def run(args: argparse.Namespace, work: Work) -> int:
         ]
         return compare.compare_all(parts, layers, anyway=args.anyway)
 
-    if all(map(_is_file, names)):
-        if of_program:
-            raise UsageError("compare: files have their program: leave it out")
-        limits_ = _limits(args.limits, guest.added())
-        found = judge(_load(names, scenario, guest.added()))
+    if len(loaded) == len(names):
+        found = judge(loaded)
     else:
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
             names = Range.read(args).expand(session, names)
             if len(names) == 1:
                 raise UsageError(compare.NOTHING)
-            limits_ = _limits(args.limits, guest.added())
-            loaded = _load(names, scenario, guest.added())
-            own = [name for name in names if not _is_file(name)]
+            own = [name for name in names if name not in loaded]
             settings = replace(
                 command.settings(session, session.find(own[0]).arch)
                 if of_program
-                else scenario.settings(guest.added()),
+                else scenario.settings(added),
                 machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,
             )  # fmt: skip
             settings = boots.asked(settings, args.boots)
@@ -104,7 +102,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     sharing_tables.show_changes(sharing_changes.changes(whole), work.out)
     if args.fail_above is not None or limits_:
         grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
-        limits.gate(grown, [*unknown, *_missing(whole, scenario, guest.added())])
+        limits.gate(grown, [*unknown, *_missing(whole, scenario, added)])
     return 0
 
 

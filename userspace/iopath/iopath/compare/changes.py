@@ -5,7 +5,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from iopath.compare import noise
 from iopath.results.bridgefile import Bridge
@@ -386,8 +386,11 @@ class TimeRungChange(RungChange):
         return self.figures[kernel]["ns"].median if kernel in self.figures else None
 
 
+Of = TypeVar("Of", bound=RungChange)
+
+
 @dataclass(kw_only=True)
-class Comparison:
+class Comparison(Generic[Of]):
     """How the kernels *others* differ from *base*. *labels* say what differs besides their code,
     *brief* says it in a few words."""
 
@@ -395,14 +398,14 @@ class Comparison:
     others: list[str]
     labels: list[str]
     brief: list[str] = field(default_factory=list)
-    rungs: Sequence[RungChange]
+    rungs: Sequence[Of]
 
     @property
     def names(self) -> list[str]:
         return [self.base, *self.others]
 
     @property
-    def whole(self) -> RungChange | None:
+    def whole(self) -> Of | None:
         """The whole of a program."""
         return next((rung for rung in self.rungs if rung.op == WHOLE), None)
 
@@ -419,7 +422,7 @@ class Comparison:
         """The differences of a rung, by kernel."""
         return next((rung.differences for rung in self.rungs if rung.key == key), {})
 
-    def ranked(self, name: str) -> list[RungChange]:
+    def ranked(self, name: str) -> list[Of]:
         """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
         per cent, the shorter ones by per cent, then those that are the same only in sum. Rungs that
         do no I/O come last."""
@@ -430,7 +433,7 @@ class Comparison:
         ]
         return [rung for _, rung in sorted(found, key=lambda one: one[0])]
 
-    def extremes(self, name: str) -> dict[str, RungChange]:
+    def extremes(self, name: str) -> dict[str, Of]:
         """The rungs that grew and shrank most by per cent on kernel *name*, and the one that
         changed most of all. A rung without I/O is not among them if another has I/O."""
         every = any(rung.does_io for rung in self.rungs)
@@ -470,7 +473,7 @@ class Comparison:
 
 
 @dataclass(kw_only=True)
-class ExactComparison(Comparison):
+class ExactComparison(Comparison[ExactRungChange]):
     """*bridge* is used to estimate times, if there is one. *command* is the program that it is of,
     if it is not of rungs."""
 
@@ -481,5 +484,5 @@ class ExactComparison(Comparison):
 
 
 @dataclass(kw_only=True)
-class TimeComparison(Comparison):
+class TimeComparison(Comparison[TimeRungChange]):
     rungs: list[TimeRungChange]

@@ -149,7 +149,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
 
 
 def _changes(
-    rows: Sequence[Row],
+    rows: Sequence[Row[ExactRecord]],
     base: str,
     other: str,
     renamed: attribution.Renamed,

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
 from iopath.base import typed
 from iopath.base.arch import ARCH_NAMES
@@ -384,16 +384,17 @@ class HardwareRecord(RungRecord):
 
 
 AnyRecord = ExactRecord | HardwareRecord
+Record = TypeVar("Record", bound=AnyRecord)
 
 
 @dataclass
-class Row(OfRung):
+class Row(OfRung, Generic[Record]):
     """One rung, operation and block size, with the record of each kernel that has it."""
 
     rung: str
     op: str
     block_size: int
-    records: dict[str, AnyRecord] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -507,7 +508,7 @@ class ExactResult(Result):
     def counted(self) -> Sequence[str]:
         return self.counts if self.device is None else self.counts[:1]
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Row[ExactRecord]]:
         """Of a program those of its parts. What never began on a kernel has a record with zeroes
         there."""
         if self.device is None:
@@ -522,7 +523,7 @@ class ExactResult(Result):
         return found
 
 
-def _is_beside(row: Row) -> bool:
+def _is_beside(row: Row[ExactRecord]) -> bool:
     return all(one.calls.kind == BESIDE for one in row.records.values())
 
 
@@ -607,7 +608,6 @@ def load(path: Path) -> Result:
 
 Some = TypeVar("Some", bound=Result)
 Named = TypeVar("Named", KernelName, MeasuredKernel)
-Record = TypeVar("Record", bound=RungRecord)
 
 
 def alone(whole: Some, name: str) -> Some:

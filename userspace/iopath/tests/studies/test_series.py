@@ -17,6 +17,7 @@ from helpers.counted import a_boot as a_count
 from helpers.examples import BOOTS, a_record, a_result
 from helpers.planted import git
 from helpers.shared_lines import a_boot, a_line, merged
+from helpers.tracking import shift
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable
 from iopath.compare import compare, shared_writes
@@ -154,8 +155,9 @@ def four(boots: int = 7) -> list[series.SeriesCommit]:
     results = {}
     for name, more in (("one", 0), ("two", 0), ("four", 5)):
         record = a_record(name, "dio.pread", "read", 4096)
-        record["instructions_per_io"] += more
-        record["boots"] = [record["instructions_per_io"]] * boots
+        shift(record, more)
+        for field in ("boots", "mean_boots", "with_deferred_boots"):
+            record[field] = record[field][:1] * boots
         record["profile"]["functions"][0]["instructions"] += more
         results[name] = result.parse(a_result([record]))
 
