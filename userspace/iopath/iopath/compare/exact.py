@@ -5,7 +5,6 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from iopath.compare import attribution, labels, noise
 from iopath.compare.changes import (
@@ -70,7 +69,7 @@ def _run_differently(first: ExactResult, other: ExactResult) -> Iterator[str]:
     """The rungs that were run in different ways, and how."""
     runs = []
     for whole in (first, other):
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, object]] = {}
         for record in whole.results:
             run = {name: getattr(record, name) for name in _RUN}
             run[_SCENARIO] = record.scenario

@@ -6,10 +6,11 @@ import json
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from iopath.base.arch import Arch, named
 from iopath.base.errors import IopathError
+from iopath.base.typed import JsonObject
 from iopath.results.metrics import OF_ROUND, PLACES, TALLIES
 
 _OTHER_TASKS = 1  # the context of what is neither the task nor entered from it
@@ -234,7 +235,7 @@ def _region_of(line: str) -> int:
     return int(line[len(_NODE) : line.index(",", len(_NODE))])
 
 
-def _read(records: Iterable[dict[str, Any]]) -> Output:
+def _read(records: Iterable[JsonObject]) -> Output:
     found = None
     order: Sequence[int] = ()
     for record in records:
@@ -282,7 +283,7 @@ def _order(names: Sequence[str]) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def _round(record: dict[str, Any]) -> Round:
+def _round(record: JsonObject) -> Round:
     shares = record.get("contexts", ())
     user = sum(user for _, user, _ in shares)
     others = sum(user + kernel for context, user, kernel in shares if context == _OTHER_TASKS)
@@ -293,7 +294,7 @@ def _round(record: dict[str, Any]) -> Round:
     )  # fmt: skip
 
 
-def _node(record: dict[str, Any], order: Sequence[int]) -> Node:
+def _node(record: JsonObject, order: Sequence[int]) -> Node:
     site = record.get("site")
     return Node(
         int(record["addr"], 16), record.get("parent"), int(site, 16) if site else None,
@@ -312,7 +313,7 @@ def _executed(rows: Iterable[Sequence[int]], order: Sequence[int]) -> list[Execu
     ]  # fmt: skip
 
 
-def _flat(record: dict[str, Any]) -> Flat:
+def _flat(record: JsonObject) -> Flat:
     entries = {
         context: ContextEntry(int(address, 16), times)
         for context, address, times in record["entries"]
@@ -328,7 +329,7 @@ def _flat(record: dict[str, Any]) -> Flat:
     )  # fmt: skip
 
 
-def _use(record: dict[str, Any]) -> Use:
+def _use(record: JsonObject) -> Use:
     touched, line = int(record["bytes"], 16), int(record["line"], 16)
     first = (touched & -touched).bit_length() - 1
     access = Access(
@@ -338,14 +339,14 @@ def _use(record: dict[str, Any]) -> Use:
     return Use(line, record["context"], record["rounds"], access)
 
 
-def _bucket(record: dict[str, Any]) -> Bucket:
+def _bucket(record: JsonObject) -> Bucket:
     return Bucket(
         record["kind"], int(record["addr"], 16), record["beside"], record["user"],
         record["times"], record["instructions"], record["before"],
     )  # fmt: skip
 
 
-def _calls(record: dict[str, Any]) -> CallRegion:
+def _calls(record: JsonObject) -> CallRegion:
     return CallRegion(
         record["begun"], record["tried"], record["iterations"], record["switches"],
         record["unmatched"], record["last"], [InContext(*row) for row in record["counts"]],
