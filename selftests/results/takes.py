@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measure what kernels, guests and pages take, and simulate clusters that do as much.
+"""Measure what kernels, guests, pages and comparisons take, and simulate clusters that do as much.
 
-    build/venv/bin/python selftests/results/takes.py [--output FILE]
+    build/venv/bin/python selftests/results/takes.py [--comparisons] [--output FILE]
+
+With --comparisons, only these are measured again, and their table in the file is replaced.
 
 The durations are measured in a cache of its own, build/takes, one job at a time. Then jobs that
 sleep for these durations are sent to clusters of 2 to 512 workers: the scheduler is dask's, and the
@@ -51,6 +53,12 @@ COMMITS = (f"git:{RT}@rt~40", f"git:{RT}@rt~39")
 DEBIAN = ("debian:6.1", "debian:7.2")
 BOOTS = 2
 WORKERS = (2, 16, 64, 512)
+ONE = ("--rung", "dio.pread", "--op", "read")
+COMPARISONS = {
+    "one rung": ("--boots", "2", *ONE),
+    "the ladder": ("--boots", "2", "--bs", "8k"),
+}
+RESULTS_OF_GUESTS = ("result", "measured", "failed")  # what the cache has of them
 LONGEST = 30  # seconds that a replay should take: with few workers, jobs are shortened
 
 
@@ -136,6 +144,46 @@ def command(*words: str) -> float:
     before = time.monotonic()
     subprocess.run(["build/bin/iopath", *words], check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - before
+
+
+def prepared_cache() -> Path:
+    """A cache with all that the user's has, except of guests."""
+    folder = CACHE / "prepared"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in cache_root().iterdir():
+        if path.name not in {*RESULTS_OF_GUESTS, "state", "locks", "logs"}:
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
+def comparisons() -> str:
+    """The CPU seconds and guests of comparisons of two kernels that are prepared. Those that boot
+    leave the states that the others resume."""
+    folder = prepared_cache()
+    used = {**os.environ, "IOPATH_CACHE": str(folder)}
+    session = Session(Cache(folder), Reporter(Console(stderr=True)))
+    for kernel in DEBIAN:
+        session.build(session.find(kernel), lambda what, part: None)
+    rows = []
+    for name, words in COMPARISONS.items():
+        shutil.rmtree(folder / "state", ignore_errors=True)
+        for how in ("booted", "from saved states"):
+            for kind in RESULTS_OF_GUESTS:
+                shutil.rmtree(folder / kind, ignore_errors=True)
+            child = subprocess.Popen(
+                ["build/bin/iopath", "compare", *DEBIAN, *words],
+                env=used,
+                stdout=subprocess.DEVNULL,
+            )
+            _, status, usage = os.wait4(child.pid, 0)
+            if status:
+                raise IopathError(f"compare of {name} failed")
+            guests = len(list((folder / "result").iterdir()))
+            rows.append([
+                f"{name}, {how}", str(guests), f"{usage.ru_utime + usage.ru_stime:.1f}",
+            ])  # fmt: skip
+    return "\n".join([ABOUT_COMPARISONS, table(["", "guests", "CPU (s)"], rows), ""])
 
 
 # Simulation.
@@ -228,6 +276,14 @@ after the other: seconds on a CPU that does nothing else, downloads included, an
 grew by. Each kernel is booted {BOOTS} times, with a profile.
 """
 
+ABOUT_COMPARISONS = f"""\
+## Comparisons
+
+`iopath compare {" ".join(DEBIAN)}` of kernels that are prepared: `{" ".join(ONE)}`, and the ladder
+with `--bs 8k`. CPU seconds are those of the command and of all that it starts, so on two CPUs the
+answer takes half as long, if nothing else runs.
+"""
+
 ABOUT_SIMULATION = f"""\
 ## On clusters
 
@@ -259,6 +315,7 @@ def simulated(plans: dict[str, Sequence[Costs]]) -> str:
 
 
 def document() -> str:
+    os.environ["IOPATH_CACHE"] = str(CACHE)
     shutil.rmtree(CACHE, ignore_errors=True)
     CACHE.mkdir(parents=True)
     timed = Timed()
@@ -292,6 +349,7 @@ def document() -> str:
         f" {text:.1f} s, and {drawn:.1f} s with\na page of"
         f" {page.stat().st_size / (1 << 20):.1f} MiB.", "",
         ABOUT_SIMULATION, simulated(plans), "",
+        comparisons(),
     ])  # fmt: skip
 
 
@@ -299,10 +357,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     default = RESULTS / "takes.md"
     parser.add_argument("--output", type=Path, default=default, metavar="FILE")
+    parser.add_argument("--comparisons", action="store_true")
     args = parser.parse_args()
-    os.environ["IOPATH_CACHE"] = str(CACHE)
     try:
-        args.output.write_text(document())
+        if args.comparisons:
+            kept, _, _ = args.output.read_text().partition(ABOUT_COMPARISONS.partition("\n")[0])
+            args.output.write_text(kept.rstrip() + "\n\n" + comparisons())
+        else:
+            args.output.write_text(document())
     except IopathError as error:
         print(f"takes.py: {error}", file=sys.stderr)
         return 1

@@ -3,7 +3,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ class Reporter:
         self._parts: dict[str, float] = {}  # of guests at work
         self._doing: dict[str, tuple[str, float]] = {}  # what each name is doing, and since when
         self._bar: tuple[Progress, TaskID] | None = None
+        self._kernels: Sequence[str] = ()  # whose first figures are shown
+        self._figures: dict[str, dict[str, float]] = {}  # these, by row and kernel
         self._said = 0.0  # when the last line was printed
         self._warnings: set[str] = set()
 
@@ -47,9 +49,11 @@ class Reporter:
             )
 
     @contextmanager
-    def running(self, total: int) -> Iterator[None]:
-        """Show progress while the block runs *total* guests."""
+    def running(self, total: int, kernels: Sequence[str] = ()) -> Iterator[None]:
+        """Show progress while the block runs *total* guests, and first figures of several
+        *kernels*."""
         self._total, self._done = total, 0
+        self._kernels, self._figures = kernels, {}
         if self._quiet:
             yield
             return
@@ -136,6 +140,22 @@ class Reporter:
             if name and not self._bar:
                 self._say(f"{name}: counted, {self._guests()}")
             self._update()
+
+    @property
+    def shows_figures(self) -> bool:
+        """Whether figures are shown while guests run."""
+        return bool(self._bar) and len(self._kernels) > 1
+
+    def figure(self, row: str, kernel: str, value: float) -> None:
+        """Show the first figures of a row when all kernels have one. A question mark says that
+        other boots may change them."""
+        with self._lock:
+            found = self._figures.setdefault(row, {})
+            found[kernel] = value
+            if self.shows_figures and len(found) == len(self._kernels):
+                values = [found[name] for name in self._kernels]
+                texts = "".join(f"{value:>14,.2f}" for value in values)
+                self._say(f"{row:<22}{texts}{values[-1] - values[0]:>+14,.2f} ?")
 
     def note(self, text: str) -> None:
         """Say what is being done now."""

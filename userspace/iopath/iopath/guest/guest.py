@@ -8,7 +8,8 @@ host: no network, no disk, a fixed date and a fixed seed for its random numbers.
 A guest boots, carries out the commands of its Start and stops. Here its state can be saved, with
 what these commands recorded. Then it is given an Image, programs and a plan, and goes on. A guest
 that is resumed from a saved state is in the same state as one that has just booted, so both count
-the same.
+the same. Memory is a file. Guests that are resumed map that of the saved state and keep what they
+write to themselves, so nothing is read that they do not use.
 
 The plan's commands and the layout of the channel are described in userspace/guest/init.c.
 """
@@ -25,6 +26,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,16 +39,16 @@ from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import Image, Start
 from iopath.guest.qmp import Ended, Qmp, QmpError
 
-STATE = "state.zst"  # the name of a saved state in its folder
-_CONSOLE = "console.log"  # beside it, what its console said
+STATE = "state"  # the name of a saved state in its folder, without memory
+RAM = "ram"  # beside it, its memory
+_CONSOLE = "console.log"  # what its console said
 _STARTED = "started.gz"  # and what the commands of its start recorded
+_IN_FILE = [{"capability": "x-ignore-shared", "state": True}]  # memory is not in the state
 
 _TROUBLE = re.compile(
     r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
     re.MULTILINE,
 )
-
-RAM = "ram"  # the file of the memory of a guest with several CPUs
 
 
 # Gets the records, the plugin's counts and the file of the memory before the guest is removed.
@@ -67,14 +69,22 @@ class StateError(IopathError):
     """A machine's state cannot be saved, or a saved one cannot be loaded."""
 
 
-def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[str]:
-    """The QEMU command line of a machine that boots; *folder* holds the initramfs, the channel and
-    the console's log."""
+def command(
+    qemu: Qemu,
+    machine: Machine,
+    vmlinuz: Path,
+    folder: Path,
+    ram: Path | None = None,
+    *,
+    saved: bool = False,
+) -> list[str]:
+    """The QEMU command line of a machine that boots; *folder* holds the initramfs, the channel, the
+    console's log and, unless it is the file *ram*, the memory, which may be *saved*."""
     return [
         *qemu.words,
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         *qemu.sandbox,
-        *machine.ram(f"{folder}/{RAM}"),
+        *machine.ram(ram or folder / RAM, saved=saved),
         *machine.processors(),
         *machine.besides(),
         "-cpu", machine.qemu_cpu, "-m", f"{machine.memory}M",
@@ -110,7 +120,7 @@ def save(
     *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
     cannot save it."""
     machine = replace(machine, real_time=False)
-    with _Guest(qemu, machine, start, log, progress) as guest:
+    with _Guest(qemu, machine, start, log, progress, saved=True) as guest:
         guest.wait_started()
         guest.save(folder / STATE)
 
@@ -157,6 +167,8 @@ class _Guest:
         plugin: Path | None = None,
         options: str = "",
         state: Path | None = None,
+        *,
+        saved: bool = False,
     ) -> None:
         self._qemu = qemu
         self._machine = machine
@@ -166,6 +178,7 @@ class _Guest:
         self._plugin = plugin
         self._options = options
         self._state = state
+        self._saved = saved
 
     def __enter__(self) -> "_Guest":
         with contextlib.ExitStack() as stack:
@@ -188,7 +201,7 @@ class _Guest:
 
     @property
     def ram(self) -> Path:
-        """The file of its memory, if it has several CPUs."""
+        """The file of its memory, unless the saved one is mapped."""
         return self._folder / RAM
 
     def _make_channel(self, stack: contextlib.ExitStack) -> mmap.mmap:
@@ -209,55 +222,76 @@ class _Guest:
         (self._folder / "initramfs").write_bytes(self._start.initramfs())
         ours, theirs = socket.socketpair()
         stack.enter_context(ours)
-        words = command(self._qemu, self._machine, self._start.vmlinuz, self._folder)
+        words = command(
+            self._qemu, self._machine, self._start.vmlinuz, self._folder, self._mapped(),
+            saved=self._saved,
+        )  # fmt: skip
         words += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}"]
         words += ["-mon", "chardev=qmp,mode=control"]
-        keep = [theirs.fileno()]
         if self._plugin:
             counts = self._folder / "counts"
             parts = [str(self._plugin), f"out={counts}", self._options]
             words += ["-plugin", ",".join(filter(None, parts))]
         if self._state:
-            reader, writer = os.pipe()
-            words += ["-incoming", f"fd:{reader}"]
-            keep.append(reader)
+            words += ["-incoming", "defer"]
         with theirs:
             child = stack.enter_context(
-                process.start(words, output=self._folder / "qemu.log", keep=keep)
+                process.start(words, output=self._folder / "qemu.log", keep=[theirs.fileno()])
             )
-        if self._state:
-            os.close(reader)
-            with os.fdopen(writer) as state:
-                self._unpacker = stack.enter_context(
-                    process.start(
-                        [_zstd(), "-q", "-d", "-c", self._state],
-                        output=self._folder / "zstd.log",
-                        stdout=state,
-                    )
-                )
         return child, Qmp(ours, self._machine.time_limit)
+
+    def _mapped(self) -> Path | None:
+        """The saved memory, if it can be mapped. That of several CPUs is read at the end: they get
+        a copy."""
+        if not self._state:
+            return None
+        saved = self._state.with_name(RAM)
+        if self._machine.cpus == 1 and os.access(saved, os.W_OK):
+            return saved
+        self._copy_ram(saved, self.ram)
+        return None
+
+    def _copy_ram(self, source: Path, target: Path) -> None:
+        """Copy a file of memory without its pages of zeros."""
+        log = self._folder / "cp.log"
+        if process.run(["cp", "--sparse=always", source, target], output=log):
+            target.unlink(missing_ok=True)  # its space is needed for the console's log
+            raise IopathError(f"cannot write {target}: {process.last_line(log)}")
+
+    def _load(self, state: Path) -> None:
+        """Load a saved state into the machine. Its memory is there."""
+        channel.HEAD.pack_into(self._memory, 0, channel.MAGIC, 0, channel.STOPPED, 0)
+        self._qmp.execute("migrate-set-capabilities", capabilities=_IN_FILE)
+        data = memoryview(state.read_bytes())
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                self._qmp.execute("getfd", fdname="state", file=theirs.fileno())
+            self._qmp.execute("migrate-incoming", uri="fd:state")
+            ours.setblocking(False)
+            while self._qmp.execute("query-status")["status"] == "inmigrate":
+                with contextlib.suppress(OSError):  # it is full, or QEMU has closed its end
+                    data = data[ours.send(data) :]
+                    if not data:
+                        ours.shutdown(socket.SHUT_WR)
+                time.sleep(0.002)
 
     def wait_started(self) -> None:
         """Wait until the machine has stopped after its start, or is loaded."""
         try:
             if self._state:
-                while self._qmp.execute("query-status")["status"] == "inmigrate":
-                    # QEMU does not notice the end of a pipe without data.
-                    if self._unpacker.poll():
-                        raise StateError(process.last_line(self._folder / "zstd.log"))
-                    time.sleep(0.005)
+                self._load(self._state)
             else:
                 self._qmp.wait_for("STOP", self._check)
         except TimeoutError:
             raise self._failure() from None
-        except Ended:
+        except (Ended, OSError, QmpError) as error:
             if self._state:
-                raise StateError(self._complaint()) from None
+                complaint = self._complaint() if isinstance(error, Ended) else str(error)
+                raise StateError(complaint) from None
             raise self._failure() from None
         _, length, state, _ = channel.HEAD.unpack_from(self._memory)
         if state != channel.STOPPED:
-            if self._state:
-                raise StateError("it is not the state of a guest that has started")
             raise self._failure()
         if self._state:
             try:
@@ -274,30 +308,36 @@ class _Guest:
             kvm.check_started(self._folder / "qemu.log", time.monotonic() - self._began)
 
     def save(self, path: Path) -> None:
-        """Write the state of the stopped machine to *path*, compressed."""
-        raw = self._folder / "state"
+        """Write the state of the stopped machine to *path*, and its memory beside it."""
         path.with_name(_STARTED).write_bytes(gzip.compress(self._started, 1, mtime=0))
-        self._memory[channel.HEAD.size : channel.HEAD.size + len(self._started)] = bytes(
-            len(self._started)
-        )
         try:
-            with raw.open("wb") as file:
-                self._qmp.execute("getfd", fdname="state", file=file.fileno())
-            self._qmp.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
-            self._qmp.execute("migrate", uri="fd:state")
-            while (status := self._qmp.execute("query-migrate"))["status"] != "completed":
-                if status["status"] in ("failed", "cancelled"):
-                    raise StateError(status.get("error-desc", "QEMU gives no reason"))
-                time.sleep(0.005)
+            state = self._fetch_state()
         except (Ended, TimeoutError):
             raise StateError(self._complaint()) from None
         except QmpError as error:
             raise StateError(str(error)) from None
+        path.write_bytes(_unmapped(state))
         shutil.copyfile(self._folder / "console.log", path.with_name(_CONSOLE))
-        log = self._folder / "zstd.log"
-        if process.run([_zstd(), "-q", "-3", raw, "-o", path], output=log):
-            path.unlink(missing_ok=True)  # its space is needed for the console's log
-            raise IopathError(f"cannot write {path}: {process.last_line(log)}")
+        self._copy_ram(self.ram, path.with_name(RAM))
+
+    def _fetch_state(self) -> bytes:
+        """The state of the stopped machine, from QEMU, which answers nothing while it writes."""
+        self._qmp.execute("migrate-set-capabilities", capabilities=_IN_FILE)
+        ours, theirs = socket.socketpair()
+        with ours, ours.makefile("rb") as stream, ThreadPoolExecutor(1) as reading:
+            try:
+                with theirs:
+                    self._qmp.execute("getfd", fdname="state", file=theirs.fileno())
+                state = reading.submit(stream.read)
+                self._qmp.execute("migrate", uri="fd:state")
+                while (status := self._qmp.execute("query-migrate"))["status"] != "completed":
+                    if status["status"] in ("failed", "cancelled"):
+                        raise StateError(status.get("error-desc", "QEMU gives no reason"))
+                    time.sleep(0.002)
+                return state.result()
+            finally:
+                with contextlib.suppress(OSError):  # QEMU has closed its end
+                    ours.shutdown(socket.SHUT_RDWR)
 
     def records_of_start(self) -> list[Record]:
         """What the commands of its start recorded."""
@@ -360,8 +400,14 @@ class _Guest:
         return GuestError(f"{what} (console: {self._log})", records)
 
 
-def _zstd() -> str:
-    return process.need("zstd", "zstd")
+def _unmapped(state: bytes) -> bytes:
+    """A saved state with 0 as the address of the channel. QEMU refuses memory that it left out if
+    the machine that loads it has it elsewhere, and that one maps the channel only after that."""
+    name = b"channel" + channel.SIZE.to_bytes(8, "big")
+    before, found, after = state.partition(name)
+    if not found or name in after:
+        raise StateError("QEMU saves the channel in another way")
+    return before + name + bytes(8) + after[8:]
 
 
 def _diagnose(

@@ -93,11 +93,11 @@ class Machine:
             for word in ("-device", f"pcie-root-port,id=port{number},chassis={number + 1}")
         ]
 
-    def ram(self, file: str) -> list[str]:
-        """QEMU's options for the memory. That of a machine with several CPUs is *file*."""
-        if self.cpus == 1:
-            return ["-machine", self.arch.machine]
-        backend = f"memory-backend-file,id=ram,size={self.memory}M,share=on,mem-path={file}"
+    def ram(self, file: Path, *, saved: bool) -> list[str]:
+        """QEMU's options for the memory, which is *file*. What is written stays in QEMU, unless it
+        is to be *saved*, or read at the end as that of several CPUs is."""
+        share = "on" if saved or self.cpus > 1 else "off"
+        backend = f"memory-backend-file,id=ram,size={self.memory}M,share={share},mem-path={file}"
         return ["-object", backend, "-machine", f"{self.arch.machine},memory-backend=ram"]
 
     @property

@@ -31,6 +31,7 @@ from iopath.rungs.together import Shared
 T = TypeVar("T")
 
 Members = Sequence[Run]  # the runs of a guest
+Make = Callable[[Built, Members, Settings], Image]
 
 
 def count(wanted: Measurement, ready: Prepared, bench: Bench) -> Known:
@@ -39,8 +40,8 @@ def count(wanted: Measurement, ready: Prepared, bench: Bench) -> Known:
     if settings.program:
         return bycalls.count(wanted, settings.program, ready, bench)
     here = _Here(wanted, ready, bench)
-    alone = [_boots(here, _count, make_image, members) for members in ready.alone]
-    shared = [_boots(here, _share, several.make_image, members) for members in ready.shared]
+    alone = _boots(here, _count, ready.alone, make_image, partial(make_image, checks=True))
+    shared = _boots(here, _share, ready.shared, several.make_image)
     results([future for boots in (*alone, *shared) for future in boots])
     records: dict[Run, ExactRecord] = {}
     notes = _left_out(wanted, ready)
@@ -106,16 +107,23 @@ class _Here:
 def _boots(
     here: _Here,
     function: Callable[[_Here, Members, Callable[[], Image], int], T],
-    make: Callable[[Built, Members, Settings], Image],
-    members: Members,
-) -> list[Future[T]]:
-    """What *function* gives for each boot of the guest that carries out *members*. All boots have
-    one image."""
-    image = Once(partial(make, here.ready.built, members, here.wanted.settings))
-    return [
-        here.bench.pools.job(function, here, members, image, number)
-        for number in range(here.wanted.settings.boots)
+    parts: Sequence[Members],
+    make: Make,
+    *further: Make,
+) -> list[list[Future[T]]]:
+    """What *function* gives for each boot of the guests that carry out *parts*; first boots come
+    first. Their images are made by *make*, those of all others by *further*, if it is given."""
+    built, settings = here.ready.built, here.wanted.settings
+    images = [
+        [Once(partial(one, built, members, settings)) for one in (make, *further)]
+        for members in parts
     ]
+    found: list[list[Future[T]]] = [[] for _ in parts]
+    for number in range(settings.boots):
+        for members, image, futures in zip(parts, images, found, strict=True):
+            wanted = image[-1] if number else image[0]
+            futures.append(here.bench.pools.job(function, here, members, wanted, number))
+    return found
 
 
 def _count(here: _Here, members: Members, image: Callable[[], Image], number: int) -> Counted:
@@ -134,7 +142,13 @@ def _count(here: _Here, members: Members, image: Callable[[], Image], number: in
         return found
 
     key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
-    return here.bench.once((*key, layers_.digest, full, debug), count)
+    found = here.bench.once((*key, layers_.digest, full, debug), count)
+    reporter = here.bench.reporter
+    if not number and settings.boots > 1 and reporter.shows_figures:
+        name, release = here.wanted.name, here.ready.built.release
+        for record in assemble.results(name, release, [found], profile=False):
+            reporter.figure(record.title, name, record.instructions_per_io)
+    return found
 
 
 def _share(here: _Here, members: Members, image: Callable[[], Image], number: int) -> sharing.Boot:

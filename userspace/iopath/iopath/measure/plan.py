@@ -146,8 +146,11 @@ def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
     return ",".join(options)
 
 
-def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
-    """What a guest is given to carry out *runs*, which must fit one guest."""
+def make_image(
+    built: Built, runs: Sequence[Run], settings: Settings, *, checks: bool = False
+) -> Image:
+    """What a guest is given to carry out *runs*, which must fit one guest; if it *checks* what
+    another boot of it gave, in fewer layouts."""
     image = prepared(
         built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
     )
@@ -170,7 +173,9 @@ def make_image(built: Built, runs: Sequence[Run], settings: Settings) -> Image:
         f" --number_ios={_CALIBRATION} --rounds=10",
     ]
     for run in runs:
-        plan += _steps(run, [" ".join([f"run run.{run.region}", *run.command])])
+        plan += _steps(
+            run, [" ".join([f"run run.{run.region}", *(run.checking if checks else run.command)])]
+        )
     plan += _lines(runs)
     plan += [*_impatient(built), *_long(runs)]
     return image

@@ -11,6 +11,7 @@ from iopath.counts.pathcount import CountedRound
 from iopath.results.model import Model
 from iopath.results.result import REST, ExactRecord, KernelName
 from iopath.rungs.ioloop_report import Report
+from iopath.rungs.rung import ROUNDS
 from iopath.rungs.runs import CALM, DRAIN_MS, Run
 
 _OVERHEAD = 64  # instructions between two readings of the counter outside the loop
@@ -100,7 +101,7 @@ def figure(
                 " interrupt; try a smaller block size"
             )
         figures.append(statistics.median_low(calm))
-        layouts.append(_by_layout(rounds, run.layouts))
+        layouts.append(_by_layout(rounds, ROUNDS // run.layouts))
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
@@ -137,10 +138,10 @@ def figure(
     )
 
 
-def _by_layout(rounds: Sequence[tuple[float, bool]], layouts: int) -> list[float]:
-    """The lowest of the rounds of each layout that has two or more without an interrupt: what a
-    layout costs is in all its rounds, and rare work, which the mean has, in few."""
-    each = -(-len(rounds) // layouts)
+def _by_layout(rounds: Sequence[tuple[float, bool]], each: int) -> list[float]:
+    """The lowest of the rounds of each layout, which has *each* so many, if two or more are without
+    an interrupt: what a layout costs is in all its rounds, and rare work, which the mean has, in
+    few."""
     parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
     calm = [[figure for figure, quiet in part if quiet] for part in parts]
     return [round(min(part), 4) for part in calm if len(part) > 1]

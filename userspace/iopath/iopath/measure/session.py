@@ -77,7 +77,7 @@ class Session(Finder):
         if not settings.machine.exact:
             return self._measure_times(kernels, settings)
         wanted = [Measurement(name, settings) for name in names]
-        each = self._each(wanted, kernels, warn)
+        each = self._each(wanted, kernels, warn, names)
         done = _successes(names, {one.name: found for one, found in each}, warn)
         self.printed |= {
             name: one.known.printed.encode(errors="surrogateescape")
@@ -119,17 +119,17 @@ class Session(Finder):
 
     def _each(
         self, wanted: Sequence[Measurement], kernels: Mapping[str, Kernel],
-        warn: Callable[[str], None],
+        warn: Callable[[str], None], shown: Sequence[str] = (),
     ) -> Iterator[tuple[Measurement, Measured | IopathError]]:  # fmt: skip
         """Each measurement with what was measured or its error, when it is done. Each kernel is
-        built once."""
+        built once. First figures of the kernels *shown* are shown."""
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self.emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
             self.programs(arch)
         builds = {name: Once(partial(self._build, name, one)) for name, one in kernels.items()}
         with (
-            self.reporter.running(sum(one.guests for one in wanted)),
+            self.reporter.running(sum(one.guests for one in wanted), shown),
             pools(len(kernels), self.places, self.executor) as both,
         ):
             futures = {}

@@ -14,6 +14,7 @@ from iopath.results.ops import OPS
 # and files are laid out in other ways: a cost that half of the layouts pay shows in the rounds.
 ROUNDS = 48
 LAYOUTS = 16
+CHECKED = 4  # of these layouts, in a boot that shows whether it adds anything
 LONG = 120  # the long run has the I/Os of so many rounds; it shows rare and deferred work
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick

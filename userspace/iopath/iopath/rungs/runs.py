@@ -10,7 +10,7 @@ from iopath.results.ops import OPS
 from iopath.results.result import title
 from iopath.rungs.builtin import overrides
 from iopath.rungs.program import Program
-from iopath.rungs.rung import Overrides, Rung
+from iopath.rungs.rung import CHECKED, ROUNDS, Overrides, Rung
 
 MOST_CPUS = 8
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
@@ -88,7 +88,18 @@ class Run:
     @property
     def command(self) -> list[str]:
         """The command line of its rounds."""
-        return self.rung.command(self.op, self.block_size, self.region, layouts=self.layouts)
+        return self._command(self.layouts)
+
+    @property
+    def checking(self) -> list[str]:
+        """The same in a boot other than the first, in fewer layouts."""
+        return self._command(min(self.layouts, CHECKED))
+
+    def _command(self, layouts: int) -> list[str]:
+        return self.rung.command(
+            self.op, self.block_size, self.region, rounds=ROUNDS * layouts // self.layouts,
+            layouts=layouts,
+        )  # fmt: skip
 
     @property
     def layouts(self) -> int:

@@ -268,7 +268,7 @@ def test_killed_while_loading(resumable: Command) -> None:
     again."""
 
     def made() -> dict[Path, int]:
-        return {path: path.stat().st_mtime_ns for path in resumable.cache.glob("state/*/state.zst")}
+        return {path: path.stat().st_mtime_ns for path in resumable.cache.glob("state/*/ram")}
 
     before = made()
     running = resumable.start("measure", KERNEL, *SHORT)
@@ -292,7 +292,7 @@ def test_no_space_for_a_state(ready: Command, tmp_path: Path) -> None:
     ready.cache.mkdir()
     full = ready.cache / "full"
     script = f"""
-mount -t tmpfs -o size=128m none {ready.cache} && cp -a {kept}/. {ready.cache} || exit 90
+mount -t tmpfs -o size=256m none {ready.cache} && cp -a {kept}/. {ready.cache} || exit 90
 cat /dev/zero >{full} 2>&-
 truncate -s -4M {full} || exit 91
 "$0" "$@"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from helpers import preloaded
 from iopath.base.sources import source_root
-from iopath.guest.guest import STATE
+from iopath.guest.guest import RAM
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import Start
 from iopath.guest.states import States
@@ -52,7 +52,7 @@ def copy_cache(source: Path, target: Path) -> None:
     """Copy a cache. The saved states in it are large: they get other names."""
 
     def copy(one: str, other: str) -> None:
-        (link if Path(one).name == STATE else shutil.copy2)(one, other)
+        (link if Path(one).name == RAM else shutil.copy2)(one, other)
 
     shutil.copytree(source, target, symlinks=True, copy_function=copy, dirs_exist_ok=True)
 

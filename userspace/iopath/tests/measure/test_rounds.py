@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """From the rounds that a guest recorded to figures."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from helpers.rounds import RUN, counted, record, run_counts
 from iopath.base.errors import IopathError
-from iopath.measure.rounds import check_calibration, check_rounds
+from iopath.counts.longrun import LongRun
+from iopath.counts.pathcount import CountedRound
+from iopath.measure.rounds import RunCounts, check_calibration, check_rounds
 from iopath.measure.rounds import figure as make_figure
 from iopath.results.result import ExactRecord
-from iopath.rungs.ioloop_report import Report
+from iopath.rungs.builtin import select
+from iopath.rungs.ioloop_report import LoopJob, LoopRound, Report
+from iopath.rungs.runs import Run, Settings, make_runs
 
 
 def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> ExactRecord:
@@ -132,3 +138,44 @@ def test_what_lies_between_clock_and_marker_is_little(over: int) -> None:
 def test_rounds_that_were_not_counted_are_refused() -> None:
     with pytest.raises(IopathError, match="3 rounds, but 2 were counted"):
         check_rounds(RUN, CALM, counted(CALM)[:2])
+
+
+def run_of(name: str) -> Run:
+    return make_runs(Settings(select([name]), ops=["read"]))[0][0]
+
+
+def words(command: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for word in command if word.startswith(("--rounds=", "--layouts=")))
+
+
+def test_further_boots_have_fewer_layouts() -> None:
+    """They check that a boot adds nothing: as many rounds in each layout as in the first boot."""
+    run = run_of("dio.pread")
+    assert words(run.command) == ("--layouts=16", "--rounds=48")
+    assert words(run.checking) == ("--layouts=4", "--rounds=12")
+    others = [
+        {word for word in one if word not in words(one)} for one in (run.command, run.checking)
+    ]
+    assert others[0] == others[1]
+
+
+def test_without_layouts_all_boots_are_alike() -> None:
+    run = run_of("dio.pread")
+    run = replace(run, rung=replace(run.rung, program=Path("/bin/true")))
+    assert run.checking == run.command
+    assert words(run.command) == ("--rounds=48",)
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "found"), [((), [4.0, 4.0, 4.0, 9.0]), ((9, 10), [4.0] * 3)]
+)
+def test_layouts_of_a_further_boot(interrupted: Sequence[int], found: list[float]) -> None:
+    """Each layout has three rounds. One with fewer than two undisturbed ones has no figure."""
+    run = run_of("dio.pread")
+    costs = [400] * 9 + [900] * 3
+    rounds = [LoopRound(100, cost, int(at in interrupted)) for at, cost in enumerate(costs)]
+    report = Report((LoopJob(tuple(rounds)),))
+    counts = RunCounts(
+        LongRun(0.0, 0.0, []), {}, [CountedRound(cost, 0, True, 0) for cost in costs]
+    )
+    assert make_figure("", "", run, [report], [counts]).layouts == [found]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The state of a machine, without a guest."""
+
+from pathlib import Path
+
+import pytest
+
+from iopath.guest import channel, guest
+from iopath.guest.guest import StateError
+from iopath.guest.machine import Machine, Qemu
+from iopath.guest.payload import Start
+
+CHANNEL = b"\x0eregion/channel" + channel.SIZE.to_bytes(8, "big")
+
+
+def test_the_channel_is_mapped_nowhere() -> None:
+    """The address of the channel in a saved state becomes 0, and nothing else changes."""
+    state = b"before" + CHANNEL + bytes(range(8)) + b"after"
+    assert guest._unmapped(state) == b"before" + CHANNEL + bytes(8) + b"after"
+
+
+@pytest.mark.parametrize("state", [b"", b"channel", (CHANNEL + bytes(8)) * 2])
+def test_a_state_without_the_channel_is_refused(state: bytes) -> None:
+    with pytest.raises(StateError, match="in another way"):
+        guest._unmapped(state)
+
+
+def test_a_machine_goes_on_with_memory_that_is_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that has mapped the channel, and has no kernel, is saved and loaded. What it then
+    writes is not in the saved memory."""
+    words = guest.command
+
+    def without_kernel(*args: object, **options: object) -> list[str]:
+        found = words(*args, **options)
+        return found[: found.index("-kernel")]
+
+    def machine(state: Path | None = None) -> guest._Guest:
+        start, log = Start(Path("/dev/null")), tmp_path / "log"
+        return guest._Guest(
+            Qemu.find(), Machine(memory=64), start, log,
+            lambda records: None, state=state, saved=not state,
+        )  # fmt: skip
+
+    monkeypatch.setattr(guest, "command", without_kernel)
+    state = tmp_path / "state"
+    with machine() as one:
+        one._started = b"said"
+        while one._qmp.execute("query-status")["running"] and not _mapped(one):
+            pass
+        one._qmp.execute("stop")
+        one.save(state)
+    saved = (tmp_path / "ram").read_bytes()
+    assert (tmp_path / "ram").stat().st_blocks * 512 < len(saved) == 64 << 20
+    assert any(saved)
+    with machine(state) as other:
+        other.wait_started()
+        assert other._started == b"said"
+        assert _mapped(other)
+        path = tmp_path / "again"
+        other._qmp.execute("pmemsave", val=0, size=64 << 20, filename=str(path))
+        again = path.read_bytes()
+        assert (again[: 640 << 10], again[1 << 20 :]) == (saved[: 640 << 10], saved[1 << 20 :])
+        other._qmp.execute("cont")
+        assert other._qmp.execute("query-status")["running"]
+    assert (tmp_path / "ram").read_bytes() == saved
+
+
+def _mapped(machine: guest._Guest) -> bool:
+    """Whether the channel has an address."""
+    return any(
+        region["bar"] == 2 and region["size"] == channel.SIZE and region["address"] > 0
+        for bus in machine._qmp.execute("query-pci")
+        for device in bus["devices"]
+        for region in device["regions"]
+    )
