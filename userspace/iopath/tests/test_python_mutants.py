@@ -190,24 +190,34 @@ MUTANTS = [
         "measure/test_rounds.py::test_a_round_that_the_plugin_counts_otherwise_is_refused",
     ),
     Mutant(
-        "timer ticks are subtracted", "counts/longrun.py",
-        "ios - self._ticks(region))", "ios)",
-        "counts/test_longrun.py::test_ticks_and_sleeps_of_an_idle_guest_are_subtracted",
+        "timer ticks are left out", "counts/longrun.py",
+        "min(1.0, expected / ticks) if ticks", "1.0 if ticks",
+        "counts/test_longrun.py::test_ticks_are_left_out",
     ),
     Mutant(
         "parts that do not add up to the functions are refused", "counts/longrun.py",
-        "round(sum(found.values())) != round(", "0 * round(sum(found.values())) != 0 * round(",
+        "if round(whole) != round(", "if False and round(whole) != round(",
         "counts/test_longrun.py::test_parts_that_do_not_add_up_are_refused",
     ),
     Mutant(
         "what is executed after the long run belongs to the same parts", "counts/longrun.py",
-        "_add(found, self._beside(number | DRAIN), sign)", "",
+        "_add(found, self._for_io(run.long_region | DRAIN, 0, waits=False))", "",
         "counts/test_longrun.py::test_what_callbacks_do_is_deferred",
     ),
     Mutant(
         "a work item is named by its function", "counts/parts.py",
         'return f"{_CALLED_BY[site]} {name}"', "return above",
         "counts/test_parts.py::test_work_is_named_by_its_function",
+    ),
+    Mutant(
+        "a worker's switches for the kernel's own work are left out", "counts/parts.py",
+        "return self.for_io / max(1, self.for_io + self.own)", "return 1.0",
+        "counts/test_parts.py::test_a_workers_loop_and_switches_are_for_what_it_carries_out",
+    ),
+    Mutant(
+        "the timer's ticks are not in the whole of a program", "counts/calls.py",
+        'kind = BESIDE if flat', 'kind = LATER if flat',
+        "counts/test_calls.py::test_parts",
     ),
     Mutant(
         "a read of the time stamp is a change even if the sum is the same", "compare/exact.py",

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 # The kinds of parts: the whole, a system call, the program's own code, its exceptions, and what
 # interrupts, soft interrupts and kernel threads execute. What is beside is not in the whole: the
-# idle task, and iopath's own process.
+# kernel's own work, such as the timer's tick and the idle task, and iopath's own process.
 EVERY, CALL, OWN, FAULT, LATER, BESIDE = "whole", "call", "own", "fault", "later", "beside"
 WHOLE = "the whole"  # the name of its row
-JUDGED = (EVERY, CALL)  # others depend on when the timer ticks
+JUDGED = (EVERY, CALL)  # others depend on when the kernel does them
 
 
 @dataclass(kw_only=True)
