@@ -157,6 +157,8 @@ bool check_options(struct options *o, char *msg, size_t size)
 	else if (o->scatter && o->hugepages)
 		snprintf(msg, size,
 			 "--scatter=1: does not go with --hugepages=1, whose pages are adjacent");
+	else if (o->onebuf && !o->fixedbufs)
+		snprintf(msg, size, "--onebuf=1: needs --fixedbufs=1");
 	else if (o->defer_taskrun && !o->single_issuer)
 		snprintf(msg, size,
 			 "--defer_taskrun=1: needs --single_issuer=1");

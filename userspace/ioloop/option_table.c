@@ -41,6 +41,7 @@ const struct option option_table[] = {
 	OPT(nowait, BOOL, 0, 1, NULL, "vsync"),
 	OPT(dsync, BOOL, 0, 1, NULL, "vsync"),
 	OPT(fixedbufs, BOOL, 0, 1, NULL, URING),
+	OPT(onebuf, BOOL, 0, 1, NULL, URING),
 	OPT(registerfiles, BOOL, 0, 1, NULL, URING),
 	OPT(registermem, BOOL, 0, 1, NULL, "sync libaio io_uring"),
 	OPT(sqthread_poll, BOOL, 0, 1, NULL, URING),

@@ -42,6 +42,7 @@ struct options {
 	uint64_t nowait;
 	uint64_t dsync;
 	uint64_t fixedbufs;
+	uint64_t onebuf;
 	uint64_t registerfiles;
 	uint64_t registermem;
 	uint64_t sqthread_poll;

@@ -79,19 +79,22 @@ static uint32_t setup_flags(const struct options *o, bool wide)
 /* Each buffer is registered on its own: the kernel limits them to 1 GiB. */
 static long register_buffers(const struct job *job, const struct ring *r)
 {
+	const uint64_t number = job->o->onebuf ? 1 : job->o->iodepth;
 	struct iovec *iov;
 	uint64_t i;
 	long ret;
 
-	iov = calloc(job->o->iodepth, sizeof(*iov));
+	iov = calloc(number, sizeof(*iov));
 	if (!iov)
 		return -ENOMEM;
-	for (i = 0; i < job->o->iodepth; i++) {
+	for (i = 0; i < number; i++) {
 		iov[i].iov_base = job->buffers + i * job->stride;
 		iov[i].iov_len = job->o->bs;
 	}
+	if (job->o->onebuf)
+		iov[0].iov_len = job->o->iodepth * job->stride;
 	ret = sys4(SYS_io_uring_register, r->fd, IORING_REGISTER_BUFFERS,
-		   (long)iov, (long)job->o->iodepth);
+		   (long)iov, (long)number);
 	free(iov);
 	return ret;
 }
@@ -140,7 +143,7 @@ long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
  * ring_fill_entry() - fill in what entries of all kinds have
  * @job: the job
  * @sqe: the entry, which is zero
- * @index: its number, and that of its registered buffer
+ * @index: its number, and that of its registered buffer if each has its own
  */
 void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
 		     uint32_t index)
@@ -150,7 +153,7 @@ void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
 		sqe->fd = 0;
 		sqe->flags = IOSQE_FIXED_FILE;
 	}
-	if (job->o->fixedbufs)
+	if (job->o->fixedbufs && !job->o->onebuf)
 		sqe->buf_index = (uint16_t)index;
 	sqe->user_data = index;
 }

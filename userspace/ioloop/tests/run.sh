@@ -191,6 +191,8 @@ expect 2 "splice cannot write" "splice only reads" --ioengine=splice \
 	--rw=write --filename="$file"
 expect 2 "needs --thread" "an open file that processes share" --share_file \
 	--numjobs=2 --filename="$file"
+expect 2 "needs --fixedbufs" "onebuf alone" --ioengine=io_uring \
+	--onebuf --filename="$file"
 expect 2 "needs --single_issuer" "defer_taskrun alone" --ioengine=io_uring \
 	--defer_taskrun --filename="$file"
 expect 2 "a name is empty" "empty name" --filename="$file:"
@@ -261,6 +263,9 @@ json 'job["ios"] == 250' "an io_uring batch that is not full" --rw=randwrite \
 json 'job["ios"] == 100' "io_uring, registered" \
 	--ioengine=io_uring --fixedbufs --registerfiles --filename="$file" \
 	--number_ios=100 --direct=1
+json 'job["ios"] == 100' "io_uring, one registered buffer" \
+	--ioengine=io_uring --fixedbufs --onebuf --iodepth=8 \
+	--filename="$file" --number_ios=100 --direct=1
 json 'job["ios"] == 100' "io_uring with a thread" --ioengine=io_uring \
 	--sqthread_poll --filename="$file" --number_ios=100
 json 'job["ios"] == 100' "vsync with flags" --ioengine=vsync --dsync \

@@ -36,8 +36,8 @@ class Building:
         )  # fmt: skip
         group.add_argument(
             "--config", default=recipes.MINIMAL, metavar="CONFIG",
-            help="minimal (default), debian:SERIES without modules and debug information, or a"
-            " file",
+            help="minimal (default), debian:SERIES without modules and debug information, a target"
+            " of make like defconfig, or a file; +FILE merges a fragment over it",
         )  # fmt: skip
         group.add_argument(
             "--kconfig", action="append", default=[], metavar="FOO=y",
@@ -71,4 +71,5 @@ def recipe(
         with session.reporter.task(name) as step:
             return session.build(session.find(name), step)
 
-    return recipes.recipe(suite, recipes.configuration(config, build), options, BY_DEBIAN[arch])
+    base, own = recipes.configuration(config, build)
+    return recipes.recipe(suite, base, [*own, *options], BY_DEBIAN[arch])

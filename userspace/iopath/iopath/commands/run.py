@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--boots", type=number(1, 100, "boots"), metavar="N",
         help="boot each kernel N times, with different seeds (default: 1, or with --fail-above"
-        f" {noise.FEWEST} or more)",
+        f" {noise.OFTEN})",
     )  # fmt: skip
     add_layers(parser)
     Files.add(parser, ProgramReport)

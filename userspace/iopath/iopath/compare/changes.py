@@ -2,14 +2,19 @@
 """The types of a comparison: how results differ from the first one, rung by rung."""
 
 import math
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
+from iopath.compare import noise
 from iopath.results.bridgefile import Bridge
-from iopath.results.metrics import METRICS
+from iopath.results.metrics import INSTRUCTIONS, METRICS
 from iopath.results.result import Key, OfRung, TimeFigure
 from iopath.results.syscalls import EVERY, JUDGED, WHOLE
+
+PATH = INSTRUCTIONS.name
+SHARING = "sharing"  # what a limit calls all figures of several CPUs (sharing_changes.py)
 
 
 def percent(before: float, after: float) -> float | None:
@@ -20,8 +25,8 @@ def percent(before: float, after: float) -> float | None:
 @dataclass(kw_only=True)
 class Change:
     """The difference of two figures. The noise is None where it is not known. *most* is the largest
-    growth between two boots, in per cent. *reason* says why there is no verdict, *wanted* how many
-    boots would give one, if any do."""
+    growth of a value, in per cent. *reason* says why there is no verdict, *wanted* how many boots
+    would give one, if any do."""
 
     difference: float
     percent: float | None
@@ -30,14 +35,20 @@ class Change:
     most: float | None = None
     reason: str = ""
     wanted: int = 0
+    shares: ClassVar[Mapping[str, "Change"] | None] = None  # of several CPUs, if it was run there
 
     @property
     def grew(self) -> bool:
         return self.verdict in ("longer", "more")
 
     @property
+    def decided(self) -> bool:
+        """Whether it is known to differ."""
+        return self.verdict not in ("same", "unknown")
+
+    @property
     def differs(self) -> bool:
-        """Whether the figure, or one of its functions, changed by more than the noise."""
+        """Whether the figure, or anything else that is judged, changed by more than the noise."""
         return self.verdict != "same"
 
     @property
@@ -65,12 +76,28 @@ class Change:
 
     def metric(self, name: str) -> "Change | None":
         """The change of a metric; "instructions" is the figure itself."""
-        return self if name == "instructions" else None
+        return self if name == PATH else None
 
     @property
     def gated(self) -> Sequence[str]:
         """The metrics that a general limit judges."""
-        return ("instructions",)
+        return (PATH,)
+
+    @property
+    def judged(self) -> "dict[str, Change]":
+        """The verdicts, by what they are on: whatever tells of a change reads this list."""
+        named = {name: part for name in self.gated if (part := self.metric(name))}
+        return named | dict(self.shares or {})
+
+    @property
+    def beside(self) -> "dict[str, Change]":
+        """Those that differ otherwise than the figure itself: all, if that is the same; what grew,
+        if it shrank."""
+        others = {name: part for name, part in self.judged.items() if part is not self}
+        if self.verdict == "shorter":
+            return {name: part for name, part in others.items() if part.grew}
+        same = self.verdict == "same"
+        return {n: part for n, part in others.items() if same and part.decided}
 
 
 @dataclass(kw_only=True)
@@ -117,6 +144,34 @@ class MetricChange(Change):
     parts: dict[str, float] | None = None  # of the total: who executes more or less; they add up
 
 
+def judged_change(
+    judged: noise.Verdict, before: noise.Boots, after: noise.Boots, layout: float = 0.0
+) -> MetricChange:
+    """The change of a metric by the verdict on its boots; another *layout* of a build adds to the
+    noise."""
+    one, other = map(statistics.fmean, (before, after))
+    words = {noise.LONGER: "more", noise.SHORTER: "fewer"}
+    return MetricChange(
+        before=round(one, 4),
+        after=round(other, 4),
+        difference=round(judged.difference, 4),
+        percent=percent(one, one + judged.difference),
+        noise=None if judged.noise is None else round(max(judged.noise, layout), 4),
+        verdict=words.get(judged.verdict, judged.verdict),
+        wanted=judged.wanted,
+        most=None if judged.most is None else percent(one, one + judged.most),
+        reason=noise.reason(judged, before, after) if judged.verdict == noise.UNKNOWN else "",
+    )
+
+
+def undecided(reason: str) -> MetricChange:
+    """What cannot be judged."""
+    return MetricChange(
+        before=0.0, after=0.0, difference=0.0, percent=None, noise=None, verdict="unknown",
+        reason=reason,
+    )  # fmt: skip
+
+
 @dataclass(kw_only=True)
 class TimeEstimate:
     """What a difference in instructions takes on a machine: from *low* to *high* ns per I/O. The
@@ -158,12 +213,13 @@ class ExactChange(Change):
     layers: list[LayerChange]
     functions: list[FunctionChange]
     unattributed: float
+    shares: dict[str, MetricChange] | None = None  # that are not the same
     time: TimeEstimate | None = None
     calls: CallsChange | None = None
 
     @property
     def differs(self) -> bool:
-        return self.verdict != "same" or self.moved
+        return self.verdict != "same" or self.moved or bool(self.beside)
 
     @property
     def is_news(self) -> bool:
@@ -208,8 +264,8 @@ class ExactChange(Change):
     @property
     def verdict_text(self) -> str:
         """Counts are more or fewer; only times are longer or shorter."""
-        if self.verdict == "same" and self.moved:
-            return "same in sum"
+        if self.verdict == "same" and (self.moved or self.beside):
+            return "same in sum" if self.moved else "same path"
         return {"longer": "more", "shorter": "fewer"}.get(self.verdict, self.verdict)
 
     @property
@@ -229,12 +285,12 @@ class ExactChange(Change):
         return layers[0] if layers and self.cause else None
 
     def metric(self, name: str) -> Change | None:
-        return self if name == "instructions" else self.metrics.get(name)
+        return self if name == PATH else self.metrics.get(name)
 
     @property
     def gated(self) -> Sequence[str]:
         if self.calls:
-            return ("instructions",) if self.calls.kind in JUDGED else ()
+            return (PATH,) if self.calls.kind in JUDGED else ()
         return [metric.name for metric in METRICS if metric.gated]
 
 
@@ -284,8 +340,8 @@ class RungChange(OfRung):
     rung: str
     op: str
     block_size: int
-    figures: dict[str, Any]
-    differences: dict[str, Any]
+    figures: Mapping[str, ExactFigure | dict[str, TimeFigure]]
+    differences: Mapping[str, Change]
 
     @property
     def unit(self) -> str:
@@ -325,7 +381,7 @@ class Comparison:
     others: list[str]
     labels: list[str]
     brief: list[str] = field(default_factory=list)
-    rungs: list[Any]
+    rungs: Sequence[RungChange]
 
     @property
     def names(self) -> list[str]:
@@ -345,11 +401,11 @@ class Comparison:
         """A rung and its operation; and its block size, if there are several."""
         return " ".join(filter(None, (rung.title, rung.size if len(self.sizes) > 1 else "")))
 
-    def of(self, key: Key) -> dict[str, Any]:
+    def of(self, key: Key) -> Mapping[str, Change]:
         """The differences of a rung, by kernel."""
         return next((rung.differences for rung in self.rungs if rung.key == key), {})
 
-    def ranked(self, name: str) -> list[Any]:
+    def ranked(self, name: str) -> list[RungChange]:
         """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
         per cent, the shorter ones by per cent, then those that are the same only in sum. Rungs that
         do no I/O come last."""
@@ -360,7 +416,7 @@ class Comparison:
         ]
         return [rung for _, rung in sorted(found, key=lambda one: one[0])]
 
-    def extremes(self, name: str) -> dict[str, Any]:
+    def extremes(self, name: str) -> dict[str, RungChange]:
         """The rungs that grew and shrank most by per cent on kernel *name*, and the one that
         changed most of all. A rung without I/O is not among them if another has I/O."""
         every = any(rung.does_io for rung in self.rungs)
@@ -384,8 +440,7 @@ class Comparison:
         found: dict[str, int] = {}
         for rung in self.rungs:
             for change in rung.differences.values():
-                parts = filter(None, map(change.metric, change.gated))
-                most = max((part.wanted for part in parts), default=0)
+                most = max((part.wanted for part in change.judged.values()), default=0)
                 if most:
                     found[rung.rung] = max(most, found.get(rung.rung, 0))
         return found

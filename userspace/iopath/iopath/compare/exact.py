@@ -3,11 +3,10 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from iopath.compare import attribution, labels, noise
+from iopath.compare import attribution, labels, noise, sharing_changes
 from iopath.compare.changes import (
     CallsChange,
     ExactChange,
@@ -15,20 +14,28 @@ from iopath.compare.changes import (
     ExactFigure,
     ExactRungChange,
     MetricChange,
-    percent,
+    judged_change,
 )
-from iopath.compare.noise import Deviation, Family, Verdict
-from iopath.results.findings import contradiction, findings
+from iopath.compare.noise import Deviation, Verdict
+from iopath.results.findings import findings
 from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, TOTAL, Metric
 from iopath.results.profiles import COSTLY
-from iopath.results.result import ExactRecord, ExactResult, Key, Row
-from iopath.results.syscalls import JUDGED
+from iopath.results.result import (
+    ExactKernel,
+    ExactRecord,
+    ExactResult,
+    Key,
+    Row,
+    of_kernel,
+    title,
+)
+from iopath.results.syscalls import JUDGED, known_deviation
 
 # Counts of a function that matter if they differ by one, even if the sum is the same.
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
-# Fields of two results that must be equal before their kernels can be compared.
+# What kernels were measured with, which must be the same.
 SAME = ("qemu", "machine", "programs", "source", "device")
 
 # Fields of two records that must be equal.
@@ -36,59 +43,49 @@ _SCENARIO = "program, files, modules and steps"
 _RUN = ("ios_per_round", "batch", "long_run_ios", "drain_ms", "command")
 
 
-def incomparable(results: Sequence[tuple[str, ExactResult]]) -> list[str]:
-    """The differences besides the kernels, in words; none if the results are comparable."""
-    first_name, first = results[0]
-    found = [
-        f"{record.title}: {text} ({name})"
-        for name, whole in results
-        for record in whole.results
-        if (text := contradiction(record))
+def incomparable(whole: ExactResult) -> list[str]:
+    """What differs besides the kernels, in words; none if they are comparable with the first."""
+    first, *others = whole.kernels
+    return [
+        f"{text} ({first.name}, {other.name})"
+        for other in others
+        for text in _apart(whole, first, other)
     ]
-    for name, other in results[1:]:
-        texts = []
-        one, two = (" ".join(_arches(whole)) for whole in (first, other))
+
+
+def _apart(whole: ExactResult, first: ExactKernel, other: ExactKernel) -> Iterator[str]:
+    if first.arch != other.arch:
+        yield f"architecture: {first.arch} and {other.arch}"
+    sides = [whole.instrument(kernel) for kernel in (first, other)]
+    for field in SAME:
+        one, two = (getattr(side, field) for side in sides)
         if one != two:
-            texts.append(f"architecture: {one} and {two}")
-        for field in SAME:
-            one, two = getattr(first, field), getattr(other, field)
-            if one != two:
-                texts.append(f"{field}: {_differing(one, two)}")
-        for field in ("zero_fill", "coherent"):
-            if getattr(first.kernels[0], field) != getattr(other.kernels[0], field):
-                texts.append(field)
-        texts += _run_differently(first, other)
-        found += [f"{text} ({first_name}, {name})" for text in texts]
-    return found
-
-
-def _arches(whole: ExactResult) -> list[str]:
-    return sorted({kernel.arch for kernel in whole.kernels})
-
-
-def _run_differently(first: ExactResult, other: ExactResult) -> Iterator[str]:
-    """The rungs that were run in different ways, and how."""
-    runs = []
-    for whole in (first, other):
-        found: dict[str, dict[str, Any]] = {}
-        for record in whole.results:
-            run = {name: getattr(record, name) for name in _RUN}
-            run[_SCENARIO] = record.scenario
-            run["rounds of each boot"] = record.rounds // len(record.boots)
-            # The number of a region depends on what else was measured, and changes nothing.
-            run["command"] = [w for w in record.command if not w.startswith("--region=")]
-            found[f"{record.title} of {record.block_size} bytes"] = run
-        runs.append(found)
-    for name, run in runs[0].items():
-        if name in runs[1] and run != runs[1][name]:
-            one, two = dict(run), dict(runs[1][name])
-            if None in (one[_SCENARIO], two[_SCENARIO]):
-                two[_SCENARIO] = one[_SCENARIO]  # an older file lacks it
+            yield f"{field}: {_differing(one, two)}"
+    for field in ("zero_fill", "coherent"):
+        if getattr(first, field) != getattr(other, field):
+            yield field
+    runs = [
+        {record.key: _run(record) for record in of_kernel(whole.results, kernel.name)}
+        for kernel in (first, other)
+    ]
+    for key, one in runs[0].items():
+        two = runs[1].get(key, one)
+        if one != two:
             both = [word for word in one["command"] if word in two["command"]]
             for part in (one, two):
                 part["command"] = " ".join(word for word in part["command"] if word not in both)
-            if one != two:
-                yield f"{name}: {_differing(one, two)}"
+            yield f"{title(*key[:2])} of {key[-1]} bytes: {_differing(one, two)}"
+
+
+def _run(record: ExactRecord) -> dict[str, object]:
+    """How a record was measured."""
+    found: dict[str, object] = {name: getattr(record, name) for name in _RUN}
+    found[_SCENARIO] = record.scenario
+    found["rounds of each boot"] = record.rounds // len(record.boots)
+    found["layouts"] = len(record.layouts[0]) if record.layouts else 1
+    # The number of a region depends on what else was measured, and changes nothing.
+    found["command"] = [word for word in record.command if not word.startswith("--region=")]
+    return found
 
 
 def _differing(one: object, other: object) -> str:
@@ -164,63 +161,60 @@ def _changes(
         for row in rows
         if base in row.records and other in row.records
     }
-    judged = [one for one, _ in both.values() if not one.calls or one.calls.kind in JUDGED]
-    rules = _Rules(Family(len(judged), len(METRICS)), _deviations(both.values()))
+    rules = _Rules.of(both.values())
     return {key: _change(*records, renamed, compilers, rules) for key, records in both.items()}
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """What the rows of two kernels that are judged together have in common: the *family*, and the
-    deviations of figures of the long run, by metric."""
+    """What the rows of two kernels that are judged together have in common: their number, and the
+    deviations of the metrics that vary, by name."""
 
-    family: Family
+    rows: int
     deviations: Mapping[str, Deviation]
 
-    def judge(
-        self, metric: Metric, one: noise.Boots, other: noise.Boots, least: float,
-        path: Verdict | None,
-    ) -> Verdict:  # fmt: skip
-        """The verdict on the boots of a metric. Up to *least*, they are the same; *path* is the
-        verdict on the path by its layouts, if it has any."""
-        if path is None or metric not in METRICS:
-            return noise.judge(one, other, self.family, least)
-        if metric is INSTRUCTIONS:
-            return path
-        if metric.name in self.deviations:
-            figures = self.family.rows * len(self.deviations)
+    @classmethod
+    def of(cls, both: Collection[tuple[ExactRecord, ExactRecord]]) -> "_Rules":
+        records = [record for pair in both for record in pair]
+        deviations = {
+            metric.name: Deviation.pooled(filter(None, map(metric.value, records)), metric.sigma)
+            for metric in METRICS
+            if metric.sigma
+        }
+        judged = [one for one, _ in both if not one.calls or one.calls.kind in JUDGED]
+        return cls(max(1, len(judged)), deviations)
+
+    def judge(self, metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
+        """The verdict on a metric of two records; None if either lacks it."""
+        one, other = metric.value(before), metric.value(after)
+        if not one or not other:
+            return None
+        least = max(metric.resolution, _layout(metric, before, after))
+        if metric.sigma:
+            figures = self.rows * len(self.deviations)
             return noise.judge_varying(one, other, self.deviations[metric.name], figures, least)
-        expected = path.verdict != noise.SAME
-        return noise.judge_agreeing(one, other, self.family, least, expected=expected)
+        if not before.layouts or not after.layouts:
+            known = max(_known(record) for record in (before, after))
+            return noise.judge_boots(one, other, known, self.rows * len(METRICS), least)
+        if metric is INSTRUCTIONS:
+            phase = max(noise.PHASE, noise.PHASE_SHARE * min(before.samples), least)
+            difference = after.path - before.path
+            return noise.judge_exact(difference, before.samples, after.samples, least, phase)
+        # A count of the path varies by no more than the path does.
+        varies = max(max(side.samples) - min(side.samples) for side in (before, after))
+        least = max(least, varies, noise.COUNT_SHARE * min(one))
+        difference = statistics.fmean(other) - statistics.fmean(one)
+        return noise.judge_exact(difference, one, other, least, least)
 
 
 def judge(metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
     """The verdict on one metric of two records, alone; None if either lacks it."""
-    one, other = metric.value(before), metric.value(after)
-    if not one or not other:
-        return None
-    rules = _Rules(Family(1, 1), _deviations([(before, after)]))
-    least = max(metric.resolution, _layout(metric, before, after))
-    return rules.judge(metric, one, other, least, _judge_layouts(before, after))
+    return _Rules.of([(before, after)]).judge(metric, before, after)
 
 
-def _judge_layouts(before: ExactRecord, after: ExactRecord) -> Verdict | None:
-    """The verdict on the path of two records that have several layouts."""
-    if not before.layouts or not after.layouts:
-        return None
-    return noise.judge_layouts(
-        after.path - before.path, before.samples, after.samples, INSTRUCTIONS.resolution
-    )
-
-
-def _deviations(both: Iterable[tuple[ExactRecord, ExactRecord]]) -> dict[str, Deviation]:
-    """The deviations of the metrics that vary around a mean, by all rows that have them."""
-    records = [record for pair in both for record in pair]
-    return {
-        metric.name: Deviation.pooled(filter(None, map(metric.value, records)), metric.sigma)
-        for metric in METRICS
-        if metric.sigma
-    }
+def _known(record: ExactRecord) -> float:
+    """The known deviation of a figure of a program's part, in its instructions."""
+    return record.path * known_deviation(record.op) if record.calls else 0.0
 
 
 def _layout(metric: Metric, before: ExactRecord, after: ExactRecord) -> float:
@@ -236,13 +230,13 @@ def _change(
     rules: _Rules,
 ) -> ExactChange:
     """How two records differ."""
-    path = _judge_layouts(before, after)
     changes = {
         metric.name: change
         for metric in METRICS
-        if (change := _metric(metric, before, after, path, rules)) is not None
+        if (change := _metric(metric, before, after, rules)) is not None
     }
     own = changes.pop(INSTRUCTIONS.name)
+    words = {"more": noise.LONGER, "fewer": noise.SHORTER}
     for metric in LONG_RUN:
         if metric.name in changes:
             _explain(metric, changes[metric.name], own.difference, before, after)
@@ -254,7 +248,7 @@ def _change(
         difference=own.difference,
         percent=own.percent,
         noise=own.noise,
-        verdict=own.verdict,
+        verdict=words.get(own.verdict, own.verdict),
         most=own.most,
         reason=own.reason,
         wanted=own.wanted,
@@ -265,6 +259,7 @@ def _change(
         functions=attribution.by_function(pairs),
         unattributed=own.difference - attribution.attributed(pairs),
         calls=_calls(before, after),
+        shares=sharing_changes.judged(before, after, rules.rows),
     )
 
 
@@ -287,28 +282,14 @@ def _in_layouts(own: MetricChange, after: ExactRecord) -> Iterator[str]:
 
 
 def _metric(
-    metric: Metric, before: ExactRecord, after: ExactRecord, path: Verdict | None, rules: _Rules
+    metric: Metric, before: ExactRecord, after: ExactRecord, rules: _Rules
 ) -> MetricChange | None:
     """How a metric of two records differs; None if either lacks it."""
-    sides = metric.value(before), metric.value(after)
-    if not sides[0] or not sides[1]:
+    judged = rules.judge(metric, before, after)
+    if judged is None:
         return None
-    layout = _layout(metric, before, after)
-    least = max(metric.resolution, layout)
-    judged = rules.judge(metric, *sides, least, path)
-    one, other = map(statistics.fmean, sides)
-    words = {} if metric is INSTRUCTIONS else {noise.LONGER: "more", noise.SHORTER: "fewer"}
-    return MetricChange(
-        before=round(one, 4),
-        after=round(other, 4),
-        difference=round(judged.difference, 4),
-        percent=percent(one, one + judged.difference),
-        noise=None if judged.noise is None else round(max(judged.noise, layout), 4),
-        verdict=words.get(judged.verdict, judged.verdict),
-        wanted=judged.wanted,
-        most=None if judged.most is None else percent(one, one + judged.most),
-        reason=noise.reason(judged, *sides, least) if judged.verdict == noise.UNKNOWN else "",
-    )
+    values = metric.value(before), metric.value(after)
+    return judged_change(judged, *values, layout=_layout(metric, before, after))
 
 
 def _explain(

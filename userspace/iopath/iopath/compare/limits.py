@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iopath.base.errors import NotMeasured, Regressed, UsageError
-from iopath.compare.changes import Change, Comparison, RungChange
+from iopath.compare.changes import SHARING, Change, Comparison, RungChange
 from iopath.results.metrics import METRICS
 from iopath.results.ops import OPS
 
-SHARING = "sharing"  # its limit holds for all figures of several CPUs (sharing_changes.py)
 _NAMED = 3  # rows and metrics in a message
 _METRICS = (*(metric.name for metric in METRICS), SHARING)
 
@@ -141,10 +140,13 @@ def _allowed(
 ) -> dict[str, float]:
     """The limits of a rung's metrics. A limit of a metric goes before one of all metrics, and a
     limit of one operation before one of both."""
-    allowed = {} if fail_above is None else dict.fromkeys(change.gated, fail_above)
+    shared = [*(change.shares or ())]
+    judged = [*change.gated, *shared]
+    allowed = {} if fail_above is None else dict.fromkeys(judged, fail_above)
     for limit in sorted(limits, key=lambda limit: (bool(limit.metric), bool(limit.op))):
-        if limit.applies(rung) and limit.metric != SHARING:
-            names = [limit.metric] if limit.metric else change.gated
+        if limit.applies(rung):
+            lacking = [SHARING] if change.shares is None else shared
+            names = {"": judged, SHARING: lacking}.get(limit.metric, [limit.metric])
             allowed |= dict.fromkeys(names, limit.percent)
     return allowed
 
@@ -155,13 +157,14 @@ def _judge(change: Change, allowed: Mapping[str, float]) -> tuple[list[str], dic
     grown: list[str] = []
     unknown: dict[str, list[str]] = {}
     for metric, percent in allowed.items():
-        part = change.metric(metric)
+        part = change.judged.get(metric) or change.metric(metric)
         if part is None:
             unknown.setdefault("a result does not have it: measure again", []).append(metric)
         elif part.verdict == "unknown":
-            if part.most is None or part.most > percent:
-                unknown.setdefault(part.reason or "the noise is not known", []).append(metric)
-        elif part.grew and (part.percent is None or part.percent > percent):
-            by = f"{part.difference:,.2f}" if part.percent is None else f"{part.percent:.2f} %"
-            grown.append(f"{metric} {by} ({percent:g} % allowed)")
+            unknown.setdefault(part.reason or "the noise is not known", []).append(metric)
+        elif part.grew:
+            most = part.percent if part.most is None else part.most
+            if most is None or most > percent:
+                by = f"{part.difference:,.2f}" if most is None else f"{most:.2f} %"
+                grown.append(f"{metric} {by} ({percent:g} % allowed)")
     return grown, unknown

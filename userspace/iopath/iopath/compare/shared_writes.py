@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from iopath.compare import noise
 from iopath.compare.sharing_changes import LineChange, changes
@@ -23,7 +22,7 @@ class SharedWrites:
     lines: tuple[LineChange, ...]
 
     @property
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """The same for a JSON file."""
         return {
             "arrangements": [*self.arrangements],
@@ -72,14 +71,14 @@ def _each(
 ) -> Iterator[SharedWrites]:
     """The arrangements of a rung that differ."""
     arrangements = before.sharing.arrangements if before.sharing else ()
-    family = noise.Family(rows, len(SHARED_WRITES) * len(arrangements))
+    figures = rows * len(SHARED_WRITES) * len(arrangements)
     for part in arrangements:
         sizes, unsure = [], False
         for kind in SHARED_WRITES:
             metric = shared(part.name, kind)
             one, other = metric.value(before), metric.value(after)
             if one and other:
-                judged = noise.judge(one, other, family, metric.resolution)
+                judged = noise.judge_boots(one, other, 0.0, figures, metric.resolution)
                 size = judged.difference if judged.verdict != noise.SAME else 0.0
                 sizes.append(size if abs(size) > metric.resolution else 0.0)
                 unsure = unsure or (judged.verdict == noise.UNKNOWN and sizes[-1] != 0)

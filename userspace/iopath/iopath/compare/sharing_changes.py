@@ -2,15 +2,15 @@
 """Shared cache lines that differ between kernels."""
 
 import re
-import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from iopath.compare import noise
-from iopath.compare.changes import percent
-from iopath.compare.limits import SHARING, Limit, some
-from iopath.results.result import Result, Row
+from iopath.compare.changes import MetricChange, judged_change, undecided
+from iopath.compare.noise import Deviation
+from iopath.results.metrics import SHARED_WRITES
+from iopath.results.result import ExactRecord, Result, Row
 from iopath.results.shared import NEIGHBOURS, SharedLine, Sharing
 
 _LEAST = 0.05  # accesses per I/O
@@ -183,97 +183,87 @@ def _counts(one: SharedLine, other: SharedLine, noise: float) -> bool:
     return all(abs(one.per_io(a) - other.per_io(b)) < limit for a, b in pairs)
 
 
-def judged(
-    whole: Result, limits: Sequence[Limit], fail_above: float | None
-) -> tuple[list[str], list[str]]:
-    """The figures of several CPUs that grew by more than their limit, and what cannot be judged, in
-    words. A rung that no kernel ran on several CPUs needs a limit of its own to be judged."""
-    base, *others = whole.names
-    grown: list[str] = []
-    unknown: list[str] = []
-    rows: dict[str, tuple[dict[str, None], dict[str, None]]] = {}  # and figures, by the reason
-    for row in whole.rows():
-        own = [limit for limit in limits if limit.metric == SHARING and _applies(limit, row)]
-        own.sort(key=lambda limit: bool(limit.op))
-        allowed = own[-1].percent if own else fail_above
-        for name in others if allowed is not None else ():
-            sides = [_sharing(row, kernel) for kernel in (base, name)]
-            if not any(sides) and not own:
-                continue
-            if lack := _incomparable(row, base, name):
-                unknown.append(f"{row.title}: {lack}")
-                continue
-            more, untold = _exceeding(*filter(None, sides), len(whole.rows()), allowed or 0.0)
-            if more:
-                grown.append(f"{row.title}: {name} shares more than {base}: {', '.join(more)}")
-            for reason, figures in untold.items():
-                titles, names = rows.setdefault(reason, ({}, {}))
-                titles[row.title] = None
-                names |= dict.fromkeys(figures)
-    unknown += [
-        f"{some([*titles])}: {some([*names], '; ')}: {reason}"
-        for reason, (titles, names) in rows.items()
-    ]
-    return grown, unknown
+_Figures = dict[tuple[str, str, str], list[float]]  # by arrangement, structure and metric
+
+_ALL = "all structures"
 
 
-def _incomparable(row: Row, base: str, name: str) -> str:
+def judged(before: ExactRecord, after: ExactRecord, rows: int) -> dict[str, MetricChange] | None:
+    """The figures of several CPUs that differ, or that cannot be judged with the reason, by their
+    names; None if there are none. A figure varies as those of its row and metric do, and as its own
+    boots do."""
+    if not before.sharing and not after.sharing:
+        return None
+    if lack := _incomparable(before, after):
+        return {"shared lines": undecided(lack)}
+    sides = [_figures(record.sharing) for record in (before, after) if record.sharing]
+    none = [[0.0] * len(next(iter(side.values()))) for side in sides]
+    if min(map(len, none)) < noise.OFTEN:
+        few = noise.judge_boots(*none, 0.0, 1, 0.0)
+        return {"shared lines": judged_change(few, *none)}
+    _drop_renamed(*sides)
+    found = {}
+    keys = {**sides[0], **sides[1]}
+    both = {key: (sides[0].get(key, none[0]), sides[1].get(key, none[1])) for key in keys}
+    known = {
+        metric: Deviation.pooled(
+            side for key, pair in both.items() if key[-1] == metric for side in pair
+        ).sigma
+        for metric in _RESOLUTION
+    }
+    for key, (one, other) in both.items():
+        metric = key[-1]
+        least, figures = _RESOLUTION[metric], rows * len(keys)
+        verdict = noise.judge_boots(one, other, known[metric], figures, least)
+        if verdict.verdict != noise.SAME:
+            found[", ".join(key)] = judged_change(verdict, one, other)
+    return found
+
+
+def _incomparable(before: ExactRecord, after: ExactRecord) -> str:
     """Why what two kernels share cannot be compared; empty if it can."""
-    parts = []
-    for kernel in (base, name):
-        sharing = _sharing(row, kernel)
-        if sharing is None:
-            return f"{kernel} has no figures of several CPUs: measure with --cpus 2 or more"
-        if not sharing.arrangements:
-            return f"{kernel} has no figures of several CPUs, in no arrangement"
-        if sharing.figures is None:
-            return f"{kernel} has no figures of each boot: measure again"
-        parts.append((kernel, sharing, row.records[kernel].cpus))
-    (_, one, cpus), (_, other, others) = parts
-    if cpus != others:
-        return f"{base} has figures of {cpus} CPUs, {name} of {others}"
-    for (kernel, lacking, _), having in zip(parts, (other, one), strict=True):
-        own = {part.name for part in lacking.arrangements}
-        for part in having.arrangements:
-            if part.name not in own:
-                return f"{kernel} has no figures of several CPUs, {part.name}"
+    names: list[set[str]] = []
+    for record in (before, after):
+        kernel, sharing = record.kernel.name, record.sharing
+        if not sharing or not sharing.arrangements:
+            return f"{kernel} has no figures of several CPUs"
+        names.append({part.name for part in sharing.arrangements})
+        having = {one.arrangement for one in sharing.figures or () if one.boots}
+        if lacking := names[-1] - having:
+            return f"{kernel} has no figures of several CPUs, {', '.join(sorted(lacking))}"
+    if before.cpus != after.cpus:
+        return f"{before.kernel.name} has {before.cpus} CPUs, {after.kernel.name} {after.cpus}"
+    for record, own, other in ((before, *names), (after, *names[::-1])):
+        if lacking := other - own:
+            return f"{record.kernel.name} has no figures of several CPUs, {', '.join(lacking)}"
     return ""
 
 
-def _exceeding(
-    before: Sharing, after: Sharing, rows: int, allowed: float
-) -> tuple[list[str], dict[str, list[str]]]:
-    """The figures that grew by more than *allowed* per cent, and those that are undecided, by the
-    reason."""
-    sides = [
-        {(part.arrangement, part.of, part.metric): part.boots for part in side.figures or ()}
-        for side in (before, after)
-    ]
-    boots = [len(next(iter(side.values()), ())) for side in sides]
-    keys = {**sides[0], **sides[1]}
-    grown: list[str] = []
-    unknown: dict[str, list[str]] = {}
-    for key in keys:
-        one, other = (
-            side.get(key, [0.0] * count) for side, count in zip(sides, boots, strict=True)
-        )
-        if not one or not other:
-            unknown.setdefault("a kernel has no boots", []).append(", ".join(key))
-            continue
-        metric = key[-1]
-        found = noise.judge(one, other, noise.Family(rows, len(keys)), _RESOLUTION[metric])
-        size = statistics.fmean(one)
-        share = percent(size, size + found.difference)
-        if found.verdict == noise.LONGER and (share is None or share > allowed):
-            by = f"{found.difference:,.2f}" if share is None else f"{share:.2f} %"
-            grown.append(f"{', '.join(key)} {by} ({allowed:g} % allowed)")
-        elif found.verdict == noise.UNKNOWN:
-            most = None if found.most is None else percent(size, size + found.most)
-            if most is None or most > allowed:
-                reason = noise.reason(found, one, other, _RESOLUTION[metric])
-                unknown.setdefault(reason, []).append(", ".join(key))
-    return grown, unknown
+def _figures(sharing: Sharing) -> _Figures:
+    """The figures in each boot, with those of all structures together."""
+    found = {(one.arrangement, one.of, one.metric): one.boots for one in sharing.figures or ()}
+    for part in sharing.arrangements:
+        for metric in ("accesses", *SHARED_WRITES, "lines"):
+            if total := sharing.total(part.name, metric):
+                found[part.name, _ALL, metric] = total
+    return found
 
 
-def _applies(limit: Limit, row: Row) -> bool:
-    return row.rung == limit.rung and limit.op in ("", row.op)
+def _drop_renamed(before: _Figures, after: _Figures) -> None:
+    """Leave out a structure that is gone where one with other names has all of its figures."""
+    sides = []
+    for own, other in ((before, after), (after, before)):
+        known = {key[:2] for key in other}
+        found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(dict)
+        for (arrangement, of, metric), boots in own.items():
+            if (arrangement, of) not in known:
+                found[arrangement, of][metric] = boots
+        sides.append(found)
+    for (arrangement, of), figures in sides[0].items():
+        alike = [
+            key for key, others in sides[1].items() if key[0] == arrangement and others == figures
+        ]
+        if alike:
+            del sides[1][alike[0]]
+            for metric in figures:
+                del before[arrangement, of, metric], after[*alike[0], metric]

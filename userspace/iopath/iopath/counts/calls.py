@@ -5,7 +5,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
@@ -22,6 +22,10 @@ _VECTOR = 128  # bytes between entries in a table of vectors
 _VECTORS = ("exception", "interrupt", "fast interrupt", "error")  # four times
 
 _NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, it calls the other function
+
+# On kernels before 6.2, the pages of a program that has ended lie on the CPU's list until another
+# task frees a page: that is iopath's own process, which waits for the program.
+_FREED_LATER = ("free_pcppages_bulk", "__free_one_page")
 
 _OTHER, _START, _LAST = "no known call", "start of processes", "after the last call"
 _OWN = "its own code"
@@ -145,9 +149,33 @@ def boot(counted: Output, symbols: Symbols, arch: Arch) -> Boot:
         if one.bucket.instructions or (one.bucket.times and one.bucket.kind in "ce"):
             parts[_name(one, symbols, arch)].append(one)
     made = {key: _part(each) for key, each in parts.items()}
+    _count_freed_pages(made)
     order = (CALL, OWN, FAULT, LATER, BESIDE)
     keys = sorted(made, key=lambda key: (order.index(key[0]), -made[key].instructions, key[1]))
     return complete({key: made[key] for key in keys})
+
+
+def _count_freed_pages(parts: Boot) -> None:
+    """Count what frees the program's pages after its end with exit_group, which has left them."""
+    ended, runner = parts.get((CALL, "exit_group")), parts.get((BESIDE, _RUNNER))
+    if not ended or not runner:
+        return
+    freed = {
+        name: count
+        for name, count in runner.functions.items()
+        if plain(name.partition(" ")[0]) in _FREED_LATER
+    }
+    for key, part, sign in (
+        ((CALL, "exit_group"), ended, 1),
+        ((BESIDE, _RUNNER), runner, -1),
+    ):
+        functions = dict(part.functions)
+        for name, count in freed.items():
+            functions[name] = functions.get(name, 0) + sign * count
+        parts[key] = replace(
+            part, instructions=part.instructions + sign * sum(freed.values()),
+            functions=_largest_first(functions),
+        )  # fmt: skip
 
 
 def complete(parts: Boot) -> Boot:

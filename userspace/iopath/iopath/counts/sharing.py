@@ -146,7 +146,7 @@ def _of_boot(region: InBoot) -> Iterator[tuple[_Name, float]]:
             for metric in metrics:
                 times[structure(row), metric][row.cpu] += row.per_io
     for (of, metric), by_cpu in times.items():
-        yield (name, of, metric), max(by_cpu.values())
+        yield (name, of, metric), sum(by_cpu.values()) / len(part.instructions_per_io)
     for of, count in lines.items():
         yield (name, of, "lines"), float(count)
 

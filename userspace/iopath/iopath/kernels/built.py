@@ -18,7 +18,8 @@ class Built:
     """A kernel of architecture *arch* ready to boot, with the project's modules for it.
 
     *modules* are ours, by name; *own_modules* is the folder of the kernel's own (lib/modules/...).
-    *digests* identify every file that takes part in a measurement. *warnings* are the compiler's.
+    *digests* identify every file that takes part in a measurement. *warnings* are the compiler's,
+    *notes* are for the user.
     """
 
     release: str
@@ -31,6 +32,7 @@ class Built:
     digests: dict[str, str]
     warnings: list[str]
     arch: Arch = X86_64
+    notes: tuple[str, ...] = ()
 
     @property
     def series(self) -> tuple[int, ...]:

@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.errors import UsageError
 from iopath.kernels.built import Built
 from iopath.kernels.kernel import NEEDED
+from iopath.results.kernelinfo import is_probe
 
 SUITE = "trixie"  # the default
 MINIMAL = "minimal"  # the default configuration
@@ -19,14 +19,17 @@ MINIMAL_CONFIG = Path(__file__).with_name("minimal.config")
 LLVM = "LLVM=1"  # among the options: build with Clang and lld, as make of a kernel takes it
 
 _OPTION = re.compile(r"(?:CONFIG_)?(\w+)=(.+)")
+_LINE = re.compile(r"(?:# )?CONFIG_(\w+)(?:=(.+)| is not set)")
+_TARGET = re.compile(r"\w*config")  # of make, such as defconfig
+_MAKE = "make "
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How kernels are built: with the compiler of a *suite*, from the configuration *base* (the
-    text of a .config; None: make tinyconfig), with the *fragment* merged over it. *options* are
-    those of the fragment that the result must have, *asked* those that a user asked for. With
-    *llvm* the compiler is Clang."""
+    text of a .config, or "make TARGET"; None: make tinyconfig), with the *fragment* merged over it.
+    *options* are those of the fragment that the result must have, *asked* those that a user asked
+    for. With *llvm* the compiler is Clang."""
 
     suite: str
     base: str | None
@@ -36,10 +39,30 @@ class Recipe:
     asked: tuple[str, ...] = ()
     llvm: bool = False
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, object]:
         """What identifies it: the fragment shows the architecture, and what was asked for."""
         left_out = ("arch", "asked", *(() if self.llvm else ("llvm",)))
         return {name: value for name, value in vars(self).items() if name not in left_out}
+
+    @property
+    def target(self) -> str:
+        """The target of make that configures a kernel; empty if *base* is the configuration."""
+        if self.base is None:
+            return "tinyconfig"
+        return self.base.removeprefix(_MAKE) if self.base.startswith(_MAKE) else ""
+
+    def dropped(self, config: str) -> list[str]:
+        """The options that *base* switches on and a kernel's *config* does not have, without what
+        describes the tools; a fragment may replace them."""
+        if self.target or self.base is None:
+            return []
+        names = [dict(map(_split, text.splitlines())) for text in (self.fragment, config)]
+        return [
+            f"CONFIG_{name}={value}"
+            for name, value in map(_split, self.base.splitlines())
+            if value not in ("", "n") and name not in names[0] and name not in names[1]
+            if not is_probe(name)
+        ]
 
     def sets(self, option: str) -> bool:
         """Whether it says *option* ("CONFIG_FOO=y")."""
@@ -77,13 +100,33 @@ def recipe(suite: str, base: str | None, options: Sequence[str], arch: Arch = X8
     )  # fmt: skip
 
 
-def configuration(name: str, build: Callable[[str], Built]) -> str | None:
-    """The text of a configuration: the minimal one (None), that of a Debian kernel, cut down, which
-    *build* gives, or a file's."""
+def _split(line: str) -> tuple[str, str]:
+    """The name of an option, without CONFIG_, and its value in a line of a configuration."""
+    match = _LINE.fullmatch(line)
+    return (match[1], match[2] or "n") if match else ("", "")
+
+
+def configuration(name: str, build: Callable[[str], Built]) -> tuple[str | None, list[str]]:
+    """A configuration and the options of the files that are merged over it ("NAME+FILE..."). NAME
+    is the minimal one (None), a Debian kernel's, cut down, which *build* gives, a target of make,
+    or a file."""
+    name, *merged = name.split("+")
+    options = [
+        f"{option}={value}"
+        for path in merged
+        for option, value in map(_split, _read(path).splitlines())
+        if option
+    ]
     if name == MINIMAL:
-        return None
+        return None, options
     if name.startswith("debian:"):
-        return cut_down(build(name).config.read_text())
+        return cut_down(build(name).config.read_text()), options
+    if _TARGET.fullmatch(name) and not Path(name).exists():
+        return f"{_MAKE}{name}", options
+    return _read(name), options
+
+
+def _read(name: str) -> str:
     try:
         return Path(name).read_text()
     except OSError as error:

@@ -27,7 +27,8 @@ from iopath.measure.measurement import Bench, Measurement, Prepared
 from iopath.measure.plan import unmet
 from iopath.measure.pools import pools
 from iopath.results import result
-from iopath.results.findings import contradiction, findings
+from iopath.results.checks import contradiction
+from iopath.results.findings import findings
 from iopath.results.result import ExactRecord, ExactResult, GuestMachine, Key, Result
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
@@ -189,7 +190,10 @@ class Session(Finder):
 
     def _build(self, name: str, kernel: Kernel) -> Built:
         with self.reporter.task(name) as step:
-            return self.build(kernel, step)
+            built = self.build(kernel, step)
+        for text in built.notes:
+            self.reporter.warn(text)
+        return built
 
     def _prepare(
         self, wanted: Measurement, kernel: Kernel, built: Built, warn: Callable[[str], None]

@@ -15,21 +15,6 @@ _OTHERS = 0.1
 _JUMP, _JUMP_TIMES = 5.0, 3
 
 
-# Instructions of a round that the guest's clock counts and the profile does not, at most.
-_OVERHEAD = 64
-
-
-def contradiction(record: ExactRecord) -> str:
-    """How the guest's clock and the profile contradict each other, in words; empty if they do not.
-    Both are of the same boot, but perhaps of two rounds of it."""
-    if record.profile is None or record.profile_boot is None:
-        return ""
-    clock, counted = record.boots[record.profile_boot], record.profile.instructions
-    if abs(clock - counted) <= _OVERHEAD / record.ios_per_round + record.spread:
-        return ""
-    return f"the clock counts {clock:,.2f} instructions per I/O, the profile {counted:,.2f}"
-
-
 def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str]:
     """What the median of a record does not show, in words; with *before*, also whether the spread
     of its rounds rose."""

@@ -21,6 +21,11 @@ _PROBES = re.compile(
 _OPTION = re.compile(r"^(?:# )?CONFIG_(?:MITIGATION_)?(\w+)(=.*| is not set)$", re.MULTILINE)
 
 
+def is_probe(option: str) -> bool:
+    """Whether Kconfig sets an option itself, by the tools or the architecture."""
+    return bool(_PROBES.fullmatch(option)) and not matters(option)
+
+
 def cpu_model(cpuinfo: str) -> str:
     """The CPU as the kernel names it, by numbers on arm64."""
     facts = dict(re.findall(r"^(\w[\w ]*?)\s*: (.*)$", cpuinfo, re.MULTILINE))
@@ -39,7 +44,7 @@ def options(config: str) -> dict[str, str]:
     """A kernel's configuration, without options that describe the tools that compile it."""
     found = {}
     for name, value in _OPTION.findall(config):
-        if not _PROBES.fullmatch(name) or matters(name):
+        if not is_probe(name):
             found[name] = value[1:].strip('"') if value[0] == "=" else "n"
     return found
 

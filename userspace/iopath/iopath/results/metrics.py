@@ -23,6 +23,10 @@ class MetricRecord(Protocol):
     @property
     def boots(self) -> Boots | None: ...
     @property
+    def layouts(self) -> Sequence[Boots] | None: ...
+    @property
+    def mean_with_interrupts(self) -> float: ...
+    @property
     def mean_boots(self) -> Boots | None: ...
     @property
     def with_deferred_boots(self) -> Boots | None: ...
@@ -86,11 +90,12 @@ def _counted(
     gated: bool = True,
     costly: bool = False,
     layout: Callable[[MetricRecord], float] = lambda record: 0.0,
+    sigma: float = 0.0,
 ) -> Metric:
     """A metric that the plugin counts in the short rounds of a single batch."""
     return Metric(
         name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
-        gated, costly, layout, source,
+        gated, costly, layout, source, sigma,
     )  # fmt: skip
 
 
@@ -114,10 +119,17 @@ TOTAL = Metric(
     "when deferred work is done", 0.5, lambda record: record.with_deferred_boots, sigma=0.1,
 )  # fmt: skip
 LONG_RUN = (MEAN, TOTAL)
+INTERRUPTS = Metric(
+    "with interrupts", "instructions",
+    "the guest's clock, mean of all rounds with the timer's interrupts",
+    "when ticks fall", 5.0,
+    lambda record: [record.mean_with_interrupts] if record.layouts else record.boots, sigma=1.0,
+)  # fmt: skip
 
 METRICS = (
     INSTRUCTIONS,
     *LONG_RUN,
+    INTERRUPTS,
     _counted(
         "locked", Source(kinds="L"),
         "instructions with a lock prefix, and xchg with memory", costly=True),
@@ -162,12 +174,12 @@ METRICS = (
     _counted(
         "code lines", Source(places=("lines", "code")),
         "lines of 64 bytes that instructions lie in, fewest of the rounds", "lines",
-        "where functions begin in a line, in another build", layout=_code_layout,
+        "where functions begin in a line, in another build", gated=False, layout=_code_layout,
     ),
     _counted(
         "data lines", Source(places=("lines", "data")),
         "lines of 64 bytes that are accessed, fewest of the rounds", "lines",
-        "the layout of memory, and of static data in another build", 3.0,
+        "the layout of memory, and of static data in another build", 3.0, sigma=1.0,
     ),
     _counted(
         "calls", Source(kinds="cC"),

@@ -18,10 +18,12 @@ LONG = 120  # the long run has the I/Os of so many rounds; it shows rare and def
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
+_COPIED = 2 << 20  # bytes of a round; the guest's clock counts each that is copied
 
 _PAGE = 4096  # bytes; a larger buffer has neighbouring pages
 _HUGE = "--hugepages"
 
+_COPIES = "--ioengine=buffered"
 CACHED = "--direct=0"
 CACHED_SIZE = "--size=1m"  # as much of the device is read into the page cache before
 _WALKED = "--size=48m"  # the same in a long run of writes: 12,000 pages
@@ -140,6 +142,8 @@ class Rung:
         if self.waits:  # a round that has one wait shows what the scheduler does at times
             return self.batch
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
+        if _COPIES in self.options:
+            few = min(few, max(1, _COPIED // block_size))
         return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
 
     def long_ios(self, block_size: int) -> int:

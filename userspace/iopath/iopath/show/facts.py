@@ -28,6 +28,11 @@ _COUNTED = "instructions per I/O, user and kernel, by the guest's clock"
 _BY_CALL = "instructions by system call, each by the emulator"
 
 
+def _has_blknull(kernel: MeasuredKernel) -> bool:
+    """Whether it has blknull, as a module or built in: an image alone has none."""
+    return "blknull" in kernel.modules or kernel.config.get("BLK_DEV_BLKNULL") == "y"
+
+
 @singledispatch
 def facts(result: Result) -> list[Fact]:
     """What was measured, and on what."""
@@ -36,12 +41,13 @@ def facts(result: Result) -> list[Fact]:
 
 @facts.register
 def _(result: ExactResult) -> list[Fact]:
-    machine, first = result.machine, result.kernels[0]
+    machine, kernels, first = result.machine, result.kernels, result.kernels[0]
     families = {record.rung.partition(".")[0] for record in result.results}
     others = {name: text for name, text in _OTHERS.items() if name in families}
     device = result.device or "; ".join(
-        ["blknull, bio mode"] * bool(families - others.keys())
+        ["blknull, bio mode"] * bool(families - others.keys() and any(map(_has_blknull, kernels)))
         + [f"for {name}.*, {text}" for name, text in others.items()]
+        or ["none"]
     )
     if not first.zero_fill:
         device += ", zero_fill=0"

@@ -16,7 +16,7 @@ from iopath.compare.changes import (
     TimeEstimate,
     percent,
 )
-from iopath.compare.noise import LADDER
+from iopath.compare.noise import OFTEN
 from iopath.results.bridgefile import Bridge
 from iopath.results.metrics import METRICS, TOTAL
 from iopath.results.profiles import COSTLY
@@ -30,12 +30,15 @@ _VERDICTS = {
     "fewer": "fewer",
     "shorter": "shorter",
     "same in sum": "the same in sum",
+    "same path": "the same path",
     "same": "the same",
 }
 _LARGE = 10_000  # a figure without decimals
 _PARTS = 6  # of all, that are named
+_COUNTS = 3  # besides the path, that are named of a rung
+_SHARED = "what CPUs share"
 _LEAST_PART = 0.5  # instructions per I/O of these
-UNKNOWN = f"? may be noise: boots differ, or are too few (--boots {LADDER} decides a whole ladder)"
+UNKNOWN = f"? may be noise: boots are too few (--boots {OFTEN} decides)"
 
 DEFERRED = "with deferred work"  # the title of what beside_path() adds to the path
 
@@ -231,11 +234,46 @@ def verdict(comparison: Comparison, name: str) -> str:
         said = [f"{calls(len(changes))}: {_take(changes)}", *(": ".join(one) for one in named)]
         return ". ".join([head, *said]) + "."
     if len(found) == 1:
-        decided = changes[0].verdict in ("longer", "shorter")
-        said = [] if decided else [f"{found[0].title} {_take(changes)}"]
-        return "; ".join([*said, *(text for _, text in named)]) + "."
+        said = [] if changes[0].decided else [f"{found[0].title} {_take(changes)}"]
+        also = [text for text in [beside(changes[0])] if text]
+        return "; ".join([*said, *(text for _, text in named), *also]) + "."
     said = [f"{rungs(len(found))}: {_take(changes)}", *(": ".join(one) for one in named)]
-    return ". ".join(said) + "."
+    return ". ".join([*said, *_others(changes)]) + "."
+
+
+def beside(found: Change) -> str:
+    """What is judged besides the path and differs otherwise: the first of it, by name."""
+    shown = {
+        name if found.metric(name) else _SHARED: part
+        for name, part in sorted(found.beside.items(), key=lambda one: not _is_costly(one[0]))
+    }
+    texts = [
+        f"{name} {'more' if part.grew else 'fewer'}"
+        if name == _SHARED
+        else f"{name} {part.difference:+,.{0 if abs(part.difference) >= 1 else 2}f}"
+        for name, part in shown.items()
+    ]
+    more = [f"{len(texts) - _COUNTS} more"] if len(texts) > _COUNTS else []
+    return ", ".join([*texts[:_COUNTS], *more])
+
+
+def _is_costly(name: str) -> bool:
+    return any(metric.costly for metric in METRICS if metric.name == name)
+
+
+def _others(changes: Sequence[Change]) -> Iterator[str]:
+    """What differs otherwise than the path, and in how many rungs."""
+    numbers: Counter[str] = Counter()
+    for one in changes:
+        numbers.update(
+            {
+                f"{'more' if part.grew else 'fewer'} {name if one.metric(name) else _SHARED}"
+                for name, part in one.beside.items()
+            }
+        )
+    if numbers:
+        named = (f"{text} in {rungs(number)}" for text, number in numbers.most_common())
+        yield f"Beside the path: {', '.join(named)}"
 
 
 def _take(changes: Sequence[Change]) -> str:
@@ -261,9 +299,6 @@ def _named(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
         one = rung.differences[name]
         text = f"{rung.title} {_described(one, brief=len(comparison.others) > 1)}"
         yield " and ".join(labels).capitalize(), text
-    first = next((rung for rung in comparison.ranked(name) if rung.does_io), None)
-    if first and not found and (text := expensive(first.differences[name])):
-        yield first.title, text
 
 
 def commits(number: int, every: int, what: str) -> str:
@@ -410,16 +445,16 @@ def top_mover(found: Change) -> str:
         return ", ".join(f"{one.name} {large(one.difference, '+')}" for one in found.functions[:1])
     if found.cause:
         return found.cause
-    if not found.differs:
+    if found.verdict == "same" and not found.moved:
         parts = [
             f"{DEFERRED if name == TOTAL.name else name} {found.metrics[name].difference:+,.0f}"
             for name in found.telling
         ]
-        return ", ".join(parts) or "rounds vary"
+        return ", ".join(parts) or beside(found) or "rounds vary"
     top = _top_layer(found)
-    if found.expensive and not (top and abs(top.difference) >= 0.5):
+    if not top or abs(top.difference) < 0.5:
         return expensive(found)
-    return f"{top.layer} {top.difference:+,.0f}" if top else ""
+    return f"{top.layer} {top.difference:+,.0f}"
 
 
 def bars(changes: Sequence[Change], half: int, *, ascii_only: bool = False) -> list[str]:

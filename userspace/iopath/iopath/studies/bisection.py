@@ -108,8 +108,8 @@ class Search:
 
         The ends are judged as compare does it. Without a name, the figure by which they differ most
         is followed: the path, unless another differs by more than twice as much; or if they take
-        the same, what several CPUs share. A kernel that differs from both ends belongs to the
-        nearer one.
+        the same, another metric that a gate judges, or what several CPUs share. A kernel that
+        differs from both ends belongs to the nearer one.
         """
         found = boots.decide(self._session, self._settings, self._by_kernel(good, bad), self._ends)
         differing, (one, other) = found.differing, found.records
@@ -164,9 +164,7 @@ class Search:
                 if change is None:
                     continue
                 if change.verdict == noise.UNKNOWN:
-                    more = max(change.wanted, min(len(record.boots) for record in records) + 1)
-                    found.undecided = found.undecided or more
-                    found.most = max(found.most, change.wanted)
+                    found.undecided = max(found.undecided, change.wanted)
                 elif change.verdict != noise.SAME:
                     found.differing.append((metric, abs(change.difference)))
         return found
@@ -183,7 +181,9 @@ class Search:
         if self._named:
             own = [metric for metric in METRICS if metric.name == self._named]
             return [own or writes[self._named]]
-        return [(INSTRUCTIONS, *LONG_RUN), *writes.values()]
+        path = (INSTRUCTIONS, *LONG_RUN)
+        others = [metric for metric in METRICS if metric.gated and metric not in path]
+        return [path, others, *writes.values()]
 
 
 @dataclass
@@ -194,11 +194,10 @@ class _Ends:
     records: list[ExactRecord]
     differing: list[tuple[Metric, float]] = field(default_factory=list)
     undecided: int = 0
-    most: int = 0  # boots that are known to decide
 
     @property
     def wanted(self) -> dict[str, int]:
-        return {} if self.differing else {self.records[0].rung: self.most}
+        return {} if self.differing else {self.records[0].rung: self.undecided}
 
 
 def search(looked: Search, session: Session, good: str, bad: str, say: Say) -> list[Result]:

@@ -34,7 +34,7 @@ Found = TypeVar("Found", bound=Judged)
 
 def first(settings: Settings) -> int:
     """How many boots of a kernel are judged first. What has no layouts takes more."""
-    return noise.FEWEST if settings.program or settings.cpus > 1 else noise.BOOTS
+    return noise.OFTEN if settings.program or settings.cpus > 1 else noise.BOOTS
 
 
 def asked(settings: Settings, boots: int | None) -> Settings:

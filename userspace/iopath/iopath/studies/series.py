@@ -10,12 +10,11 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rich.console import Console
 
 from iopath.base.errors import IopathError, NotMeasured, Unreachable, UsageError
-from iopath.compare import compare, limits, shared_writes, sharing_changes
+from iopath.compare import compare, limits, shared_writes
 from iopath.compare.changes import ExactChange, ExactComparison, ExactRungChange
 from iopath.compare.shared_writes import SharedWrites
 from iopath.kernels.gitrepo import Repository
@@ -133,11 +132,6 @@ def _before(
     return measured[first]
 
 
-def _is_change(change: ExactChange) -> bool:
-    """Whether it is news that changes something."""
-    return change.is_news and _is_worth_a_row(change)
-
-
 def _is_worth_a_row(change: ExactChange) -> bool:
     """Whether it changes something; of unknown noise, if more than 0.00."""
     return change.verdict != "unknown" or bool(change.functions) or round(change.difference, 2) != 0
@@ -213,8 +207,12 @@ def _functions(change: ExactChange) -> str:
 def _summary(entries: Sequence[SeriesCommit]) -> str:
     """How many commits changed something."""
     compared = [entry for entry in entries if entry.comparison]
-    changed = sum(any(_is_change(one) for _, one in entry.changes()) for entry in compared)
-    text = texts.commits(changed, len(compared), "the path")
+    every = [[one for _, one in entry.changes(every=True)] for entry in compared]
+    path = [any(one.decided or one.moved for one in changes) for changes in every]
+    text = texts.commits(sum(path), len(compared), "the path")
+    others = [any(one.beside for one in changes) for changes in every]
+    if more := sum(not own and other for own, other in zip(path, others, strict=True)):
+        text += f"; {more} {texts.changes(more)} other counts"
     if shared := sum(bool(entry.shared) for entry in compared):
         text += f"; {shared} {texts.changes(shared)} what CPUs share"
     if failed := sum(bool(entry.error) for entry in entries):
@@ -325,7 +323,7 @@ def _total(change: ExactChange) -> float | None:
 
 def dump(entries: Sequence[SeriesCommit]) -> str:
     """The same as JSON (Documentation/git.rst)."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for entry in entries:
         rows = [
             {
@@ -366,11 +364,8 @@ def judged(entries: Sequence[SeriesCommit], fail_above: float) -> tuple[list[str
     grown: list[str] = []
     unknown = [f"{entry.commit}: not measured" for entry in entries if entry.error]
     for entry in entries:
-        if entry.comparison and entry.whole:
-            for more, untold in (
-                limits.regressions(entry.comparison, fail_above, []),
-                sharing_changes.judged(entry.whole, [], fail_above),
-            ):
-                grown += more
-                unknown += untold
+        if entry.comparison:
+            more, untold = limits.regressions(entry.comparison, fail_above, [])
+            grown += more
+            unknown += untold
     return grown, unknown

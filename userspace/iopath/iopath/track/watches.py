@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import BY_DEBIAN, X86_64
 from iopath.base.errors import UsageError
+from iopath.base.typed import JsonObject
 from iopath.compare import noise
 from iopath.kernels import recipe
 from iopath.kernels.apt import SUITES
@@ -141,7 +141,7 @@ _WATCH: tomlfile.Fields = {
     "every": ("every", "a number from 1 on", tomlfile.positive),
     "merges": ("merges", "true or false", tomlfile.is_(bool)),
     "suite": ("suite", f"one of {', '.join(SUITES)}", _among(SUITES)),
-    "config": ("config", "'minimal', 'debian:SERIES' or a file", tomlfile.is_(str)),
+    "config": ("config", "'minimal', 'debian:SERIES', a target or a file", tomlfile.is_(str)),
     "kconfig": ("kconfig", "a list of options like 'FOO=y'", tomlfile.words),
     "arch": ("arch", f"one of {', '.join(BY_DEBIAN)}", _among(BY_DEBIAN)),
 }
@@ -154,7 +154,7 @@ def load(path: Path) -> Config:
     if "program" in found:
         for name in (name for name in _OF_RUNGS if name in found):
             raise UsageError(f"{path}: {name} is for rungs: leave it out with [program]")
-        found = {"boots": noise.FEWEST, **found, "program": _program(found["program"], path)}
+        found = {"boots": noise.OFTEN, **found, "program": _program(found["program"], path)}
     try:
         chosen = builtin.select(found.pop("rungs", ())) if "program" not in found else []
     except UsageError as error:
@@ -176,7 +176,7 @@ def _program(table: object, path: Path) -> CommandLine:
     return CommandLine(**found)
 
 
-def _watch(table: Any, path: Path) -> Watch:  # noqa: ANN401
+def _watch(table: JsonObject, path: Path) -> Watch:
     what = f"watch '{tomlfile.named('watch', table, path)}'"
     watch = Watch(**{"kernels": (), **tomlfile.values(what, table, _WATCH, path)})
     where = f"{path}: {what}"

@@ -37,7 +37,7 @@ def test_rungs_that_were_run_differently_are_not_compared(
         path.write_text(json.dumps(whole))
     assert listed.fails("compare", *paths) == (
         "iopath: more than the kernel differs: dio.pread read of 4096 bytes:"
-        f" {said} (old.json, new.json) (--anyway compares them regardless)"
+        f" {said} (old, new) (--anyway compares them regardless)"
     )
     assert listed.run("compare", *paths, "--anyway").returncode == 0
 
@@ -167,3 +167,18 @@ def test_a_limit_for_what_is_not_there(
 def test_one_kernel_is_refused_before_it_is_measured(empty: Command) -> None:
     said = empty.fails("compare", "debian:6.1", status=2)
     assert said == f"iopath: {NOTHING}"
+
+
+def test_files_that_were_joined_anyway(
+    listed: Command, files: dict[str, Path], tmp_path: Path
+) -> None:
+    """Each kernel in the file says what it was measured with."""
+    whole = json.loads(files["old"].read_text())
+    whole["machine"]["cpu"], whole["qemu"]["version"] = "Haswell", "10.0"
+    files["old"].write_text(json.dumps(whole))
+    both = tmp_path / "both.json"
+    assert listed.run("compare", *files.values(), "--anyway", "--json", both).returncode == 0
+    for args in (files.values(), [both]):
+        said = listed.fails("compare", *args, "--fail-above", "0", status=125)
+        assert "qemu: version '10.0' and '7.2'" in said
+        assert "machine: cpu 'Haswell' and 'max'" in said

@@ -91,6 +91,29 @@ def test_parts() -> None:
     assert boot[EVERY, WHOLE].instructions == 26 + 50 + 7 + 11
 
 
+def test_pages_that_are_freed_later_belong_to_exit() -> None:
+    """iopath's own process frees them on older kernels, when it waits for the program."""
+    symbols = Symbols(
+        KALLSYMS + "ffffffff81009000 T __x64_sys_exit_group\nffffffff8100a000 t __free_one_page\n"
+    )
+    ended = "ffffffff81009000", "ffffffff8100a000"
+    records = [
+        *RECORDS[:-2],
+        *(block(7 + number, int(at, 16), 20) for number, at in enumerate(ended)),
+        bucket(7, "c", int(ended[0], 16), 1, 20),
+        RECORDS[-2] | {
+            "begun": 161, "counts": [*RECORDS[-2]["counts"], [7, 20, 7, 1], [8, 20, 6, 1]],
+        },
+        RECORDS[-1],
+    ]  # fmt: skip
+    records[14] = records[14] | {"instructions": 25}  # of iopath's own process
+    boot = calls.boot(plugin_output.read(map(json.dumps, records)), symbols, X86_64)
+    assert boot[CALL, "exit_group"].instructions == 40
+    assert boot[CALL, "exit_group"].functions["__free_one_page"] == 20
+    assert boot[BESIDE, "iopath's own process"].instructions == 5
+    assert boot[EVERY, WHOLE].instructions == 102 + 40
+
+
 def test_records() -> None:
     """Figures are means of the boots. A part may be missing in the first one."""
     own: calls.Boot = {(CALL, "read"): Started(2, 50, 20, {"vfs_read": 40, "do [ext4]": 10})}

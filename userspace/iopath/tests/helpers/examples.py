@@ -87,6 +87,7 @@ def a_record(
         "ios_per_round": 100,
         "batch": 1,
         "command": ["/bin/ioloop"],
+        "scenario": DIGEST,
     }
     return record | ({"profile": profile} if stacks is not None else {})
 

@@ -85,6 +85,7 @@ class Figures:
         self._figure = figure
         self._noise = noise
         self.mean: Callable[[str], float] = lambda name: 2000.0
+        self.locked: Callable[[str], float] = lambda name: 20.0
         self.measured: list[str] = []
 
     def measure(self, names: list[str], settings: Settings) -> Result:
@@ -96,6 +97,7 @@ class Figures:
         record = a_record(name, "dio.pread", "read", 4096, stacks=None)
         record |= {"instructions_per_io": figure, "boots": [figure + by for by in self._noise]}
         record["mean_boots"] = [self.mean(name)] * len(self._noise)
+        record["counts"]["locked"] = [self.locked(name)] * len(self._noise)
         return result.parse(a_result([record]))
 
 

@@ -51,3 +51,11 @@ def test_cut_down() -> None:
     assert kernelbuild.cut_down(config).splitlines() == [
         "CONFIG_A=y", "# CONFIG_B is not set", "# CONFIG_C is not set",
     ]  # fmt: skip
+
+
+def test_dropped_options_are_named() -> None:
+    """Not those that another value, the project's fragment or a tool decides."""
+    base = "CONFIG_A=y\nCONFIG_B=m\nCONFIG_C=7\n# CONFIG_D is not set\nCONFIG_CC_HAS_E=y\n"
+    found = kernelbuild.recipe("trixie", base, ["B=n"])
+    assert found.dropped("# CONFIG_A is not set\n") == ["CONFIG_C=7"]
+    assert kernelbuild.recipe("trixie", "make defconfig", []).dropped("") == []

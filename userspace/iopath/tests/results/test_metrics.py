@@ -8,13 +8,15 @@ from iopath.results.metrics import COUNTED, METRICS
 def test_the_documentation_has_the_table() -> None:
     lines = [
         ".. csv-table::",
-        "   :header: metric, unit, how it is counted, why boots or builds differ, resolution",
-        "   :widths: 14, 12, 34, 28, 12",
+        "   :header: metric, unit, class, how it is counted, why boots or builds differ,"
+        " resolution",
+        "   :widths: 14, 12, 8, 32, 24, 10",
         "",
     ]
     for metric in METRICS:
         name = metric.name + ("" if metric.gated else " \\*")
-        cells = (name, metric.unit, metric.counted, metric.noise, f"{metric.resolution:g}")
+        kind, resolution = "varying" if metric.sigma else "exact", f"{metric.resolution:g}"
+        cells = (name, metric.unit, kind, metric.counted, metric.noise, resolution)
         lines.append("   " + ", ".join(f'"{cell}"' if "," in cell else cell for cell in cells))
     text = (source_root() / "Documentation/metrics.rst").read_text()
     assert "\n".join(lines) in text, "\n".join(lines)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from helpers.examples import STACKS, a_profile
 from helpers.rounds import PREAD, record, run_counts
 from iopath.base.errors import IopathError, UsageError
 from iopath.measure.rounds import figure as make_figure
@@ -28,7 +29,7 @@ def kernel(name: str, release: str) -> dict[str, Any]:
         "banner": "Linux version",
         "compiler": "gcc-12 (Debian 12.2.0-14) 12.2.0",
         "cpu_model": "QEMU TCG CPU",
-        "cmdline": "console=ttyS0",
+        "cmdline": "console=ttyS0 nokaslr",
         "clocksource": "tsc",
         "config": {"HZ": "250", "PREEMPT_VOLUNTARY": "y"},
         "digests": {"vmlinuz": "0" * 64, "config": "a" * 64},
@@ -51,6 +52,9 @@ def result() -> dict[str, Any]:
             counted = [run_counts(report)]
             found = make_figure(owner["name"], owner["release"], run, [report], counted)
             found.mean = found.with_deferred = count / 100
+            found.mean_boots = found.with_deferred_boots = [count / 100]
+            found.all_parts = {"task": count / 100}
+            found.scenario = "f" * 64
             results.append(dump(found))
     return {
         "schema": SCHEMA,
@@ -127,8 +131,32 @@ def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
         (lambda r: r["results"].append(r["results"][0]), "is there twice"),
         (lambda r: r["results"][0]["kernel"].update(name="another"), "does not have this kernel"),
         (lambda r: r["results"][0].update(profile_boot=9), "its profile is of boot 9 of "),
+        (lambda r: r["results"][0].update(boots=[11.0]), "instructions_per_io is not the mean of"),
+        (lambda r: r["results"][0].update(boots=[9.0, 11.0]), "mean_boots has 1 boots, its figure"),
+        (lambda r: r["results"][0].update(mean=11.0), "mean is not the mean of its boots"),
+        (lambda r: r["results"][0].update(with_deferred=1.0), "with_deferred is not the mean of"),
+        (lambda r: r["results"][0].update(layouts=[[1.0], [1.0]]), "layouts has 2 boots"),
+        (lambda r: r["results"][0].update(all_parts={"task": 1.0}), "the parts of the total do"),
+        (lambda r: r["results"][0]["counts"].update(locked=[-1.0]), "locked is negative"),
+        (lambda r: r["results"][0].pop("scenario"), "does not say what its scenario is made of"),
+        (lambda r: r["kernels"][1].update(cmdline="console=ttyS0"), "it booted without nokaslr"),
+        (lambda r: r["kernels"][1].update(cmdline="nokaslr mitigations=auto"),
+         "it booted with mitigations=auto, which the machine does not have"),
+        (lambda r: r["results"][0].update(profile=a_profile(STACKS)), "the clock counts 10.00 "),
+        *(
+            (lambda r, change=change: r["results"][0].update(
+                instructions_per_io=601.93, boots=[601.93], profile_boot=0,
+                profile=a_profile(STACKS) | change), complaint)
+            for change, complaint in (
+                ({"functions": []}, "the instructions of its functions do not add up"),
+                ({"locked": 9}, "the locked of its functions do not add up"),
+                ({"layers": {"VFS": 9.0}}, "the instructions of its layers do not add up"),
+                ({"stacks": [["f", 9.0]]}, "the instructions of its stacks do not add up"),
+                ({"user": 9}, "the instructions of its user and kernel do not add up"),
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_records_that_contradict_the_file(
     result: dict[str, Any], tmp_path: Path, change: Callable[[dict[str, Any]], None], complaint: str
 ) -> None:
@@ -187,6 +215,16 @@ def test_facts_answer_what_a_reviewer_asks(result: dict[str, Any]) -> None:
     for fact in ("QEMU 7.2.22", "CPU max", "1024 MiB", "nokaslr", "6.1.0-56-amd64", "gcc-12",
                  "PREEMPT_VOLUNTARY", "HZ=250", "aaaaaaaa"):  # fmt: skip
         assert fact in text
+
+
+def test_an_image_alone_has_no_device(result: dict[str, Any]) -> None:
+    """Its rungs do no I/O, since nothing built modules for it."""
+    assert any("blknull, bio mode" in line for line in shown(result))
+    for kernel in result["kernels"]:
+        kernel["modules"] = {}
+    assert not any("blknull" in line for line in shown(result))
+    result["kernels"][0]["config"]["BLK_DEV_BLKNULL"] = "y"
+    assert any("blknull, bio mode" in line for line in shown(result))
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_a_digest_of_what_is_undecided_says_so() -> None:
     for record in whole["results"]:
         record["boots"] = record["boots"][:1]
     lines = digest(whole, 80)
-    assert lines[0] == "old to new: dio.pread read is undecided; locked +1."
+    assert lines[0] == "old to new: dio.pread read is undecided."
     assert any("+1.00 (+0.1 %)?" in line for line in lines)
     assert lines[-1] == texts.UNKNOWN
 

@@ -176,7 +176,7 @@ def test_figures_for_trackers() -> None:
         "value": 621.93, "lower_value": 621.93, "upper_value": 621.93,
     }  # fmt: skip
     measures = benchmarks["a dio.pread read 4 KiB"]
-    assert "code-lines" in measures
+    assert "data-lines" in measures
     assert "calls" not in measures  # no limit judges it
     (first, *_) = json.loads(view(shown, "benchmark-action"))
     assert first == {

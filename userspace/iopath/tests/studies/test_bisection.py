@@ -180,6 +180,15 @@ def test_bisect_follows_what_differs_most() -> None:
     assert "following: mean" in said
 
 
+def test_bisect_follows_any_metric_that_is_judged() -> None:
+    """The path is the same; from the fifth kernel on, one more of its instructions is locked."""
+    looked, session, said = search(lambda name: 2000.0)
+    session.locked = lambda name: 20.0 + (int(name.rsplit(".", 1)[1]) >= 5)
+    ends = found(bisection.packages(looked, PACKAGES, said.append))
+    assert ends == ["debian:6.12.4", "debian:6.12.5"]
+    assert "following: locked" in said
+
+
 def test_bisect_takes_as_many_boots_as_a_verdict() -> None:
     looked, _, _ = search(lambda name: 2000.0 + 7 * name.endswith("8"), noise=(0.0, 0.0))
     with pytest.raises(IopathError, match=r"2 boots of each end .*: measure with --boots 5"):

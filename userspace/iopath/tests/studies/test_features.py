@@ -112,16 +112,14 @@ def test_a_base_is_shared() -> None:
 
 
 def test_undecided_features_are_booted_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only these, with their base, and the base that is measured again with other seeds."""
-    monkeypatch.setattr(noise.Family, "needed", BOOTS + 1)
+    """With their base, and the base that is measured again with other seeds."""
+    monkeypatch.setattr(noise, "OFTEN", BOOTS + 1)
     session = Answers()
     measured(session, PLAIN, ONE)
     base, nothing, one = "base of 100 I/Os", "nothing", "one"
     asked = [(one.title.split(", ")[1], one.settings.boots) for one in session.asked]
-    assert asked == [
-        (base, BOOTS), (nothing, BOOTS), (one, BOOTS), (base, BOOTS + 1), (one, BOOTS + 1),
-    ]  # fmt: skip
-    assert session.said == [f"booting {BOOTS + 1} times: 1 costs are undecided"]
+    assert asked == [(name, boots) for boots in (BOOTS, BOOTS + 1) for name in (base, nothing, one)]
+    assert session.said == [f"booting {BOOTS + 1} times: 2 costs are undecided"]
 
 
 def test_an_error_is_in_its_cost() -> None:
@@ -190,6 +188,9 @@ def test_a_program() -> None:
     text = console.export_text()
     assert "program: dd bs=4k" in text
     assert "instructions each time" in text
+    assert "nothing is changed" not in text
+    featuretable.show(BASE, costs[:2], console, "dd bs=4k")
+    assert "nothing is changed: the whole, read" in console.export_text()
     markdown = featuretable.markdown(BASE, costs, "dd bs=4k")
     assert "## the whole" in markdown
     assert "| one | +70.00 |" in markdown

@@ -64,7 +64,9 @@ def test_a_new_shared_line_is_in_the_table() -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     series.show(the_series(), console, every=False)
     said = console.export_text()
-    assert said.startswith("0 of 2 commits change the path; 1 changes what CPUs share.\n")
+    assert said.startswith(
+        "0 of 2 commits change the path; 1 changes other counts; 1 changes what CPUs share.\n"
+    )
     _, head, _, rung, shared = said.rstrip().splitlines()
     assert head.split() == [
         "commit", "subject", "rung", "path", "%", "costly", "CPUs", "share", "writes", "locked",
@@ -95,7 +97,7 @@ def test_the_gate_judges_each_commit() -> None:
     assert unknown == []
     assert all(" two " in one and " than one: " in one for one in grown)
     assert any("takes more than one: locked 33.33 % (1 % allowed)" in one for one in grown)
-    assert any("shares more than one: files, bios_submitted" in one for one in grown)
+    assert any("files, bios_submitted, writes 1.00 (1 % allowed)" in one for one in grown)
     failed = series.SeriesCommit("four", "commit four", error="does not build: x.c:1")
     assert series.judged([*the_series()[:1], failed], 1) == ([], ["four: not measured"])
     few = entries(*(a_commit(name, [], 3) for name in ("one", "two")))

@@ -53,6 +53,7 @@ _SAME = (
 
 _CCACHE_SIZE = "5G"
 
+_NAMED = 5  # options in a warning
 _OBJECTS = "objects"  # the file of a workspace with the number of objects that it has built
 _LOOK = 5.0  # seconds between two counts of objects
 
@@ -153,7 +154,12 @@ class GitKernel(Kernel):
 
         modules = cache.entry(*for_modules, make_modules, waits)
         origin = f"git {self.title} {self.subject}"
-        return built(release, "", origin, image, modules, arch=self.arch)
+        found = built(release, "", origin, image, modules, arch=self.arch)
+        if not (dropped := recipe.dropped(found.config.read_text())):
+            return found
+        more = f" and {len(dropped) - _NAMED} more" if len(dropped) > _NAMED else ""
+        text = f"{self.title}: it lacks {', '.join(dropped[:_NAMED])}{more} of the configuration"
+        return replace(found, notes=(text,))
 
     def debug_info(self, built: Built, cache: Cache, apt: Apt, step: Step) -> Path:
         raise UsageError(
@@ -207,12 +213,13 @@ def _recipe(spec: str, finder: Finder) -> Recipe:
     options, base = list(usual.asked), usual.base
     for word in filter(None, settings[1].split(",")):
         if word.startswith("config="):
-            base = configuration(
+            base, own = configuration(
                 word.removeprefix("config="),
                 lambda name: finder.find(name).prepare(
                     finder.cache, finder.apt, lambda what, part: None
                 ),
             )
+            options += own
         else:
             options.append(word)
     return recipe(usual.suite, base, options, usual.arch)
@@ -456,10 +463,10 @@ class _Workspace:
         recipe, config = self._kernel.recipe, self.build_folder / ".config"
         fragment = self.build_folder / "iopath.config"
         fragment.write_text(recipe.fragment)
-        if recipe.base is None:
-            self._run([*self.make(), "tinyconfig"], "cannot be configured")
+        if recipe.target:
+            self._run([*self.make(), recipe.target], f"has no target {recipe.target} of make")
         else:
-            config.write_text(recipe.base)
+            config.write_text(recipe.base or "")
         script = (
             "cd /build && KCONFIG_CONFIG=/build/.config"
             " /src/scripts/kconfig/merge_config.sh -m -O /build .config iopath.config"

@@ -115,6 +115,10 @@ def test_a_configuration_for_one_kernel(history: Path, cache: Cache, tmp_path: P
     assert names is not None
     assert len(names) == 3
     assert all(name.endswith("[B=y]") for name in names)
+    own.write_text("CONFIG_E=y\n# CONFIG_F is not set\n\n# a comment\n")
+    found = git_kernels.find(f"{history}@HEAD[config=defconfig+{own},B=y]", finder).recipe
+    assert (found.target, found.asked) == ("defconfig", ("A=y", "E=y", "F=n", "B=y"))
+    assert kernelbuild.recipe("trixie", None, []).target == "tinyconfig"
     with pytest.raises(UsageError, match="invalid option 'B': must be like FOO=y, FOO=n or LL"):
         git_kernels.find(f"{history}@HEAD[B]", finder)
     with pytest.raises(UsageError, match="cannot read the configuration /none: No such file"):
