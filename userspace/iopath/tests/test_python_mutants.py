@@ -199,13 +199,13 @@ MUTANTS = [
         "measure/test_rounds.py::test_a_round_that_the_plugin_counts_otherwise_is_refused",
     ),
     Mutant(
-        "timer ticks are subtracted", "counts/longrun.py",
-        "min(1.0, expected / ticks) if ticks else 0.0", "1.0",
+        "timer ticks are left out", "counts/longrun.py",
+        "min(1.0, expected / ticks) if ticks", "1.0 if ticks",
         "counts/test_longrun.py::test_ticks_are_left_out",
     ),
     Mutant(
         "parts that do not add up to the functions are refused", "counts/longrun.py",
-        "if round(whole) != round(sum(beside.values())):", "if False:",
+        "if round(whole) != round(", "if False and round(whole) != round(",
         "counts/test_longrun.py::test_parts_that_do_not_add_up_are_refused",
     ),
     Mutant(
@@ -217,6 +217,16 @@ MUTANTS = [
         "a work item is named by its function", "counts/parts.py",
         'return f"{_CALLED_BY[site]} {name}"', "return above",
         "counts/test_parts.py::test_work_is_named_by_its_function",
+    ),
+    Mutant(
+        "a worker's switches for the kernel's own work are left out", "counts/parts.py",
+        "return self.for_io / max(1, self.for_io + self.own)", "return 1.0",
+        "counts/test_parts.py::test_a_workers_loop_and_switches_are_for_what_it_carries_out",
+    ),
+    Mutant(
+        "the timer's ticks are not in the whole of a program", "counts/calls.py",
+        'kind = BESIDE if flat', 'kind = LATER if flat',
+        "counts/test_calls.py::test_parts",
     ),
     Mutant(
         "a read of the time stamp is a change even if the sum is the same", "compare/exact.py",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
+from iopath.counts import parts as flat
 from iopath.counts.plugin_output import Bucket, Output
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
@@ -56,6 +57,8 @@ _THREADS = {
     "loop_process_work": "loop",
 }
 _THREAD = "another kernel thread"
+# The kernel's own work, which comes by its clock: it does not belong to the program.
+_CLOCKWORK = (_IDLE, "rcu_preempt", "rcu_tasks", "kcompactd", "khugepaged", "migration", "kdamond")
 
 
 def _symbols(kallsyms: str) -> Iterator[tuple[int, str]]:
@@ -247,7 +250,7 @@ def _name(one: _Counted, symbols: Symbols, arch: Arch) -> tuple[str, str]:
             executed = {plain(function.partition(" ")[0]) for function in one.functions}
             named = (name for function, name in _THREADS.items() if function in executed)
             name = next(named, _THREAD)
-            return (BESIDE, name) if name == _IDLE else (LATER, name)
+            return (BESIDE if name in _CLOCKWORK else LATER), name
     entry = symbols.find(bucket.address).name
     exception = arch.is_exception(bucket.address, entry)
     if not arch.exceptions:
@@ -255,7 +258,8 @@ def _name(one: _Counted, symbols: Symbols, arch: Arch) -> tuple[str, str]:
     name = re.sub(r"^asm_(?:exc|sysvec|common)_", "", entry).replace("_", " ")
     if exception:
         return (BESIDE, _RUNNER) if bucket.beside else (FAULT, name)
-    return LATER, f"interrupt: {name.removesuffix(' interrupt')}".removesuffix(": interrupt")
+    kind = BESIDE if flat.interrupt(entry.removeprefix("asm_")) in flat.TICKS else LATER
+    return kind, f"interrupt: {name.removesuffix(' interrupt')}".removesuffix(": interrupt")
 
 
 def _part(each: Sequence[_Counted]) -> Started:

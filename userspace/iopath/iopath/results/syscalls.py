@@ -8,10 +8,10 @@ from iopath.results.schema import Natural, Several
 
 # The kinds of parts: the whole, a system call, the program's own code, its exceptions, and what
 # interrupts, soft interrupts and kernel threads execute. What is beside is not in the whole: the
-# idle task, and iopath's own process.
+# kernel's own work, such as the timer's tick and the idle task, and iopath's own process.
 EVERY, CALL, OWN, FAULT, LATER, BESIDE = "whole", "call", "own", "fault", "later", "beside"
 WHOLE = "the whole"  # the name of its row
-JUDGED = (EVERY, CALL)  # others depend on when the timer ticks
+JUDGED = (EVERY, CALL)  # others depend on when the kernel does them
 
 # Page tables are built and freed by execve and exit_group. How much that takes depends on where
 # the pages of the program lie, which any change of the kernel's size moves: by up to 0.6 % where

@@ -64,6 +64,22 @@ def test_a_read_from_the_system_call_to_the_interrupt(iopath: Command, tmp_path:
     assert not [name for name in names if name.startswith(("blkdev_", "submit_bio"))]
 
 
+@pytest.mark.parametrize("name", cases(["virtio", "nvme", "scsi", "ahci"], quick=["virtio"]))
+def test_the_host_does_not_decide_when_a_device_answers(
+    iopath: Command, tmp_path: Path, name: str
+) -> None:
+    """In two boots, the path and the total are the same within 0.1 %, and the total is not less."""
+    out = tmp_path / "out.json"
+    words = ("debian:7.2", "--rung", f"{name}.pread", "--op", "read", "--boots", "2")
+    done = iopath.run("measure", *words, "--quiet", "--json", out)
+    assert done.returncode == 0, done.stderr
+    (record,) = json.loads(out.read_text())["results"]
+    assert record["boots"][0] == pytest.approx(record["boots"][1], rel=0.001)
+    one, other = record["with_deferred_boots"]
+    assert one == pytest.approx(other, rel=0.001)
+    assert min(one, other) > 0.999 * record["instructions_per_io"]
+
+
 @pytest.mark.parametrize("kernel", [KERNEL, "debian:6.12-arm64"])
 def test_a_polled_queue(iopath: Command, tmp_path: Path, kernel: str) -> None:
     """No interrupt ends an I/O, and the task does not sleep. The kernel may return with a part of a
