@@ -51,7 +51,7 @@ class Symbols:
         function that the compiler divided (.part) may be entered in another place, too."""
         found: dict[int, str] = {}
         divided = set()
-        for address, (_, name, *module) in zip(self._addresses, self._names, strict=True):
+        for address, (_, name, module) in zip(self._addresses, self._names, strict=True):
             known = plain(name)
             if known not in wanted or module or ".cold" in name:
                 continue
