@@ -126,6 +126,13 @@ def split(spec: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def kernel_name(place: str, commit: str, spec: str) -> str:
+    """The name of the kernel of a *commit* of the repository at *place*, with the settings that
+    *spec* ends with."""
+    settings = SETTINGS.search(spec)
+    return f"git:{place}@{commit[:12]}{settings[0] if settings else ''}"
+
+
 def open_repository(place: str, cache: Cache) -> Repository:
     """The repository at a path or an address."""
     if _URL.match(place):
