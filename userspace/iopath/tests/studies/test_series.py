@@ -156,6 +156,9 @@ def four(boots: int = 7) -> list[series.SeriesCommit]:
         record = a_record(name, "dio.pread", "read", 4096)
         record["instructions_per_io"] += more
         record["boots"] = [record["instructions_per_io"]] * boots
+        for figure in ("mean", "with_deferred"):
+            record[figure] += more
+            record[f"{figure}_boots"] = [record[figure]] * boots
         record["profile"]["functions"][0]["instructions"] += more
         results[name] = result.parse(a_result([record]))
 
