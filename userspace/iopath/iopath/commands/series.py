@@ -139,9 +139,8 @@ def _repeat(work: Work, thread: Series, session: Session, onto: str) -> str:
     own = ["--from-mail", "--onto"]
     words = _without([one for one in work.argv if one not in ("--always", "--quiet")], own)
     repository, revision = session.commit(onto)
-    settings = gitrepo.SETTINGS.search(onto)
     name = repository.place if "://" in repository.place else repository.path.resolve().name
-    base = f"git:{name}@{repository.commit(revision)[:12]}{settings[0] if settings else ''}"
+    base = gitrepo.name(name, repository.commit(revision), onto)
     mails = ["--from-mail", thread.first.message_id.strip("<>") or "FILE", "--onto", base]
     return shlex.join(["iopath", "series", *mails, *_without_files(words)[1:]])
 

@@ -126,6 +126,13 @@ def split(spec: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def name(place: str | Path, commit: str, of: str = "") -> str:
+    """How a kernel is asked for: the commit of the repository at a *place*, with the settings that
+    are behind the revision of another name, *of*."""
+    settings = SETTINGS.search(of)
+    return f"git:{place}@{commit[:12]}{settings[0] if settings else ''}"
+
+
 def open_repository(place: str, cache: Cache) -> Repository:
     """The repository at a path or an address."""
     if _URL.match(place):
