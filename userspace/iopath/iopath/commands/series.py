@@ -140,7 +140,7 @@ def _repeat(work: Work, thread: Series, session: Session, onto: str) -> str:
     words = _without([one for one in work.argv if one not in ("--always", "--quiet")], own)
     repository, revision = session.commit(onto)
     name = repository.place if "://" in repository.place else repository.path.resolve().name
-    base = gitrepo.kernel_name(name, repository.commit(revision), onto)
+    base = gitrepo.name(name, repository.commit(revision), onto)
     mails = ["--from-mail", thread.first.message_id.strip("<>") or "FILE", "--onto", base]
     return shlex.join(["iopath", "series", *mails, *_without_files(words)[1:]])
 

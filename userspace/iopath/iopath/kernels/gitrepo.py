@@ -126,10 +126,10 @@ def split(spec: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def kernel_name(place: str, commit: str, spec: str) -> str:
-    """The name of the kernel of a *commit* of the repository at *place*, with the settings that
-    *spec* ends with."""
-    settings = SETTINGS.search(spec)
+def name(place: str | Path, commit: str, of: str = "") -> str:
+    """How a kernel is asked for: the commit of the repository at a *place*, with the settings that
+    are behind the revision of another name, *of*."""
+    settings = SETTINGS.search(of)
     return f"git:{place}@{commit[:12]}{settings[0] if settings else ''}"
 
 

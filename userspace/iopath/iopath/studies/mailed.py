@@ -71,12 +71,12 @@ def _measure(
     """Measure patches, each after those before it that apply."""
     commit_of = session.commit(onto)
     if commit_of is None or ".." in onto:
-        raise UsageError(f"--onto {onto}: not a commit: name one of a repository")
+        raise UsageError(f"--onto {onto}: not a commit: it must be one of a repository")
     base, revision = commit_of
     start = base.commit(revision)
     made, applied = mail.apply(session.cache, base, start, patches)
     numbers = {start: 0} | {one.commit: one.mail.number for one in applied if one.commit}
-    names = [gitrepo.kernel_name(str(made.path), name, onto) for name in numbers]
+    names = [gitrepo.name(made.path, commit, onto) for commit in numbers]
     entries: list[SeriesCommit] = []
     try:
         if len(names) > 1:

@@ -142,6 +142,26 @@ def test_a_series_by_mail(session: Session, linux: Path, tmp_path: Path) -> None
     assert "compiling" not in again.stderr
 
 
+def test_patches_that_do_not_apply(empty: Command, tmp_path: Path) -> None:
+    """Nothing is built, and the reply says so."""
+    for name in ("linux", "other"):
+        (tmp_path / name).mkdir()
+        git(tmp_path / name, "init", "--quiet")
+        for file in ("Kbuild", "Kconfig", "Makefile"):
+            (tmp_path / name / file).write_text(f"# {name}\n")
+        git(tmp_path / name, "add", ".")
+        git(tmp_path / name, "commit", "--quiet", "--message", "base")
+    (tmp_path / "other/Kbuild").write_text("# changed\n")
+    commit(tmp_path / "other", "Kbuild", "block: a change")
+    file = mbox(tmp_path / "mbox", mails(tmp_path / "other", "HEAD~1.."))
+    onto = f"git:{tmp_path}/linux@HEAD"
+    done = empty.run("series", "--from-mail", file, "--onto", onto, "--reply", "-")
+    assert done.returncode == 125
+    assert "> [PATCH] block: a change\ndoes not apply: patch failed: Kbuild:1\n" in done.stdout
+    failed = "iopath: no patch could be measured: 1: does not apply: patch failed: Kbuild:1"
+    assert done.stderr.splitlines()[-1] == failed
+
+
 @guest
 @pytest.mark.long
 def test_nothing_changed(session: Session, linux: Path, tmp_path: Path) -> None:

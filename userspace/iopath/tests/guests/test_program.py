@@ -394,6 +394,7 @@ def logs(tmp_path: Path) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.long
 def test_two_builds_on_one_kernel(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
     """The first line names the system call that one build adds, and how often. The same build at
     another place has no difference."""
@@ -427,6 +428,7 @@ def test_two_builds_on_one_kernel(iopath: Command, logs: dict[str, Path], tmp_pa
     assert calls == {}
 
 
+@pytest.mark.long
 def test_a_baseline(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
     """A program is compared with the result that was kept, until that is written again."""
     file, program = tmp_path / "baseline.json", tmp_path / "program"

@@ -252,7 +252,7 @@ def expand(spec: str, finder: Finder, *, every: int = 1, merges: bool = False) -
         finder.warn(
             f"git:{spec}: {last} does not have {first}: comparing with {base[:12]}, which both have"
         )
-    return [gitrepo.kernel_name(place, commit, spec) for commit in (base, *commits)]
+    return [gitrepo.name(place, commit, spec) for commit in (base, *commits)]
 
 
 # A branch, which is watched from a commit on.
