@@ -52,181 +52,45 @@ FIXTURE_VARIANT(io) {
 };
 
 /* Ends at once, in the submitter. */
-FIXTURE_VARIANT_ADD(io, brd_sync) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512,
-	},
-	.engine = ENGINE_SYNC,
-};
-
-FIXTURE_VARIANT_ADD(io, brd_vector) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512,
-	},
-	.engine = ENGINE_VECTOR,
-};
-
-FIXTURE_VARIANT_ADD(io, brd_aio) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512,
-	},
-	.engine = ENGINE_AIO,
-};
-
-FIXTURE_VARIANT_ADD(io, brd_uring) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512,
-	},
-	.engine = ENGINE_URING,
-};
-
-FIXTURE_VARIANT_ADD(io, brd_fixed) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512,
-	},
-	.engine = ENGINE_FIXED,
-};
-
+#define BRD	.mib = DISK_MIB, .block = 512
+/* Ends at once, too, unless it is polled. */
+#define NULL_BLK	BRD, .null_blk = true
 /* Ends later, in an interrupt. */
-FIXTURE_VARIANT_ADD(io, timer_sync) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000,
-	},
-	.engine = ENGINE_SYNC,
-};
+#define TIMER	NULL_BLK, .delay_ns = 100000
+/* Some blocks fail. */
+#define BAD	.badblocks = "4096-4103"
+/* Disks of other drivers, made by the caller and named in $DISKS. */
+#define GIVEN	BRD, .given = true
 
-FIXTURE_VARIANT_ADD(io, timer_vector) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000,
-	},
-	.engine = ENGINE_VECTOR,
-};
-
-FIXTURE_VARIANT_ADD(io, timer_aio) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000,
-	},
-	.engine = ENGINE_AIO,
-};
-
-FIXTURE_VARIANT_ADD(io, timer_uring) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000,
-	},
-	.engine = ENGINE_URING,
-};
-
-FIXTURE_VARIANT_ADD(io, timer_fixed) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000,
-	},
-	.engine = ENGINE_FIXED,
-};
-
-/* Ends when it is waited for. */
-FIXTURE_VARIANT_ADD(io, polled) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-	},
-	.engine = ENGINE_POLLED,
-};
-
-/* Large blocks. */
+FIXTURE_VARIANT_ADD(io, brd_sync) { .disk = { BRD }, .engine = ENGINE_SYNC };
+FIXTURE_VARIANT_ADD(io, brd_vector) { .disk = { BRD }, .engine = ENGINE_VECTOR };
+FIXTURE_VARIANT_ADD(io, brd_aio) { .disk = { BRD }, .engine = ENGINE_AIO };
+FIXTURE_VARIANT_ADD(io, brd_uring) { .disk = { BRD }, .engine = ENGINE_URING };
+FIXTURE_VARIANT_ADD(io, brd_fixed) { .disk = { BRD }, .engine = ENGINE_FIXED };
+FIXTURE_VARIANT_ADD(io, timer_sync) { .disk = { TIMER }, .engine = ENGINE_SYNC };
+FIXTURE_VARIANT_ADD(io, timer_vector) { .disk = { TIMER }, .engine = ENGINE_VECTOR };
+FIXTURE_VARIANT_ADD(io, timer_aio) { .disk = { TIMER }, .engine = ENGINE_AIO };
+FIXTURE_VARIANT_ADD(io, timer_uring) { .disk = { TIMER }, .engine = ENGINE_URING };
+FIXTURE_VARIANT_ADD(io, timer_fixed) { .disk = { TIMER }, .engine = ENGINE_FIXED };
+FIXTURE_VARIANT_ADD(io, polled) { .disk = { NULL_BLK }, .engine = ENGINE_POLLED };
 FIXTURE_VARIANT_ADD(io, block4k_sync) {
-	.disk = {
-		.mib = DISK_MIB, .block = 4096, .null_blk = true,
-	},
-	.engine = ENGINE_SYNC,
+	.disk = { .mib = DISK_MIB, .block = 4096, .null_blk = true }, .engine = ENGINE_SYNC,
 };
 
 FIXTURE_VARIANT_ADD(io, block4k_aio) {
-	.disk = {
-		.mib = DISK_MIB, .block = 4096, .null_blk = true,
-	},
-	.engine = ENGINE_AIO,
+	.disk = { .mib = DISK_MIB, .block = 4096, .null_blk = true }, .engine = ENGINE_AIO,
 };
 
-/* Some blocks fail. */
-FIXTURE_VARIANT_ADD(io, bad_sync) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.badblocks = "4096-4103",
-	},
-	.engine = ENGINE_SYNC,
-};
-
-FIXTURE_VARIANT_ADD(io, bad_late) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000, .badblocks = "4096-4103",
-	},
-	.engine = ENGINE_SYNC,
-};
-
-FIXTURE_VARIANT_ADD(io, bad_vector) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000, .badblocks = "4096-4103",
-	},
-	.engine = ENGINE_VECTOR,
-};
-
-FIXTURE_VARIANT_ADD(io, bad_aio) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.delay_ns = 100000, .badblocks = "4096-4103",
-	},
-	.engine = ENGINE_AIO,
-};
-
-FIXTURE_VARIANT_ADD(io, bad_uring) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .null_blk = true,
-		.badblocks = "4096-4103",
-	},
-	.engine = ENGINE_URING,
-};
-
-/* Disks of other drivers, made by the caller and named in $DISKS. */
-FIXTURE_VARIANT_ADD(io, given_sync) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .given = true,
-	},
-	.engine = ENGINE_SYNC,
-};
-
-FIXTURE_VARIANT_ADD(io, given_vector) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .given = true,
-	},
-	.engine = ENGINE_VECTOR,
-};
-
-FIXTURE_VARIANT_ADD(io, given_aio) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .given = true,
-	},
-	.engine = ENGINE_AIO,
-};
-
-FIXTURE_VARIANT_ADD(io, given_uring) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .given = true,
-	},
-	.engine = ENGINE_URING,
-};
-
-FIXTURE_VARIANT_ADD(io, given_fixed) {
-	.disk = {
-		.mib = DISK_MIB, .block = 512, .given = true,
-	},
-	.engine = ENGINE_FIXED,
-};
+FIXTURE_VARIANT_ADD(io, bad_sync) { .disk = { NULL_BLK, BAD }, .engine = ENGINE_SYNC };
+FIXTURE_VARIANT_ADD(io, bad_late) { .disk = { TIMER, BAD }, .engine = ENGINE_SYNC };
+FIXTURE_VARIANT_ADD(io, bad_vector) { .disk = { TIMER, BAD }, .engine = ENGINE_VECTOR };
+FIXTURE_VARIANT_ADD(io, bad_aio) { .disk = { TIMER, BAD }, .engine = ENGINE_AIO };
+FIXTURE_VARIANT_ADD(io, bad_uring) { .disk = { NULL_BLK, BAD }, .engine = ENGINE_URING };
+FIXTURE_VARIANT_ADD(io, given_sync) { .disk = { GIVEN }, .engine = ENGINE_SYNC };
+FIXTURE_VARIANT_ADD(io, given_vector) { .disk = { GIVEN }, .engine = ENGINE_VECTOR };
+FIXTURE_VARIANT_ADD(io, given_aio) { .disk = { GIVEN }, .engine = ENGINE_AIO };
+FIXTURE_VARIANT_ADD(io, given_uring) { .disk = { GIVEN }, .engine = ENGINE_URING };
+FIXTURE_VARIANT_ADD(io, given_fixed) { .disk = { GIVEN }, .engine = ENGINE_FIXED };
 
 static unsigned char *map_arena(int kind)
 {

@@ -38,8 +38,9 @@ In the tables by functions, a function that only one of the kernels calls at som
 there with its caller on both sides. The last column names it, and the compiler that inlines it. So
 each row compares what the compilers make of the same source.
 
-Debian's configuration is not here: both kernels take hours of two processors to build. The script
-adds it if it is told the kernel `git:build/linux@HEAD[config=debian:7.2]`, too.
+Debian's configuration is not here: each compiler has to build 2,700 objects; the minimal one has
+800. Without what no guest needs, such as ACPI, IPv6, netfilter and graphics, 1,850 are left. The
+script adds it if it is told the kernel `git:build/linux@HEAD[config=debian:7.2]`, too.
 """
 
 

@@ -47,10 +47,7 @@ Records = Mapping[str, ExactRecord]
 
 def figures(kernels: Mapping[str, Records], rungs: Iterable[str]) -> str:
     rows = [
-        [
-            rung,
-            *(f"{found[rung].path:,.0f}" if rung in found else "" for found in kernels.values()),
-        ]
+        [rung, *(f"{found[rung].path:,.0f}" if rung in found else "" for found in kernels.values())]
         for rung in rungs
     ]
     return table(["rung", *kernels], rows)

@@ -125,6 +125,12 @@ bool check_options(struct options *o, char *msg, size_t size)
 			 "--rounds=%" PRIu64
 			 ": needs --number_ios, the I/Os in one round",
 			 o->rounds);
+	else if (o->repeat > 1 && (!o->number_ios || o->engine->round ||
+				   o->engine->rounds))
+		snprintf(msg, size,
+			 "--repeat=%" PRIu64
+			 ": needs --number_ios, and an engine whose I/Os the job does itself",
+			 o->repeat);
 	else if (o->rounds % o->layouts)
 		snprintf(msg, size,
 			 "--layouts=%" PRIu64 ": must divide --rounds=%" PRIu64,

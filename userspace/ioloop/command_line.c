@@ -121,6 +121,7 @@ enum command command_line_read(struct options *o, int argc, char **argv,
 	o->direct = UNSET;
 	o->invalidate = UNSET;
 	o->rounds = 1;
+	o->repeat = 1;
 	o->layouts = 1;
 	o->warmup_ios = UNSET;
 	o->numjobs = 1;

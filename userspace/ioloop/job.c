@@ -60,6 +60,27 @@ void timed_run(struct job *job, uint64_t nr, struct round *r)
 	r->tsc = after - before;
 }
 
+/*
+ * The same with --repeat. What a round executes besides its I/Os is executed
+ * for each number of I/Os.
+ */
+static __attribute_noinline__
+void timed_repeat(struct job *job, uint64_t nr, struct round *r)
+{
+	const run_fn run = job->o->engine->run[job->random];
+	uint64_t left = job->o->repeat, before, after, ios = 0;
+
+	before = cycles();
+	iopath_mark_begin();
+	do {
+		ios += run(job, nr);
+	} while (--left);
+	iopath_mark_end();
+	after = cycles();
+	r->ios = ios;
+	r->tsc = after - before;
+}
+
 /* Dirty pages must be written first: the kernel drops only clean pages. */
 static void drop_cache(struct job *job)
 {
@@ -112,6 +133,8 @@ static void do_round(struct job *job, uint64_t nr, struct round *r)
 	ns = now_ns();
 	if (job->o->engine->round)
 		job->o->engine->round(job, nr, r);
+	else if (job->o->repeat > 1)
+		timed_repeat(job, nr, r);
 	else
 		timed_run(job, nr, r);
 	r->ns = now_ns() - ns;

@@ -148,6 +148,7 @@ static void print_help(void)
 "  --direct=0|1   bypass the page cache; --invalidate=0|1: empty it, each round\n"
 "  --time_based --runtime=TIME   for a time; the default is one pass\n"
 "  --number_ios=N --rounds=N --warmup_ios=N   I/Os per round; rounds; before it\n"
+"  --repeat=N     N times the I/Os in each round, as if in so many rounds\n"
 "  --layouts=N    rounds in N processes that have memory and files elsewhere\n"
 "  --numjobs=N --thread --share_file --cpus_allowed=LIST   jobs\n"
 "  --rtprio=N --hugepages --scatter   FIFO scheduling; where buffers lie\n"

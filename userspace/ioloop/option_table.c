@@ -53,6 +53,7 @@ const struct option option_table[] = {
 	OPT(runtime, TIME, 0, 1000000 * NS_PER_S, NULL, NULL),
 	OPT(time_based, BOOL, 0, 1, NULL, NULL),
 	OPT(rounds, SIZE, 1, 1000000, NULL, NULL),
+	OPT(repeat, SIZE, 1, 1000000, NULL, NULL),
 	OPT(layouts, SIZE, 1, 1000, NULL, NULL),
 	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(drain, TIME, 0, 3600 * NS_PER_S, NULL, NULL),

@@ -54,6 +54,7 @@ struct options {
 	uint64_t runtime;
 	uint64_t time_based;
 	uint64_t rounds;
+	uint64_t repeat;
 	uint64_t layouts;
 	uint64_t warmup_ios;
 	uint64_t drain;

@@ -180,6 +180,7 @@ RISCV64 = Arch(
 )
 
 ARCHES = (X86_64, AARCH64, RISCV64)
+ARCH_NAMES = tuple(arch.name for arch in ARCHES)
 BY_DEBIAN = {arch.debian: arch for arch in ARCHES}
 
 

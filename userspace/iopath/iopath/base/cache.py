@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from iopath.base import process
 from iopath.base.errors import Unreachable
+from iopath.base.typed import JsonObject
 
 # Up to this total an entry's contents are read again at each use; beyond it, only sizes and times.
 _HASH_LIMIT = 8 << 20
@@ -54,14 +55,14 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest_of(inputs: Mapping[str, Any]) -> str:
+def digest_of(inputs: Mapping[str, object]) -> str:
     """One digest of everything in *inputs* (JSON values)."""
     import hashlib
 
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
-def entry_name(inputs: Mapping[str, Any]) -> str:
+def entry_name(inputs: Mapping[str, object]) -> str:
     """The name of the folder of the entry for *inputs*."""
     return digest_of(inputs)[:32]
 
@@ -128,11 +129,11 @@ class Cache:
         self._held[name] = file
         return True
 
-    def path(self, kind: str, inputs: Mapping[str, Any]) -> Path:
+    def path(self, kind: str, inputs: Mapping[str, object]) -> Path:
         """Where the entry for *inputs* is, or would be."""
         return self.root / kind / entry_name(inputs)
 
-    def find(self, kind: str, inputs: Mapping[str, Any], *, warn: bool = False) -> Path | None:
+    def find(self, kind: str, inputs: Mapping[str, object], *, warn: bool = False) -> Path | None:
         """The whole and undamaged entry for *inputs*, if there is one; a warning says that it is
         damaged, if wanted."""
         path = self.path(kind, inputs)
@@ -153,7 +154,7 @@ class Cache:
         return path
 
     def entry(
-        self, kind: str, inputs: Mapping[str, Any], make: Callable[[Path], None],
+        self, kind: str, inputs: Mapping[str, object], make: Callable[[Path], None],
         waits: Callable[[], None] | None = None,
     ) -> Path:  # fmt: skip
         """The entry for *inputs*; *make* fills an empty folder with it if it is missing. *waits* is
@@ -190,7 +191,7 @@ class Cache:
     def workspace(
         self,
         kind: str,
-        inputs: Mapping[str, Any],
+        inputs: Mapping[str, object],
         *,
         shared: bool = False,
         waits: Callable[[], None] | None = None,
@@ -209,9 +210,9 @@ class Cache:
                 if not (path / MANIFEST).exists():
                     (path / MANIFEST).write_text(json.dumps({"inputs": inputs}))
                 yield path
-                (path / SIZE).write_text(str(sum(map(_disk_use, _files(path)))))
+                (path / SIZE).write_text(str(sum(map(disk_use, each_file(path)))))
 
-    def entries(self, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def entries(self, kind: str) -> Iterator[tuple[Path, JsonObject]]:
         """Every entry of a kind, with the inputs it was made from."""
         for path in sorted((self.root / kind).glob("*")):
             manifest = _read_manifest(path)
@@ -228,7 +229,7 @@ def locked(file: IO[str], how: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def each_file(folder: Path) -> Iterator[Path]:
     """Every file and every symbolic link."""
     for base, folders, names in os.walk(folder):
         for name in names:
@@ -238,7 +239,7 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(base, name)
 
 
-def _disk_use(path: Path) -> int:
+def disk_use(path: Path) -> int:
     """The bytes that a file takes; 0 if another program has removed it."""
     try:
         return path.lstat().st_blocks * 512
@@ -254,8 +255,8 @@ def _mark(path: Path, *, hashed: bool) -> list[int | str]:
     return [status.st_size, digest_file(path) if hashed else str(status.st_mtime_ns)]
 
 
-def _write_manifest(folder: Path, inputs: Mapping[str, Any]) -> None:
-    paths = list(_files(folder))
+def _write_manifest(folder: Path, inputs: Mapping[str, object]) -> None:
+    paths = list(each_file(folder))
     hashed = sum(path.lstat().st_size for path in paths) <= _HASH_LIMIT
     files = {str(path.relative_to(folder)): _mark(path, hashed=hashed) for path in paths}
     manifest = {"inputs": inputs, "made": int(time.time()), "hashed": hashed, "files": files}
@@ -263,7 +264,7 @@ def _write_manifest(folder: Path, inputs: Mapping[str, Any]) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
-def _read_manifest(folder: Path) -> dict[str, Any] | None:
+def _read_manifest(folder: Path) -> JsonObject | None:
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
     except (OSError, ValueError):

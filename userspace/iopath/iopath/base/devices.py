@@ -12,7 +12,6 @@ when the guest's CPU waits or polls (userspace/pathcount/mainloop.c).
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 Value = str | int | bool
 Device = tuple[tuple[str, Value], ...]  # properties, "driver" among them
@@ -49,7 +48,7 @@ def _words(properties: Mapping[str, Value]) -> str:
 
 def commands(
     devices: Sequence[Device], disk: Path | None = None
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, dict[str, object]]]:
     """The commands of QMP, with their arguments, that plug in the devices that can be. Their disk
     keeps what is written in the file *disk*, if there is one."""
     ports = iter(range(PORTS))

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from iopath.base.cache import DOWNLOADS, MANIFEST, SIZE, locked
+from iopath.base.cache import DOWNLOADS, MANIFEST, SIZE, disk_use, each_file, locked
 
 LIMIT = 20 << 30  # bytes that the cache may take after each run of the command
 
@@ -84,11 +84,15 @@ def _remove(root: Path, entry: Stored) -> bool:
 
 
 def _size(folder: Path) -> int:
-    """The bytes that a folder takes on the disk. An entry has a file with the size, unless an older
-    version made it."""
+    """The bytes that a folder takes on the disk. An entry has a file with its size. One that lacks
+    it, because a program that worked there was killed, gets it."""
     with contextlib.suppress(FileNotFoundError):
         return int((folder / SIZE).read_text())
-    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+    size = sum(disk_use(path) for path in each_file(folder))
+    if (folder / MANIFEST).exists():
+        with contextlib.suppress(OSError):
+            (folder / SIZE).write_text(str(size))
+    return size
 
 
 def keep_in_bounds(root: Path, limit: int = LIMIT) -> None:

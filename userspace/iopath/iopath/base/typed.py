@@ -2,12 +2,16 @@
 """Convert dataclasses to JSON values, and back."""
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 if TYPE_CHECKING:
     import cattrs
 
 _Type = TypeVar("_Type")
+
+# The two borders to JSON: an object as it is read, which is in no type yet, and unstructure().
+# Nothing else is Any.
+JsonObject = dict[str, Any]
 
 
 @functools.cache
@@ -15,7 +19,13 @@ def _converter() -> "cattrs.Converter":
     import cattrs  # slow to load
 
     # cattrs 22.2 passes the fields of dataclasses by keyword only with detailed validation.
-    return cattrs.Converter(omit_if_default=True)
+    converter = cattrs.Converter(omit_if_default=True)
+    # cattrs 22.2 takes Annotated[list[X], ...] for a list of list[X].
+    converter.register_structure_hook_factory(
+        lambda kind: get_origin(kind) is Annotated and bool(get_args(get_args(kind)[0])),
+        lambda kind: lambda value, _: converter.structure(value, get_args(kind)[0]),
+    )
+    return converter
 
 
 def structure(data: object, kind: type[_Type]) -> _Type:

@@ -5,7 +5,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from iopath.compare import noise
 from iopath.results.bridgefile import Bridge
@@ -340,8 +340,8 @@ class RungChange(OfRung):
     rung: str
     op: str
     block_size: int
-    figures: dict[str, Any]
-    differences: dict[str, Any]
+    figures: Mapping[str, ExactFigure | dict[str, TimeFigure]]
+    differences: Mapping[str, Change]
 
     @property
     def unit(self) -> str:
@@ -381,7 +381,7 @@ class Comparison:
     others: list[str]
     labels: list[str]
     brief: list[str] = field(default_factory=list)
-    rungs: list[Any]
+    rungs: Sequence[RungChange]
 
     @property
     def names(self) -> list[str]:
@@ -401,11 +401,11 @@ class Comparison:
         """A rung and its operation; and its block size, if there are several."""
         return " ".join(filter(None, (rung.title, rung.size if len(self.sizes) > 1 else "")))
 
-    def of(self, key: Key) -> dict[str, Any]:
+    def of(self, key: Key) -> Mapping[str, Change]:
         """The differences of a rung, by kernel."""
         return next((rung.differences for rung in self.rungs if rung.key == key), {})
 
-    def ranked(self, name: str) -> list[Any]:
+    def ranked(self, name: str) -> list[RungChange]:
         """The rungs that differ on kernel *name*, those that matter most first: the longer ones by
         per cent, the shorter ones by per cent, then those that are the same only in sum. Rungs that
         do no I/O come last."""
@@ -416,7 +416,7 @@ class Comparison:
         ]
         return [rung for _, rung in sorted(found, key=lambda one: one[0])]
 
-    def extremes(self, name: str) -> dict[str, Any]:
+    def extremes(self, name: str) -> dict[str, RungChange]:
         """The rungs that grew and shrank most by per cent on kernel *name*, and the one that
         changed most of all. A rung without I/O is not among them if another has I/O."""
         every = any(rung.does_io for rung in self.rungs)

@@ -5,21 +5,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
 
 from iopath.base.errors import IopathError, UsageError
 from iopath.compare import attribution, exact, times
 from iopath.compare.changes import Comparison
 from iopath.results import result
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult, HardwareResult, Result
+from iopath.results.result import ExactResult, HardwareResult, Result, Some
 
 NOTHING = "nothing to compare with: give two kernels or result files, or more"
 
-Named = tuple[str, Any]  # the name of a file, and its result
+Named = tuple[str, Some]  # the name of a file, and its result
 
 
-def join(parts: Sequence[Named]) -> Any:  # noqa: ANN401
+def join(parts: Sequence[Named[Some]]) -> Some:
     """One result of several of the same kind. The name of a kernel that several files have is
     followed by the name of the file."""
     if len({type(part) for _, part in parts}) > 1:
@@ -44,7 +43,7 @@ def join(parts: Sequence[Named]) -> Any:  # noqa: ANN401
 class Compared:
     """A result, and how its kernels differ from the first one."""
 
-    whole: Any
+    whole: Result
     comparison: Comparison
 
     @property
@@ -52,7 +51,7 @@ class Compared:
         return self.comparison.wanted
 
 
-def compare_all(parts: Sequence[Named], layers: Layers, *, anyway: bool) -> Compared:
+def compare_all(parts: Sequence[Named[Result]], layers: Layers, *, anyway: bool) -> Compared:
     """The joined result of *parts*, compared. Raises IopathError if something else differs than the
     kernel, unless *anyway*; then it is a label."""
     whole = join(parts)
@@ -68,41 +67,41 @@ def compare_all(parts: Sequence[Named], layers: Layers, *, anyway: bool) -> Comp
     return found
 
 
-def compared(whole: Any, layers: Layers) -> Compared:  # noqa: ANN401
+def compared(whole: Result, layers: Layers) -> Compared:
     return Compared(whole, compare(whole, layers))
 
 
 @singledispatch
-def incomparable(whole: Result, parts: Sequence[Named]) -> list[str]:
+def incomparable(whole: Result, parts: Sequence[Named[Result]]) -> list[str]:
     """The differences of *parts* besides the kernels, in words."""
     raise TypeError(whole)
 
 
 @singledispatch
-def compare(whole: Result, layers: Layers) -> Any:  # noqa: ANN401
+def compare(whole: Result, layers: Layers) -> Comparison:
     """How the kernels of a result differ from its first one."""
     raise TypeError(whole)
 
 
 @incomparable.register
-def _(whole: ExactResult, parts: Sequence[Named]) -> list[str]:
+def _(whole: ExactResult, parts: Sequence[Named[Result]]) -> list[str]:
     return exact.incomparable(whole)
 
 
 @incomparable.register
-def _(whole: HardwareResult, parts: Sequence[Named]) -> list[str]:
+def _(whole: HardwareResult, parts: Sequence[Named[Result]]) -> list[str]:
     return times.incomparable(parts)
 
 
 @compare.register
-def _(whole: ExactResult, layers: Layers) -> Any:  # noqa: ANN401
+def _(whole: ExactResult, layers: Layers) -> Comparison:
     _need_two(whole)
     attribution.relayer(whole.results, layers)
     return exact.compare(whole, layers)
 
 
 @compare.register
-def _(whole: HardwareResult, layers: Layers) -> Any:  # noqa: ANN401
+def _(whole: HardwareResult, layers: Layers) -> Comparison:
     _need_two(whole)
     return times.compare(whole)
 

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from iopath.compare import noise
 from iopath.compare.sharing_changes import LineChange, changes
@@ -23,7 +22,7 @@ class SharedWrites:
     lines: tuple[LineChange, ...]
 
     @property
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """The same for a JSON file."""
         return {
             "arrangements": [*self.arrangements],

@@ -57,6 +57,7 @@ class LongRuns:
         self._found = found
         self._symbols = symbols
         self._layers = layers
+        self._splits: dict[int, tuple[_Counts, _Counts]] = {}  # by the identity of a region
         self._names = parts.Names(found.arch, symbols, found.flats.values())
 
     def figures(self, run: Run, clock: int) -> LongRun:
@@ -147,6 +148,11 @@ class LongRuns:
 
     def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
         """The instructions of a region by function: the path's, and all others."""
+        if id(region) not in self._splits:
+            self._splits[id(region)] = self._divide(region)
+        return self._splits[id(region)]
+
+    def _divide(self, region: Flat) -> tuple[_Counts, _Counts]:
         path: _Counts = defaultdict(float)
         beside: _Counts = defaultdict(float)
         own = {_TASK} | {

@@ -267,9 +267,9 @@ class BootProfile:
         """The instructions of a flat region by context and function."""
         found: dict[int, dict[Symbol, float]] = defaultdict(lambda: defaultdict(float))
         for part in region.counts:
-            of_context = found[part.context]
+            of_context, times = found[part.context], part.times
             for symbol, counts in self._resolve(part.block, part.instructions):
-                of_context[symbol] += counts[INSTRUCTIONS] * part.times
+                of_context[symbol] += counts[INSTRUCTIONS] * times
         return found
 
     def calls(self, region: Flat, functions: Container[int]) -> dict[int, int]:

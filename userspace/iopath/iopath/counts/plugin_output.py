@@ -4,12 +4,13 @@
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from iopath.base.arch import Arch, named
 from iopath.base.errors import IopathError
+from iopath.base.typed import JsonObject
 from iopath.results.metrics import OF_ROUND, PLACES, TALLIES
 
 _OTHER_TASKS = 1  # the context of what is neither the task nor entered from it
@@ -71,14 +72,23 @@ class Executed(NamedTuple):
 @dataclass(frozen=True)
 class Node:
     """A function in the call tree of a region; *site* is where it was called from. *median* has
-    what it executed in the median round, *quiet* and *disturbed* in all rounds."""
+    what it executed in the median round; *rows* and *order* tell *quiet* and *disturbed*, in all
+    rounds."""
 
     address: int
     parent: int | None
     site: int | None
     median: Sequence[Executed]
-    quiet: Sequence[Executed]
-    disturbed: Sequence[Executed]
+    rows: Mapping[str, Sequence[Sequence[int]]]
+    order: Sequence[int]
+
+    @property
+    def quiet(self) -> list[Executed]:
+        return _executed(self.rows.get("quiet", ()), self.order)
+
+    @property
+    def disturbed(self) -> list[Executed]:
+        return _executed(self.rows.get("disturbed", ()), self.order)
 
 
 @dataclass
@@ -200,8 +210,11 @@ class Output:
     calls: CallRegion | None = None
 
 
-def read(lines: Iterable[str]) -> Output:
-    """The plugin's output. Raises IopathError if it is not complete."""
+def read(lines: Iterable[str], trees: Container[int] | None = None) -> Output:
+    """The plugin's output, with the call trees of all regions or of those in *trees*. Raises
+    IopathError if it is not complete."""
+    if trees is not None:
+        lines = (line for line in lines if not _is_node(line) or _region_of(line) in trees)
     try:
         return _read(map(json.loads, lines))
     except ValueError as error:
@@ -210,7 +223,19 @@ def read(lines: Iterable[str]) -> Output:
         raise IopathError(f"pathcount's output cannot be read: it lacks {error}") from error
 
 
-def _read(records: Iterable[dict[str, Any]]) -> Output:
+_NODE = '{"type":"node","region":'
+
+
+def _is_node(line: str) -> bool:
+    return line.startswith(_NODE)
+
+
+def _region_of(line: str) -> int:
+    """The region of a node."""
+    return int(line[len(_NODE) : line.index(",", len(_NODE))])
+
+
+def _read(records: Iterable[JsonObject]) -> Output:
     found = None
     order: Sequence[int] = ()
     for record in records:
@@ -258,7 +283,7 @@ def _order(names: Sequence[str]) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def _round(record: dict[str, Any]) -> Round:
+def _round(record: JsonObject) -> Round:
     shares = record.get("contexts", ())
     user = sum(user for _, user, _ in shares)
     others = sum(user + kernel for context, user, kernel in shares if context == _OTHER_TASKS)
@@ -269,11 +294,11 @@ def _round(record: dict[str, Any]) -> Round:
     )  # fmt: skip
 
 
-def _node(record: dict[str, Any], order: Sequence[int]) -> Node:
+def _node(record: JsonObject, order: Sequence[int]) -> Node:
     site = record.get("site")
     return Node(
         int(record["addr"], 16), record.get("parent"), int(site, 16) if site else None,
-        *(_executed(record.get(name, ()), order) for name in ("median", "quiet", "disturbed")),
+        _executed(record.get("median", ()), order), record, order,
     )  # fmt: skip
 
 
@@ -288,7 +313,7 @@ def _executed(rows: Iterable[Sequence[int]], order: Sequence[int]) -> list[Execu
     ]  # fmt: skip
 
 
-def _flat(record: dict[str, Any]) -> Flat:
+def _flat(record: JsonObject) -> Flat:
     entries = {
         context: ContextEntry(int(address, 16), times)
         for context, address, times in record["entries"]
@@ -304,7 +329,7 @@ def _flat(record: dict[str, Any]) -> Flat:
     )  # fmt: skip
 
 
-def _use(record: dict[str, Any]) -> Use:
+def _use(record: JsonObject) -> Use:
     touched, line = int(record["bytes"], 16), int(record["line"], 16)
     first = (touched & -touched).bit_length() - 1
     access = Access(
@@ -314,14 +339,14 @@ def _use(record: dict[str, Any]) -> Use:
     return Use(line, record["context"], record["rounds"], access)
 
 
-def _bucket(record: dict[str, Any]) -> Bucket:
+def _bucket(record: JsonObject) -> Bucket:
     return Bucket(
         record["kind"], int(record["addr"], 16), record["beside"], record["user"],
         record["times"], record["instructions"], record["before"],
     )  # fmt: skip
 
 
-def _calls(record: dict[str, Any]) -> CallRegion:
+def _calls(record: JsonObject) -> CallRegion:
     return CallRegion(
         record["begun"], record["tried"], record["iterations"], record["switches"],
         record["unmatched"], record["last"], [InContext(*row) for row in record["counts"]],

@@ -11,6 +11,9 @@ from iopath.results.symbol import Symbol
 
 KERNEL = 1 << 63  # kernel addresses start here
 
+# Address, kind, name and module. Of modules of riscv64, labels of the assembler are listed, too.
+_FUNCTION = re.compile(r"^([0-9a-f]+) ([tTwW]) (?!\.L)(\S+)[ \t]*(\S*)$", re.MULTILINE)
+
 # Names that mark a place rather than a function.
 _NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqentry_text_start)$")
 
@@ -20,11 +23,8 @@ class Symbols:
 
     def __init__(self, kallsyms: str, program: str = "") -> None:
         """*kallsyms* is the guest's /proc/kallsyms; *program* has such lines of the program."""
-        named = [
-            (int(fields[0], 16), fields)
-            for fields in map(str.split, kallsyms.splitlines())
-            # Of modules of riscv64, labels of the assembler are listed, too.
-            if fields[1] in "tTwW" and not fields[2].startswith(".L")
+        named: list[tuple[int, Sequence[str]]] = [
+            (int(address, 16), fields) for address, *fields in _FUNCTION.findall(kallsyms)
         ]
         if not any(address >= KERNEL for address, _ in named):
             raise IopathError(
@@ -32,13 +32,13 @@ class Symbols:
                 " and kptr_restrict=0"
             )
         named += [
-            (int(fields[0], 16), [*fields, "user"])
+            (int(fields[0], 16), [*fields[1:], "user"])
             for fields in map(str.split, program.splitlines())
             if len(fields) == 3 and fields[1] in "tTwWi" and not fields[2].startswith("$")
         ]
         named.sort(key=itemgetter(0))
         self._addresses = [address for address, _ in named]
-        self._names = [fields[1:] for _, fields in named]
+        self._names = [fields for _, fields in named]
         self._known: dict[int, Symbol] = {}
 
     @property
@@ -53,8 +53,8 @@ class Symbols:
             return Symbol(f"{address:#x}", "user" if address < KERNEL else "unknown")
         if at not in self._known:
             first = bisect.bisect_left(self._addresses, self._addresses[at])
-            _, name, *module = min(self._names[first : at + 1], key=_rank)
-            self._known[at] = Symbol(name, module[0].strip("[]") if module else "")
+            _, name, module = min(self._names[first : at + 1], key=_rank)
+            self._known[at] = Symbol(name, module.strip("[]"))
         return self._known[at]
 
     def find_each(self, addresses: Sequence[int]) -> list[Symbol]:

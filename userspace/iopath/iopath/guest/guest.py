@@ -27,7 +27,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base import devices, process, temporary
 from iopath.base.cache import out_of_space
@@ -92,7 +91,7 @@ def command(qemu: Qemu, machine: Machine, vmlinuz: Path, folder: Path) -> list[s
     ]  # fmt: skip
 
 
-def inputs(qemu: Qemu, machine: Machine) -> dict[str, Any]:
+def inputs(qemu: Qemu, machine: Machine) -> dict[str, object]:
     """The properties of QEMU and the machine that a guest's figures and its state depend on."""
     words = command(qemu, machine, Path("vmlinuz"), Path("folder"))[len(qemu.words) :]
     return {"qemu": qemu.digest, "command": words, "machine": machine.inputs()}

@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch, this_machine
@@ -60,7 +59,7 @@ class Machine:
         """Whether the guest's clock counts instructions."""
         return self.accel == "tcg"
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, object]:
         """The properties that a guest's figures and its state depend on."""
         left_out = {"time_limit", "arch", "emulator", "real_time"}
         left_out |= {

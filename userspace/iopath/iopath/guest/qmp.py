@@ -10,7 +10,8 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+
+from iopath.base.typed import JsonObject
 
 _POLL = 0.25  # seconds between two calls of a poll function
 
@@ -33,7 +34,7 @@ class Qmp:
         self._commands = 0
         self._events: list[str] = []
 
-    def execute(self, name: str, *, file: int | None = None, **arguments: object) -> Any:  # noqa: ANN401
+    def execute(self, name: str, *, file: int | None = None, **arguments: object) -> JsonObject:
         """Carry out the command *name*, with the file descriptor *file*: what it returns.
 
         Raises QmpError, Ended, and TimeoutError after the limit.
@@ -64,7 +65,7 @@ class Qmp:
             for _ in self._messages(poll):
                 pass
 
-    def _messages(self, poll: Callable[[], None] = lambda: None) -> Iterator[dict[str, Any]]:
+    def _messages(self, poll: Callable[[], None] = lambda: None) -> Iterator[JsonObject]:
         while True:
             while b"\n" not in self._received:
                 self._receive(poll)

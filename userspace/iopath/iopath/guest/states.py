@@ -8,7 +8,6 @@ then in the same state, only later.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from iopath.base.cache import Cache
 from iopath.guest import guest
@@ -17,7 +16,7 @@ from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import Image, Start
 
 
-def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, Any]:
+def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, object]:
     """Everything that the state of a started guest depends on."""
     return {
         **guest.inputs(qemu, machine),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base.cache import MANIFEST, SIZE, Cache, cache_root, digest_file, digest_of
 from iopath.base.errors import IopathError, Unreachable
@@ -56,7 +55,7 @@ class Preparation:
         parts = kernel.parts(cache, apt, step)
         return cls(kernel, *parts) if parts else None
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, object]:
         """Everything that the entries depend on."""
         found = {
             f"{kind}.{name}": value

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import ARCHES, X86_64, Arch
 from iopath.base.errors import UsageError
@@ -40,7 +39,7 @@ class Recipe:
     asked: tuple[str, ...] = ()
     llvm: bool = False
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, object]:
         """What identifies it: the fragment shows the architecture, and what was asked for."""
         left_out = ("arch", "asked", *(() if self.llvm else ("llvm",)))
         return {name: value for name, value in vars(self).items() if name not in left_out}

@@ -83,12 +83,13 @@ class Counted:
 
     @cached_property
     def _read(self) -> tuple[dict[int, RunCounts], dict[int, ExactProfile]]:
-        counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines())
+        waits = self.runs[0].rung.waits
+        trees = {run.lines_region for run in self.runs} if not (self.full or waits) else None
+        counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
         texts = self.records()
         kallsyms = symbols_of(_unpack(self.entry / _KALLSYMS), texts, self.files)
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
         functions = Symbols(kallsyms, elf.program_functions(program))
-        waits = self.runs[0].rung.waits
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
         counts = {

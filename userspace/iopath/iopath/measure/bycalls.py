@@ -8,11 +8,11 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base.cache import digest_of
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
+from iopath.base.typed import JsonObject
 from iopath.counts import calls, plugin_output
 from iopath.counts.symbols import Symbols
 from iopath.guest.guest import GuestError
@@ -122,7 +122,7 @@ def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machi
 
 def _check(program: Program, texts: Mapping[str, str]) -> None:
     """Refuse a program that failed."""
-    how: Mapping[str, Any] = json.loads(texts["program"])
+    how: JsonObject = json.loads(texts["program"])
     said = texts[_STDERR].strip().splitlines()
     last = f": {said[-1]}" if said else ""
     if how["error"]:

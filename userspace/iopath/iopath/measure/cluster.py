@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from iopath.base import process, prune, temporary
 from iopath.base.arch import this_machine
@@ -28,6 +27,7 @@ from iopath.base.cache import Cache, cache_root, digest_of
 from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_digest
+from iopath.base.typed import JsonObject
 from iopath.guest.machine import Machine, Qemu
 from iopath.kernels import emulators, guest_programs, prepare
 from iopath.kernels.apt import Apt
@@ -99,10 +99,10 @@ class Cluster(Executor):
         self.places = max(_FEWEST, _EACH * self.workers)  # jobs that it takes at a time
         self._threads = ThreadPoolExecutor(self.places)
         self._lock = threading.Lock()
-        self._images: dict[str, Any] = {}  # what workers were sent, by the kernel's digest
+        self._images: dict[str, Future] = {}  # what workers were sent, by the kernel's digest
         self._builders: set[str] = set()  # workers that prepare a kernel now
 
-    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
+    def submit(self, function: Callable, /, *args: object, **kwargs: object) -> Future:
         """Have a worker run a job. It can only run jobs.run and prepare.run."""
         (job,) = args
         if function not in (jobs.run, prepare.run) or kwargs:
@@ -152,7 +152,7 @@ class Cluster(Executor):
     def _on_any(
         self,
         job: Job | Preparation,
-        inputs: dict[str, Any],
+        inputs: dict[str, object],
         workers: Sequence[str] | None = None,
     ) -> tuple[str, Recorded | PreparedFiles]:
         """Have one of *workers* do the job, or any worker if these are lost. Returns its address
@@ -181,7 +181,7 @@ class Cluster(Executor):
                     future.cancel()
         raise Unreachable(f"the workers of {self._address} died {_TRIES} times with this job")
 
-    def _image(self, digest: str, job: Job) -> Any:  # noqa: ANN401
+    def _image(self, digest: str, job: Job) -> Future:
         """The kernel of a job, which is sent once; workers pass it on to each other."""
         with self._lock:
             if digest not in self._images:
@@ -200,12 +200,12 @@ class Cluster(Executor):
         if isinstance(job, Job) and not job.progress.exists():
             raise process.Stopped
 
-    def _workers(self) -> dict[str, Any]:
+    def _workers(self) -> JsonObject:
         return self._client.scheduler_info(n_workers=-1)["workers"]
 
 
 def run_sealed(
-    job: Job | Preparation, inputs: dict[str, Any], image: bytes | None
+    job: Job | Preparation, inputs: dict[str, object], image: bytes | None
 ) -> tuple[str, Recorded | PreparedFiles]:
     """On a worker: carry out a job with this machine's programs and cache. Raises IopathError if
     they are not those that *inputs* were computed from."""
@@ -224,7 +224,9 @@ def run_sealed(
             prune.keep_in_bounds(cache.root)
 
 
-def _prepare(job: Preparation, inputs: dict[str, Any], cache: Cache, address: str) -> PreparedFiles:
+def _prepare(
+    job: Preparation, inputs: dict[str, object], cache: Cache, address: str
+) -> PreparedFiles:
     _check_equal({"modules.source": source_digest()}, inputs, address)
     try:
         local = job.here(cache, Apt(cache, lambda text: None))
@@ -237,7 +239,9 @@ def _prepare(job: Preparation, inputs: dict[str, Any], cache: Cache, address: st
         raise Unprepared(f"worker {address}: {error}") from error
 
 
-def _count(job: Job, inputs: dict[str, Any], image: bytes, cache: Cache, address: str) -> Recorded:
+def _count(
+    job: Job, inputs: dict[str, object], image: bytes, cache: Cache, address: str
+) -> Recorded:
     def keep(folder: Path) -> None:
         (folder / "vmlinuz").write_bytes(image)
 
@@ -270,7 +274,7 @@ def _emulator(machine: Machine, cache: Cache) -> Qemu:
     return emulators.emulator(machine.emulator, machine.arch, cache, apt, lambda what, part: None)
 
 
-def _check_equal(found: dict[str, Any], inputs: dict[str, Any], address: str) -> None:
+def _check_equal(found: dict[str, object], inputs: dict[str, object], address: str) -> None:
     """Raise Unreachable if a part of what a worker *found* differs from the sender's *inputs*."""
     for part, value in found.items():
         if value != inputs.get(part):

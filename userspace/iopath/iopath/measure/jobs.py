@@ -13,7 +13,6 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from iopath.base import temporary
 from iopath.base.arch import Arch
@@ -48,7 +47,7 @@ class Job:
     shared: tuple[Shared, ...] = ()
     by_calls: bool = False
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, object]:
         """Everything that the records depend on. What CPUs share is read from the guest's memory,
         which is not kept, so these records depend on the code that reads it. Which of the others
         are kept is decided in this file, and channel.py reads them."""
@@ -101,7 +100,7 @@ def run(job: Job) -> Recorded:
     job.report(0)
     warnings: list[str] = []
     cache = Cache(job.cache, warnings.append)
-    shared: dict[str, Any] = {}
+    shared: dict[str, object] = {}
 
     def inspect(records: list[Record], counts: bytes, ram: Path) -> None:
         if job.shared:

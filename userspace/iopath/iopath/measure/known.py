@@ -5,7 +5,6 @@ import gzip
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iopath.base import process, typed
 from iopath.base.arch import Arch
@@ -41,7 +40,7 @@ class Measured:
     known: Known
 
 
-def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, Any]:
+def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, object]:
     """Everything that the records of a measurement depend on. The kernel's own modules are in the
     folder of vmlinuz, whose name is a digest of what they were made from."""
     settings, built = wanted.settings, ready.built
@@ -91,7 +90,7 @@ def digests(arch: Arch, settings: Settings) -> dict[str, str]:
     return found | {"pathcount": digest_file(guest_program("pathcount.so"))}
 
 
-def read(cache: Cache, inputs: dict[str, Any]) -> Known | None:
+def read(cache: Cache, inputs: dict[str, object]) -> Known | None:
     """What is known for *inputs*, if anything."""
     entry = cache.find(KIND, inputs)
     if not entry:
@@ -99,7 +98,7 @@ def read(cache: Cache, inputs: dict[str, Any]) -> Known | None:
     return typed.structure(json.loads(gzip.decompress((entry / _FILE).read_bytes())), Known)
 
 
-def keep(cache: Cache, inputs: dict[str, Any], known: Known) -> None:
+def keep(cache: Cache, inputs: dict[str, object], known: Known) -> None:
     """Keep what was measured."""
 
     def make(folder: Path) -> None:

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Protocol, Self, TypeVar
 
 from iopath.base.cache import Cache
 from iopath.base.progress import Reporter
@@ -32,6 +32,8 @@ class Measurement:
         runs, _ = make_runs(self.settings)
         return self.settings.boots * len(_alone(runs, self.settings) + _shared(runs, self.settings))
 
+
+T = TypeVar("T")
 
 Parts = Sequence[Sequence[Run]]  # runs by guest
 
@@ -65,6 +67,12 @@ def _shared(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:
     return guests(together.able(runs, settings), settings)
 
 
+class KeepOnce(Protocol):
+    """Finder.once()."""
+
+    def __call__(self, key: object, make: Callable[[], T]) -> T: ...
+
+
 @dataclass(frozen=True)
 class Bench:
     """What guests run on: an emulator, and the pools of all measurements. *cache* keeps what they
@@ -75,4 +83,4 @@ class Bench:
     cache: Cache
     reporter: Reporter
     warn: Callable[[str], None]
-    once: Callable[[object, Callable[[], Any]], Any]
+    once: KeepOnce

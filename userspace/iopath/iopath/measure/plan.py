@@ -219,9 +219,7 @@ def _long(runs: Sequence[Run]) -> list[str]:
     a while to change between the two. Nothing that earlier runs left is done in a later sleep."""
     plan = ["sync", QUIET]
     for run in runs:
-        words = run.rung.command(
-            run.op, run.block_size, run.long_region, ios=run.long_ios, rounds=1, long=True
-        )
+        words = run.rung.command(run.op, run.block_size, run.long_region, long=True)
         command = " ".join([f"run long.{run.region}", *words, f"--drain={DRAIN_MS}ms"])
         plan += _steps(run, [command])
     return plan

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The type of a bridge between instructions and time, and how it is read from a file, which
-bridge.schema.json describes.
+"""The type of a bridge between instructions and time, and how it is read from a file.
 
 compare/bridge.py makes bridges and estimates with them.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from iopath.base import typed
+from iopath.base.arch import ARCH_NAMES
 from iopath.base.errors import IopathError
 from iopath.results import jsonfile
+from iopath.results.ops import OF_RUNG
 from iopath.results.result import MORE, SCHEMA, OfRung
+from iopath.results.schema import Natural, NotNegative, Several
 
 AGREE = 5.0  # per cent by which the count of a PMU may differ from the exact one
 
@@ -27,14 +30,16 @@ class BridgedRung(OfRung):
     the PMU counted no instructions."""
 
     rung: str
-    op: str
-    block_size: int
-    instructions: float
-    ns: float
-    predicted_ns: float
-    cycles: float | None = None
-    pmu_instructions: float | None = None
-    absent: str = ""
+    op: Annotated[str, ("enum", OF_RUNG)]
+    block_size: Annotated[Natural, "Bytes; 0 where there is no I/O."]
+    instructions: Annotated[NotNegative, "Per I/O, counted in the guest."]
+    ns: Annotated[NotNegative, "Per I/O, median on the machine."]
+    predicted_ns: Annotated[float, "Per I/O, by the line through the other rungs."]
+    cycles: Annotated[NotNegative | None, "Per I/O, by the machine's PMU."] = None
+    pmu_instructions: Annotated[
+        NotNegative | None, "Per I/O, retired, user and kernel, by the machine's PMU."
+    ] = None
+    absent: Annotated[str, "Why the PMU counted no instructions."] = ""
 
     @property
     def pmu_percent(self) -> float | None:
@@ -61,19 +66,34 @@ class Bridge:
     *error* is the relative error of an estimated difference. Of the differences between two rungs,
     weighted by their size in instructions, the part *share* is within that."""
 
-    schema: int
-    mode: str
-    program: str
-    cpu_model: str
-    warnings: list[str]
-    kernel: str
-    release: str
-    arch: str
-    fixed_ns: float
-    ns_per_instruction: float
-    error: float
-    share: float
-    rungs: list[BridgedRung]
+    schema: Annotated[
+        int, "Version of the format of results whose instructions it knows.", ("const", 2)
+    ]
+    mode: Annotated[str, "bridge: a model of the figures of two results.", ("const", "bridge")]
+    program: Annotated[str, "The program that wrote the file."]
+    cpu_model: Annotated[str, "The machine's CPU."]
+    warnings: Annotated[list[str], "Settings of the machine that make figures vary."]
+    kernel: Annotated[str, "The kernel's name in the exact result."]
+    release: Annotated[str, "The kernel that ran in both, as uname -r prints it."]
+    arch: Annotated[str, "Its architecture, as QEMU calls it.", ("enum", ARCH_NAMES)]
+    fixed_ns: Annotated[
+        float,
+        "The time of an I/O without instructions, by the line through the rungs; it may be "
+        "less than 0.",
+    ]
+    ns_per_instruction: Annotated[float, "The slope of that line."]
+    error: Annotated[
+        NotNegative,
+        "The part of an estimated difference in time that it may be wrong by; from 1 on "
+        "there is no estimate.",
+    ]
+    share: Annotated[
+        float,
+        "The part of the differences between rungs that are within the error.",
+        ("maximum", 1),
+        ("exclusiveMinimum", 0),
+    ]
+    rungs: Annotated[Several[BridgedRung], "What the line is made of."]
 
     def check(self, what: str) -> None:
         """Raise IopathError if its error is larger than what it estimates."""
@@ -96,7 +116,7 @@ def load(path: Path) -> Bridge:
             f"{path} was made for results of schema {version}, this iopath has {SCHEMA}: make it"
             " again with iopath bridge"
         )
-    jsonfile.validate(data, "bridge.schema.json", str(path), _KIND)
+    jsonfile.validate(data, Bridge, str(path), _KIND)
     bridge = typed.structure(data, Bridge)
     bridge.check(str(path))
     return bridge

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from iopath.base.errors import IopathError, UsageError
+from iopath.results.schema import schema
 
 
 def read(path: Path, kind: str) -> object:
@@ -30,14 +31,12 @@ def schema_of(data: object) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def validate(data: object, schema: str, what: str, kind: str) -> None:
-    """Raise IopathError if *data*, which messages call *what*, is not as a *schema* of this folder
-    describes."""
+def validate(data: object, into: type, what: str, kind: str) -> None:
+    """Raise IopathError if *data*, which messages call *what*, cannot be read *into* a type."""
     import jsonschema  # slow to load
 
-    text = (Path(__file__).parent / schema).read_text()
     try:
-        jsonschema.validate(data, json.loads(text))
+        jsonschema.validate(data, schema(into))
     except jsonschema.ValidationError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         raise IopathError(f"{what} is not {kind} file: at {place}: {error.message}") from error

@@ -2,3 +2,4 @@
 """The operations that are measured."""
 
 OPS = ("read", "write")
+OF_RUNG = (*OPS, "none")  # a rung may do no I/O

@@ -2,8 +2,10 @@
 """The types of profiles: exact counts by function, and times by function."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from iopath.results.metrics import METRICS
+from iopath.results.schema import Natural, NotNegative, Positive
 from iopath.results.symbol import Symbol
 
 # The counts of a function in an exact profile.
@@ -23,7 +25,7 @@ class Function:
     """A function in a profile."""
 
     name: str
-    module: str
+    module: Annotated[str, "Empty for the kernel, user for the program."]
     layer: str
 
     @property
@@ -38,14 +40,20 @@ class Function:
 class ExactFunction(Function):
     """What a function executed per I/O."""
 
-    instructions: float
-    reads: float
-    writes: float
-    locked: float
-    calls: float
-    indirect: float
-    branches: float
-    costly: dict[str, float] | None = None
+    instructions: Annotated[NotNegative, "Executed per I/O."]
+    reads: Annotated[NotNegative, "Executed per I/O."]
+    writes: Annotated[NotNegative, "Executed per I/O."]
+    locked: Annotated[NotNegative, "Executed per I/O."]
+    calls: Annotated[NotNegative, "Executed per I/O."]
+    indirect: Annotated[NotNegative, "Executed per I/O."]
+    branches: Annotated[NotNegative, "Executed per I/O."]
+    costly: Annotated[
+        dict[str, NotNegative] | None,
+        "What costs far more than other instructions, per I/O, if not 0: reads of a time "
+        "stamp, serialising instructions, accesses to MSRs and to ports, fences; and the "
+        "bytes of repeated string instructions. A profile without it does not count them.",
+        ("propertyNames.pattern", "^[a-z_]+$"),
+    ] = None
 
     def count(self, name: str) -> float:
         return _count(self, name)
@@ -63,7 +71,7 @@ class SampledFunction(Function):
 class LongRunFunction(Function):
     """What a function executed per I/O in the long run: for the I/O, and later."""
 
-    mean: float
+    mean: Annotated[NotNegative, "Executed per I/O."]
     deferred: float
 
 
@@ -73,34 +81,65 @@ class SourceLine:
 
     function: str
     inlined: str
-    line: str
-    instructions: float
+    line: Annotated[str, "FILE:LINE in the kernel's source."]
+    instructions: Annotated[NotNegative, "Executed per I/O."]
 
 
 @dataclass(kw_only=True)
 class ExactProfile:
     """Counts per I/O by function."""
 
-    unmatched_returns: int
-    faults: float
-    switches: float
-    user: float
-    kernel: float
-    instructions: float
-    reads: float
-    writes: float
-    locked: float
-    calls: float
-    indirect: float
-    branches: float
-    layers: dict[str, float]
+    unmatched_returns: Annotated[
+        Natural,
+        "Returns in the round without a matching call. If there are any, stacks may be wrong.",
+    ]
+    faults: Annotated[float, "Exceptions, such as page faults, per I/O."]
+    switches: Annotated[float, "Switches to another task per I/O."]
+    user: Annotated[NotNegative, "Instructions in the program."]
+    kernel: Annotated[NotNegative, "Instructions in the kernel."]
+    instructions: Annotated[NotNegative, "Executed per I/O."]
+    reads: Annotated[NotNegative, "Executed per I/O."]
+    writes: Annotated[NotNegative, "Executed per I/O."]
+    locked: Annotated[NotNegative, "Executed per I/O."]
+    calls: Annotated[NotNegative, "Executed per I/O."]
+    indirect: Annotated[NotNegative, "Executed per I/O."]
+    branches: Annotated[NotNegative, "Executed per I/O."]
+    layers: Annotated[dict[str, NotNegative], "Instructions by layer."]
     functions: list[ExactFunction]
-    stacks: list[tuple[str, float]]
-    lines: dict[str, float]
-    costly: dict[str, float] | None = None  # not counted, if there are none
-    source: list[SourceLine] | None = None
-    long_run: list[LongRunFunction] | None = None
-    lines_noise: dict[str, float] | None = None
+    stacks: Annotated[
+        list[tuple[str, NotNegative]],
+        "The call tree, folded: functions from the outermost in, and the instructions of "
+        "the last one.",
+    ]
+    lines: Annotated[
+        dict[str, NotNegative],
+        "Distinct 64-byte lines touched, of code and data, by program and kernel: in a "
+        "round of one I/O, or one batch, divided by its I/Os.",
+        ("required", ("code_user", "code_kernel", "data_user", "data_kernel")),
+    ]
+    costly: Annotated[
+        dict[str, NotNegative] | None,
+        "What costs far more than other instructions, per I/O, if not 0: reads of a time "
+        "stamp, serialising instructions, accesses to MSRs and to ports, fences; and the "
+        "bytes of repeated string instructions. A profile without it does not count them.",
+        ("propertyNames.pattern", "^[a-z_]+$"),
+    ] = None
+    source: Annotated[
+        list[SourceLine] | None,
+        "Instructions by source line, of functions with debug information. inlined is the "
+        "function of the line if it was inlined.",
+    ] = None
+    long_run: Annotated[
+        list[LongRunFunction] | None,
+        "Instructions per I/O of the long run by function. Their sums are mean, and with "
+        "deferred added with_deferred, except for functions below 0.0005. deferred is a "
+        "difference and may be negative.",
+    ] = None
+    lines_noise: Annotated[
+        dict[str, NotNegative] | None,
+        "Noise of the lines of code, by the places in a line where functions may begin.",
+        ("required", ("code_kernel",)),
+    ] = None
 
     @property
     def total(self) -> float:
@@ -130,13 +169,16 @@ class ExactProfile:
 class SampledProfile:
     """Time per I/O by function, from perf's samples."""
 
-    event: str
-    data: str
-    ns: float
-    samples: int
+    event: Annotated[str, "The sampled event.", ("enum", ("cycles", "cpu-clock"))]
+    data: Annotated[str, "The file with perf's record."]
+    ns: Annotated[NotNegative, "Per I/O, while perf sampled."]
+    samples: Positive
     layers: dict[str, float]
     functions: list[SampledFunction]
-    stacks: list[tuple[str, float]]
+    stacks: Annotated[
+        list[tuple[str, float]],
+        "The call tree, folded: functions from the outermost in, and the time of the last one.",
+    ]
 
     @property
     def total(self) -> float:

@@ -2,20 +2,24 @@
 """The types of results, and how they are read from files.
 
 There are two kinds of result: an exact one, counted in an emulated guest, and one of a machine, in
-time. The files are described by result.schema.json and hardware.schema.json.
+time.
 """
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from iopath.base import typed
+from iopath.base.arch import ARCH_NAMES
 from iopath.base.errors import IopathError
+from iopath.base.typed import JsonObject
 from iopath.results import jsonfile
 from iopath.results.model import Model
+from iopath.results.ops import OF_RUNG
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
+from iopath.results.schema import Digest, Natural, NotNegative, Positive, Several
 from iopath.results.shared import Sharing
 from iopath.results.syscalls import BESIDE, WHOLE, Calls
 
@@ -62,21 +66,34 @@ class MeasuredKernel:
     """A kernel. If a guest ran it, its package and the guest's settings are known, too."""
 
     name: str
-    release: str
-    version: str | None = None
-    origin: str | None = None
-    arch: str = "x86_64"
-    banner: str
-    compiler: str
-    cpu_model: str | None = None
-    cmdline: str
+    release: Annotated[str, "As uname -r prints it."]
+    version: Annotated[str | None, "Of a guest's kernel: the package's version."] = None
+    origin: Annotated[str | None, "Of a guest's kernel: the suite, or the tree."] = None
+    arch: Annotated[
+        str,
+        "Its architecture, as QEMU calls it; x86_64 if it is not given.",
+        ("enum", ARCH_NAMES),
+    ] = "x86_64"
+    banner: Annotated[str, "/proc/version."]
+    compiler: Annotated[str, "The compiler of the kernel."]
+    cpu_model: Annotated[str | None, "A guest's CPU."] = None
+    cmdline: Annotated[str, "/proc/cmdline."]
     clocksource: str
-    config: dict[str, str]
-    digests: dict[str, str] | None = None
-    modules: dict[str, dict[str, str]]
-    zero_fill: bool | None = None
-    coherent: bool | None = None
-    quiet_after_seconds: int | None = None
+    config: Annotated[
+        dict[str, str], "The kernel's configuration without CONFIG_; empty if not known."
+    ]
+    digests: Annotated[
+        dict[str, str] | None,
+        "Of a guest: SHA-256 of the kernel, its configuration and the modules.",
+    ] = None
+    modules: Annotated[dict[str, dict[str, str]], "The project's modules as they are loaded."]
+    zero_fill: Annotated[bool | None, "Of a guest: blknull fills memory that is read."] = None
+    coherent: Annotated[
+        bool | None, "Of a guest: biogen keeps coherent with the page cache of its block device."
+    ] = None
+    quiet_after_seconds: Annotated[
+        int | None, "Of a guest: seconds of its time until its background work ended."
+    ] = None
 
     @property
     def shims(self) -> str:
@@ -89,15 +106,15 @@ class MeasuredKernel:
 @dataclass(kw_only=True)
 class QemuVersion:
     version: str
-    digest: str
+    digest: Digest
 
 
 @dataclass(kw_only=True)
 class GuestMachine:
-    cpu: str
-    memory_mib: int
-    cmdline: str
-    seed: int
+    cpu: Annotated[str, "CPU model, as QEMU names it."]
+    memory_mib: Positive
+    cmdline: Annotated[str, "Kernel command line, without the words that iopath adds."]
+    seed: Annotated[int, "Seed of everything random in the guest."]
 
 
 @dataclass(kw_only=True)
@@ -115,14 +132,17 @@ class Instrument:
 class ExactKernel(MeasuredKernel):
     """The kernel of an exact result."""
 
+    arch: Annotated[str, ("pattern", "^[a-z0-9_]+$")] = "x86_64"
     version: str = field()
     origin: str = field()
     cpu_model: str = field()
-    digests: dict[str, str] = field()
+    digests: Annotated[dict[str, Digest], ("required", ("vmlinuz", "config"))] = field()
     zero_fill: bool = field()
     coherent: bool = field()
-    quiet_after_seconds: int = field()
-    instrument: Instrument | None = None  # if it is not that of the result
+    quiet_after_seconds: Natural = field()
+    instrument: Annotated[
+        Instrument | None, "What this kernel was measured with, if it is not what the file says."
+    ] = None
 
 
 @dataclass(kw_only=True)
@@ -163,9 +183,9 @@ class RungRecord(OfRung):
 
     kernel: KernelName
     rung: str
-    op: str
-    block_size: int
-    command: list[str]
+    op: Annotated[str, "The operation; of a program the part, which has no rung."]
+    block_size: Annotated[Natural, "Bytes; 0 where there is no I/O."]
+    command: Annotated[list[str], "The command that ran in the guest."]
 
 
 @dataclass(kw_only=True)
@@ -173,31 +193,91 @@ class ExactRecord(RungRecord):
     """Instructions per I/O, with the figures of each boot; or of a part of a program, whose rung
     is empty and whose operation is its name, instructions each time."""
 
-    instructions_per_io: float
-    spread: float
-    boots: list[float]
-    boot_spread: float
-    layouts: list[list[float]] | None = None  # of each boot, the figure in each layout
-    profile_boot: int | None = None
-    mean: float | None = None
-    mean_boots: list[float] | None = None
-    with_deferred: float | None = None
-    with_deferred_boots: list[float] | None = None
-    counts: dict[str, list[float]] | None = None
-    scenario: str | None = None
-    all_parts: dict[str, float] | None = None  # of with_deferred, by who executed it; they add up
-    long_run_ios: int | None = None
-    drain_ms: int | None = None
-    mean_with_interrupts: float
-    rounds: int
-    rounds_with_interrupts: int
-    ios_per_round: int
-    batch: int
-    profile: ExactProfile | None = None
-    cpus: int | None = None
-    sharing: Sharing | None = None
-    model: Model | None = None
-    calls: Calls | None = None  # of a part of a program
+    KEYWORDS: ClassVar = {
+        "if": {"not": {"required": ["calls"]}},
+        "then": {"properties": {"op": {"enum": [*OF_RUNG]}}},
+    }
+
+    instructions_per_io: Annotated[
+        NotNegative, "Median of the rounds without an interrupt: user and kernel together."
+    ]
+    spread: Annotated[
+        NotNegative,
+        "Difference of the largest and the smallest of the same rounds, in instructions per I/O.",
+    ]
+    boots: Annotated[
+        Several[NotNegative], "The figure of each boot; instructions_per_io is their median."
+    ]
+    boot_spread: Annotated[
+        NotNegative, "Difference of the largest and the smallest figure of the boots."
+    ]
+    layouts: Annotated[
+        Several[list[float]] | None,
+        "Of each boot, the lowest of the rounds in each layout of memory and files that has "
+        "two or more without an interrupt, in instructions per I/O. The first layout is the "
+        "kernel's own.",
+    ] = None
+    profile_boot: Annotated[
+        Natural | None,
+        "Index of the boot that was profiled, from 0: the first one whose figure is "
+        "instructions_per_io.",
+    ] = None
+    mean: Annotated[
+        NotNegative | None,
+        "Mean of the long run: instructions of the task that does the I/O, with page faults "
+        "and without interrupts. Median of the boots: of an even number the lower of the "
+        "middle two.",
+    ] = None
+    mean_boots: Annotated[Several[NotNegative] | None, "The mean of each boot."] = None
+    with_deferred: Annotated[
+        float | None,
+        "The mean plus the work of interrupts, callbacks and other tasks for the I/Os of "
+        "the long run, until no work is left. The work of an idle guest in the same time is "
+        "subtracted. Mean of the boots.",
+    ] = None
+    with_deferred_boots: Annotated[Several[float] | None, "with_deferred of each boot."] = None
+    counts: Annotated[
+        dict[str, Several[float]] | None,
+        "The other metrics per I/O (Documentation/metrics.rst), each with its value in each "
+        "boot, counted in a short round.",
+    ] = None
+    scenario: Annotated[
+        str | None, "Digest of the rung: its program, files, modules and steps."
+    ] = None
+    all_parts: Annotated[
+        dict[str, float] | None,
+        "Who executed with_deferred, in instructions per I/O, mean of the boots: the task, "
+        "interrupts, soft interrupts, kworkers, other threads (Documentation/metrics.rst). "
+        "They add up to it.",
+    ] = None
+    long_run_ios: Annotated[Positive | None, "I/Os in the long run."] = None
+    drain_ms: Annotated[
+        Positive | None,
+        "How long the guest was idle after the long run, so that what was put off is in "
+        "with_deferred, in ms of its time.",
+    ] = None
+    mean_with_interrupts: Annotated[NotNegative, "Mean of instructions per I/O over all rounds."]
+    rounds: Positive
+    rounds_with_interrupts: Natural
+    ios_per_round: Positive
+    batch: Annotated[Positive, "I/Os submitted at a time."]
+    profile: Annotated[
+        ExactProfile | None,
+        "Counts by function in the boot profile_boot, of the round of median length among "
+        "those without an interrupt. They add up to the counts of the profile.",
+    ] = None
+    cpus: Annotated[int | None, "CPUs of the guest that sharing is of.", ("minimum", 2)] = None
+    sharing: Annotated[Sharing | None, "The rung on several CPUs at the same time."] = None
+    model: Annotated[
+        Model | None,
+        "What a modelled CPU would have missed in a short round, in the boot profile_boot: "
+        "as the rounds before left it, and after other work has taken its L1 caches and "
+        "TLBs.",
+    ] = None
+    calls: Annotated[
+        Calls | None,
+        "Of a part of a program, in each boot. boots has instructions divided by times.",
+    ] = None
 
     # Two figures are judged and shown by these names everywhere.
 
@@ -250,24 +330,56 @@ class ExactRecord(RungRecord):
 class TimeFigure:
     """A median, its confidence interval and its noise."""
 
-    median: float
-    low: float
-    high: float
-    noise: float
-    boots: list[float] | None = None
+    median: Annotated[NotNegative, "Median of the samples."]
+    low: Annotated[float, "Where the median's 95 % confidence interval begins."]
+    high: Annotated[float, "Where it ends."]
+    noise: Annotated[
+        NotNegative,
+        "Difference of the medians of two series of the same measurement, whose samples alternate.",
+    ]
+    boots: Annotated[Several[NotNegative] | None, "Of a guest: the median of each boot."] = None
 
 
 @dataclass(kw_only=True)
 class HardwareRecord(RungRecord):
     """Time and counters per I/O, or a profile of time."""
 
-    figures: dict[str, TimeFigure] | None = None
-    absent: dict[str, str] | None = None
-    samples: int | None = None
-    rounds: int | None = None
-    ios_per_round: int | None = None
-    batch: int | None = None
-    profile: SampledProfile | None = None
+    KEYWORDS: ClassVar = {
+        "anyOf": [
+            {"required": ["figures", "absent", "samples", "rounds", "ios_per_round", "batch"]},
+            {"required": ["profile"]},
+        ]
+    }
+
+    op: Annotated[str, ("enum", OF_RUNG)]
+    figures: Annotated[
+        dict[str, TimeFigure] | None,
+        "Per I/O: ns, and the counters that the processor has.",
+        (
+            "propertyNames.enum",
+            (
+                "ns",
+                "cycles",
+                "instructions",
+                "instructions_kernel",
+                "cache_misses",
+                "branch_misses",
+            ),
+        ),
+        ("required", ("ns",)),
+    ] = None
+    absent: Annotated[dict[str, str] | None, "Counters that are missing, and why."] = None
+    samples: Annotated[int | None, "Runs of the loop.", ("minimum", 6)] = None
+    rounds: Annotated[Positive | None, "In each sample, whose time is their median."] = None
+    ios_per_round: Positive | None = None
+    batch: Annotated[Positive | None, "I/Os submitted at a time."] = None
+    profile: Annotated[
+        SampledProfile | None,
+        "Time per I/O by function, in proportion to the samples of the rounds.",
+    ] = None
+
+
+AnyRecord = ExactRecord | HardwareRecord
 
 
 @dataclass
@@ -277,7 +389,7 @@ class Row(OfRung):
     rung: str
     op: str
     block_size: int
-    records: dict[str, Any] = field(default_factory=dict)
+    records: dict[str, AnyRecord] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -292,13 +404,17 @@ class Result:
     profiled_by: ClassVar[str]  # how a profile is made
     counts: ClassVar[tuple[str, ...]]  # of a function in a profile; the first one is shown
 
-    schema: int
-    program: str
-    mode: str
-    machine: Any
-    programs: dict[str, str]
-    kernels: list[Any]
-    results: list[Any]
+    schema: Annotated[
+        int,
+        "Version of this format. It rises when a field changes its meaning or goes away.",
+        ("const", 2),
+    ]
+    program: Annotated[str, "The program that wrote the file."]
+    mode: Annotated[str, "exact: counted in an emulated guest.", ("enum", ("exact",))]
+    machine: "GuestMachine | HostMachine"
+    programs: Annotated[dict[str, Digest], "SHA-256 of the programs that ran in the guest."]
+    kernels: Sequence[MeasuredKernel]
+    results: Sequence[AnyRecord]
 
     @property
     def names(self) -> list[str]:
@@ -342,12 +458,26 @@ class ExactResult(Result):
     )
     counts = COUNTS
 
-    qemu: QemuVersion
-    machine: GuestMachine
-    source: str
-    kernels: list[ExactKernel]
-    results: list[ExactRecord]
-    device: str | None = None  # what a program ran on; None if this is of rungs
+    # compare adds its verdict for each rung and each metric.
+    KEYWORDS: ClassVar = {"allOf": [{"properties": {"comparison": {"type": "object"}}}]}
+
+    qemu: Annotated[
+        QemuVersion,
+        "The emulator: its version, and a SHA-256 of its program, its accelerator and its "
+        "firmware.",
+    ]
+    machine: Annotated[GuestMachine, "The guest's hardware."]
+    source: Annotated[Digest, "SHA-256 of the modules' source."]
+    kernels: Annotated[
+        Several[ExactKernel], "The measured kernels, one for each name on the command line."
+    ]
+    results: Annotated[
+        list[ExactRecord],
+        "The figures, one record for each kernel, rung, operation and block size.",
+    ]
+    device: Annotated[
+        str | None, "Only of a program: what it ran on, as --device or --mount names it."
+    ] = None
 
     def instrument(self, kernel: ExactKernel | None = None) -> Instrument:
         """What a kernel was measured with, or one that does not say so."""
@@ -394,18 +524,18 @@ def _is_beside(row: Row) -> bool:
 
 @dataclass(kw_only=True)
 class HostMachine:
-    cpu: int
+    cpu: Annotated[Natural, "The CPU that was measured on."]
     cpu_model: str
     microcode: str
-    cpus: int
-    governor: str
-    boost: str
-    smt_siblings: list[int]
-    isolated: str
-    guest: bool
-    load: float
-    mitigations: dict[str, str]
-    warnings: list[str]
+    cpus: Annotated[Positive, "CPUs that iopath may use."]
+    governor: Annotated[str, "Frequency governor; none if the frequency does not change."]
+    boost: Annotated[str, ("enum", ("on", "off", "unknown"))]
+    smt_siblings: Annotated[list[int], "CPUs on the same core."]
+    isolated: Annotated[str, "CPUs kept free by isolcpus."]
+    guest: Annotated[bool, "Whether the machine is virtual."]
+    load: Annotated[NotNegative, "Load average of the last minute."]
+    mitigations: Annotated[dict[str, str], "Contents of /sys/devices/system/cpu/vulnerabilities."]
+    warnings: Annotated[list[str], "Settings that make figures vary."]
 
 
 @dataclass(kw_only=True)
@@ -416,33 +546,36 @@ class HardwareResult(Result):
     profiled_by = "Where the time goes, by perf's samples."
     counts = ("ns", "samples")
 
-    machine: HostMachine
-    kernels: list[MeasuredKernel]
-    results: list[HardwareRecord]
+    mode: Annotated[str, "hardware: measured, not counted.", ("const", "hardware")]
+    machine: Annotated[HostMachine, "Properties of the machine that affect time."]
+    kernels: Annotated[
+        Several[MeasuredKernel], "The running kernel; several once results are merged."
+    ]
+    results: Annotated[
+        list[HardwareRecord],
+        "One record for each rung, operation and block size: figures, or a profile.",
+    ]
 
 
 _KIND = "a result"
-_KINDS: Mapping[str, tuple[type[Result], str]] = {
-    "exact": (ExactResult, "result.schema.json"),
-    "hardware": (HardwareResult, "hardware.schema.json"),
-}
+KINDS: Mapping[str, type[Result]] = {"exact": ExactResult, "hardware": HardwareResult}
 
 
 def parse(data: object, what: str = "the result") -> Result:
     """The result in *data*, as read from JSON. Raises IopathError if it is not a result."""
     mode = data.get("mode") if isinstance(data, dict) else None
-    kind, schema = _KINDS["hardware" if mode == "hardware" else "exact"]
-    jsonfile.validate(data, schema, what, _KIND)
+    kind = KINDS["hardware" if mode == "hardware" else "exact"]
+    jsonfile.validate(data, kind, what, _KIND)
     return typed.structure(data, kind)
 
 
-def make(data: dict[str, Any]) -> Result:
+def make(data: JsonObject) -> Result:
     """The result in *data*, which dump() made. It is not validated against its schema: validation
     is slow, and dump() writes valid results."""
-    return typed.structure(data, _KINDS[data["mode"]][0])
+    return typed.structure(data, KINDS[data["mode"]])
 
 
-def dump(result: object) -> dict[str, Any]:
+def dump(result: object) -> JsonObject:
     """A result or a comparison as it is written to JSON."""
     return typed.unstructure(result)
 
@@ -468,29 +601,34 @@ def load(path: Path) -> Result:
     return parse(data, str(path))
 
 
-def alone(whole: Any, name: str) -> Any:  # noqa: ANN401
+Some = TypeVar("Some", bound=Result)
+Named = TypeVar("Named", KernelName, MeasuredKernel)
+Record = TypeVar("Record", bound=RungRecord)
+
+
+def alone(whole: Some, name: str) -> Some:
     """The result of one kernel of several."""
     return only(whole, (name,))
 
 
-def only(whole: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
+def only(whole: Some, names: Sequence[str]) -> Some:
     """The result of some kernels of several."""
     kernels = [kernel for kernel in whole.kernels if kernel.name in names]
     results = [record for record in whole.results if record.kernel.name in names]
     return replace(whole, kernels=kernels, results=results)
 
 
-def renamed(whole: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+def renamed(whole: Some, names: Mapping[str, str]) -> Some:
     """A result in which the kernels *names* have other ones."""
 
-    def own(part: Any) -> Any:  # noqa: ANN401
+    def own(part: Named) -> Named:
         return replace(part, name=names.get(part.name, part.name))
 
     records = [replace(one, kernel=own(one.kernel)) for one in whole.results]
     return replace(whole, kernels=[own(kernel) for kernel in whole.kernels], results=records)
 
 
-def join(parts: Sequence[Any]) -> Any:  # noqa: ANN401
+def join(parts: Sequence[Some]) -> Some:
     """One result of several, whose kernels have different names. A kernel that was measured with
     something else than the first says so."""
     kernels = []
@@ -503,6 +641,6 @@ def join(parts: Sequence[Any]) -> Any:  # noqa: ANN401
     return replace(parts[0], kernels=kernels, results=[r for part in parts for r in part.results])
 
 
-def of_kernel(records: Sequence[Any], name: str) -> list[Any]:
+def of_kernel(records: Sequence[Record], name: str) -> list[Record]:
     """The records of one kernel."""
     return [record for record in records if record.kernel.name == name]

@@ -4,8 +4,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
+
+from iopath.results.schema import Natural, NotNegative, Positive, Several
 
 _CALLED = 100  # instructions per I/O of a CPU that is called for I/Os
+
+Byte = Annotated[int, ("minimum", 0), ("maximum", 63)]  # of a line
 
 NEIGHBOURS = "neighbours"  # the place of a line that has objects of different CPUs
 
@@ -23,11 +28,18 @@ class Arrangement:
     """A rung on several CPUs: what they have in common, and the instructions per I/O on each: of
     the task, and in interrupts by which another CPU called this one."""
 
-    name: str
-    instructions_per_io: list[float]
-    called_per_io: list[float] | None = None
-    rounds: list[int]
-    rounds_left_out: list[int]
+    name: Annotated[str, ("enum", ("devices", "files", "threads"))]
+    instructions_per_io: Annotated[
+        list[NotNegative],
+        "By CPU: median of the rounds, of the task that does the I/O, without interrupts.",
+    ]
+    called_per_io: Annotated[
+        list[NotNegative] | None,
+        "By CPU: mean of the instructions in interrupts by which other CPUs call it, "
+        "whatever they interrupt.",
+    ] = None
+    rounds: list[Positive]
+    rounds_left_out: Annotated[list[Natural], "By CPU: rounds in which it waited for another CPU."]
     command: list[str]
 
     @property
@@ -42,11 +54,14 @@ class LineAccess:
 
     function: str
     module: str
-    cpu: int
-    at: str
+    cpu: Natural
+    at: Annotated[str, "What it touches first."]
     locked: bool
-    per_io: float
-    bytes: list[tuple[int, int]] | None = None  # of the line: the first and the last of each run
+    per_io: Annotated[NotNegative, "Executed per I/O of this CPU."]
+    bytes: Annotated[
+        list[tuple[Byte, Byte]] | None,
+        "The bytes of the line that it touches: the first and the last of each run.",
+    ] = None
 
 
 @dataclass(kw_only=True)
@@ -54,14 +69,24 @@ class SharedLine:
     """A cache line that a CPU writes and another touches. Its reads or writes per I/O differ by
     *spread* between boots."""
 
-    arrangement: str
-    where: str
-    place: str
-    kind: str
-    lines: int
+    arrangement: Annotated[str, ("enum", ("devices", "files", "threads"))]
+    where: Annotated[str, "What is written in the line."]
+    place: Annotated[
+        str,
+        "Of neighbours, each object of the slab is touched by one CPU.",
+        ("enum", ("static", "per-CPU", "slab", "neighbours", "page", "vmalloc", "stack", "user")),
+    ]
+    kind: Annotated[
+        str,
+        "Whether CPUs touch the same bytes (true) or different ones (false).",
+        ("enum", ("true", "false")),
+    ]
+    lines: Annotated[Positive, "How many lines have this name."]
     reads: list[LineAccess]
     writes: list[LineAccess]
-    spread: float | None = None
+    spread: Annotated[
+        NotNegative | None, "By how much its reads or writes per I/O differ between boots."
+    ] = None
 
     def per_io(self, accesses: list[LineAccess]) -> float:
         """How often *accesses* happen per I/O, on the CPU that has most of them."""
@@ -83,7 +108,7 @@ class SharedFigure:
     arrangement: str
     of: str
     metric: str
-    boots: list[float]
+    boots: Several[float]
 
 
 @dataclass(kw_only=True)
@@ -91,10 +116,24 @@ class Sharing:
     """A rung on several CPUs at the same time, and the lines that they share: in all boots, or in
     some, as the layout of memory puts them together."""
 
-    arrangements: list[Arrangement]
-    lines: list[SharedLine]
-    in_some_boots: list[SharedLine] | None = None
-    figures: list[SharedFigure] | None = None
+    arrangements: Annotated[
+        list[Arrangement],
+        "Each CPU with its own device and file (devices), its own file of one device "
+        "(files), or one file that threads share (threads).",
+    ]
+    lines: Annotated[
+        list[SharedLine],
+        "Cache lines of 64 bytes that the kernel writes on a CPU and touches on another. "
+        "Those of the same name are one entry.",
+    ]
+    in_some_boots: Annotated[
+        list[SharedLine] | None,
+        "Lines that CPUs share in some boots only, since the layout of memory put them together.",
+    ] = None
+    figures: Annotated[
+        list[SharedFigure] | None,
+        "What is judged: of an arrangement, and of a structure or a CPU, a metric in each boot.",
+    ] = None
 
     def total(self, arrangement: str, metric: str) -> list[float] | None:
         """A metric in each boot, of all structures together; None if there is no such arrangement

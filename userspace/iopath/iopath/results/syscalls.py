@@ -2,6 +2,9 @@
 """The rows of a program: what each part of it executed, a system call or another."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from iopath.results.schema import Natural, Several
 
 # The kinds of parts: the whole, a system call, the program's own code, its exceptions, and what
 # interrupts, soft interrupts and kernel threads execute. What is beside is not in the whole: the
@@ -28,7 +31,13 @@ class Calls:
     those of the program itself since the call before. Of a system call the instructions are the
     kernel's."""
 
-    kind: str
-    times: list[int]
-    instructions: list[int]
-    before: list[int]
+    kind: Annotated[
+        str,
+        "whole; call: a system call, the kernel's instructions; own: the program's code; "
+        "fault: its exceptions; later: interrupts, soft interrupts, kernel threads; beside: "
+        "idle and iopath's own process, which are not in the whole.",
+        ("enum", ("whole", "call", "own", "fault", "later", "beside")),
+    ]
+    times: Annotated[Several[Natural], "How often it began."]
+    instructions: Annotated[Several[Natural], "Executed in all."]
+    before: Annotated[Several[Natural], "Executed by the program itself since the calls before."]

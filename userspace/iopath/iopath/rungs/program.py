@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import Arch
 from iopath.rungs.builtin import MOUNTED_AT
@@ -47,7 +46,7 @@ class Program:
         return MOUNTED_AT if self.mounted else f"{FOLDER}/work"
 
     @cached_property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, object]:
         """Everything that its counts depend on, but for the kernel and the guest's machine."""
         files = {**self.files, **self.given, "": self.stdin or b""}
         return {

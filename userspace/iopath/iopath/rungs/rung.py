@@ -151,6 +151,11 @@ class Rung:
         return LONG * self.ios(block_size) // (1 if self.target else 10)
 
     @property
+    def _repeats(self) -> bool:
+        """Whether its program can do a long round as if it were many."""
+        return self.program is None and self.own_threads
+
+    @property
     def rounds(self) -> int:
         """How many rounds there are. The scheduler has more to do in the first of a layout."""
         return 2 * ROUNDS if self.waits else ROUNDS
@@ -160,13 +165,17 @@ class Rung:
         layouts: int = 1, long: bool = False,
     ) -> list[str]:  # fmt: skip
         """The command line of one run, which prints JSON; with *ios* to a round, if given, and
-        with the rounds in so many *layouts*. In a *long* run, cached writes go from page to page:
-        each page is written back once."""
+        with the rounds in so many *layouts*. A *long* run has one round, of as many I/Os as many
+        rounds. In it, cached writes go from page to page: each page is written back once."""
+        ios = ios or self.ios(block_size)
+        repeat = self.long_ios(block_size) // ios if long else 1
+        if repeat > 1 and not self._repeats:
+            ios, repeat = ios * repeat, 1
         walks = long and op == "write" and CACHED in self.options
         options = self.options
         if walks and (self.target or "").startswith("/dev/"):
             options = tuple(_WALKED if word == CACHED_SIZE else word for word in options)
-        words = [self.guest_program, *options, f"--number_ios={ios or self.ios(block_size)}"]
+        words = [self.guest_program, *options, f"--number_ios={ios}"]
         if self.target:
             words += [f"--filename={self.target}", f"--rw={op}", f"--bs={block_size}"]
             words += [f"--pattern={'sequential' if walks else 'fixed'}"]
@@ -174,8 +183,10 @@ class Rung:
             words.append("--scatter")
         if layouts > 1:
             words.append(f"--layouts={layouts}")
+        if repeat > 1:
+            words.append(f"--repeat={repeat}")
         return [
             *words,
-            f"--rounds={rounds or self.rounds}", f"--region={region}",
+            f"--rounds={1 if long else rounds or self.rounds}", f"--region={region}",
             f"--cpus_allowed={self.cpus}", "--output-format=json",
         ]  # fmt: skip

@@ -5,22 +5,22 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from iopath.base.devices import PORTS, Device
 from iopath.base.errors import UsageError
+from iopath.base.typed import JsonObject
 from iopath.results.ops import OPS
 from iopath.rungs.rung import Module
 
 # Key in the file: field of the type, what a value must be, how it is checked.
-Parse = Callable[[Any], Any]
+Parse = Callable[[object], object]
 Fields = Mapping[str, tuple[str, str, Parse]]
-Values = dict[str, Any]  # of a table, by field
+Values = JsonObject  # of a table, by field
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> JsonObject:
     """The tables of a TOML file."""
     try:
         return tomllib.loads(path.read_text())
@@ -40,7 +40,7 @@ def named(kind: str, table: object, path: Path) -> str:
     return name
 
 
-def values(what: str, table: Mapping[str, Any], fields: Fields, path: Path) -> Values:
+def values(what: str, table: JsonObject, fields: Fields, path: Path) -> Values:
     """The values of a table by field. *what* is the table in messages."""
     found: Values = {}
     for key, value in table.items():

@@ -5,7 +5,7 @@ import io
 import os
 import re
 import textwrap
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -27,7 +27,7 @@ class _Trimmed:
             self._file.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
         return len(text)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> object:
         return getattr(self._file, name)
 
 

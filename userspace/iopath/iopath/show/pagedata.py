@@ -2,7 +2,6 @@
 """The numbers that the page's script works on, as compact as they can be."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from iopath.compare import attribution, labels
 from iopath.compare.changes import Comparison
@@ -19,7 +18,7 @@ _NONE = -1  # instead of the number of a function that a profile lacks
 
 def data(
     result: Result, steps: Mapping[str, Comparison], layers: Layers, palette: Palette
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The profiles of all rungs and kernels, and how each two of them differ. *steps* compares
     each kernel with the one before it."""
     profiles = [record.profile for record in result.results if record.profile]
@@ -70,7 +69,7 @@ def data(
     }
 
 
-def _shared(row: Row, kernels: Sequence[str], names: "_Names") -> dict[str, Any]:
+def _shared(row: Row, kernels: Sequence[str], names: "_Names") -> dict[str, object]:
     """What CPUs share on each kernel, and the lines that differ between each two of them: the
     number of the line on either, or none. Empty if the rung ran on one CPU only."""
     found = [getattr(row.records.get(kernel), "sharing", None) for kernel in kernels]
@@ -97,8 +96,8 @@ def _place(sharing: Sharing, line: SharedLine | None) -> int:
     return sharing.lines.index(line) if line else _NONE
 
 
-def _sharing(record: ExactRecord, sharing: Sharing, names: "_Names") -> dict[str, Any]:
-    def access(part: LineAccess) -> list[Any]:
+def _sharing(record: ExactRecord, sharing: Sharing, names: "_Names") -> dict[str, object]:
+    def access(part: LineAccess) -> list[object]:
         function = names.symbol(Symbol(part.function, part.module), "other")
         return [function, part.cpu, part.at, int(part.locked), part.per_io, part.bytes or []]
 
@@ -146,7 +145,7 @@ def _joined(
     names: "_Names",
     renamed: attribution.Renamed,
     compilers: Sequence[str],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """How two profiles differ, by function and by layer."""
     before, after = row.records[one], row.records[two]
     pairs = attribution.pair(before.profile, after.profile, renamed, compilers)
@@ -205,7 +204,7 @@ class _Names:
                 self.canonical[number] = self.number(canonical, layer)
         return self._numbers[text]
 
-    def profile(self, record: RungRecord) -> dict[str, Any]:
+    def profile(self, record: RungRecord) -> dict[str, object]:
         """A profile's functions, a row each, and its call tree. The *total* of the functions may be
         some hundredths less than the *figure*, since the clock counts its own reading."""
         profile = record.profile
@@ -225,7 +224,7 @@ class _Names:
             **profile.beside,
         }
 
-    def _tree(self, stacks: Sequence[Sequence[Any]]) -> list[float]:
+    def _tree(self, stacks: Sequence[tuple[str, float]]) -> list[float]:
         """The call tree from the top down: depth, function and own instructions of each node."""
         flat: list[float] = []
         above: tuple[str, ...] = ()

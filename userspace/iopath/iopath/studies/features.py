@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from iopath import __version__
 from iopath.base.errors import IopathError, Lacking, Unreachable
@@ -271,7 +270,7 @@ def _no_effect(feature: Feature, measured: ExactResult, changes: Iterable[ExactC
     return "it did not take effect: the path is the same as without it"
 
 
-def _written(cost: Cost) -> dict[str, Any]:
+def _written(cost: Cost) -> dict[str, object]:
     return {
         **vars(cost),
         "functions": [
@@ -282,7 +281,7 @@ def _written(cost: Cost) -> dict[str, Any]:
     }
 
 
-def dump(base: Base, costs: Sequence[Cost], command: str = "") -> dict[str, Any]:
+def dump(base: Base, costs: Sequence[Cost], command: str = "") -> dict[str, object]:
     """The file of --json."""
     return {
         "schema": SCHEMA,

@@ -137,7 +137,11 @@ def show(base: Base, costs: Sequence[Cost], console: Console, command: str = "")
     if command:
         put_text(console, f"program: {command}")
     put_text(console, f"base: {base.cmdline}")
+    same = []
     for heading, kernels, rows in groups(costs):
+        if command and not any(_says(cost) for row in rows for cost in row):
+            same.append(heading)
+            continue
         known = [cost for row in rows for cost in row if cost.base]
         bases = {cost.kernel: texts.count(cost.base) for cost in known}
         said = ", ".join(f"{kernel} {count}" for kernel, count in bases.items())
@@ -158,11 +162,17 @@ def show(base: Base, costs: Sequence[Cost], console: Console, command: str = "")
         if _counted_together(rows):
             _show_shared(_shared(rows), console)
     put(console, Text())
+    if same:
+        put_text(console, f"nothing is changed: {', '.join(same)}")
     per = "each time" if command else "per I/O"
     put_text(console, _legend(list(dict.fromkeys(cost.kernel for cost in costs)), per), "dim")
     for cost in costs:
         if cost.error:
             put_text(console, f"{cost.kernel}: {cost.feature} on {cost.title}: {cost.error}")
+
+
+def _says(cost: Cost) -> bool:
+    return abs(cost.difference) >= 0.01 or bool(cost.missing or cost.error)
 
 
 def _show_shared(rows: Sequence[Sequence[str]], console: Console) -> None:

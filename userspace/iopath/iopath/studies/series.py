@@ -10,7 +10,6 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rich.console import Console
 
@@ -324,7 +323,7 @@ def _total(change: ExactChange) -> float | None:
 
 def dump(entries: Sequence[SeriesCommit]) -> str:
     """The same as JSON (Documentation/git.rst)."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for entry in entries:
         rows = [
             {

@@ -6,7 +6,6 @@ An object has the same id each time, so sending it twice adds nothing.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from iopath.base.cache import digest_of
 from iopath.results import result
@@ -18,7 +17,7 @@ _VERSION = {"major": 5, "minor": 3}
 _UNIT, _UNIT_OF_PROGRAM = "instructions per I/O", "instructions each time"
 
 
-def export(config: Config, index: Index) -> dict[str, Any]:
+def export(config: Config, index: Index) -> dict[str, object]:
     """All kernels of the index: a checkout and a build of each, and a test for each figure."""
     watches = {watch.name: watch for watch in config.watches}
     points = [point for found in index.points().values() for point in found]
@@ -34,8 +33,8 @@ def _id(config: Config, *parts: str) -> str:
     return f"{config.origin}:{digest_of({'parts': parts})[:32]}"
 
 
-def _checkout(config: Config, watch: Watch | None, point: Point) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _checkout(config: Config, watch: Watch | None, point: Point) -> dict[str, object]:
+    found: dict[str, object] = {
         "id": _id(config, point.watch, point.title),
         "origin": config.origin,
         "tree_name": point.watch,
@@ -52,7 +51,7 @@ def _checkout(config: Config, watch: Watch | None, point: Point) -> dict[str, An
     return found
 
 
-def _build(config: Config, point: Point) -> dict[str, Any]:
+def _build(config: Config, point: Point) -> dict[str, object]:
     found = {
         "id": _id(config, point.watch, point.title, "build"),
         "checkout_id": _id(config, point.watch, point.title),
@@ -66,12 +65,12 @@ def _build(config: Config, point: Point) -> dict[str, Any]:
     return found
 
 
-def _tests(config: Config, index: Index, point: Point) -> Iterator[dict[str, Any]]:
+def _tests(config: Config, index: Index, point: Point) -> Iterator[dict[str, object]]:
     for key, (instructions, spread) in index.figures(point).items():
         rung, op, size = key
         own = [op] if op != "none" else []
         words = ["iopath", rung or "program", *own, *([str(size)] if size else [])]
-        found: dict[str, Any] = {
+        found: dict[str, object] = {
             "id": _id(config, point.watch, point.title, *map(str, key)),
             "build_id": _id(config, point.watch, point.title, "build"),
             "origin": config.origin,

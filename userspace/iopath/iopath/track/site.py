@@ -7,7 +7,6 @@ It needs no network and no server. The pages of steps and the result files lie b
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from iopath.base import files
 from iopath.show import page, texts
@@ -29,7 +28,7 @@ def write(folder: Path, config: Config, index: Index) -> None:
             files.write(path, text.encode())
 
 
-def render(shown: dict[str, Any]) -> str:
+def render(shown: dict[str, object]) -> str:
     """The page that shows this."""
     return page.environment().get_template("track.html").render(
         title=shown["title"],
@@ -40,12 +39,12 @@ def render(shown: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def dump(shown: dict[str, Any]) -> str:
+def dump(shown: dict[str, object]) -> str:
     """The points as JSON."""
     return json.dumps(shown, indent=1, sort_keys=True) + "\n"
 
 
-def alone(shown: dict[str, Any]) -> str:
+def alone(shown: dict[str, object]) -> str:
     """The page of points, without links to what does not lie beside it."""
     for watch in shown["watches"]:
         for part in (*watch["points"], *watch["links"]):
@@ -55,7 +54,7 @@ def alone(shown: dict[str, Any]) -> str:
     return render(shown)
 
 
-def points(config: Config, index: Index) -> dict[str, Any]:
+def points(config: Config, index: Index) -> dict[str, object]:
     """What the page shows. Watches are in the order of the file; those that are no longer in it
     follow."""
     kernels, links = index.points(), index.links()
@@ -79,7 +78,7 @@ def _watch(
     index: Index,
     links: Sequence[Step],
     config: Config,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Points are identified by number. Figures are by rung, one for each point. A link leads from a
     point to the one that it is compared with; its file, if there is one, holds both kernels, whose
     own figures cannot be compared."""
@@ -155,7 +154,7 @@ def _watch(
     }
 
 
-def steps(found: Sequence[Step]) -> dict[str, Any]:
+def steps(found: Sequence[Step]) -> dict[str, object]:
     """Steps as JSON (Documentation/track.rst)."""
     return {
         "schema": 1,

@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from iopath.base import files
 from iopath.base.arch import X86_64
 from iopath.base.errors import IopathError
+from iopath.base.typed import JsonObject
 from iopath.base.versions import version_key
 from iopath.results import result
 from iopath.results.kernelinfo import matters
@@ -44,7 +45,7 @@ class Point:
     title: str
     position: str
     detail: str  # the suite, or the subject of the commit
-    asked: dict[str, Any]
+    asked: JsonObject
     date: str = ""
     commit: str = ""
     arch: str = X86_64.name
@@ -56,7 +57,7 @@ class Point:
         return Path(RESULTS, self.watch, f"{self.title}.json")
 
     @property
-    def order(self) -> Any:  # noqa: ANN401
+    def order(self) -> tuple:
         """What the points of a watch are sorted by."""
         return (int(self.position), self.title) if self.commit else version_key(self.position)
 
@@ -81,7 +82,7 @@ class MeasuredPair:
     watch: str
     before: str  # the titles
     after: str
-    asked: dict[str, Any]
+    asked: JsonObject
     error: str = ""
 
     @property
@@ -97,7 +98,7 @@ class MeasuredPair:
 _Kept = TypeVar("_Kept", Point, MeasuredPair)
 
 
-def pair(before: Point, after: Point, asked: dict[str, Any] | None = None) -> MeasuredPair:
+def pair(before: Point, after: Point, asked: JsonObject | None = None) -> MeasuredPair:
     """The pair of two points of a watch."""
     return MeasuredPair(after.watch, before.title, after.title, asked or {})
 
@@ -172,17 +173,17 @@ def pairs(folder: Path) -> Iterator[Path]:
     yield from sorted((folder / PAIRS).glob("*/*.json"))
 
 
-def read(path: Path) -> tuple[Point, dict[str, Any]]:
+def read(path: Path) -> tuple[Point, JsonObject]:
     """The point of a file, and the whole file. Raises IopathError for another file."""
     return _read(path, Point)
 
 
-def read_pair(path: Path) -> tuple[MeasuredPair, dict[str, Any]]:
+def read_pair(path: Path) -> tuple[MeasuredPair, JsonObject]:
     """The same of a pair."""
     return _read(path, MeasuredPair)
 
 
-def _read(path: Path, kind: type[_Kept]) -> tuple[_Kept, dict[str, Any]]:
+def _read(path: Path, kind: type[_Kept]) -> tuple[_Kept, JsonObject]:
     try:
         data = json.loads(path.read_text())
         track = dict(data["track"])

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from iopath.base import files
 from iopath.base.arch import BY_DEBIAN, Arch, named
@@ -283,7 +282,7 @@ class Tracker:
         self._session.recipe = recipe
         return recipe
 
-    def _asked(self, watch: Watch, recipe: Recipe | None) -> dict[str, Any]:
+    def _asked(self, watch: Watch, recipe: Recipe | None) -> dict[str, object]:
         """What to measure on a kernel of a watch."""
         program = self._settings(BY_DEBIAN[watch.arch]).program
         return {
@@ -329,7 +328,7 @@ class Tracker:
         return {one.point.path: one for one in every}
 
 
-def _point(watch: Watch, state: State, asked: dict[str, Any]) -> Wanted:
+def _point(watch: Watch, state: State, asked: dict[str, object]) -> Wanted:
     point = Point(
         watch.name, state.line or watch.name, state.title, state.position, state.detail,
         {**asked, "missing": state.missing}, state.date, state.commit, state.arch,

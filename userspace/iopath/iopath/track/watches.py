@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iopath.base.arch import BY_DEBIAN, X86_64
 from iopath.base.errors import UsageError
+from iopath.base.typed import JsonObject
 from iopath.compare import noise
 from iopath.kernels import recipe
 from iopath.kernels.apt import SUITES
@@ -176,7 +176,7 @@ def _program(table: object, path: Path) -> CommandLine:
     return CommandLine(**found)
 
 
-def _watch(table: Any, path: Path) -> Watch:  # noqa: ANN401
+def _watch(table: JsonObject, path: Path) -> Watch:
     what = f"watch '{tomlfile.named('watch', table, path)}'"
     watch = Watch(**{"kernels": (), **tomlfile.values(what, table, _WATCH, path)})
     where = f"{path}: {what}"

@@ -111,6 +111,18 @@ def test_end_of_a_command(three: list[Path]) -> None:
     assert three[2].exists()
 
 
+def test_a_killed_program_leaves_no_folder_without_size(tmp_path: Path) -> None:
+    """A folder in which a program was killed is scanned once."""
+    cache = Cache(tmp_path)
+    with cache.workspace("tree", {}) as folder:
+        (folder / "data").write_bytes(os.urandom(MIB))
+    (folder / "size").unlink()
+    sizes = [[entry.size for entry in stored(tmp_path)] for _ in range(2)]
+    assert sizes[0] == sizes[1] == [int((folder / "size").read_text())]
+    assert sizes[0][0] >= MIB
+    cache.release()
+
+
 def test_only_what_is_added_needs_bounds(tmp_path: Path) -> None:
     """A command whose answer was in the cache does not scan the cache."""
     cache = Cache(tmp_path)

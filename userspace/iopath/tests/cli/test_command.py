@@ -14,16 +14,10 @@ ENDS = ("debian:6.1", "debian:7.2")
         (["bisect", *ENDS, "--rung", "x", "--", "ls"], "--rung: is for rungs: leave it out with"),
         (["bisect", *ENDS, "--cpus", "2", "--", "ls"], "--cpus: is for rungs: "),
         (["bisect", *ENDS, "--svg", "x.svg", "--", "ls"], "--svg: is for rungs: "),
-        (
-            ["bisect", *ENDS, "--package", "fio"],
-            "--package: is for a program: give the",
-        ),
+        (["bisect", *ENDS, "--package", "fio"], "--package: is for a program: give the"),
         (["bisect", *ENDS, "--metric", "loked"], "--metric loked: no such metric: did you mean"),
         (["series", "A..B", "--no-fill", "--", "ls"], "--no-fill: is for rungs: "),
-        (
-            ["series", "A..B", "--drain", "3"],
-            "--drain: is for a program: give the",
-        ),
+        (["series", "A..B", "--drain", "3"], "--drain: is for a program: give the"),
         (["compare", *ENDS, "--time", "x", "--", "ls"], "--time: is for rungs: "),
         (["compare", "a.json", "b.json", "--", "ls"], "compare: files have their program: "),
         (["run", "debian:6.1", "--on-cpu", "0", "--", "ls"], "--on-cpu: is for rungs: "),

@@ -35,10 +35,7 @@ from iopath.rungs import builtin
         (["measure", "debian:6.1", "--bs", "2m"], "invalid block size '2m'"),
         (["measure", "debian:6.1", "--bs", "0"], "invalid block size '0'"),
         (["measure", "debian:6.1", "--bs", "4kk"], "invalid block size '4kk'"),
-        (
-            ["measure", "debian:6.1", "--op", "trim"],
-            "invalid choice 'trim': must be one of read,",
-        ),
+        (["measure", "debian:6.1", "--op", "trim"], "invalid choice 'trim': must be one of read,"),
         (["measure", "debian:6.1", "--op", "raed"], "'raed': did you mean 'read'?"),
         (
             ["measure", "debian:6.1", "--memory", "1"],

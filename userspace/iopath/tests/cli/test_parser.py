@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A command is one file: a copy of the package with one more file has one more command. Commands
+"""A command is one file: a copy of the project with one more file has one more command. Commands
 that are not used are not imported."""
 
 import shlex
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.copied import Copied
+from helpers.recipe_tree import PACKAGE, Tree
 from iopath.cli.parser import QUESTIONS, commands, load, parser
 
 NEW = '''# SPDX-License-Identifier: GPL-2.0
@@ -47,39 +47,41 @@ def test_a_question_has_a_command(line: str) -> None:
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Copied:
-    """A copy of the package with the command greet."""
-    found = Copied(tmp_path)
-    (found.package / "commands/greet.py").write_text(NEW)
+def tree(tmp_path: Path) -> Tree:
+    """A copy of the project with the command greet."""
+    found = Tree(tmp_path)
+    (found.root / PACKAGE / "commands/greet.py").write_text(NEW)
     return found
 
 
-def test_a_new_command_is_one_file(copied: Copied) -> None:
-    listed = copied.run("--help").stdout
+def test_a_new_command_is_one_file(tree: Tree) -> None:
+    listed = tree.run("-m", "iopath", "--help")
     assert "    greet     greet a kernel\n" in listed
-    helped = copied.run("greet", "--help").stdout
+    helped = tree.run("-m", "iopath", "greet", "--help")
     assert helped.startswith("examples:\n  iopath greet debian:7.2\n  iopath greet host --word")
     assert "  --word WORD  what to say\n" in helped
     assert "  --quiet      suppress progress messages\n" in helped
-    done = copied.run("greet", "debian:7.2", "--word", "Hello")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello, debian:7.2\n", "")
-    assert copied.run("greet", "host").returncode == 3
-    failed = copied.run("greet", "debian:2.6")
-    assert (failed.returncode, failed.stderr) == (1, "iopath: it is too old\n")
-    near = copied.run("great", "host").stderr
-    assert near == "iopath: argument COMMAND: invalid choice 'great': did you mean 'greet'?" + (
-        " (see --help)\n"
-    )
-    near = copied.run("greet", "host", "--wrod=x").stderr
+    for words, status, said in (
+        ("greet debian:7.2 --word Hello", 0, "Hello, debian:7.2\n"),
+        ("greet host", 3, "Good morning, host\n"),
+        ("greet debian:2.6", 1, "Good morning, debian:2.6\niopath: it is too old\n"),
+        (
+            "great host", 2, "iopath: argument COMMAND: invalid choice 'great':"
+            " did you mean 'greet'? (see --help)\n",
+        ),
+    ):  # fmt: skip
+        assert tree.run("-m", "iopath", *words.split(), status=status) == said
+    near = tree.run("-m", "iopath", "greet", "host", "--wrod=x", status=2)
     assert "unknown argument '--wrod=x': did you mean '--word'?" in near
 
 
-def test_a_broken_command_breaks_no_other(copied: Copied) -> None:
+def test_a_broken_command_breaks_no_other(tree: Tree) -> None:
     """Only the command that is used is imported."""
-    (copied.package / "commands/greet.py").write_text('"""Greet."""\n\nimport nothing_like_this\n')
-    assert "    greet     greet\n" in copied.run("--help").stdout
-    assert copied.run("rungs").returncode == 0
-    assert "nothing_like_this" in copied.run("greet", "host").stderr
+    broken = '"""Greet."""\n\nimport nothing_like_this\n'
+    (tree.root / PACKAGE / "commands/greet.py").write_text(broken)
+    assert "    greet     greet\n" in tree.run("-m", "iopath", "--help")
+    tree.run("-m", "iopath", "rungs")
+    assert "nothing_like_this" in tree.run("-m", "iopath", "greet", "host", status=1)
 
 
 # Libraries that are slow to load, which only some answers need.

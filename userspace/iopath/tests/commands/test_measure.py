@@ -29,10 +29,7 @@ from helpers.command import Command
             ["debian:6.1.0-65-amd64"],
             "debian:6.1.0-65-amd64: no such kernel: did you mean '6.1.0-56-amd64'?",
         ),
-        (
-            ["debian:6.1", "--rung", "dio.prad"],
-            "unknown rung 'dio.prad': did you mean 'dio.pread'",
-        ),
+        (["debian:6.1", "--rung", "dio.prad"], "unknown rung 'dio.prad': did you mean 'dio.pread'"),
         (
             ["debian:6.1", "--rung", "raw"],
             "unknown rung 'raw': did you mean 'raw.*'? (iopath rungs",

@@ -6,13 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from helpers.command import Command
-from helpers.tracking import (
-    DEBIAN,
-    a_tracker,
-    keep,
-    wanted,
-    write_file,
-)
+from helpers.tracking import DEBIAN, a_tracker, keep, wanted, write_file
 from iopath.base.cache import Cache
 from iopath.base.progress import Reporter
 from iopath.kernels.apt import Package

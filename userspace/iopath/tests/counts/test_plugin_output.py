@@ -17,7 +17,6 @@ from iopath.counts.plugin_output import (
     Executed,
     Flat,
     InContext,
-    Node,
     Part,
     Round,
     Use,
@@ -76,9 +75,13 @@ def test_read() -> None:
         Round(9, 1, 6, 0, True, 4, {**counts, "taken": 7}, places, None),
         Round(9, 1, 5, 3, True, 4, {**counts, "taken": 7}, places, model),
     ]
-    assert found.regions[5].nodes == {
-        1: Node(0x10, None, None, [], [], []),
-        2: Node(
+    nodes = {
+        number: (one.address, one.parent, one.site, one.median, one.quiet, one.disturbed)
+        for number, one in found.regions[5].nodes.items()
+    }
+    assert nodes == {
+        1: (0x10, None, None, [], [], []),
+        2: (
             0x20, 1, 0x12, [Executed(7, 2, 100, padded(1))],
             [Executed(7, 2, 300, padded(3, 0, 8))], [Executed(7, 2, 101, padded())],
         ),
@@ -118,3 +121,13 @@ def test_read() -> None:
 def test_what_is_no_output(lines: list[str], complaint: str) -> None:
     with pytest.raises(IopathError, match=f"^{complaint}"):
         read(lines)
+
+
+def test_trees_that_nobody_wants_are_left_out() -> None:
+    """The plugin writes lines without spaces."""
+    lines = [
+        json.dumps(one, separators=(",", ":"))
+        for one in (START, BLOCK, REGION, ROUND, ROOT, CALL, REGION | {"region": 55}, END)
+    ]
+    assert list(read(lines, {5}).regions[5].nodes) == list(read(lines).regions[5].nodes) == [1, 2]
+    assert read(lines, {55}).regions[5].nodes == {}

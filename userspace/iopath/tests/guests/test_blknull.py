@@ -402,10 +402,7 @@ _EACH = [(kernel, name) for kernel in KERNELS for name in FILE_SYSTEMS]
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name"),
-    cases(_EACH, quick=_EACH[-2:-1]),
-    indirect=["kernel"],
-    scope="module",
+    ("kernel", "name"), cases(_EACH, quick=_EACH[-2:-1]), indirect=["kernel"], scope="module"
 )
 def test_file_system(
     states: States, session: Session, kernel: Kernel, name: str, tmp_path: Path

@@ -143,10 +143,7 @@ def test_a_builder_dies(
 @guest
 @pytest.mark.long
 def test_commits(
-    processes: Processes,
-    make_command: Callable[[Path], Command],
-    session: Session,
-    tmp_path: Path,
+    processes: Processes, make_command: Callable[[Path], Command], session: Session, tmp_path: Path
 ) -> None:
     """Two workers build two commits, and what arrives is what is built here."""
     linux = kernel_repository(session, X86_64)

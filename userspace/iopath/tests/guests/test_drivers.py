@@ -83,11 +83,7 @@ def test_a_polled_queue(iopath: Command, tmp_path: Path, kernel: str) -> None:
 @pytest.mark.parametrize(
     ("name", "handler"),
     cases(
-        [
-            ("nvme", "nvme_irq"),
-            ("virtio", "vring_interrupt"),
-            ("scsi", "vring_interrupt"),
-        ],
+        [("nvme", "nvme_irq"), ("virtio", "vring_interrupt"), ("scsi", "vring_interrupt")],
         quick=[("nvme", "nvme_irq")],
     ),
 )

@@ -491,10 +491,7 @@ def test_shared_lines(iopath: Command, trees: Trees, named: Callable, tmp_path: 
     assert sorted((line.arrangement, line.kind, line.where) for line in planted) == sorted(
         (arrangement, kind, where)
         for arrangement in together.ARRANGEMENTS
-        for kind, where in (
-            ("true", "planted_counter"),
-            ("false", "planted_packed{+0x0, +0x8}"),
-        )
+        for kind, where in (("true", "planted_counter"), ("false", "planted_packed{+0x0, +0x8}"))
     )
     for line in planted:
         rows = [(row.function, row.cpu, row.locked, row.per_io, row.bytes) for row in line.writes]

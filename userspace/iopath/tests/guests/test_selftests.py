@@ -62,7 +62,6 @@ MORE = ("biogen_run_few", *FAULT_PROGRAMS)
 # "make check" runs only these.
 QUICK = {
     *((kernel, BASICS) for kernel in KERNELS),
-    ("5.10", "biogen_run"),
     ("7.3", "biogen_run"),
     ("debug", "biogen_run_few"),
     ("5.10", FEATURES),

@@ -139,8 +139,7 @@ def test_ends_elsewhere(iopath: Command, tmp_path: Path, kernel: str) -> None:
 @pytest.mark.parametrize(
     ("kernel", "free"),
     cases(
-        [("debian:6.1", "__slab_free"), ("debian:7.2", "")],
-        quick=[("debian:6.1", "__slab_free")],
+        [("debian:6.1", "__slab_free"), ("debian:7.2", "")], quick=[("debian:6.1", "__slab_free")]
     ),
 )
 def test_freed_elsewhere(iopath: Command, tmp_path: Path, kernel: str, free: str) -> None:

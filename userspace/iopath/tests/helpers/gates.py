@@ -4,10 +4,7 @@
 from pathlib import Path
 from typing import Any
 
-from helpers.pairs import (
-    PLAIN,
-    row,
-)
+from helpers.pairs import PLAIN, row
 from iopath.compare import limits
 from iopath.rungs.builtin import RUNGS, unknown
 

@@ -35,12 +35,7 @@ class Once:
         self._states = States(cache, warn)
 
     def run(
-        self,
-        qemu: Qemu,
-        machine: Machine,
-        image: Image,
-        log: Path,
-        plugin: Path | None = None,
+        self, qemu: Qemu, machine: Machine, image: Image, log: Path, plugin: Path | None = None
     ) -> tuple[list[Record], bytes]:
         """What States.run() returns."""
         assert not isinstance(machine, TwoCpus)

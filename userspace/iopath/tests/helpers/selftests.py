@@ -49,7 +49,7 @@ KERNELS = os.environ.get("KERNEL", ALL).replace("debian:", "").split()
 VARIABLES = [f"env {name} {os.environ[name]}" for name in ("SEED", "RUNS") if name in os.environ]
 # "make check" runs these: each engine that it does not run in test_stacked.py, and some kinds of
 # disks. The rest is run by "make check-all".
-FIRST = ("brd_fixed", "timer_uring", "polled", "bad_vector", "slow")
+FIRST = ("brd_fixed", "timer_uring", "polled", "bad_vector")
 # Tests on disks that must be made first, as test_stacked.py does.
 GIVEN = ("given_sync", "given_vector", "given_aio", "given_uring", "given_fixed")
 # Tests with another name than that of their program.

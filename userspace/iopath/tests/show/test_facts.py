@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is said of the kernels above the figures."""
 
-from helpers.pairs import (
-    PLAIN,
-    two,
-)
+from helpers.pairs import PLAIN, two
 from iopath.results.result import parse
 from iopath.show.facts import facts
 

@@ -11,13 +11,7 @@ import pytest
 
 from helpers.browser import Browser
 from helpers.examples import COUNTS, STACKS, Stack, a_record, a_result
-from helpers.parsed import (
-    OVERLAPS,
-    Parsed,
-    labels,
-    rebuild,
-    rows,
-)
+from helpers.parsed import OVERLAPS, Parsed, labels, rebuild, rows
 from helpers.shared_lines import shared
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare

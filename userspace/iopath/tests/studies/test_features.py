@@ -188,6 +188,9 @@ def test_a_program() -> None:
     text = console.export_text()
     assert "program: dd bs=4k" in text
     assert "instructions each time" in text
+    assert "nothing is changed" not in text
+    featuretable.show(BASE, costs[:2], console, "dd bs=4k")
+    assert "nothing is changed: the whole, read" in console.export_text()
     markdown = featuretable.markdown(BASE, costs, "dd bs=4k")
     assert "## the whole" in markdown
     assert "| one | +70.00 |" in markdown

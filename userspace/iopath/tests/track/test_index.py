@@ -6,13 +6,7 @@ from pathlib import Path
 
 from helpers.examples import BOOTS, STACKS, a_record, a_result
 from helpers.shared_lines import a_boot, a_line, merged
-from helpers.tracking import (
-    LONGER,
-    a_point,
-    config,
-    index_of,
-    keep,
-)
+from helpers.tracking import LONGER, a_point, config, index_of, keep
 from iopath.results import result
 from iopath.track import site as tracksite
 from iopath.track import store

@@ -6,13 +6,7 @@ from pathlib import Path
 
 import kcidb_io.schema
 
-from helpers.tracking import (
-    FILE,
-    a_point,
-    config,
-    index_of,
-    keep,
-)
+from helpers.tracking import FILE, a_point, config, index_of, keep
 from iopath.track import kcidb
 
 

@@ -3,12 +3,7 @@
 
 from pathlib import Path
 
-from helpers.tracking import (
-    a_point,
-    config,
-    index_of,
-    keep,
-)
+from helpers.tracking import a_point, config, index_of, keep
 from iopath.commands import track
 from iopath.track.tracker import News
 

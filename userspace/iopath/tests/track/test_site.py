@@ -9,12 +9,7 @@ import pytest
 
 from helpers.browser import Browser
 from helpers.examples import a_record, a_result
-from helpers.tracking import (
-    a_point,
-    config,
-    index_of,
-    keep,
-)
+from helpers.tracking import a_point, config, index_of, keep
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.show import texts

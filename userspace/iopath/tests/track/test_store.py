@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.examples import a_record, a_result
-from helpers.tracking import (
-    ASKED,
-    a_point,
-    keep,
-)
+from helpers.tracking import ASKED, a_point, keep
 from iopath.results import result
 from iopath.track import store
 from iopath.track.index import Index

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.tracking import (
-    FILE,
-    config,
-)
+from helpers.tracking import FILE, config
 from iopath.base.errors import UsageError
 
 RUNGS = 'rungs = ["syscall", "dio.pread"]'
