@@ -156,6 +156,8 @@ def four(boots: int = 7) -> list[series.SeriesCommit]:
         record = a_record(name, "dio.pread", "read", 4096)
         record["instructions_per_io"] += more
         record["boots"] = [record["instructions_per_io"]] * boots
+        for part in ("mean_boots", "with_deferred_boots"):
+            record[part] = [figure + more for figure in record[part]]
         record["profile"]["functions"][0]["instructions"] += more
         results[name] = result.parse(a_result([record]))
 
