@@ -120,7 +120,7 @@ MUTANTS = [
     ),
     Mutant(
         "rungs that were run in different ways are told", "compare/exact.py",
-        "if one != two:\n            both", "if False:\n            both",
+        "if one == two and words == others:", "if True:",
         "compare/test_exact.py::test_incomparable",
     ),
     Mutant(

@@ -40,7 +40,7 @@ SAME = ("qemu", "machine", "programs", "source", "device")
 
 # Fields of two records that must be equal.
 _SCENARIO = "program, files, modules and steps"
-_RUN = ("ios_per_round", "batch", "long_run_ios", "drain_ms", "command")
+_RUN = ("ios_per_round", "batch", "long_run_ios", "drain_ms")
 
 
 def incomparable(whole: ExactResult) -> list[str]:
@@ -68,24 +68,24 @@ def _apart(whole: ExactResult, first: ExactKernel, other: ExactKernel) -> Iterat
         {record.key: _run(record) for record in of_kernel(whole.results, kernel.name)}
         for kernel in (first, other)
     ]
-    for key, one in runs[0].items():
-        two = runs[1].get(key, one)
-        if one != two:
-            both = [word for word in one["command"] if word in two["command"]]
-            for part in (one, two):
-                part["command"] = " ".join(word for word in part["command"] if word not in both)
-            yield f"{title(*key[:2])} of {key[-1]} bytes: {_differing(one, two)}"
+    for key, (one, words) in runs[0].items():
+        two, others = runs[1].get(key, (one, words))
+        if one == two and words == others:
+            continue
+        both = [word for word in words if word in others]
+        for part, own in ((one, words), (two, others)):
+            part["command"] = " ".join(word for word in own if word not in both)
+        yield f"{title(*key[:2])} of {key[-1]} bytes: {_differing(one, two)}"
 
 
-def _run(record: ExactRecord) -> dict[str, object]:
-    """How a record was measured."""
+def _run(record: ExactRecord) -> tuple[dict[str, object], list[str]]:
+    """How a record was measured, and its command. The number of a region depends on what else was
+    measured, and changes nothing."""
     found: dict[str, object] = {name: getattr(record, name) for name in _RUN}
     found[_SCENARIO] = record.scenario
     found["rounds of each boot"] = record.rounds // len(record.boots)
     found["layouts"] = len(record.layouts[0]) if record.layouts else 1
-    # The number of a region depends on what else was measured, and changes nothing.
-    found["command"] = [word for word in record.command if not word.startswith("--region=")]
-    return found
+    return found, [word for word in record.command if not word.startswith("--region=")]
 
 
 def _differing(one: object, other: object) -> str:

@@ -23,7 +23,7 @@ from iopath.compare.noise import (
     levels,
 )
 from iopath.results.findings import findings
-from iopath.results.metrics import COUNTED, METRICS
+from iopath.results.metrics import COUNTED, METRICS, TOTAL
 from iopath.results.result import ExactRecord, parse
 
 ROWS, LADDERS, PLANTED = 37, 1000, 100
@@ -62,7 +62,7 @@ def a_ladder(source: Source) -> list[Any]:
                 samples=samples.ravel().tolist(), counts=counts, calls=None, profile=None,
                 sharing=None,
                 mean_boots=source.normal(path, 0.05, size=BOOTS).tolist(),
-                with_deferred_boots=source.normal(path, 1.8, size=BOOTS).tolist(),
+                with_deferred_boots=source.normal(path, TOTAL.sigma, size=BOOTS).tolist(),
                 mean_with_interrupts=source.normal(path + 3, 0.7),
             )
         )  # fmt: skip
