@@ -187,7 +187,8 @@ def test_table(result: dict[str, Any]) -> None:
 
 def test_all_stands_beside_the_path(result: dict[str, Any]) -> None:
     del result["kernels"][1], result["results"][2:]
-    result["results"][0] |= {"mean": 60.0, "with_deferred": 1210.5}
+    parts = {"task": 60.0, "thread kjournald2": 1150.5}
+    result["results"][0] |= {"mean": 60.0, "with_deferred": 1210.5, "all_parts": parts}
     for name in ("mean", "with_deferred"):
         del result["results"][1][name]
     lines = shown(result)
