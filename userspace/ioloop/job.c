@@ -179,23 +179,6 @@ static void reset_latencies(struct job *job)
 	memset(l, 0, sizeof(*l) * (1 + job->o->split));
 }
 
-/*
- * A batch costs more where it goes over the end of a page of the ring that its
- * events are in. The ring has twice the depth, rounded up: in the layouts, the
- * batches begin at places that are evenly spread over it.
- */
-static uint64_t ring_offset(const struct job *job)
-{
-	const uint64_t depth = job->o->iodepth;
-	uint64_t ring = 2;
-
-	if (depth < 2)
-		return 0;
-	while (ring < 2 * depth)
-		ring *= 2;
-	return ring * job->layout / job->o->layouts;
-}
-
 /**
  * job_warm_up() - run the same code as in a round, but outside any region
  * @job: the job, after setup_job()
@@ -208,7 +191,7 @@ void job_warm_up(struct job *job)
 	interrupts(job->stat_fd);
 	now_ns();
 	if (run && job->o->warmup_ios)
-		run(job, job->o->warmup_ios + ring_offset(job));
+		run(job, job->o->warmup_ios);
 	interrupts(job->stat_fd);
 	job->cursor = cursor;
 	if (job->o->split)

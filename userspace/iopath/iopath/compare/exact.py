@@ -84,7 +84,6 @@ def _run(record: ExactRecord) -> tuple[dict[str, object], list[str]]:
     found: dict[str, object] = {name: getattr(record, name) for name in _RUN}
     found[_SCENARIO] = record.scenario
     found["rounds of each boot"] = record.rounds // len(record.boots)
-    found["layouts"] = len(record.layouts[0]) if record.layouts else 1
     return found, [word for word in record.command if not word.startswith("--region=")]
 
 

@@ -15,11 +15,13 @@ The plan's commands and the layout of the channel are described in userspace/gue
 """
 
 import contextlib
+import errno
 import gzip
 import mmap
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -246,6 +248,8 @@ class _Guest:
         if not self._state:
             return None
         saved = self._state.with_name(RAM)
+        if not saved.exists():
+            raise StateError(f"{RAM}: there is no such file")
         if self._machine.cpus == 1 and os.access(saved, os.W_OK):
             return saved
         self._copy_ram(saved, self.ram)
@@ -422,6 +426,8 @@ def _diagnose(
         return f"the guest failed: {what}"
     if status is None:
         return f"the guest did not end within {machine.time_limit} s"
+    if status == -signal.SIGBUS:  # it wrote to a hole of its memory's file
+        return f"no space for the guest's memory: {os.strerror(errno.ENOSPC)}"
     if status:
         if machine.accel == "kvm" and not records:
             return f"{kvm.NO_START}: {complaint}"

@@ -638,7 +638,7 @@ def join(parts: Sequence[Some]) -> Some:
     kernels = []
     for part in parts:
         for kernel in part.kernels:
-            if isinstance(kernel, ExactKernel):
+            if isinstance(part, ExactResult):
                 own = part.instrument(kernel)
                 kernel = replace(kernel, instrument=own if own != parts[0].instrument() else None)
             kernels.append(kernel)

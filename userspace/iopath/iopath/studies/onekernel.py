@@ -58,12 +58,14 @@ def with_baseline(file: str, kept: Result, measured: Result, layers: Layers) -> 
         raise UsageError(
             f"--baseline {file}: not of a program: --update-baseline writes such files"
         )
-    # The files of a program are in its scenario.
-    records = [replace(one, scenario=None) for one in kept.results]
     parts = [
-        (_BASELINE, result.renamed(replace(kept, results=records), {kept.names[0]: _BASELINE})),
-        (_NOW, result.renamed(measured, {measured.names[0]: _NOW})),
-    ]
+        # The files of a program are in its scenario.
+        (name, result.renamed(
+            replace(one, results=[replace(record, scenario=None) for record in one.results]),
+            {one.names[0]: name},
+        ))
+        for name, one in ((_BASELINE, kept), (_NOW, measured))
+    ]  # fmt: skip
     try:
         found = compare.compare_all(parts, layers, anyway=False)
     except IopathError as error:

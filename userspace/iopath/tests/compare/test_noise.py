@@ -74,9 +74,10 @@ def found(before: Sequence[Any], after: Sequence[Any]) -> list[tuple[int, str, s
     both = list(zip(before, after, strict=True))
     rules = _Rules.of(both)
     judged = (
-        (row, metric.name, rules.judge(metric, *pair).verdict)
+        (row, metric.name, verdict.verdict)
         for row, pair in enumerate(both)
         for metric in GATED
+        if (verdict := rules.judge(metric, *pair))
     )
     return [one for one in judged if one[2] != "same"]
 

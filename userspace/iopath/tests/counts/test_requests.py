@@ -116,7 +116,7 @@ def test_a_comparison_says_what_became_of_requests() -> None:
     """Also where the path has as many instructions as before; the gate fails."""
     one = {"requests": 1.0, "bios": 8.0, "plug merges": 7.0}
     whole = requests(one, {"requests": 8.0, "bios": 8.0, "plug merges": 0.0})
-    said = "takes the same; requests 1.00 to 8.00 per I/O, plug merges 7.00 to 0.00."
+    said = "takes the same path; requests 1.00 to 8.00 per I/O, plug merges 7.00 to 0.00."
     assert texts.verdict(compared(whole), "new").endswith(said)
     (grown,), _ = regressions(compared(whole), 1, [])
     assert grown.endswith("takes more than old: requests 700.00 % (1 % allowed)")

@@ -81,14 +81,14 @@ def test_compare_never_mixes(measured: dict[str, Any], tmp_path: Path, listed: C
         "kernel": {"name": "debian:6.1", "release": "6.1"}, "rung": "null", "op": "none",
         "block_size": 0, "instructions_per_io": 4, "spread": 0, "boots": [4], "boot_spread": 0,
         "mean_with_interrupts": 4, "rounds": 1, "rounds_with_interrupts": 0, "ios_per_round": 1,
-        "batch": 1, "command": [],
+        "batch": 1, "command": [], "scenario": 64 * "0",
     }  # fmt: skip
     kernel = dict.fromkeys(
         ("name", "release", "version", "origin", "banner", "compiler", "cpu_model", "cmdline",
          "clocksource"), "x",
     )  # fmt: skip
     kernel |= {"config": {}, "modules": {}, "zero_fill": True, "coherent": True}
-    kernel["name"] = "debian:6.1"
+    kernel |= {"name": "debian:6.1", "cmdline": ""}
     kernel |= {"quiet_after_seconds": 1, "digests": {"vmlinuz": "0" * 64, "config": "0" * 64}}
     exact = {
         "schema": 2, "program": "iopath", "mode": "exact",
