@@ -107,15 +107,6 @@ static void drain(const struct job *job, bool mark)
 		iopath_mark_end();
 }
 
-/* Wait until what the process has left behind is done. */
-static void settle(const struct job *job)
-{
-	const struct timespec ts = { .tv_nsec = SETTLE_NS };
-
-	if (job->o->layouts > 1)
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
-}
-
 static void do_round(struct job *job, uint64_t nr, struct round *r)
 {
 	int64_t intr;
@@ -160,6 +151,37 @@ static void do_rounds(struct job *job)
 	}
 }
 
+/* Run the code of a round, outside any region. */
+static void warm_up(struct job *job, uint64_t ios)
+{
+	const run_fn run = job->o->engine->run[job->random];
+	struct cursor cursor = job->cursor;
+
+	interrupts(job->stat_fd);
+	now_ns();
+	if (run && ios)
+		run(job, ios);
+	interrupts(job->stat_fd);
+	job->cursor = cursor;
+}
+
+/*
+ * Wait until what the process has left behind is done. Meanwhile the kernel's
+ * caches are given back, so that the first I/Os after it cost more.
+ */
+static void settle(struct job *job)
+{
+	const struct timespec ts = { .tv_nsec = SETTLE_NS };
+	uint64_t ios = job->o->warmup_ios;
+
+	if (job->o->layouts <= 1)
+		return;
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	if (ios > job->o->number_ios)
+		ios = job->o->number_ios;
+	warm_up(job, ios);
+}
+
 /*
  * Measure the cost of recording a latency. The recorded values are discarded,
  * and so are the warm-up's latencies.
@@ -185,15 +207,7 @@ static void reset_latencies(struct job *job)
  */
 void job_warm_up(struct job *job)
 {
-	const run_fn run = job->o->engine->run[job->random];
-	struct cursor cursor = job->cursor;
-
-	interrupts(job->stat_fd);
-	now_ns();
-	if (run && job->o->warmup_ios)
-		run(job, job->o->warmup_ios);
-	interrupts(job->stat_fd);
-	job->cursor = cursor;
+	warm_up(job, job->o->warmup_ios);
 	if (job->o->split)
 		reset_latencies(job);
 }

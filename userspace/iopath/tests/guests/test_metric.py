@@ -62,7 +62,7 @@ def test_a_metric(tmp_path: Path) -> None:
     (tmp_path / "limits.toml").write_text('"dio.pread read accessed bytes" = 5\n')
     words = ("compare", found, tmp_path / "other.json", "--limits", tmp_path / "limits.toml")
     said = tree.run("-m", "iopath", *words, status=1)
-    assert "dio.pread read: other takes more than debian:6.1: accessed bytes 20.00 (5 %" in said
+    assert "dio.pread read: other takes more than debian:6.1: accessed bytes 20.00 % (5 %" in said
     tests = [
         f"userspace/iopath/tests/{name}" for name in ("results", "counts/test_plugin_output.py")
     ]
