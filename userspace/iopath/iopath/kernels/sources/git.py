@@ -462,7 +462,8 @@ class _Workspace:
         fragment = self.build_folder / "iopath.config"
         fragment.write_text(recipe.fragment)
         if recipe.target:
-            self._run([*self.make(), recipe.target], f"has no target {recipe.target} of make")
+            said = f"cannot be configured by make {recipe.target}"
+            self._run([*self.make(), recipe.target], said)
         else:
             config.write_text(recipe.base or "")
         script = (
