@@ -19,7 +19,15 @@ from iopath.compare.changes import (
 from iopath.compare.noise import Deviation, Verdict
 from iopath.results.findings import findings
 from iopath.results.layers import Layers
-from iopath.results.metrics import INSTRUCTIONS, INTERRUPTS, LONG_RUN, METRICS, TOTAL, Metric
+from iopath.results.metrics import (
+    INSTRUCTIONS,
+    INTERRUPTS,
+    LONG_RUN,
+    METRICS,
+    REQUESTS,
+    TOTAL,
+    Metric,
+)
 from iopath.results.profiles import COSTLY
 from iopath.results.result import (
     ExactKernel,
@@ -37,6 +45,10 @@ _MOVED = ("instructions", "locked", "indirect", *COSTLY)
 
 # What kernels were measured with, which must be the same.
 SAME = ("qemu", "machine", "programs", "source", "device")
+
+# What takes a hundred instructions or more each time.
+_EVENTS = {"faults", "switches", *(metric.name for metric in REQUESTS)}
+_EVENT = 100
 
 # Fields of two records that must be equal.
 _SCENARIO = "program, files, modules and steps"
@@ -201,6 +213,8 @@ class _Rules:
             return noise.judge_exact(difference, before.samples, after.samples, least, phase)
         # A count of the path varies by no more than the path does.
         varies = max(max(side.samples) - min(side.samples) for side in (before, after))
+        if metric.name in _EVENTS:
+            varies /= _EVENT
         least = max(least, varies, noise.COUNT_SHARE * min(one))
         difference = statistics.fmean(other) - statistics.fmean(one)
         return noise.judge_exact(difference, one, other, least, least)

@@ -362,10 +362,11 @@ def _described(found: Change, *, brief: bool) -> str:
 
 
 def cause(found: ExactChange) -> str:
-    """What the kernel does otherwise, and what the scheduler takes for it."""
+    """What the kernel does otherwise, and what the scheduler takes for it; or else what became of
+    the requests."""
     part = found.switching
     scheduler = f" ({part.layer} {part.difference:+,.0f})" if part else ""
-    return "; ".join(filter(None, (found.requests, found.cause + scheduler)))
+    return found.cause + scheduler or found.requests
 
 
 def mostly(found: ExactChange) -> str:
@@ -477,8 +478,8 @@ def top_mover(found: Change) -> str:
         return ""
     if found.calls:
         return ", ".join(f"{one.name} {large(one.difference, '+')}" for one in found.functions[:1])
-    if found.requests or found.cause:
-        return found.requests or found.cause
+    if found.cause or found.requests:
+        return found.cause or found.requests.partition(",")[0]
     if found.verdict == "same" and not found.moved:
         parts = [
             f"{DEFERRED if name == TOTAL.name else name} {found.metrics[name].difference:+,.0f}"

@@ -271,3 +271,13 @@ def test_a_count_differs_where_the_path_does_not() -> None:
     for record in varies["results"]:
         record["layouts"][0][0] += 1.0
     assert regressions(compared(varies), 0, []) == []
+
+
+def test_a_switch_takes_more_than_the_path_varies() -> None:
+    whole = in_layouts(two(PLAIN))
+    for record, switches in zip(whole["results"], (2.0, 0.0), strict=True):
+        record["layouts"][0][0] += 5.0
+        record["counts"]["switches"] = [switches] * 2
+    found = compared(whole).rungs[0].differences["new"]
+    assert found.metrics["switches"].verdict == "fewer"
+    assert found.cause == "no longer switches to another task"
