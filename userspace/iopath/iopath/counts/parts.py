@@ -181,11 +181,10 @@ class Names:
 
     def handlers(self, region: Flat) -> dict[int, str]:
         """The functions that handle interrupts, by address, with the name of their part."""
-        found = [part for part in region.parts if part.kind == "C"]
         return {
             part.address: interrupt(self._function(part.address))
-            for part in found
-            if _CALLED_BY.get(self._function(part.site)) == _INTERRUPT
+            for part in region.parts
+            if self._called_by(part) == _INTERRUPT
         }
 
     def _named(self, region: Flat) -> tuple[list[str], list[_Thread | None], list[str]]:
@@ -219,9 +218,15 @@ class Names:
         site = self._function(part.site)
         if name in _SWITCHED_IN if part.kind == "r" else _SWITCH in (name, site):
             return _SWITCHES
-        if part.kind == "C" and site in _CALLED_BY:
-            return f"{_CALLED_BY[site]} {name}"
-        return above
+        kind = self._called_by(part)
+        return f"{kind} {name}" if kind else above
+
+    def _called_by(self, part: Part) -> str:
+        """What kind of work a part is that is called by a pointer; empty if it is none. Where
+        handlers are called, the interrupt controller is told of the end of any interrupt, too."""
+        kind = _CALLED_BY.get(self._function(part.site), "") if part.kind == "C" else ""
+        ends = kind == _INTERRUPT and "eoi" in self._function(part.address)
+        return "" if ends else kind
 
     def _function(self, address: int) -> str:
         return plain(self._symbols.find(address).name)

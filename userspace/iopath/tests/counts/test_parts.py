@@ -14,7 +14,8 @@ FUNCTIONS = (
     "__handle_irq_event_percpu", "nvme_irq", "handle_softirqs", "rcu_core_si", "rcu_do_batch",
     "file_free_rcu", "call_timer_fn", "delayed_work_timer_fn", "ret_from_fork", "kthread",
     "planted", "vmstat_update", "kcompactd", "smpboot_thread_fn", "run_ksoftirqd",
-    "entry_SYSCALL_64", "pick_next_task_fair",
+    "entry_SYSCALL_64", "pick_next_task_fair", "handle_percpu_devid_irq", "arch_timer_handler_virt",
+    "gic_eoi_irq",
 )  # fmt: skip
 AT = {name: TEXT + 64 * number for number, name in enumerate(FUNCTIONS)}
 SYMBOLS = Symbols("".join(f"{address:x} t {name}\n" for name, address in AT.items()))
@@ -176,3 +177,15 @@ def test_the_idle_task_is_switched_to_for_the_io_only_where_it_waits() -> None:
     interrupt = {"interrupt common_interrupt": 4, "interrupt nvme_irq": 5}
     assert calls.for_io() == interrupt
     assert calls.for_io(waits=True) == {"switches": 3, **interrupt}
+
+
+def test_the_end_of_an_interrupt_has_no_handler() -> None:
+    """The interrupt controller is told of it where the handler was called."""
+    calls = Calls()
+    entry = calls.add(None, "e", "asm_common_interrupt")
+    calls.add(entry, "C", "arch_timer_handler_virt", "handle_percpu_devid_irq")
+    calls.add(entry, "C", "gic_eoi_irq", "handle_percpu_devid_irq")
+    tick = "interrupt arch_timer_handler_virt"
+    assert calls.names() == {"interrupt common_interrupt": 1 + 3, tick: 2}
+    names = Names(X86_64, SYMBOLS, [calls.region])
+    assert names.handlers(calls.region) == {AT["arch_timer_handler_virt"]: tick}

@@ -111,7 +111,7 @@ def test_on_arm64(iopath: Command, tmp_path: Path, name: str, handler: str) -> N
     parts = record["all_parts"]
     assert parts["task"] > 5000
     assert parts[f"interrupt {handler}"] > 1500
-    assert 400 < parts["interrupt vectors"] < 1400
+    assert 400 < parts["interrupt vectors"] < 1200
     assert not {"idle", "interrupt arch_timer_handler_virt"} & parts.keys()
     assert sum(parts.values()) == pytest.approx(record["with_deferred"], abs=0.01)
     assert sum(parts.values()) == pytest.approx(record["instructions_per_io"], rel=0.05)
