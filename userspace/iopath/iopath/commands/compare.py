@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         ]
         return compare.compare_all(parts, layers, anyway=args.anyway)
 
-    if len(loaded) == len(names):
+    if loaded.keys() >= set(names):
         found = judge(loaded)
     else:
         with work.session(args.scheduler) as session:

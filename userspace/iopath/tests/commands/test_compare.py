@@ -57,6 +57,11 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
+def test_a_file_that_is_named_twice(listed: Command, files: dict[str, Path]) -> None:
+    said = listed.fails("compare", files["old"], files["old"], status=2)
+    assert said == "iopath: old.json: old is also in another file of the same name"
+
+
 def test_the_first_named_is_the_base(listed: Command, files: dict[str, Path]) -> None:
     assert listed.run("compare", files["old"], files["new"], "--fail-above", "0").returncode == 1
     done = listed.run("compare", files["new"], files["old"], "--fail-above", "0")
