@@ -237,9 +237,9 @@ def comment(commits: list[dict[str, Any]], status: int, command: str) -> str:
             "|---|---|--:|--:|---|",
             *rows[:_ROWS],
         ]
-        text += [f"\n{len(rows) - _ROWS} more rows are in series.json."] * (len(rows) > _ROWS) + [
-            ""
-        ]
+        if len(rows) > _ROWS:
+            text.append(f"\n{len(rows) - _ROWS} more rows are in series.json.")
+        text.append("")
     text += ["Measured, not timed: instructions per I/O in emulation. Repeat it with:", ""]
     return "\n".join([*text, f"    {command}", ""])
 

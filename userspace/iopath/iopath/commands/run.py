@@ -17,7 +17,7 @@ from iopath.cli.work import Work
 from iopath.compare import limits, noise
 from iopath.host import loop, survey, targets
 from iopath.measure.commandline import settings_of
-from iopath.results import result
+from iopath.results import checks
 from iopath.results.layers import table
 from iopath.results.result import Result
 from iopath.show import terminal
@@ -162,7 +162,7 @@ def _baseline(args: argparse.Namespace) -> Result | None:
             raise UsageError("--update-baseline: name the file by --baseline")
         return None
     if args.baseline.exists():
-        return result.load(args.baseline)
+        return checks.load(args.baseline)
     if not args.update_baseline:
         raise UsageError(f"--baseline {args.baseline}: no such file: --update-baseline writes it")
     files.check(args.baseline)

@@ -101,11 +101,13 @@ def run(args: argparse.Namespace, work: Work) -> int:
             raise NotMeasured(str(error)) from error
         finally:
             # Also after an interruption.
-            report = series.SeriesReport(entries, layers, command_, every=args.all)
-            if thread:
-                report = MailReport(
+            report = (
+                MailReport(
                     thread, patches, layers, command_, repeat, every=args.all, always=args.always
                 )
+                if thread
+                else series.SeriesReport(entries, layers, command_, every=args.all)
+            )
             if report.entries:
                 files.write(report)
                 series.show(report.entries, work.out, every=args.all)

@@ -14,6 +14,7 @@ from iopath.results.result import Key, OfRung, TimeFigure
 from iopath.results.syscalls import EVERY, JUDGED, WHOLE
 
 PATH = INSTRUCTIONS.name
+COUNT_WORDS = {noise.LONGER: "more", noise.SHORTER: "fewer"}  # what verdicts on counts are called
 SHARING = "sharing"  # what a limit calls all figures of several CPUs (sharing_changes.py)
 
 
@@ -145,12 +146,15 @@ class MetricChange(Change):
 
 
 def judged_change(
-    judged: noise.Verdict, before: noise.Boots, after: noise.Boots, layout: float = 0.0
+    judged: noise.Verdict,
+    before: noise.Boots,
+    after: noise.Boots,
+    layout: float = 0.0,
+    words: Mapping[str, str] = COUNT_WORDS,
 ) -> MetricChange:
-    """The change of a metric by the verdict on its boots; another *layout* of a build adds to the
-    noise."""
+    """The change of a metric by the verdict on its boots, in these *words*; another *layout* of a
+    build adds to the noise."""
     one, other = map(statistics.fmean, (before, after))
-    words = {noise.LONGER: "more", noise.SHORTER: "fewer"}
     return MetricChange(
         before=round(one, 4),
         after=round(other, 4),
@@ -266,7 +270,7 @@ class ExactChange(Change):
         """Counts are more or fewer; only times are longer or shorter."""
         if self.verdict == "same" and (self.moved or self.beside):
             return "same in sum" if self.moved else "same path"
-        return {"longer": "more", "shorter": "fewer"}.get(self.verdict, self.verdict)
+        return COUNT_WORDS.get(self.verdict, self.verdict)
 
     @property
     def cause(self) -> str:

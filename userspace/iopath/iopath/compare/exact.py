@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from iopath.compare import attribution, labels, noise, sharing_changes
 from iopath.compare.changes import (
+    COUNT_WORDS,
     CallsChange,
     ExactChange,
     ExactComparison,
@@ -249,7 +250,6 @@ def _change(
         if (change := _metric(metric, before, after, rules)) is not None
     }
     own = changes.pop(INSTRUCTIONS.name)
-    words = {"more": noise.LONGER, "fewer": noise.SHORTER}
     for metric in (*LONG_RUN, INTERRUPTS):
         if metric.name in changes:
             _explain(metric, changes[metric.name], own.difference, before, after)
@@ -261,7 +261,7 @@ def _change(
         difference=own.difference,
         percent=own.percent,
         noise=own.noise,
-        verdict=words.get(own.verdict, own.verdict),
+        verdict=own.verdict,
         most=own.most,
         reason=own.reason,
         wanted=own.wanted,
@@ -302,7 +302,8 @@ def _metric(
     if judged is None:
         return None
     values = metric.value(before), metric.value(after)
-    return judged_change(judged, *values, layout=_layout(metric, before, after))
+    words = {} if metric is INSTRUCTIONS else COUNT_WORDS
+    return judged_change(judged, *values, layout=_layout(metric, before, after), words=words)
 
 
 def _explain(

@@ -258,7 +258,7 @@ def _name(one: _Counted, symbols: Symbols, arch: Arch) -> tuple[str, str]:
     name = re.sub(r"^asm_(?:exc|sysvec|common)_", "", entry).replace("_", " ")
     if exception:
         return (BESIDE, _RUNNER) if bucket.beside else (FAULT, name)
-    kind = BESIDE if flat.interrupt(entry.removeprefix("asm_")) in flat.TICKS else LATER
+    kind = BESIDE if flat.is_tick(entry) else LATER
     return kind, f"interrupt: {name.removesuffix(' interrupt')}".removesuffix(": interrupt")
 
 

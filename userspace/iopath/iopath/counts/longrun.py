@@ -155,8 +155,7 @@ class LongRuns:
 
     def _is_tick(self, context: int, region: Flat) -> bool:
         """Whether a context is that of the timer's interrupt."""
-        function = self._symbols.find(region.entries[context].address).name
-        return parts.interrupt(function.removeprefix("asm_")) in parts.TICKS
+        return parts.is_tick(self._symbols.find(region.entries[context].address).name)
 
     def _region(self, number: int) -> Flat:
         region = self._found.flats.get(number)

@@ -111,6 +111,11 @@ def _entry(function: str) -> str:
     return interrupt(function.removeprefix("asm_"))
 
 
+def is_tick(function: str) -> bool:
+    """Whether a vector, which *function* is entered by, is that of the timer's interrupt."""
+    return _entry(function) in TICKS
+
+
 @dataclass
 class _Thread:
     """A task beside the region's: the instructions of the work that it carries out for the I/O, and

@@ -68,3 +68,8 @@ def complaint(log: Path) -> str:
     )
     what = error.group(0).strip() if error else process.last_line(log)
     return f"{what} (log: {log})"
+
+
+def without_log(text: str) -> str:
+    """A complaint without the name of a log, which only this machine has."""
+    return text.partition(" (log: ")[0]

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
@@ -155,10 +155,7 @@ def _series(name: str, mails: Sequence[Mail]) -> Series:
             raise UsageError(f"--from-mail {name}: some patches have no number: all must have one")
         # Without numbers, they were sent in this order.
         patches.sort(key=lambda one: one.date)
-        patches = [
-            Mail(**{**vars(one), "number": at, "last": len(patches)})
-            for at, one in enumerate(patches, 1)
-        ]
+        patches = [replace(one, number=at, last=len(patches)) for at, one in enumerate(patches, 1)]
     patches.sort(key=lambda one: one.number)
     last = max(one.last for one in patches)
     numbers = [one.number for one in patches]

@@ -142,7 +142,7 @@ def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
             continue
         options += [f"interrupts={region}:{count}" for region, count in run.interrupts.items()]
         # Not where the kernel polls without an instruction that pauses, as 6.1 does for io_uring.
-        if run.rung.waits and "--hipri" not in run.rung.options:
+        if run.rung.waits and not run.rung.polls:
             options += [f"waits={region}" for region in run.interrupts]
     return ",".join(options)
 

@@ -315,10 +315,12 @@ def shared(arrangement: str, kind: str) -> Metric:
     )  # fmt: skip
 
 
-# The metrics that the plugin counts in the short rounds, and how it counts them.
+# The metrics of requests: by entered functions, and by the device.
 ENTERED = tuple(metric for metric in METRICS if metric.source.entered)
 OF_DEVICE = tuple(metric for metric in METRICS if metric.source.device)
 REQUESTS = (*ENTERED, *OF_DEVICE)  # each is missing where it is not counted
+
+# The metrics that the plugin counts in the short rounds, and how it counts them.
 COUNTED = tuple(
     metric.name for metric in METRICS if metric.source != Source() and metric not in REQUESTS
 )

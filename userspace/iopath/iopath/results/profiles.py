@@ -8,6 +8,15 @@ from iopath.results.metrics import METRICS
 from iopath.results.schema import Natural, NotNegative, Positive
 from iopath.results.symbol import Symbol
 
+Executed = Annotated[NotNegative, "Executed per I/O."]
+Costly = Annotated[
+    dict[str, NotNegative],
+    "What costs far more than other instructions, per I/O, if not 0: reads of a time "
+    "stamp, serialising instructions, accesses to MSRs and to ports, fences; and the "
+    "bytes of repeated string instructions. A profile without it does not count them.",
+    ("propertyNames.pattern", "^[a-z_]+$"),
+]
+
 # The counts of a function in an exact profile.
 COUNTS = ("instructions", "reads", "writes", "locked", "calls", "indirect", "branches")
 
@@ -40,20 +49,14 @@ class Function:
 class ExactFunction(Function):
     """What a function executed per I/O."""
 
-    instructions: Annotated[NotNegative, "Executed per I/O."]
-    reads: Annotated[NotNegative, "Executed per I/O."]
-    writes: Annotated[NotNegative, "Executed per I/O."]
-    locked: Annotated[NotNegative, "Executed per I/O."]
-    calls: Annotated[NotNegative, "Executed per I/O."]
-    indirect: Annotated[NotNegative, "Executed per I/O."]
-    branches: Annotated[NotNegative, "Executed per I/O."]
-    costly: Annotated[
-        dict[str, NotNegative] | None,
-        "What costs far more than other instructions, per I/O, if not 0: reads of a time "
-        "stamp, serialising instructions, accesses to MSRs and to ports, fences; and the "
-        "bytes of repeated string instructions. A profile without it does not count them.",
-        ("propertyNames.pattern", "^[a-z_]+$"),
-    ] = None
+    instructions: Executed
+    reads: Executed
+    writes: Executed
+    locked: Executed
+    calls: Executed
+    indirect: Executed
+    branches: Executed
+    costly: Costly | None = None
 
     def count(self, name: str) -> float:
         return _count(self, name)
@@ -71,7 +74,7 @@ class SampledFunction(Function):
 class LongRunFunction(Function):
     """What a function executed per I/O in the long run: for the I/O, and later."""
 
-    mean: Annotated[NotNegative, "Executed per I/O."]
+    mean: Executed
     deferred: float
 
 
@@ -82,7 +85,7 @@ class SourceLine:
     function: str
     inlined: str
     line: Annotated[str, "FILE:LINE in the kernel's source."]
-    instructions: Annotated[NotNegative, "Executed per I/O."]
+    instructions: Executed
 
 
 @dataclass(kw_only=True)
@@ -97,13 +100,13 @@ class ExactProfile:
     switches: Annotated[float, "Switches to another task per I/O."]
     user: Annotated[NotNegative, "Instructions in the program."]
     kernel: Annotated[NotNegative, "Instructions in the kernel."]
-    instructions: Annotated[NotNegative, "Executed per I/O."]
-    reads: Annotated[NotNegative, "Executed per I/O."]
-    writes: Annotated[NotNegative, "Executed per I/O."]
-    locked: Annotated[NotNegative, "Executed per I/O."]
-    calls: Annotated[NotNegative, "Executed per I/O."]
-    indirect: Annotated[NotNegative, "Executed per I/O."]
-    branches: Annotated[NotNegative, "Executed per I/O."]
+    instructions: Executed
+    reads: Executed
+    writes: Executed
+    locked: Executed
+    calls: Executed
+    indirect: Executed
+    branches: Executed
     layers: Annotated[dict[str, NotNegative], "Instructions by layer."]
     functions: list[ExactFunction]
     stacks: Annotated[
@@ -117,13 +120,7 @@ class ExactProfile:
         "round of one I/O, or one batch, divided by its I/Os.",
         ("required", ("code_user", "code_kernel", "data_user", "data_kernel")),
     ]
-    costly: Annotated[
-        dict[str, NotNegative] | None,
-        "What costs far more than other instructions, per I/O, if not 0: reads of a time "
-        "stamp, serialising instructions, accesses to MSRs and to ports, fences; and the "
-        "bytes of repeated string instructions. A profile without it does not count them.",
-        ("propertyNames.pattern", "^[a-z_]+$"),
-    ] = None
+    costly: Costly | None = None
     source: Annotated[
         list[SourceLine] | None,
         "Instructions by source line, of functions with debug information. inlined is the "

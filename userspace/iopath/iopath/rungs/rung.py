@@ -132,6 +132,11 @@ class Rung:
         """Whether the guest is idle until a device answers."""
         return bool(self.devices)
 
+    @property
+    def polls(self) -> bool:
+        """Whether the kernel polls the device."""
+        return "--hipri" in self.options
+
     def fits(self, block_size: int) -> bool:
         """Whether a batch is short enough to be measured between two ticks of the timer."""
         return self.batch * block_size <= _MOST

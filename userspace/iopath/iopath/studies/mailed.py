@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from iopath.base.errors import NotMeasured, UsageError
-from iopath.kernels import gitrepo, mail
+from iopath.kernels import gitrepo, kbuild, mail
 from iopath.kernels.mail import Mail, Series
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
@@ -19,9 +19,8 @@ from iopath.studies.series import SeriesCommit
 
 _BROKEN = "does not build"
 
-Patches = dict[
-    int, SeriesCommit
-]  # by the number of the patch; 0 is the commit that they are applied to
+# By the number of the patch; 0 is the commit that they are applied to.
+Patches = dict[int, SeriesCommit]
 
 
 def measure(
@@ -57,7 +56,7 @@ def measure(
             for number, one in later.items()
         }  # fmt: skip
         broken = found[without]
-        text = f"{_plain(broken.error)}; the patches after it are measured without it"
+        text = f"{kbuild.without_log(broken.error)}; the patches after it are measured without it"
         found[without] = replace(broken, error=text)
     if not any(number and not one.error for number, one in found.items()):
         errors = [f"{number or 'the base'}: {one.error}" for number, one in found.items()]
@@ -97,8 +96,3 @@ def _hindrance(found: Patches) -> int:
     """The first patch that does not build and is followed by others that do not; 0 if none is."""
     broken = [number for number, one in found.items() if one.error.startswith(_BROKEN)]
     return broken[0] if len(broken) > 1 else 0
-
-
-def _plain(error: str) -> str:
-    """An error without the name of a log of this machine."""
-    return error.partition(" (log: ")[0]

@@ -66,9 +66,10 @@ def with_baseline(file: str, kept: Result, measured: Result, layers: Layers) -> 
         ))
         for name, one in ((_BASELINE, kept), (_NOW, measured))
     ]  # fmt: skip
-    try:
-        found = compare.compare_all(parts, layers, anyway=False)
-    except IopathError as error:
-        text = str(error).removesuffix(" (--anyway compares them regardless)")
-        raise IopathError(f"{text}: remove {file} and write it by --update-baseline") from error
-    return Kept(found.whole, found.comparison, measured)
+    whole = compare.join(parts)
+    if differing := compare.incomparable(whole, parts):
+        raise IopathError(
+            f"more than the kernel differs: {'; '.join(differing)}:"
+            f" remove {file} and write it by --update-baseline"
+        )
+    return Kept(whole, compare.compare(whole, layers), measured)

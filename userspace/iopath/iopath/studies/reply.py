@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from email.header import Header
 
+from iopath.kernels import kbuild
 from iopath.kernels.mail import Mail, Series
 from iopath.results.layers import Layers
 from iopath.show import sharing_tables, texts
@@ -81,7 +82,7 @@ def _lines(entry: SeriesCommit | None) -> Iterator[str]:
     if entry is None:
         yield "not measured"
     elif entry.error:
-        error = entry.error.partition(" (log: ")[0].replace("/src/", "")
+        error = kbuild.without_log(entry.error).replace("/src/", "")
         yield from wrap(re.sub(r"^(?!does not |needs )", "not measured: ", error), _WIDTH)
     elif changes := [*entry.changes()]:
         rung, change = changes[0]

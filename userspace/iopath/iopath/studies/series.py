@@ -17,6 +17,7 @@ from iopath.base.errors import IopathError, NotMeasured, Unreachable, UsageError
 from iopath.compare import compare, limits, shared_writes
 from iopath.compare.changes import ExactChange, ExactComparison, ExactRungChange
 from iopath.compare.shared_writes import SharedWrites
+from iopath.kernels import kbuild
 from iopath.kernels.gitrepo import Repository
 from iopath.measure.session import Session
 from iopath.results import result
@@ -272,8 +273,7 @@ def _blocks(entries: Sequence[SeriesCommit], *, every: bool) -> Iterator[list[st
             continue
         lines = [f"{entry.commit} {entry.subject}"]
         for row in rows:
-            # A mail does not name a log of this machine.
-            what = row.what.partition(" (log: ")[0]
+            what = kbuild.without_log(row.what)
             figure = ""
             if row.rung:
                 figure = f"{row.rung}: {row.path} ({row.percent} %)"

@@ -181,7 +181,7 @@ class DoesNotBuild(IopathError):
 
 def _remember(folder: Path, text: str) -> None:
     """Keep the reason why a commit does not build, without the log, which is removed."""
-    (folder / _FAILED).write_text(text.partition(" (log: ")[0])
+    (folder / _FAILED).write_text(kbuild.without_log(text))
 
 
 def repository(finder: Finder, place: str) -> Repository:
