@@ -7,7 +7,7 @@ stores nothing and takes no CPU time (null-co), or a file of the host. A disk on
 SATA controller cannot be plugged in, so it is there from the start (Machine.disks), with zeroes.
 
 A disk of zeroes answers at once, by the emulator's main loop. Where the plugin counts, this runs
-when the guest's CPU waits or polls (userspace/pathcount/mainloop.c).
+when the guest's CPU waits (userspace/pathcount/mainloop.c), but for rungs that poll.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--onto", metavar="COMMIT",
-        help="what the patches are applied to: of this folder's repository, or git:PATH@COMMIT",
+        help="apply the patches to this commit of this folder's repository, or to git:PATH@COMMIT",
     )  # fmt: skip
     group.add_argument(
         "--always", action="store_true", help="write a reply even if no patch changes anything"

@@ -23,8 +23,8 @@ _VECTORS = ("exception", "interrupt", "fast interrupt", "error")  # four times
 
 _NEW_TASK = "ret_from_fork_asm"  # where a kernel has it, it calls the other function
 
-# On kernels before 6.2, the pages of a program that has ended lie on the CPU's list until another
-# task frees a page: that is iopath's own process, which waits for the program.
+# Kernels before 6.2 keep the pages of a program that has ended on the CPU's list until another task
+# frees a page. This task is iopath's own process, which waits for the program.
 _FREED_LATER = ("free_pcppages_bulk", "__free_one_page")
 
 _OTHER, _START, _LAST = "no known call", "start of processes", "after the last call"

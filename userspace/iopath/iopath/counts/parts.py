@@ -118,8 +118,8 @@ def is_tick(function: str) -> bool:
 
 @dataclass
 class _Thread:
-    """A task beside the region's: the instructions of the work that it carries out for the I/O, and
-    of the kernel's own."""
+    """A task beside the region's: how many instructions its work items execute for the I/O, and how
+    many for the kernel itself (*own*)."""
 
     name: str
     for_io: int = 0

@@ -2,10 +2,9 @@
 """What the kernel does for I/Os, by the functions that it enters, and by what blknull counts:
 metrics of requests.
 
-A metric has a sum of functions in results/metrics.py, such as "a + b - c". Of "a|b", the first one
-that the kernel has is taken. A function counts if it is called wherever it is used: the compiler
-may inline it, or a part of it, as "a.part.0" tells. Then the metric is not counted on this kernel.
-It is no 0.
+A metric has a sum of functions in results/metrics.py, such as "a + b - c". "a|b" is the first of
+the two that the kernel has. If the compiler inlined a function, or a part of it ("a.part.0"), calls
+of it are not seen. Then this kernel does not have the metric; its value is not 0.
 """
 
 import re

@@ -11,7 +11,7 @@ from iopath.results.symbol import Symbol, plain
 
 KERNEL = 1 << 63  # kernel addresses start here
 
-# Address, kind, name and module. Of modules of riscv64, labels of the assembler are listed, too.
+# Address, kind, name and module. Modules of riscv64 also list labels of the assembler (".L").
 _FUNCTION = re.compile(r"^([0-9a-f]+) ([tTwW]) (?!\.L)(\S+)[ \t]*(\S*)$", re.MULTILINE)
 
 # Names that mark a place rather than a function.

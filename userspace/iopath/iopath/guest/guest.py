@@ -243,8 +243,8 @@ class _Guest:
         return child, Qmp(ours, self._machine.time_limit)
 
     def _mapped(self) -> Path | None:
-        """The saved memory, if it can be mapped. That of several CPUs is read at the end: they get
-        a copy."""
+        """The saved memory, if it can be mapped. The memory of a guest with several CPUs is read at
+        the end, so that guest gets a copy."""
         if not self._state:
             return None
         saved = self._state.with_name(RAM)
