@@ -215,7 +215,7 @@ MUTANTS = [
     ),
     Mutant(
         "a work item is named by its function", "counts/parts.py",
-        'return f"{_CALLED_BY[site]} {name}"', "return above",
+        'return f"{kind} {name}" if kind else above', "return above",
         "counts/test_parts.py::test_work_is_named_by_its_function",
     ),
     Mutant(
