@@ -37,6 +37,7 @@ class Change:
     reason: str = ""
     wanted: int = 0
     shares: ClassVar[Mapping[str, "Change"] | None] = None  # of several CPUs, if it was run there
+    limited: ClassVar[Sequence[str]] = ()  # metrics with a limit of their own: limits.judge_too()
 
     @property
     def grew(self) -> bool:
@@ -87,7 +88,8 @@ class Change:
     @property
     def judged(self) -> "dict[str, Change]":
         """The verdicts, by what they are on: whatever tells of a change reads this list."""
-        named = {name: part for name in self.gated if (part := self.metric(name))}
+        names = (*self.gated, *self.limited)
+        named = {name: part for name in names if (part := self.metric(name))}
         return named | dict(self.shares or {})
 
     @property
