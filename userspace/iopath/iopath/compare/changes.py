@@ -284,14 +284,16 @@ class ExactChange(Change):
 
     @property
     def requests(self) -> str:
-        """What became of the requests of an I/O, in words: "requests 1.00 to 8.00 per I/O"."""
+        """What became of the requests of an I/O, or of a program, in words: "requests 1.00 to 8.00
+        per I/O"."""
         changed = [
             f"{metric.name} {part.before:,.2f} to {part.after:,.2f}"
             for metric in REQUESTS
             if (part := self.metrics.get(metric.name)) and part.verdict in ("more", "fewer")
         ]
         first, *rest = changed[:_REQUESTS] or [""]
-        return first and ", ".join([f"{first} per I/O", *rest])
+        per = "" if self.calls else " per I/O"
+        return first and ", ".join([f"{first}{per}", *rest])
 
     @property
     def switching(self) -> LayerChange | None:

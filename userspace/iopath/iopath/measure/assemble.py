@@ -17,6 +17,7 @@ from iopath.measure.jobs import Job, Recorded
 from iopath.measure.measurement import Bench
 from iopath.measure.plan import modules_of
 from iopath.measure.rounds import RunCounts
+from iopath.results.iorequests import Requests
 from iopath.results.layers import Layers
 from iopath.results.profiles import ExactProfile
 from iopath.results.result import ExactRecord
@@ -95,15 +96,17 @@ class Counted:
         counts = {}
         for run in self.runs:
             long = ioloop_report.read(texts[f"long.{run.region}"])
+            device = long.counted
             counts[run.region] = RunCounts(
                 longs.figures(run, long.tsc),
                 {
                     **found.events(run.lines_region, run.rung.batch),
-                    **longs.requests(run),
-                    **requests.of_device(long.counters, run.long_ios),
+                    **longs.metrics(run),
+                    **requests.of_device(device.counters or {}, run.long_ios),
                 },
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
+                Requests(who=longs.who(run), sizes=[*device.sizes], seen=device.seen.splitlines()),
             )
         return counts, self._profiles(found, functions) if self.full else {}
 

@@ -228,6 +228,9 @@ METRICS = (
         "the layout of memory, and of static data in another build", 3.0, gated=False,
     ),
     _request(
+        "system calls", "do_syscall_64|do_el0_svc|do_trap_ecall_u",
+        "system calls of all tasks", "calls", gated=False, later=False),
+    _request(
         "bios", "submit_bio_noacct_nocheck|submit_bio_noacct",
         "bios submitted, at all levels, the parts of one that is split included", "bios"),
     _request(

@@ -16,6 +16,7 @@ from iopath.base.arch import ARCH_NAMES
 from iopath.base.errors import IopathError
 from iopath.base.typed import JsonObject
 from iopath.results import jsonfile
+from iopath.results.iorequests import Requests
 from iopath.results.model import Model
 from iopath.results.ops import OF_RUNG
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
@@ -274,6 +275,7 @@ class ExactRecord(RungRecord):
         "as the rounds before left it, and after other work has taken its L1 caches and "
         "TLBs.",
     ] = None
+    requests: Annotated[Requests | None, "What became of the I/Os of the long run."] = None
     calls: Annotated[
         Calls | None,
         "Of a part of a program, in each boot. boots has instructions divided by times.",

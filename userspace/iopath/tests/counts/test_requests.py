@@ -56,7 +56,7 @@ def metrics(names: str, long: Rows, drained: Rows = []) -> dict[str, float]:  # 
     found = BootProfile(
         read(map(json.dumps, [*lines, {"type": "end", "errors": []}])), known, Layers()
     )
-    return LongRuns(found, known, Layers()).requests(RUN)
+    return LongRuns(found, known, Layers()).metrics(RUN)
 
 
 def test_functions_are_counted_for_the_io_and_later() -> None:
