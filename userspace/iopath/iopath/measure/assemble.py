@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from iopath.counts import inline, longrun, plugin_output, requests
+from iopath.counts import inline, longrun, plugin_output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
@@ -17,6 +17,7 @@ from iopath.measure.jobs import Job, Recorded
 from iopath.measure.measurement import Bench
 from iopath.measure.plan import modules_of
 from iopath.measure.rounds import RunCounts
+from iopath.results import metrics
 from iopath.results.iorequests import Requests
 from iopath.results.layers import Layers
 from iopath.results.profiles import ExactProfile
@@ -102,7 +103,7 @@ class Counted:
                 {
                     **found.events(run.lines_region, run.rung.batch),
                     **longs.metrics(run),
-                    **requests.of_device(device.counters or {}, run.long_ios),
+                    **metrics.of_device(device.counters or {}, run.long_ios),
                 },
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),

@@ -375,6 +375,10 @@ class HardwareRecord(RungRecord):
         ("required", ("ns",)),
     ] = None
     absent: Annotated[dict[str, str] | None, "Counters that are missing, and why."] = None
+    requests: Annotated[
+        dict[str, float] | None,
+        "The metrics of requests that a device of blknull counts (stats=1), of the last sample.",
+    ] = None
     samples: Annotated[int | None, "Runs of the loop.", ("minimum", 6)] = None
     rounds: Annotated[Positive | None, "In each sample, whose time is their median."] = None
     ios_per_round: Positive | None = None
