@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests: two ways of counting them agree, and a change of them is what compare says first."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,28 @@ def test_two_ways_of_counting_agree(kernel: str, iopath: Command, tmp_path: Path
     read = counts["seq.buf", "read"]
     assert 0 < read["readaheads"] < read["folios"]
     assert read["sectors"] * read["device requests"] == pytest.approx(8, rel=0.02)
+
+
+@guest
+def test_fio_counts_the_same(iopath: Command, tmp_path: Path) -> None:
+    """10,000 neighbours in batches of 32: what fio reports, what blknull counts, and the functions
+    that the kernel enters."""
+    job, said, out = (tmp_path / name for name in ("job.fio", "said", "out.json"))
+    job.write_text(
+        "[job]\nfilename=/dev/blknull0\ndirect=1\nbs=4k\nrw=read\nioengine=libaio\niodepth=32\n"
+        "iodepth_batch_submit=32\niodepth_batch_complete_min=32\nsize=64m\nnumber_ios=10000\n"
+    )
+    done = iopath.run(
+        "run", "debian:7.2", "--device", "counted", "--package", "fio", "--file", f"{job}:job.fio",
+        "--output", said, "--json", out, "--", "fio", "--output-format=json", "job.fio",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    whole, *_ = result.load(out).results
+    counts = {name: boots[0] for name, boots in whole.counts.items()}
+    assert json.loads(said.read_text())["jobs"][0]["read"]["total_ios"] == 10_000
+    assert counts["bios"] == counts["completions"] == 10_000
+    assert counts["requests"] == counts["device requests"] == sum(whole.requests.sizes)
+    assert counts["plug merges"] == counts["merged bios"] == 10_000 - counts["requests"] > 9_000
 
 
 @dataclass(frozen=True)
