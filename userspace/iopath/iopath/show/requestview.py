@@ -82,7 +82,8 @@ def story(record: ExactRecord) -> str:
         if means.get(name)
     ]
     if sectors := means.get("sectors"):
-        steps[-1] += f" of {size_text(round(sectors * _SECTOR))}"
+        kib = sectors * _SECTOR / 1024
+        steps[-1] += f" of {kib:,.{0 if kib == round(kib) else 1}f} KiB"
     who = record.requests.who if record.requests else {}
     by = who.get("requests") or who.get("bios") or {}
     if by.keys() - {TASK}:

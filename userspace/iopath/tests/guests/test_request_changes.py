@@ -41,8 +41,9 @@ def test_two_ways_of_counting_agree(kernel: str, iopath: Command, tmp_path: Path
     assert counts["flush.pwrite", "write"]["cache flushes"] == 2
     assert counts["flush.pwrite", "write"]["requests"] == 3
     read = counts["seq.buf", "read"]
-    assert 0 < read["readaheads"] < read["folios"]
-    assert read["sectors"] * read["device requests"] == pytest.approx(8, rel=0.02)
+    assert 0 < read["readaheads"] < read["folios"] < 1.1
+    # What is read ahead of the last call is more.
+    assert read["sectors"] * read["device requests"] == pytest.approx(8, rel=0.05)
 
 
 @guest
