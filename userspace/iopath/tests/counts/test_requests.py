@@ -137,6 +137,14 @@ def test_a_comparison_says_what_became_of_requests() -> None:
     assert "splits" not in change(whole)["metrics"]
 
 
+def test_the_cause_leaves_out_what_it_brings_with_it() -> None:
+    one = {"switches": 0.0, "wake-ups": 0.0, "cache flushes": 1.0}
+    whole = requests(one, {"switches": 2.0, "wake-ups": 2.0, "cache flushes": 2.0})
+    whole["results"][1]["boots"] = [boot + 500 for boot in whole["results"][1]["boots"]]
+    said = "switches to another task, cache flushes 1.00 to 2.00 per I/O."
+    assert texts.verdict(compared(whole), "new").endswith(said)
+
+
 def test_what_a_kernel_does_not_count_is_judged_by_no_general_limit() -> None:
     whole = requests({"requests": 1.0}, {})
     assert regressions(compared(whole), 1, []) == ([], [])

@@ -165,8 +165,8 @@ def test_a_change_of_requests_is_said_first(
     out = tmp_path / "out.json"
     done = iopath.run(
         "compare", f"git:{repository}@before", f"git:{repository}@{name}",
-        f"--rung={planted.rung}", f"--op={planted.op}", f"--bs={planted.size}", "--fail-above=1",
-        "--json", out, timeout=3600,
+        f"--rung={planted.rung}", f"--op={planted.op}", f"--bs={planted.size}", "--boots=1",
+        "--fail-above=1", "--json", out, timeout=3600,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     first = done.stdout.partition("\n")[0]
