@@ -61,12 +61,13 @@ class Table:
     No cell is cut. If a table is wider than the terminal, the cells of columns that may be *below*
     their rows go there, those of the last column first. If that is not enough, figures move
     together; if they still do not fit, the table is split into several. Each of them has the first
-    columns, which have the *titles*, and as many of the others as fit.
+    columns, which have the *titles* and are wrapped if it *wraps*, and as many of the others as
+    fit.
     """
 
-    def __init__(self, *titles: str) -> None:
+    def __init__(self, *titles: str, wraps: bool = False) -> None:
         self._leading = len(titles)
-        self._columns = [_Column(title) for title in titles]
+        self._columns = [_Column(title, wraps=wraps, joined=wraps) for title in titles]
         self._styles: list[str] = []
         self._sections: set[int] = set()  # rows that begin a section
 
