@@ -401,6 +401,8 @@ def _digest_of_calls(
         change = rung.differences[found.others[0]]
         times = dict.fromkeys(f"{number:,.1f}".removesuffix(".0") for number in change.calls.times)
         mark = "?" if change.verdict == "unknown" else ""
+        if (change.noise or 0) >= 0.005:
+            mark = f" ±{texts.large(change.noise)}"
         indent = _INDENT * (change.calls.part_of in sums)
         table.row(
             indent + rung.title, " to ".join(times) if any(change.calls.times) else "",

@@ -2,6 +2,7 @@
 """What a program costs: on the terminal, in Markdown and on the page."""
 
 import io
+import re
 
 from rich.console import Console
 
@@ -104,6 +105,18 @@ def test_calls_and_requests_that_are_more() -> None:
         "a: dd bs=4k 'a b': 8 I/Os: I/O calls 125.00 instructions per I/O. Start and exit 9,000"
         " instructions. The whole 10,400"
     )
+
+
+def test_noise_of_what_varies() -> None:
+    """It is printed where boots differ, and only there."""
+    boots = [starts(10, 120, 5000 + more) for more in (0, 40, -30, 10, 0, 20, -40)]
+    lines = shown(a_program({"a": [starts(10, 100, 5000)] * 7, "b": boots}))
+    rows = {line.split()[0]: line for line in lines if line.startswith("  ")}
+    assert "+20.00 " in rows["read"]
+    assert "±" not in rows["read"]
+    lines = shown(a_program({"a": [starts(10, 100, 9000)] * 7, "b": boots}))
+    (row,) = (line for line in lines if line.startswith("  execve"))
+    assert re.search(r"-4,000\.00 ±\d+\.\d\d ", row)
 
 
 def test_a_part_that_a_kernel_lacks() -> None:
