@@ -399,8 +399,8 @@ def test_a_lab_measured(session: Session, linux: Path, tmp_path: Path) -> None:
     """Its file has a checkout and a build of both commits, and their figures."""
     branch = git(linux, "rev-parse", "--abbrev-ref", "HEAD")
     git(linux, "reset", "--quiet", "--hard", "HEAD~1")
-    git(linux, "commit", "--quiet", "--allow-empty", "--message", "empty")
-    more = {"IOPATH_CACHE": str(session.cache.root), "BRANCH": branch}
+    start = git(linux, "rev-parse", "HEAD~1")
+    more = {"IOPATH_CACHE": str(session.cache.root), "START": start, "BRANCH": branch}
     line, _ = _lava(linux, tmp_path, more)
     assert line.endswith("--result fail")
     found = json.loads((tmp_path / "lab/kcidb.json").read_text())
