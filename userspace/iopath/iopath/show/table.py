@@ -2,6 +2,7 @@
 """A table for the terminal. Cells are never cut: a table may be wider than the terminal."""
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from iopath.show.console import wrap
+
+
+_WORDS = re.compile(r"^ *\S+|\S+")  # the first one with what it is indented by
 
 
 @dataclass
@@ -28,7 +32,7 @@ class _Column:
         a part of its own is not narrower than a legible text."""
         words = self.title.splitlines()
         for cell in self.cells:
-            words += cell.plain.split() if self.wraps else cell.plain.splitlines()
+            words += _WORDS.findall(cell.plain) if self.wraps else cell.plain.splitlines()
         least = max(map(cell_len, words), default=0)
         if not self.wraps or self.joined:
             return least

@@ -116,7 +116,7 @@ def test_run(kernels: tuple[str, ...]) -> None:
     fits(lines, 1)
     at = next(at for at, line in enumerate(lines) if line.startswith("  io_uring_enter"))
     assert "1,048,576" in lines[at]
-    assert (PINNING if len(kernels) == 1 else "page pinning") in lines[at] + lines[at + 1]
+    assert (PINNING if len(kernels) == 1 else "page") in lines[at] + lines[at + 1]
 
 
 def a_cost(kernel: str, feature: str, difference: float) -> Cost:
