@@ -12,7 +12,6 @@ from rich.text import Text
 
 from iopath.show.console import wrap
 
-
 _WORDS = re.compile(r"^ *\S+|\S+")  # the first one with what it is indented by
 
 

@@ -97,7 +97,7 @@ def a_boot(more: int) -> Boot:
 
 @pytest.mark.parametrize("kernels", [FIVE[1:2], FIVE[1:4:2]])
 def test_run(kernels: tuple[str, ...]) -> None:
-    """The function, or of two kernels the layer, is in the line of its number or in the next one."""
+    """The function, or of two kernels the layer, is in the line of its number or the next."""
     command = [
         "dd",
         "if=/dev/blknull0",
