@@ -21,7 +21,7 @@ struct blknull_counter_file {
 	bool fault;
 };
 
-static void blknull_note(struct blknull_device *dev, unsigned int op,
+static void blknull_note(struct blknull_device *dev, blk_opf_t op,
 			 sector_t sector, unsigned int sectors)
 {
 	struct blknull_counters *counters = get_cpu_ptr(dev->counters);
@@ -30,7 +30,7 @@ static void blknull_note(struct blknull_device *dev, unsigned int op,
 	seen = &counters->seen[counters->nr_seen++ % BLKNULL_NR_SEEN];
 	seen->sector = sector;
 	seen->sectors = sectors;
-	seen->op = op;
+	seen->op = (__force u32)(op & REQ_OP_MASK);
 	put_cpu_ptr(dev->counters);
 }
 
@@ -68,7 +68,7 @@ void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
 	}
 	if (!sectors)
 		return;
-	blknull_note(dev, op & REQ_OP_MASK, sector, sectors);
+	blknull_note(dev, op, sector, sectors);
 	size = min_t(unsigned int, order_base_2(sectors), BLKNULL_NR_SIZES - 1);
 	this_cpu_inc(counters->sizes[size]);
 	this_cpu_add(counters->ios[BLKNULL_BIOS], bios);
