@@ -285,7 +285,7 @@ MUTANTS = [
     ),
     Mutant(
         "what a call costs in all is its place in the page", "compare/changes.py",
-        "return (0 if self.calls.kind == EVERY else 1), -abs(self.calls.more)",
+        "return self.calls.order, -abs(self.calls.more)",
         "return super().rank",
         "looks/test_program.py::test_what_changes_most_in_all_is_first",
     ),
