@@ -288,8 +288,27 @@ static struct configfs_group_operations blknull_group_ops = {
 	.make_item	= blknull_make_item,
 };
 
+/* The attributes of this version, on one line. */
+static ssize_t blknull_group_features_show(struct config_item *item, char *page)
+{
+	ssize_t len = 0;
+	unsigned int i;
+
+	for (i = 0; i < BLKNULL_NR_ATTRS; i++)
+		len += sysfs_emit_at(page, len, "%s,", blknull_attrs[i].name);
+	return len + sysfs_emit_at(page, len, "badblocks,power\n");
+}
+
+CONFIGFS_ATTR_RO(blknull_group_, features);
+
+static struct configfs_attribute *blknull_group_attrs[] = {
+	&blknull_group_attr_features,
+	NULL,
+};
+
 static const struct config_item_type blknull_group_type = {
 	.ct_group_ops	= &blknull_group_ops,
+	.ct_attrs	= blknull_group_attrs,
 	.ct_owner	= THIS_MODULE,
 };
 

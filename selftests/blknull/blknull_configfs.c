@@ -172,6 +172,23 @@ TEST_F_TIMEOUT(item, nowait, TIMEOUT)
 	free(buf);
 }
 
+TEST_F_TIMEOUT(item, features, TIMEOUT)
+{
+	char text[4096], *rest = text, *word;
+	int i = 0;
+
+	ASSERT_EQ(0, read_text(ITEMS "features", text, sizeof(text)));
+	text[strcspn(text, "\n")] = 0;
+	ASSERT_EQ(0, item_make("a"));
+	while ((word = strsep(&rest, ","))) {
+		EXPECT_STRNE("(none)", item_get("a", word)) {
+			TH_LOG("%s", word);
+		}
+		i++;
+	}
+	EXPECT_LT(25, i);
+}
+
 /* Parameters are lists, and the initial values in configfs. */
 TEST_F_TIMEOUT(item, parameters, TIMEOUT)
 {
