@@ -124,12 +124,8 @@ int blknull_parse_bool(const char *name, const char *text, size_t len, bool *on)
 	/* kstrtobool() ignores all but the first characters. */
 	if (len && text[len - 1] == '\n')
 		len--;
-	if (len == 1 && strchr("1Yy", *text)) {
-		*on = true;
-		return 0;
-	}
-	if (len == 1 && strchr("0Nn", *text)) {
-		*on = false;
+	if (len == 1 && strchr("01NYny", *text)) {
+		*on = strchr("1Yy", *text);
 		return 0;
 	}
 	pr_err_ratelimited("invalid %s=%.*s: must be one of 0, 1, N, Y\n", name,
@@ -315,25 +311,17 @@ static const char *blknull_unmet(const struct blknull_config *config,
 		return "write_cache=1";
 	if (attr->flags & BLKNULL_NEEDS_FAULTS && !config->faults)
 		return "faults=1";
-	return NULL;
-}
-
-static int blknull_check_complete_cpu(const struct blknull_config *config)
-{
-	const char *needed = NULL;
-
+	if (!(attr->flags & BLKNULL_CPU))
+		return NULL;
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		needed = "a kernel without PREEMPT_RT";
-	else if (config->poll_queues)
-		needed = "poll_queues=0";
-	else if (config->completion == BLKNULL_TIMER)
-		needed = "completion=inline or softirq";
-	else if (config->iostats && config->mode == BLKNULL_BIO)
-		needed = "iostats=0 or mode=mq";
-	if (!needed)
-		return 0;
-	pr_err_ratelimited("complete_cpu needs %s\n", needed);
-	return -EINVAL;
+		return "a kernel without PREEMPT_RT";
+	if (config->poll_queues)
+		return "poll_queues=0";
+	if (config->completion == BLKNULL_TIMER)
+		return "completion=inline or softirq";
+	if (config->iostats && config->mode == BLKNULL_BIO)
+		return "iostats=0 or mode=mq";
+	return NULL;
 }
 
 /**
@@ -372,7 +360,5 @@ int blknull_config_check(const struct blknull_config *config)
 				   config->home_node);
 		return -EINVAL;
 	}
-	if (config->complete_cpu != BLKNULL_CPU_LOCAL)
-		return blknull_check_complete_cpu(config);
 	return 0;
 }

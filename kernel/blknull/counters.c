@@ -25,12 +25,10 @@ static void blknull_note(struct blknull_device *dev, blk_opf_t op,
 			 sector_t sector, unsigned int sectors)
 {
 	struct blknull_counters *counters = get_cpu_ptr(dev->counters);
-	struct blknull_seen *seen;
 
-	seen = &counters->seen[counters->nr_seen++ % BLKNULL_NR_SEEN];
-	seen->sector = sector;
-	seen->sectors = sectors;
-	seen->op = (__force u32)(op & REQ_OP_MASK);
+	counters->seen[counters->nr_seen++ % BLKNULL_NR_SEEN] =
+		(struct blknull_seen){ sector, sectors,
+				       (__force u32)(op & REQ_OP_MASK) };
 	put_cpu_ptr(dev->counters);
 }
 
@@ -142,59 +140,36 @@ static ssize_t blknull_counter_show(struct device *device,
 	return sysfs_emit(page, "%llu\n", blknull_counter_sum(dev, file->offset));
 }
 
+#define BLKNULL_COUNTER_FILE(_name, _show, ...)				\
+	(&((struct blknull_counter_file) {				\
+		.attr	= __ATTR(_name, 0444, _show, NULL), __VA_ARGS__	\
+	}).attr.attr)
+
 #define BLKNULL_COUNTER(_name, _field, _fault)				\
-	static struct blknull_counter_file blknull_counter_##_name = {	\
-		.attr	= __ATTR(_name, 0444, blknull_counter_show, NULL), \
-		.offset	= offsetof(struct blknull_counters, _field),	\
-		.fault	= _fault,					\
-	}
-
-BLKNULL_COUNTER(reads, ios[BLKNULL_READS], false);
-BLKNULL_COUNTER(read_sectors, sectors[BLKNULL_READS], false);
-BLKNULL_COUNTER(writes, ios[BLKNULL_WRITES], false);
-BLKNULL_COUNTER(write_sectors, sectors[BLKNULL_WRITES], false);
-BLKNULL_COUNTER(discards, ios[BLKNULL_DISCARDS], false);
-BLKNULL_COUNTER(discard_sectors, sectors[BLKNULL_DISCARDS], false);
-BLKNULL_COUNTER(write_zeroes, ios[BLKNULL_WRITE_ZEROES], false);
-BLKNULL_COUNTER(write_zeroes_sectors, sectors[BLKNULL_WRITE_ZEROES], false);
-BLKNULL_COUNTER(flushes, ios[BLKNULL_FLUSHES], false);
-BLKNULL_COUNTER(others, ios[BLKNULL_OTHERS], false);
-BLKNULL_COUNTER(interrupts, ios[BLKNULL_INTERRUPTS], false);
-BLKNULL_COUNTER(bios, ios[BLKNULL_BIOS], false);
-BLKNULL_COUNTER(segments, ios[BLKNULL_SEGMENTS], false);
-BLKNULL_COUNTER(out_of_order, ios[BLKNULL_OUT_OF_ORDER], false);
-BLKNULL_COUNTER(fua, ios[BLKNULL_FUA], false);
-BLKNULL_COUNTER(failed, ios[BLKNULL_FAILED], true);
-BLKNULL_COUNTER(delayed, ios[BLKNULL_DELAYED], true);
-
-static struct blknull_counter_file blknull_counter_sizes = {
-	.attr	= __ATTR(sizes, 0444, blknull_sizes_show, NULL),
-};
-
-static struct blknull_counter_file blknull_counter_seen = {
-	.attr	= __ATTR(seen, 0444, blknull_seen_show, NULL),
-};
+	BLKNULL_COUNTER_FILE(_name, blknull_counter_show,		\
+			     .offset = offsetof(struct blknull_counters, _field), \
+			     .fault = _fault)
 
 static struct attribute *blknull_counter_attrs[] = {
-	&blknull_counter_reads.attr.attr,
-	&blknull_counter_read_sectors.attr.attr,
-	&blknull_counter_writes.attr.attr,
-	&blknull_counter_write_sectors.attr.attr,
-	&blknull_counter_discards.attr.attr,
-	&blknull_counter_discard_sectors.attr.attr,
-	&blknull_counter_write_zeroes.attr.attr,
-	&blknull_counter_write_zeroes_sectors.attr.attr,
-	&blknull_counter_flushes.attr.attr,
-	&blknull_counter_others.attr.attr,
-	&blknull_counter_interrupts.attr.attr,
-	&blknull_counter_bios.attr.attr,
-	&blknull_counter_segments.attr.attr,
-	&blknull_counter_out_of_order.attr.attr,
-	&blknull_counter_fua.attr.attr,
-	&blknull_counter_sizes.attr.attr,
-	&blknull_counter_seen.attr.attr,
-	&blknull_counter_failed.attr.attr,
-	&blknull_counter_delayed.attr.attr,
+	BLKNULL_COUNTER(reads, ios[BLKNULL_READS], false),
+	BLKNULL_COUNTER(read_sectors, sectors[BLKNULL_READS], false),
+	BLKNULL_COUNTER(writes, ios[BLKNULL_WRITES], false),
+	BLKNULL_COUNTER(write_sectors, sectors[BLKNULL_WRITES], false),
+	BLKNULL_COUNTER(discards, ios[BLKNULL_DISCARDS], false),
+	BLKNULL_COUNTER(discard_sectors, sectors[BLKNULL_DISCARDS], false),
+	BLKNULL_COUNTER(write_zeroes, ios[BLKNULL_WRITE_ZEROES], false),
+	BLKNULL_COUNTER(write_zeroes_sectors, sectors[BLKNULL_WRITE_ZEROES], false),
+	BLKNULL_COUNTER(flushes, ios[BLKNULL_FLUSHES], false),
+	BLKNULL_COUNTER(others, ios[BLKNULL_OTHERS], false),
+	BLKNULL_COUNTER(interrupts, ios[BLKNULL_INTERRUPTS], false),
+	BLKNULL_COUNTER(bios, ios[BLKNULL_BIOS], false),
+	BLKNULL_COUNTER(segments, ios[BLKNULL_SEGMENTS], false),
+	BLKNULL_COUNTER(out_of_order, ios[BLKNULL_OUT_OF_ORDER], false),
+	BLKNULL_COUNTER(fua, ios[BLKNULL_FUA], false),
+	BLKNULL_COUNTER_FILE(sizes, blknull_sizes_show),
+	BLKNULL_COUNTER_FILE(seen, blknull_seen_show),
+	BLKNULL_COUNTER(failed, ios[BLKNULL_FAILED], true),
+	BLKNULL_COUNTER(delayed, ios[BLKNULL_DELAYED], true),
 	NULL,
 };
 

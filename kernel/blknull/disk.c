@@ -21,14 +21,11 @@ static DEFINE_IDA(blknull_indices);
 
 static int blknull_take_index(struct blknull_config *config)
 {
+	int first = max(config->index, 0);
+	int last = config->index >= 0 ? first : BLKNULL_MAX_INDEX;
 	int index;
 
-	if (config->index >= 0)
-		index = ida_alloc_range(&blknull_indices, config->index,
-					config->index, GFP_KERNEL);
-	else
-		index = ida_alloc_max(&blknull_indices, BLKNULL_MAX_INDEX,
-				      GFP_KERNEL);
+	index = ida_alloc_range(&blknull_indices, first, last, GFP_KERNEL);
 	if (index == -ENOSPC && config->index >= 0) {
 		pr_err_ratelimited("index=%d is in use\n", config->index);
 		return -EEXIST;

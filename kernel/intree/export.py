@@ -145,11 +145,7 @@ def selftest_files(name: str) -> dict[str, str]:
     at = f"tools/testing/selftests/{name}"
     files, programs = {}, []
     for path in sorted((ROOT / "selftests" / name).iterdir()):
-        if path.suffix not in (".c", ".h", ".sh") and path.name not in (
-            "Makefile",
-            "config",
-            "settings",
-        ):
+        if not re.search(r"\.(c|h|sh)$|^(Makefile|config|settings)$", path.name):
             continue
         text = path.read_text().replace("#include <uapi/biogen.h>", "#include <linux/biogen.h>")
         if path.name == "Makefile":

@@ -35,6 +35,7 @@ _OURS = re.compile(r'^#include "compat/(.*)"\n', re.MULTILINE)
 _CALL = r"\w+\((?:[^()]|\([^()]*\))*\)"
 _NEGATED, _IN_PARENTHESES = re.compile(rf"!({_CALL})"), re.compile(rf"!\(({_CALL})\)")
 _CONSTANT = re.compile(r"\b(?:true|false|0) *[&|]|[&|]\s+(?:true|false)\b|!(?:true|false)\b")
+_CALLBACK = re.compile(r"\(\*(\w+)\)\([^()]*\)")
 _COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _INFO = "MODULE_INFO(iopath_shims"
 
@@ -174,7 +175,8 @@ class Shims:
                 new = new if new.startswith("\t") and "\n" in new else new.strip()
                 self.macros[name] = (names if parameters else None, new)
         for head, name, parameters, body in _FUNCTION.findall(text):
-            names = [re.split(r"[ *]", one)[-1] for one in _arguments(_callbacks(parameters))]
+            parameters = _CALLBACK.sub(r"\1", parameters)
+            names = [re.split(r"[ *]", one)[-1] for one in _arguments(parameters)]
             self.functions[name] = Function(
                 name, head, [n for n in names if n != "void"], body, _INCLUDE.findall(text)
             )
@@ -297,11 +299,6 @@ def _arguments(text: str) -> list[str]:
         else:
             found[-1] += character
     return [one.strip() for one in found]
-
-
-def _callbacks(parameters: str) -> str:
-    """*parameters* with "(*name)(...)" as "name"."""
-    return re.sub(r"\(\*(\w+)\)\([^()]*\)", r"\1", parameters)
 
 
 def _needs_format(line: str) -> bool:
