@@ -95,6 +95,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 session, settings, measured, lambda results: judge(loaded | results)
             )
     whole, comparison = found.whole, found.comparison
+    limits.judge_too(comparison, limits_)
     if to_time:
         bridge.add_times(comparison, whole, to_time, str(args.time))
     files.write(report(whole, comparison, layers))
