@@ -140,7 +140,9 @@ def _repeat(work: Work, thread: Series, session: Session, onto: str) -> str:
     """The command for those who have the mails and the repository elsewhere."""
     own = ["--from-mail", "--onto"]
     words = _without([one for one in work.argv if one not in ("--always", "--quiet")], own)
-    repository, revision = session.commit(onto)
+    if not (commit := session.commit(onto)):
+        return ""  # mailed.measure() refuses it
+    repository, revision = commit
     name = repository.place if "://" in repository.place else repository.path.resolve().name
     base = gitrepo.name(name, repository.commit(revision), onto)
     mails = ["--from-mail", thread.first.message_id.strip("<>") or "FILE", "--onto", base]

@@ -45,7 +45,7 @@ def make(host: tuple[str, Result], exact: tuple[str, Result]) -> Bridge:
     """The bridge of a machine's result and an exact one, each with the name of its file. Raises
     IopathError if they do not belong together, or if its error is too large."""
     (host_name, timed), (exact_name, counted) = host, exact
-    if not isinstance(timed, HardwareResult):
+    if not isinstance(timed, HardwareResult) or not all(one.figures for one in timed.results):
         raise IopathError(f"{host_name} holds no times: must be a result of iopath measure host")
     if not isinstance(counted, ExactResult):
         raise IopathError(f"{exact_name} holds no instructions: must be a result of a guest")

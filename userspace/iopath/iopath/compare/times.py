@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from iopath.base.errors import IopathError
 from iopath.compare import labels
 from iopath.compare.changes import Change, TimeComparison, TimeRungChange, percent
 from iopath.results.result import COUNTERS, HardwareResult, Row, TimeFigure
@@ -58,6 +59,11 @@ def difference(before: TimeFigure, after: TimeFigure) -> Change:
 
 def compare(whole: HardwareResult) -> TimeComparison:
     """Compare every kernel of a result with its first one. The difference of a rung is in time."""
+    if lacking := next((one for one in whole.results if not one.figures), None):
+        raise IopathError(
+            f"{lacking.kernel.name}: {lacking.title}: a profile has no times to compare: must be a"
+            " result of iopath measure host"
+        )
     base, *others = whole.names
     options = labels.options(whole.kernels)
     return TimeComparison(

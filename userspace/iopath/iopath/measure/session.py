@@ -104,7 +104,7 @@ class Session(Finder):
         wanted: Sequence[Measurement],
         warn: Callable[[str], None] = lambda text: None,
         shown: Sequence[str] = (),
-    ) -> Iterator[tuple[Measurement, Result | IopathError]]:
+    ) -> Iterator[tuple[Measurement, ExactResult | IopathError]]:
         """Carry out all measurements *wanted*, in emulation, in one pair of pools: each with its
         result or its error when it is complete. Each kernel is built once. First figures of the
         kernels *shown* are shown."""
@@ -129,7 +129,7 @@ class Session(Finder):
                 futures[both.measure(self._measure, one, kernel, build, bench)] = one
             for future in both.each(futures):
                 try:
-                    found: Result | IopathError = future.result()
+                    found: ExactResult | IopathError = future.result()
                 except IopathError as error:
                     found = error
                 yield futures.pop(future), found

@@ -22,6 +22,7 @@ from iopath.base.errors import IopathError, Unreachable, UsageError
 from iopath.compare import compare
 from iopath.kernels.recipe import Recipe
 from iopath.kernels.watching import State
+from iopath.measure.measurement import Measurement
 from iopath.measure.session import Session
 from iopath.results.layers import table
 from iopath.results.result import ExactResult
@@ -181,20 +182,11 @@ class Tracker:
             return
         settings = self._settings(named(usable[0].point.arch))
         settings = replace(settings, boots=boots or settings.boots)
-        try:
-            results = self._session.results([one.name for one in usable], settings)
-        except UsageError:
-            raise
-        except IopathError as error:
-            if len(usable) == 1:
-                yield usable[0], error
-                return
-            # The others are in the cache by now.
-            for one in usable:
-                yield from self._measure([one], boots)
-            return
+        wanted = [Measurement(one.name, settings) for one in usable]
+        measured = self._session.measure_each(wanted, self._session.reporter.warn)
+        found = {one.name: result for one, result in measured}
         for one in usable:
-            yield one, results[one.name]
+            yield one, found[one.name]
 
     def _measure_more(self, index: Index) -> None:
         """Boot neighbours more often that are undecided."""
@@ -347,5 +339,4 @@ def _batches(missing: Sequence[Wanted], together: int) -> Iterator[Sequence[Want
 
 def _brief(one: Wanted, error: IopathError) -> str:
     """An error without the name of the kernel and what changes from run to run."""
-    text = str(error).removeprefix(f"{one.name}: ")
-    return re.split(r" \(log: | \[IP: ", text)[0]
+    return re.split(r" \(log: | \[IP: ", str(error))[0]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import machines
 from helpers.command import Command
 from helpers.examples import a_result
 from helpers.pairs import (
@@ -187,3 +188,11 @@ def test_files_that_were_joined_anyway(
         said = listed.fails("compare", *args, "--fail-above", "0", status=125)
         assert "qemu: version '10.0' and '7.2'" in said
         assert "machine: cpu 'Haswell' and 'max'" in said
+
+
+def test_profiles_of_machines_have_no_times(listed: Command, tmp_path: Path) -> None:
+    whole = machines.profile(machines.on(0))
+    paths = machines.write(tmp_path, one=whole, two=whole)
+    assert listed.fails("compare", *paths).endswith(
+        ": a profile has no times to compare: must be a result of iopath measure host"
+    )

@@ -353,8 +353,10 @@ def test_unusable_files_are_refused(files: Sequence[Path], empty: Command, tmp_p
         folder, other=machines.host(times, release="6.6-other"), arm=arm, two=two,
         noisy=machines.host(Machine(noise=1.0).times(on(0))),
     )  # fmt: skip
+    (profile_,) = machines.write(folder, profile=machines.profile(times))
     written = tmp_path / "b.json"
     for names, text in (
+        ((profile_, exact), f"{profile_} holds no times: must be a result of iopath measure host"),
         ((exact, host), f"{exact} holds no times: must be a result of iopath measure host"),
         ((host, host), f"{host} holds no instructions: must be a result of a guest"),
         ((other, exact), f"{other} is of the kernel 6.6-other, {exact} has debian:6.1-release,"

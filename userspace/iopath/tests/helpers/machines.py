@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from helpers.examples import DIGEST, a_record, a_result
+from helpers.sampled import a_profile
+from iopath.base import typed
 
 Key = tuple[str, str, int]
 
@@ -101,6 +103,15 @@ def host(
         "schema": 2, "program": "iopath 0", "mode": "hardware", "machine": machine,
         "programs": {"ioloop": DIGEST}, "kernels": [kernel], "results": results,
     }  # fmt: skip
+
+
+def profile(times: Mapping[Key, float]) -> dict[str, Any]:
+    """The profile of a machine, which has no times."""
+    whole = host(times)
+    for record in whole["results"]:
+        del record["figures"], record["absent"]
+        record["profile"] = typed.unstructure(a_profile())
+    return whole
 
 
 def on(kernel: int, ladder: Mapping[Key, Sequence[float]] = LADDER) -> dict[Key, float]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A watch, and points that were measured for it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ from rich.console import Console
 from helpers.examples import DIGEST, STACKS, Stack, a_record, a_result
 from iopath.base.arch import BY_DEBIAN
 from iopath.base.cache import Cache
+from iopath.base.errors import IopathError
 from iopath.base.progress import Reporter
 from iopath.kernels import recipe as kernelbuild
+from iopath.measure.measurement import Measurement
 from iopath.measure.session import Session
 from iopath.results import result
 from iopath.results.layers import Layers
-from iopath.results.result import Result
-from iopath.rungs.runs import Settings
+from iopath.results.result import ExactResult
 from iopath.track import site as tracksite
 from iopath.track import store, watches
 from iopath.track.index import Index
@@ -127,23 +128,24 @@ class Planted(Session):
         self.source = DIGEST
         self.calls: list[list[str]] = []
 
-    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
-        commits = [name.rpartition("@")[2] for name in names]
-        for name, commit in zip(names, commits, strict=True):
+    def measure_each(
+        self, wanted: Sequence[Measurement], *_: object
+    ) -> Iterator[tuple[Measurement, ExactResult | IopathError]]:
+        self.calls.append([one.name.rpartition("@")[2] for one in wanted])
+        for one, commit in zip(wanted, self.calls[-1], strict=True):
             error = self.broken.get(commit)
-            if error:
-                raise type(error)(f"{name}: {error}")
-        self.calls.append(commits)
+            if error and not isinstance(error, IopathError):
+                raise error
+            yield one, error or self.measured(one, commit)
+
+    def measured(self, one: Measurement, commit: str) -> ExactResult:
         more = 3.0 * ((self.qemu, self.source) != ("7.2", DIGEST))
-        found = {}
-        for name, commit in zip(names, commits, strict=True):
-            *stacks, (path, layer, count) = LONGER if commit in self.longer else STACKS
-            counted = [*stacks, (path, layer, count + more)]
-            made = a_result([a_record(name, "dio.pread", "read", 4096, counted)])
-            made["qemu"]["version"] = self.qemu
-            made["source"] = self.source
-            found[name] = result.make(made)
-        return found
+        *stacks, (path, layer, count) = LONGER if commit in self.longer else STACKS
+        counted = [*stacks, (path, layer, count + more)]
+        made = a_result([a_record(one.name, "dio.pread", "read", 4096, counted)])
+        made["qemu"]["version"] = self.qemu
+        made["source"] = self.source
+        return result.make(made)
 
 
 # Which kernels.

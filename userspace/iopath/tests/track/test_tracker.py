@@ -3,7 +3,6 @@
 
 import itertools
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,10 +30,10 @@ from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Unreachable
 from iopath.base.progress import Reporter
 from iopath.kernels.apt import Package
+from iopath.measure.measurement import Measurement
 from iopath.measure.session import TOGETHER, Session
 from iopath.results import result
-from iopath.results.result import Result
-from iopath.rungs.runs import Settings
+from iopath.results.result import ExactResult
 from iopath.track import kcidb, store
 from iopath.track import site as tracksite
 from iopath.track.tracker import News
@@ -74,15 +73,11 @@ class Reads(Planted):
     """A session in which a program's read takes five instructions more on the commits of
     *longer*."""
 
-    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
-        assert settings.program
-        assert settings.program.command == ["dd", "bs=4k"]
-        self.calls.append([name.rpartition("@")[2] for name in names])
-        found: dict[str, Result] = {}
-        for name in names:
-            read = 105 if name.rpartition("@")[2] in self.longer else 100
-            found[name] = counted.a_program({name: [counted.a_boot(read)] * settings.boots})
-        return found
+    def measured(self, one: Measurement, commit: str) -> ExactResult:
+        assert one.settings.program
+        assert one.settings.program.command == ["dd", "bs=4k"]
+        read = 105 if commit in self.longer else 100
+        return counted.a_program({one.name: [counted.a_boot(read)] * one.settings.boots})
 
 
 def test_a_program_is_tracked(history: Path, tmp_path: Path) -> None:
@@ -330,20 +325,18 @@ def test_the_first_kernel_of_a_line(tmp_path: Path) -> None:
 class Booted(Planted):
     """A session that boots as often as it is asked to, and has a row for each of four sizes."""
 
-    def results(self, names: Sequence[str], settings: Settings) -> dict[str, Result]:
-        found = {}
-        for name, one in super().results(names, settings).items():
-            records = []
-            for size, record in itertools.product((512, 1024, 2048, 4096), one.results):
-                boots = {
-                    name: getattr(record, name)[: settings.boots]
-                    for name in ("boots", "mean_boots", "with_deferred_boots")
-                }
-                counts = {name: part[: settings.boots] for name, part in record.counts.items()}
-                boots |= {"counts": counts, "rounds": 10 * settings.boots}
-                records.append(replace(record, block_size=size, **boots))
-            found[name] = replace(one, results=records)
-        return found
+    def measured(self, one: Measurement, commit: str) -> ExactResult:
+        whole, most = super().measured(one, commit), one.settings.boots
+        records = []
+        for size, record in itertools.product((512, 1024, 2048, 4096), whole.results):
+            boots = {
+                name: getattr(record, name)[:most]
+                for name in ("boots", "mean_boots", "with_deferred_boots")
+            }
+            counts = {name: part[:most] for name, part in record.counts.items()}
+            boots |= {"counts": counts, "rounds": 10 * most}
+            records.append(replace(record, block_size=size, **boots))
+        return replace(whole, results=records)
 
 
 def test_undecided_neighbours_are_booted_more_often(history: Path, tmp_path: Path) -> None:
