@@ -286,14 +286,17 @@ class ExactChange(Change):
 
     @property
     def requests(self) -> str:
-        """What became of the requests of an I/O, in words: "requests 1.00 to 8.00 per I/O"."""
+        """What became of the requests of an I/O, or of a program, in words: "requests 1.00 to 8.00
+        per I/O"; without what the cause tells of tasks."""
         changed = [
             f"{metric.name} {part.before:,.2f} to {part.after:,.2f}"
             for metric in REQUESTS
             if (part := self.metrics.get(metric.name)) and part.verdict in ("more", "fewer")
+            if not (self.cause and metric.name in _OF_TASKS)
         ]
         first, *rest = changed[:_REQUESTS] or [""]
-        return first and ", ".join([f"{first} per I/O", *rest])
+        per = "" if self.calls else " per I/O"
+        return first and ", ".join([f"{first}{per}", *rest])
 
     @property
     def switching(self) -> LayerChange | None:
@@ -313,6 +316,8 @@ class ExactChange(Change):
         return [one.name for one in every if one not in REQUESTS or one.name in self.metrics]
 
 
+# What switching to another task for each I/O brings with it.
+_OF_TASKS = {"queue runs", "requeues", "wake-ups", "context switches", "work items"}
 _REQUESTS = 4  # metrics of requests in a text
 _ONCE = 0.5  # of what happens to each I/O
 SCHEDULER = "scheduling"  # the layer

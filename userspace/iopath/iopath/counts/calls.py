@@ -3,7 +3,7 @@
 
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +11,7 @@ from iopath.base.arch import Arch
 from iopath.base.errors import IopathError
 from iopath.counts import parts as flat
 from iopath.counts.plugin_output import Bucket, Output
+from iopath.counts.requests import Functions
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.profiles import COUNTS, ExactFunction, ExactProfile
@@ -113,12 +114,14 @@ def _lines(kind: str, address: int, arch: Arch) -> list[str]:
 @dataclass(frozen=True)
 class Started:
     """What a part of a program executed in a boot: how often it began, its instructions, those of
-    the program itself since the call before, and its instructions by function."""
+    the program itself since the call before, its instructions by function, and the metrics
+    of requests."""
 
     times: int
     instructions: int
     before: int = 0
     functions: Mapping[str, int] = field(default_factory=dict)
+    requests: Mapping[str, float] = field(default_factory=dict)  # of the whole: metrics
 
     @property
     def each(self) -> float:
@@ -131,10 +134,11 @@ Boot = dict[tuple[str, str], Started]  # by the kind and the name of the part
 
 @dataclass(frozen=True)
 class _Counted:
-    """A bucket, and its instructions by function."""
+    """A bucket, its instructions by function, and how often functions were entered."""
 
     bucket: Bucket
     functions: dict[str, int]
+    entered: Counter[str] = field(default_factory=Counter)
 
 
 def boot(counted: Output, symbols: Symbols, arch: Arch) -> Boot:
@@ -142,7 +146,8 @@ def boot(counted: Output, symbols: Symbols, arch: Arch) -> Boot:
     region = counted.calls
     if region is None:
         raise IopathError("pathcount counted no program")
-    buckets = _by_function(counted, symbols)
+    wanted = Functions(symbols)
+    buckets = _by_function(counted, symbols, wanted.names)
     _check(counted, buckets)
     parts: dict[tuple[str, str], list[_Counted]] = defaultdict(list)
     for one in buckets:
@@ -152,7 +157,13 @@ def boot(counted: Output, symbols: Symbols, arch: Arch) -> Boot:
     _count_freed_pages(made)
     order = (CALL, OWN, FAULT, LATER, BESIDE)
     keys = sorted(made, key=lambda key: (order.index(key[0]), -made[key].instructions, key[1]))
-    return complete({key: made[key] for key in keys})
+    found = complete({key: made[key] for key in keys})
+    entered = Counter[str]()
+    for key, each in parts.items():
+        for one in each if key[0] != BESIDE else ():
+            entered.update(one.entered)
+    whole = replace(found[EVERY, WHOLE], requests=wanted.metrics(entered, entered))
+    return {**found, (EVERY, WHOLE): whole}
 
 
 def _count_freed_pages(parts: Boot) -> None:
@@ -194,21 +205,25 @@ def _largest_first(functions: Mapping[str, int]) -> dict[str, int]:
     return {function: instructions for function, instructions in ordered if instructions}
 
 
-def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
+def _by_function(counted: Output, symbols: Symbols, wanted: Mapping[int, str]) -> list[_Counted]:
+    """The buckets. Entries are counted of the functions *wanted*, by address."""
     found: list[dict[str, int]] = [defaultdict(int) for _ in counted.buckets]
+    entered: list[Counter[str]] = [Counter() for _ in counted.buckets]
     known: dict[int, list[str]] = {}
     for part in counted.calls.counts if counted.calls else ():
         block, functions = counted.blocks[part.block], found[part.context]
         if block.address < KERNEL:
             functions[_PROGRAM] += part.instructions * part.times
             continue
+        if part.instructions and block.address in wanted:
+            entered[part.context][wanted[block.address]] += part.times
         if part.block not in known:
             known[part.block] = [one.text for one in symbols.find_each(block.addresses)]
         for name in known[part.block][: part.instructions]:
             functions[name] += part.times
     return [
-        _Counted(bucket, dict(by_function))
-        for bucket, by_function in zip(counted.buckets, found, strict=True)
+        _Counted(bucket, dict(by_function), of_bucket)
+        for bucket, by_function, of_bucket in zip(counted.buckets, found, entered, strict=True)
     ]
 
 
@@ -293,6 +308,7 @@ def records(
                 mean_with_interrupts=mean, rounds=len(boots), rounds_with_interrupts=0,
                 ios_per_round=1, batch=1, command=[*command] if is_whole else [],
                 scenario=scenario if is_whole else None, profile=_profile(counted[0], layers),
+                counts=_requests(counted),
                 calls=Calls(
                     kind=key[0],
                     times=[one.times for one in counted],
@@ -302,6 +318,12 @@ def records(
             )
         )  # fmt: skip
     return found
+
+
+def _requests(boots: Sequence[Started]) -> dict[str, list[float]] | None:
+    """The metrics of requests in each boot, of what has them."""
+    names = boots[0].requests
+    return {name: [one.requests[name] for one in boots] for name in names} if names else None
 
 
 def _profile(part: Started, layers: Layers) -> ExactProfile:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from iopath.counts import inline, longrun, plugin_output, requests
+from iopath.counts import inline, longrun, plugin_output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
@@ -17,6 +17,8 @@ from iopath.measure.jobs import Job, Recorded
 from iopath.measure.measurement import Bench
 from iopath.measure.plan import modules_of
 from iopath.measure.rounds import RunCounts
+from iopath.results import metrics
+from iopath.results.iorequests import Requests
 from iopath.results.layers import Layers
 from iopath.results.profiles import ExactProfile
 from iopath.results.result import ExactRecord
@@ -98,15 +100,17 @@ class Counted:
         for run in self.runs:
             long = ioloop_report.read(texts[f"long.{run.region}"])
             fully = run.counted_fully or not self.checks
+            device = long.counted
             counts[run.region] = RunCounts(
                 longs.figures(run, long.tsc),
                 {
                     **(found.events(run.lines_region, run.rung.batch) if fully else {}),
-                    **longs.requests(run),
-                    **requests.of_device(long.counters, run.long_ios),
+                    **longs.metrics(run),
+                    **metrics.of_device(device.counters or {}, run.long_ios),
                 },
                 found.rounds(run.rounds_region(checks=self.checks)),
                 found.model(run.lines_region, run.rung.batch) if fully else None,
+                Requests(who=longs.who(run), sizes=[*device.sizes], seen=device.seen.splitlines()),
             )
         return counts, self._profiles(found, functions) if self.full else {}
 

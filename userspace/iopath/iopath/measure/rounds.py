@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
+from iopath.results.iorequests import Requests
 from iopath.results.model import Model
 from iopath.results.result import REST, ExactRecord, KernelName
 from iopath.rungs.ioloop_report import Report
@@ -20,13 +21,14 @@ _OVERHEAD = 64  # instructions between two readings of the counter outside the l
 @dataclass(frozen=True)
 class RunCounts:
     """What the plugin counted of a run in one boot: its long run, the metrics (those of short
-    rounds not in a boot that checks another one), and each round; and what a modelled CPU would
-    have missed in a short round."""
+    rounds not in a boot that checks another one), and each round; what a modelled CPU would have
+    missed in a short round; and what became of the I/Os of the long run."""
 
     long: LongRun
     events: dict[str, float] = field(default_factory=dict)
     rounds: list[CountedRound] = field(default_factory=list)
     model: Model | None = None
+    requests: Requests | None = None
 
 
 def check_calibration(report: Report) -> None:
@@ -137,6 +139,7 @@ def figure(
         command=run.command,
         scenario=run.rung.digest,
         model=counts[0].model,
+        requests=counts[0].requests,
     )
 
 
