@@ -108,7 +108,7 @@ class LongRuns:
         long, drained = (self._region(run.long_region | more) for more in (0, DRAIN))
         by: dict[str, dict[str, float]] = defaultdict(dict)
         for context, counts in self._found.entered(long, self._functions.names).items():
-            if context == _TASK or (context != _OTHER and self._is_exception(context, long)):
+            if context == _TASK or (context != _OTHER and self._found.is_exception(context, long)):
                 whom = TASK
             else:
                 whom = OTHERS if context == _OTHER else INTERRUPTS

@@ -240,7 +240,7 @@ def test_one_boot_of_a_program_is_not_judged() -> None:
     """Five of six comparisons of dd with itself grew by some instructions."""
     ran = {name: [a_boot(read)] for name, read in (("old", 100), ("new", 101))}
     (text,) = unjudged(compare(a_program(ran), Layers()), 0, [])
-    assert text == "the whole, read instructions: 1 boot is too few: 5 needed"
+    assert text == "the whole, I/O calls, read instructions: 1 boot is too few: 5 needed"
     ran = {name: [a_boot(read)] * 5 for name, read in (("old", 100), ("new", 105))}
     assert "read: new takes more than old: instructions 5.00 % (0 % allowed)" in regressions(
         compare(a_program(ran), Layers()), 0, []
