@@ -209,10 +209,16 @@ static void reset_latencies(struct job *job)
 /**
  * job_warm_up() - run the same code as in a round, but outside any region
  * @job: the job, after setup_job()
+ *
+ * In a further layout the page cache is full, and settle() warms up again.
  */
 void job_warm_up(struct job *job)
 {
-	warm_up(job, job->o->warmup_ios);
+	uint64_t ios = job->o->warmup_ios;
+
+	if (job->layout && ios > job->o->iodepth)
+		ios = job->o->iodepth;
+	warm_up(job, ios);
 	if (job->o->split)
 		reset_latencies(job);
 }

@@ -91,11 +91,9 @@ def _limit(
 def judge_too(comparison: Comparison, limits: Sequence[Limit]) -> None:
     """Have what tells of changes read the metrics that *limits* name, too."""
     for rung in comparison.rungs:
-        names = [
-            one.metric for one in limits if one.applies(rung) and one.metric not in ("", SHARING)
-        ]
+        named = dict.fromkeys(one.metric for one in limits if one.applies(rung))
         for change in rung.differences.values():
-            change.limited = tuple(dict.fromkeys(names))
+            change.limited = [name for name in named if name not in ("", SHARING)]
 
 
 def regressions(

@@ -40,6 +40,7 @@ class Symbols:
         self._addresses = [address for address, _ in named]
         self._names = [fields for _, fields in named]
         self._known: dict[int, Symbol] = {}
+        self._starts: dict[Set[str], dict[int, str]] = {}
 
     @property
     def text_start(self) -> int:
@@ -49,6 +50,12 @@ class Symbols:
     def starts(self, wanted: Set[str]) -> dict[int, str]:
         """The kernel's functions *wanted* that are entered at one address, by that address. A
         function that the compiler divided (.part) may be entered in another place, too."""
+        key = frozenset(wanted)
+        if key not in self._starts:
+            self._starts[key] = self._find_starts(key)
+        return self._starts[key]
+
+    def _find_starts(self, wanted: Set[str]) -> dict[int, str]:
         found: dict[int, str] = {}
         divided = set()
         for address, (_, name, module) in zip(self._addresses, self._names, strict=True):

@@ -5,7 +5,7 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from iopath.counts import inline, longrun, plugin_output
@@ -26,6 +26,7 @@ from iopath.rungs import ioloop_report
 from iopath.rungs.runs import Run
 
 _KALLSYMS, _COUNTS, _RECORDS = "kallsyms.gz", "counts.gz", "records.json"
+_KERNELS = 4  # whose functions are remembered
 
 
 def keep(recorded: Recorded, folder: Path) -> None:
@@ -91,9 +92,9 @@ class Counted:
         trees = {run.lines_region for run in self.runs} if not (self.full or waits) else None
         counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
         texts = self.records()
-        kallsyms = symbols_of(_unpack(self.entry / _KALLSYMS), texts, self.files)
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
-        functions = Symbols(kallsyms, elf.program_functions(program))
+        kallsyms = (self.entry / _KALLSYMS).read_bytes()
+        functions = symbols_of(kallsyms, texts, self.files, program)
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
         counts = {}
@@ -131,13 +132,26 @@ class Counted:
         return regions
 
 
-def symbols_of(kallsyms: str, texts: Mapping[str, str], files: Mapping[str, bytes]) -> str:
-    """The functions of the kernel and of the modules among the guest's *files*, as /proc/kallsyms
-    lists them. It was read before these modules were loaded; *texts* say where they are."""
-    lines = [line for line in kallsyms.splitlines(keepends=True) if line.split(" ", 2)[1] in "tTwW"]
-    for name, data in modules_of(files).items():
-        lines += modules.kallsyms(name, data, texts)
-    return "".join(lines)
+def symbols_of(
+    kallsyms: bytes, texts: Mapping[str, str], files: Mapping[str, bytes], program: bytes = b""
+) -> Symbols:
+    """The functions of the kernel, of the modules among the guest's *files*, and of the *program*,
+    if there is one. *kallsyms* is compressed. It was read before these modules were loaded; *texts*
+    say where they are."""
+    lines = [
+        line
+        for name, data in modules_of(files).items()
+        for line in modules.kallsyms(name, data, texts)
+    ]
+    return _symbols(kallsyms, "".join(lines), program)
+
+
+@lru_cache(_KERNELS)
+def _symbols(kallsyms: bytes, of_modules: str, program: bytes) -> Symbols:
+    """The same. All guests of a kernel have the same functions."""
+    text = gzip.decompress(kallsyms).decode(errors="replace")
+    of_program = elf.program_functions(program) if program else ""
+    return Symbols(text + of_modules, of_program)
 
 
 def _unpack(path: Path) -> str:

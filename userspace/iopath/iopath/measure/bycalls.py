@@ -14,7 +14,6 @@ from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.base.typed import JsonObject
 from iopath.counts import calls, plugin_output
-from iopath.counts.symbols import Symbols
 from iopath.guest.guest import GuestError
 from iopath.guest.machine import Machine
 from iopath.guest.payload import QUIET, Image, Start
@@ -177,10 +176,8 @@ def _check(program: Program, texts: Mapping[str, str]) -> None:
 
 
 def _counted(guest: _GuestFiles, built: Built, program: Program) -> calls.Boot:
-    kallsyms, counts = (
-        gzip.decompress((guest.entry / part).read_bytes()).decode(errors="replace")
-        for part in ("kallsyms.gz", "counts.gz")
-    )
-    symbols = Symbols(assemble.symbols_of(kallsyms, guest.texts, guest.files))
+    kallsyms, counts = ((guest.entry / part).read_bytes() for part in ("kallsyms.gz", "counts.gz"))
+    symbols = assemble.symbols_of(kallsyms, guest.texts, guest.files)
     ios = own_count.ios(program.path, guest.texts[_STDOUT] + guest.texts[_STDERR])
-    return calls.boot(plugin_output.read(counts.splitlines()), symbols, built.arch, ios)
+    counted = plugin_output.read(gzip.decompress(counts).decode().splitlines())
+    return calls.boot(counted, symbols, built.arch, ios)

@@ -2,6 +2,7 @@
 """Saved states: a resumed guest has the same counts as one that booted, and a figure does not
 depend on what else was measured. With a damaged state, the guest boots."""
 
+import gzip
 import json
 import os
 import shutil
@@ -20,7 +21,6 @@ from iopath.base.programs import guest_program
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import BootProfile, CountedRound
 from iopath.counts.plugin_output import read
-from iopath.counts.symbols import Symbols
 from iopath.guest import guest
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import KALLSYMS, QUIET
@@ -125,7 +125,8 @@ def test_resumed_as_booted(
             plugin=guest_program("pathcount.so"), options=f"lines={LINE_ROUNDS}", state=given,
         )  # fmt: skip
         texts.append(texts_of(records))
-        functions = Symbols(symbols_of(texts[-1].pop(KALLSYMS), texts[-1], image.files), "")
+        kallsyms = gzip.compress(texts[-1].pop(KALLSYMS).encode())
+        functions = symbols_of(kallsyms, texts[-1], image.files)
         found = BootProfile(read(counts.decode().splitlines()), functions, Layers())
         profiles.append({run.title: found.region(run.region, run.ios) for run in runs})
     texts.append(texts_of(guest.run(qemu, settings.machine, image, log, state=state)[0]))

@@ -11,7 +11,7 @@ import pytest
 from helpers.counted import HEADER
 from iopath.base.programs import guest_program
 from iopath.counts.pathcount import CountedRound
-from iopath.measure.assemble import Counted
+from iopath.measure.assemble import Counted, symbols_of
 from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.model import Misses
@@ -93,6 +93,15 @@ def test_the_rounds_of_a_boot_that_checks(entry: Path) -> None:
     text = gzip.decompress((entry / "kallsyms.gz").read_bytes()).replace(NAMES[2].encode(), b"irq")
     (entry / "kallsyms.gz").write_bytes(gzip.compress(text))
     assert [part.quiet for part in counted(entry, checks=True).rounds] == [True, False]
+
+
+def test_the_functions_of_a_kernel_are_read_once(entry: Path) -> None:
+    """All its guests have the same."""
+    kallsyms = (entry / "kallsyms.gz").read_bytes()
+    one, other = (symbols_of(bytes(bytearray(kallsyms)), {}, {}) for _ in range(2))
+    assert one is other
+    assert one.find(TEXT).name == NAMES[0]
+    assert one.starts({NAMES[0], NAMES[1]}) is one.starts({NAMES[1], NAMES[0]})
 
 
 def test_the_long_run_has_its_faults(entry: Path) -> None:

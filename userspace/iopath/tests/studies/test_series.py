@@ -149,6 +149,25 @@ def test_sizes_are_told_apart() -> None:
     assert not any(RUNG in text for text in unknown)
 
 
+def test_what_may_be_noise_changes_no_path() -> None:
+    """A row of unknown noise has a question mark, and no function or layer explains it by 0."""
+
+    def a_few(name: str, more: float) -> ExactResult:
+        record = a_record(name, RUNG, "read", 4096)
+        for field in ("boots", "mean_boots", "with_deferred_boots"):
+            record[field] = [figure + more for figure in record[field][:1]]
+        record["instructions_per_io"] += more
+        return result.parse(a_result([record]))
+
+    found = entries(a_few("one", 0), a_few("two", -15.5))
+    console = Console(width=200, record=True, file=io.StringIO())
+    series.show(found, console, every=False)
+    for said in (console.export_text(), series.markdown(found, "", every=False)):
+        assert "0 of 1 commit" in said
+        assert "-15.50?" in said
+        assert not re.search(r"[+-]0(\.00)?\b(?! %)", said)
+
+
 def four(boots: int = 7) -> list[series.SeriesCommit]:
     """Four commits: the first, one that changes nothing, one that does not build, and one that
     adds 5 instructions."""

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The plan of a guest."""
+
+import re
+from itertools import groupby
+
+from iopath.measure.plan import rounds
+from iopath.rungs.builtin import select
+from iopath.rungs.runs import FLAT, Settings, make_runs
+
+
+def ways(*rungs: str, checks: bool) -> list[bool]:
+    """Whether code is counted flat, each time that this changes in a plan."""
+    runs, _ = make_runs(Settings(select([*rungs]), ops=["read"]))
+    numbers = [
+        int(number)
+        for step in rounds(runs, checks=checks)
+        for number in re.findall(r"^run .* --region=(\d+)", step)
+    ]
+    assert len(numbers) > len(runs)  # the calibration and, in some, cache lines
+    return [flat for flat, _ in groupby(number >= FLAT for number in numbers)]
+
+
+def test_code_is_translated_once_for_each_way_of_counting() -> None:
+    """A boot that checks is flat, but for rungs whose idle loop is left out by function."""
+    rungs = ("dio.pread", "nvme.pread", "buf.pread")
+    assert ways(*rungs, checks=False) == [False]
+    assert ways(*rungs, checks=True) == [False, True]
+    assert ways("dio.pread", "buf.pread", checks=True) == [True]
