@@ -107,7 +107,11 @@ class Counted:
                 },
                 found.rounds(run.region),
                 found.model(run.lines_region, run.rung.batch),
-                Requests(who=longs.who(run), sizes=[*device.sizes], seen=device.seen.splitlines()),
+                Requests(
+                    who=longs.who(run),
+                    sizes=[*device.sizes] or None,
+                    seen=device.seen.splitlines() or None,
+                ),
             )
         return counts, self._profiles(found, functions) if self.full else {}
 
