@@ -34,8 +34,8 @@ class Command(CommandLine):
             help="mount a new file system at /mnt, and run the program there",
         )  # fmt: skip
         group.add_argument(
-            "--package", metavar="NAME", default="",
-            help="take the program from this package of Debian",
+            "--package", action="append", metavar="NAME", default=[],
+            help="take the program from this package of Debian; a script's programs from several",
         )  # fmt: skip
         group.add_argument(
             "--file", action="append", default=[], metavar="HOST[:GUEST]",

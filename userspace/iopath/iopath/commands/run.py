@@ -48,8 +48,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "output", "file for what the program prints on the first kernel")
     parser.add_argument(
         "--fail-above", type=percent, metavar="PERCENT",
-        help="exit with 1 if the whole or a system call grows by more than PERCENT, with 125 if it"
-        " cannot be judged",
+        help="exit with 1 if the whole, its I/O or a system call grows by more than PERCENT, with"
+        " 125 if it cannot be judged",
     )  # fmt: skip
     add_all(parser)
     add_top(parser, "functions to show of each system call (default: 1)")

@@ -11,7 +11,7 @@ from iopath.compare import noise
 from iopath.results.bridgefile import Bridge
 from iopath.results.metrics import INSTRUCTIONS, METRICS, REQUESTS
 from iopath.results.result import Key, OfRung, TimeFigure
-from iopath.results.syscalls import EVERY, JUDGED, WHOLE
+from iopath.results.syscalls import EVERY, IO, IO_CALLS, JUDGED, START, WHOLE
 
 PATH = INSTRUCTIONS.name
 COUNT_WORDS = {noise.LONGER: "more", noise.SHORTER: "fewer"}  # what verdicts on counts are called
@@ -37,6 +37,7 @@ class Change:
     reason: str = ""
     wanted: int = 0
     shares: ClassVar[Mapping[str, "Change"] | None] = None  # of several CPUs, if it was run there
+    limited: ClassVar[Sequence[str]] = ()  # metrics with a limit of their own: limits.judge_too()
 
     @property
     def grew(self) -> bool:
@@ -87,7 +88,8 @@ class Change:
     @property
     def judged(self) -> "dict[str, Change]":
         """The verdicts, by what they are on: whatever tells of a change reads this list."""
-        named = {name: part for name in self.gated if (part := self.metric(name))}
+        names = (*self.gated, *self.limited)
+        named = {name: part for name in names if (part := self.metric(name))}
         return named | dict(self.shares or {})
 
     @property
@@ -191,9 +193,10 @@ class TimeEstimate:
 @dataclass(kw_only=True)
 class CallsChange:
     """How often a part of a program begins before and after, and its instructions in all: means of
-    the boots."""
+    the boots. *part_of* is the sum that it belongs to beside the whole, if any."""
 
     kind: str
+    part_of: str
     times: tuple[float, float]
     instructions: tuple[float, float]
 
@@ -204,6 +207,13 @@ class CallsChange:
     @property
     def differs(self) -> bool:
         return self.times[0] != self.times[1] or self.more != 0
+
+    @property
+    def order(self) -> int:
+        """Where it is listed: what does I/O, then the other parts, what starts and ends processes,
+        and the whole."""
+        first = {IO: 0, START: 3, EVERY: 5}
+        return first.get(self.kind, {IO: 1, START: 4}.get(self.part_of, 2))
 
 
 @dataclass(kw_only=True)
@@ -235,7 +245,7 @@ class ExactChange(Change):
     def rank(self) -> tuple[int, float]:
         """Of the parts of a program, what changes the whole most matters most."""
         if self.calls:
-            return (0 if self.calls.kind == EVERY else 1), -abs(self.calls.more)
+            return self.calls.order, -abs(self.calls.more)
         return super().rank
 
     @property
@@ -284,16 +294,16 @@ class ExactChange(Change):
 
     @property
     def requests(self) -> str:
-        """What became of the requests of an I/O, or of a program, in words: "requests 1.00 to 8.00
-        per I/O"; without what the cause tells of tasks."""
+        """What became of the requests of an I/O, in words: "requests 1.00 to 8.00 per I/O"; or of
+        those of a program, in all; without what the cause tells of tasks."""
+        digits, per = (0, "") if self.calls else (2, " per I/O")
         changed = [
-            f"{metric.name} {part.before:,.2f} to {part.after:,.2f}"
+            f"{metric.name} {part.before:,.{digits}f} to {part.after:,.{digits}f}"
             for metric in REQUESTS
             if (part := self.metrics.get(metric.name)) and part.verdict in ("more", "fewer")
             if not (self.cause and metric.name in _OF_TASKS)
         ]
         first, *rest = changed[:_REQUESTS] or [""]
-        per = "" if self.calls else " per I/O"
         return first and ", ".join([f"{first}{per}", *rest])
 
     @property
@@ -369,6 +379,9 @@ class RungChange(OfRung):
     @property
     def unit(self) -> str:
         """What its figures are, in words."""
+        if self.op == IO_CALLS:
+            counted = all(one.calls.times[0] for one in self.differences.values())
+            return "instructions per I/O" if counted else "instructions in all"
         return "instructions per I/O" if self.rung else "instructions each time"
 
     def figure(self, kernel: str) -> float | None:
@@ -452,7 +465,7 @@ class Comparison(Generic[Of]):
             if rung.differences[name].verdict in ("longer", "shorter")
             and (rung.does_io or not every)
             and rung.differences[name].gated
-            and rung is not self.whole
+            and rung.op not in (WHOLE, IO_CALLS)
         ]
         grown = [rung for rung in decided if rung.differences[name].grew]
         shrunk = [rung for rung in decided if not rung.differences[name].grew]

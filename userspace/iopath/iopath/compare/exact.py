@@ -39,7 +39,7 @@ from iopath.results.result import (
     of_kernel,
     title,
 )
-from iopath.results.syscalls import JUDGED, known_deviation
+from iopath.results.syscalls import JUDGED, known_deviation, sum_of
 
 # Counts of a function that matter if they differ by one, even if the sum is the same.
 _MOVED = ("instructions", "locked", "indirect", *COSTLY)
@@ -206,7 +206,8 @@ class _Rules:
             figures = self.rows * len(self.deviations)
             return noise.judge_varying(one, other, self.deviations[metric.name], figures, least)
         if not before.layouts or not after.layouts:
-            known = max(_known(record) for record in (before, after))
+            own = metric is INSTRUCTIONS
+            known = max(_known(record) for record in (before, after)) if own else 0.0
             return noise.judge_boots(one, other, known, self.rows * len(METRICS), least)
         if metric is INSTRUCTIONS:
             phase = max(noise.PHASE, noise.PHASE_SHARE * min(before.samples), least)
@@ -284,6 +285,7 @@ def _calls(before: ExactRecord, after: ExactRecord) -> CallsChange | None:
         return None
     return CallsChange(
         kind=one.kind,
+        part_of=sum_of(one.kind, before.op),
         times=(statistics.fmean(one.times), statistics.fmean(two.times)),
         instructions=(statistics.fmean(one.instructions), statistics.fmean(two.instructions)),
     )

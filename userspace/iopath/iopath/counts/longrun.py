@@ -182,11 +182,6 @@ class LongRuns:
             raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
         return region
 
-    def _is_exception(self, context: int, region: Flat) -> bool:
-        """Whether a context is that of an exception: page faults belong to the task."""
-        address = region.entries[context].address
-        return self._found.arch.is_exception(address, self._symbols.find(address).name)
-
     def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
         """The instructions of a region by function: the path's, and all others."""
         if id(region) not in self._splits:
@@ -197,7 +192,7 @@ class LongRuns:
         path: _Counts = defaultdict(float)
         beside: _Counts = defaultdict(float)
         own = {_TASK} | {
-            context for context in region.entries if self._is_exception(context, region)
+            context for context in region.entries if self._found.is_exception(context, region)
         }
         for context, counts in self._found.flat_counts(region).items():
             _add(path if context in own else beside, counts)

@@ -20,7 +20,7 @@ from iopath.guest.machine import Machine
 from iopath.guest.payload import QUIET, Image, Start
 from iopath.kernels import modules
 from iopath.kernels.built import Built
-from iopath.measure import assemble, description
+from iopath.measure import assemble, description, own_count
 from iopath.measure.jobs import Job
 from iopath.measure.known import Known
 from iopath.measure.measurement import Bench, Measurement, Prepared
@@ -71,7 +71,7 @@ def count(wanted: Measurement, program: Program, ready: Prepared, bench: Bench) 
     _check(program, texts)
     records = calls.records(
         KernelName(name=wanted.name, release=built.release), program.command,
-        digest_of(program.inputs), [_counted(guest, built) for guest in guests],
+        digest_of(program.inputs), [_counted(guest, built, program) for guest in guests],
         layers.table(settings.layers),
     )  # fmt: skip
     if _counts(program.rung):
@@ -176,10 +176,11 @@ def _check(program: Program, texts: Mapping[str, str]) -> None:
         raise IopathError(f"{program.name} ended with status {how['status']}{last}")
 
 
-def _counted(guest: _GuestFiles, built: Built) -> calls.Boot:
+def _counted(guest: _GuestFiles, built: Built, program: Program) -> calls.Boot:
     kallsyms, counts = (
         gzip.decompress((guest.entry / part).read_bytes()).decode(errors="replace")
         for part in ("kallsyms.gz", "counts.gz")
     )
     symbols = Symbols(assemble.symbols_of(kallsyms, guest.texts, guest.files))
-    return calls.boot(plugin_output.read(counts.splitlines()), symbols, built.arch)
+    ios = own_count.ios(program.path, guest.texts[_STDOUT] + guest.texts[_STDERR])
+    return calls.boot(plugin_output.read(counts.splitlines()), symbols, built.arch, ios)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from iopath.base.arch import ARCHES, Arch
 from iopath.base.errors import UsageError
-from iopath.measure import executable
+from iopath.measure import executable, inputs
 from iopath.measure.session import Session
 from iopath.results.ops import OPS
 from iopath.rungs.builtin import DEVICES, MOUNTS
@@ -24,14 +24,15 @@ LIMIT = 20_000_000_000
 @dataclass(frozen=True)
 class CommandLine:
     """The *words* of a command line. The program runs on a *device* or in a new file system
-    (*mount*), and is of this machine or of a *package*. *given* are files for the guest, HOST or
+    (*mount*), and is of this machine or of a *package*; a script of the shell calls programs of
+    several. *given* are files for the guest, HOST or
     HOST:GUEST. *limit* is the largest number of instructions, *drain* the seconds after its end
     that are counted."""
 
     words: Sequence[str]
     device: str = DEVICE
     mount: str = ""
-    package: str = ""
+    package: Sequence[str] = ()
     given: Sequence[str] = ()
     limit: int = LIMIT
     drain: int = 0
@@ -43,6 +44,9 @@ class CommandLine:
     def builds(self, session: Session, arch: Arch, before: str, after: str) -> dict[str, Program]:
         """Two builds of a program with the same arguments. In the guest both are where the first
         one is, so that nothing but their code differs."""
+        for name in (before, after):
+            if executable.script_of([name]):
+                raise UsageError(f"{name}: a script: two builds must be ELF programs")
         one, two = (
             replace(self, words=[name, *self.words]).program(session, arch)
             for name in (before, after)
@@ -63,10 +67,13 @@ class CommandLine:
             known = " and ".join(one.name for one in ARCHES if one.programs)
             raise UsageError(f"a kernel of {arch.name}: programs are counted on {known}")
         name, *words = self.words
-        if self.package:
-            path, found = executable.of_package(
-                session.cache, session.apt.of(arch), self.package, name
-            )
+        apt, warn = session.apt.of(arch), session.reporter.warn
+        if script := executable.script_of(self.words):
+            text, words, file = script
+            path, found = executable.of_script(session.cache, apt, self.package, text, warn)
+            found |= file
+        elif self.package:
+            path, found = executable.of_packages(session.cache, apt, self.package, name)
         else:
             path, found = executable.of_machine(name, arch)
         rung = MOUNTS[self.mount] if self.mount else DEVICES[self.device]
@@ -81,6 +88,7 @@ class CommandLine:
             plain = PurePosixPath(word)
             if not plain.is_absolute() and ".." not in plain.parts and Path(word).is_file():
                 given.setdefault(_inside(wanted, word), _read(word))
+        inputs.check(self.words, given, self.device, self.mount, self.limit, warn)
         return replace(wanted, given=given)
 
 

@@ -20,6 +20,10 @@ from iopath.rungs.rung import Rung
 SUITE = "bookworm"  # the same programs on every kernel
 
 
+class NoProgram(IopathError):
+    """A package has no such program."""
+
+
 def equipped(rungs: Sequence[Rung], cache: Cache, apt: Apt) -> list[Rung]:
     """*rungs* with the files of the packages that they need, of the architecture of *apt*."""
     wanted = dict.fromkeys(tool for rung in rungs for tool in rung.tools)
@@ -79,7 +83,7 @@ def _find(root: Path, package: str, program: str) -> Path:
             return place
     found = [] if "/" in program else [*filter(_is_program, sorted(root.rglob(program)))]
     if not found:
-        raise IopathError(f"the package {package} has no program {program}")
+        raise NoProgram(f"the package {package} has no program {program}")
     if len(found) > 1:
         paths = ", ".join(f"/{place.relative_to(root)}" for place in found)
         raise IopathError(

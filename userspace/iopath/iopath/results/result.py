@@ -220,8 +220,7 @@ class ExactRecord(RungRecord):
     ] = None
     profile_boot: Annotated[
         Natural | None,
-        "Index of the boot that was profiled, from 0: the first one whose figure is "
-        "instructions_per_io.",
+        "Index of the boot that was profiled, from 0.",
     ] = None
     mean: Annotated[
         NotNegative | None,
@@ -240,7 +239,7 @@ class ExactRecord(RungRecord):
     counts: Annotated[
         dict[str, Several[float]] | None,
         "The other metrics per I/O (Documentation/metrics.rst), each with its value in each "
-        "boot, counted in a short round.",
+        "boot, or in the first one alone: what a short round counts, where there are layouts.",
     ] = None
     scenario: Annotated[
         str | None, "Digest of the rung: its program, files, modules and steps."

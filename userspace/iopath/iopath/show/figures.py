@@ -16,7 +16,7 @@ from iopath.results.result import (
     size_text,
     title,
 )
-from iopath.results.syscalls import JUDGED, WHOLE
+from iopath.results.syscalls import CALL, IO, JUDGED
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,16 @@ def of_result(result: Result) -> Iterator[Figure]:
         yield from of_record(record)
 
 
+_UNITS = {CALL: "instructions per call", IO: "instructions per I/O"}
+
+
 def _of_program(result: ExactResult) -> Iterator[Figure]:
     """The whole, and the kernel's part of each system call."""
     for record in result.results:
         if record.calls and record.calls.kind in JUDGED:
             yield Figure(
                 record.kernel.name, result.command, record.op,
-                "instructions" if record.op == WHOLE else "instructions per call",
+                _UNITS.get(record.calls.kind, "instructions"),
                 round(record.path, 4), round(min(record.boots), 4), round(max(record.boots), 4),
                 len(record.boots),
             )  # fmt: skip

@@ -22,7 +22,7 @@ from iopath.compare.changes import Change, Comparison, ExactChange
 from iopath.results.kernelinfo import matters
 from iopath.results.layers import Layers, table
 from iopath.results.result import ExactResult, MeasuredKernel, OfRung, Result, Row, only, size_text
-from iopath.results.syscalls import WHOLE
+from iopath.results.syscalls import IO_CALLS, START_EXIT, SUMS, WHOLE
 from iopath.show import facts, pagedata, stream, texts
 from iopath.show.palette import Palette, split
 
@@ -191,7 +191,7 @@ def _largest(steps: Mapping[str, Comparison]) -> float:
         for step in steps.values()
         for rung in step.rungs
         for change in rung.differences.values()
-        if isinstance(change, ExactChange) and change.calls and rung is not step.whole
+        if isinstance(change, ExactChange) and change.calls and change.calls.kind not in SUMS
     ]
     return max(map(abs, changes), default=0.0) or 1.0
 
@@ -201,9 +201,10 @@ def _times(row: Row) -> str:
     instructions in all."""
     calls = [one.calls for one in row.records.values() if one.calls]
     every = dict.fromkeys(f"{one.times[0]:,}" for one in calls if one.times[0])
-    if not every or row.op == WHOLE or len(every) > 2:
+    if not every or row.op in (WHOLE, START_EXIT) or len(every) > 2:
         return ""
-    text = "once" if [*every] == ["1"] else f"{' to '.join(every)} times"
+    what = "I/Os" if row.op == IO_CALLS else "times"
+    text = "once" if [*every] == ["1"] else f"{' to '.join(every)} {what}"
     if len(calls) == 1:
         text += f", {calls[0].instructions[0] + calls[0].before[0]:,} in all"
     return text

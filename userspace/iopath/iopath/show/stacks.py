@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from iopath.results.result import ExactResult, Result, of_kernel
-from iopath.results.syscalls import BESIDE, EVERY
+from iopath.results.syscalls import BESIDE, SUMS
 
 _IOS = 1000  # these tools take whole numbers
 
@@ -40,7 +40,7 @@ def _of_program(result: ExactResult) -> Iterator[Stacks]:
     for name in result.names:
         counts, layers = [], {}
         for record in of_kernel(result.results, name):
-            if record.profile and record.calls and record.calls.kind not in (EVERY, BESIDE):
+            if record.profile and record.calls and record.calls.kind not in (*SUMS, BESIDE):
                 times = max(record.calls.times[0], 1)
                 for part in record.profile.functions:
                     text = part.symbol.text

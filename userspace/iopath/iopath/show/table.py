@@ -2,6 +2,7 @@
 """A table for the terminal. Cells are never cut: a table may be wider than the terminal."""
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from iopath.show.console import wrap
+
+_WORDS = re.compile(r"^ *\S+|\S+")  # the first one with what it is indented by
 
 
 @dataclass
@@ -28,7 +31,7 @@ class _Column:
         a part of its own is not narrower than a legible text."""
         words = self.title.splitlines()
         for cell in self.cells:
-            words += cell.plain.split() if self.wraps else cell.plain.splitlines()
+            words += _WORDS.findall(cell.plain) if self.wraps else cell.plain.splitlines()
         least = max(map(cell_len, words), default=0)
         if not self.wraps or self.joined:
             return least
@@ -61,12 +64,13 @@ class Table:
     No cell is cut. If a table is wider than the terminal, the cells of columns that may be *below*
     their rows go there, those of the last column first. If that is not enough, figures move
     together; if they still do not fit, the table is split into several. Each of them has the first
-    columns, which have the *titles*, and as many of the others as fit.
+    columns, which have the *titles* and are wrapped if it *wraps*, and as many of the others as
+    fit.
     """
 
-    def __init__(self, *titles: str) -> None:
+    def __init__(self, *titles: str, wraps: bool = False) -> None:
         self._leading = len(titles)
-        self._columns = [_Column(title) for title in titles]
+        self._columns = [_Column(title, wraps=wraps, joined=wraps) for title in titles]
         self._styles: list[str] = []
         self._sections: set[int] = set()  # rows that begin a section
 

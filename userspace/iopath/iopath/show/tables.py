@@ -17,7 +17,7 @@ from iopath.compare.changes import (
 )
 from iopath.results.profiles import COSTLY, COUNTS, SampledProfile, SourceLine
 from iopath.results.result import COUNTERS, ExactRecord, ExactResult, HardwareResult, RungRecord
-from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, LATER, OWN
+from iopath.results.syscalls import BESIDE, CALL, EVERY, FAULT, IO, KINDS, LATER, OWN, START, sum_of
 from iopath.show import texts
 from iopath.show.console import wrap
 from iopath.show.table import Table
@@ -80,50 +80,71 @@ _PARTS = 12  # of a program, if not all are shown
 
 
 def calls(records: Sequence[ExactRecord], *, every: bool, top: int) -> Table:
-    """The parts of a program on a kernel, in its first boot, with *top* functions of each. Without
-    *every* system call, the costliest are shown."""
+    """The parts of a program on a kernel, in its first boot, with *top* functions of each. First
+    are the system calls that do I/O, and last what starts and ends it, each below their sum.
+    Without *every* system call, the costliest are shown."""
     table = Table("")
     for title in ("times", "program,\nbefore\nthe call", "kernel,\neach time", "in all"):
         table.number_column(title)
     table.text_column("costliest function, each time", wraps=True, below=True)
-    of: dict[str, list[ExactRecord]] = {}
-    for record in records:
-        if record.calls and (record.boots[0] or record.calls.times[0]):
-            of.setdefault(record.calls.kind, []).append(record)
-    called = sorted(of.get(CALL, ()), key=lambda record: -_in_all(record))
-    shown = called if every or len(called) <= _PARTS + 1 else called[:_PARTS]
-    for record in shown:
-        table.row(*_call_cells(record, top))
-    if rest := called[len(shown) :]:
-        times = sum(record.calls.times[0] for record in rest if record.calls)
-        in_all = sum(map(_in_all, rest))
-        table.row(f"{len(rest)} others (--all)", f"{times:,}", "", "", f"{in_all:,}")
-    own = sum(map(_in_all, of.get(OWN, ())))
-    if last := own - sum(record.calls.before[0] for record in called if record.calls):
+    parts = [one for one in records if one.calls and (one.boots[0] or one.calls.times[0])]
+    of = {kind: [one for one in parts if one.calls.kind == kind] for kind in KINDS}
+    called = sorted(of[CALL], key=lambda record: -_in_all(record))
+    costly = called if every or len(called) <= _PARTS + 1 else called[:_PARTS]
+
+    def rows(found: Iterable[ExactRecord], kind: str) -> None:
+        mine = [one for one in found if sum_of(one.calls.kind, one.op) == kind]
+        indent = _INDENT * bool(of.get(kind))
+        shown = [one for one in mine if one in costly or one not in called]
+        for record in shown:
+            name, *cells = _call_cells(record, top)
+            table.row(f"{indent}{name}", *cells)
+        if rest := mine[len(shown) :]:
+            times = sum(record.calls.times[0] for record in rest)
+            in_all = f"{sum(map(_in_all, rest)):,}"
+            table.row(f"{indent}{len(rest)} others (--all)", f"{times:,}", "", "", in_all)
+
+    for record in of[IO]:
+        table.row(*_call_cells(record, 0))
+    rows(called, IO)
+    table.add_section()
+    rows(called, "")
+    own = sum(map(_in_all, of[OWN]))
+    if last := own - sum(record.calls.before[0] for record in called):
         table.row("after its last call", "", "", "", f"{last:,}")
     for kind in (FAULT, LATER):
         table.add_section()
-        for record in of.get(kind, ()):
-            table.row(*_call_cells(record, top))
+        rows(of[kind], "")
+    table.add_section()
+    for record in of[START]:
+        table.row(*_call_cells(record, 0))
+    rows([*called, *of[LATER]], START)
     table.add_section()
     table.row("in all", "", "", "", f"{sum(map(_in_all, of[EVERY])):,}", style="bold")
     return table
 
 
+_INDENT = "  "
+
+
 def _in_all(record: ExactRecord) -> int:
-    return record.calls.instructions[0] + record.calls.before[0] if record.calls else 0
+    return record.calls.instructions[0] + record.calls.before[0]
 
 
 def _call_cells(record: ExactRecord, top: int) -> list[str]:
-    times = record.calls.times[0] if record.calls else 0
-    is_call = record.calls and record.calls.kind == CALL
+    times = record.calls.times[0]
     functions = record.profile.functions[:top] if record.profile else ()
     named = (f"{one.symbol.text} {texts.whole(one.instructions)}" for one in functions)
-    before = texts.large(record.calls.before[0] / times) if is_call else ""
+    before = texts.large(record.calls.before[0] / times) if times and _has_before(record) else ""
+    once = record.calls.kind == START or not (times or record.calls.kind == CALL)
     return [
-        record.op, f"{times:,}", before, texts.large(record.boots[0]),
-        f"{_in_all(record):,}", ", ".join(named),
+        record.op, "" if once else f"{times:,}", "" if once else before,
+        "" if once else texts.large(record.boots[0]), f"{_in_all(record):,}", ", ".join(named),
     ]  # fmt: skip
+
+
+def _has_before(record: ExactRecord) -> bool:
+    return record.calls.kind in (CALL, IO)
 
 
 def beside(records: Sequence[ExactRecord]) -> str:
@@ -311,7 +332,8 @@ def digest(
     which follows from the figures. One rung alone has no bar, which could only be full."""
     short = [*map(narrow, found.names)]
     if len(found.others) == 1 and found.whole:
-        return _digest_of_calls(found, rungs)
+        made = _digest_of_calls(found, rungs)
+        return made if made.least <= width else _digest_of_calls(found, rungs, in_all=False)
     if len(found.others) > 1:
         made = _digest_of_several(found, rungs, found.names)
         return made if made.least <= width else _digest_of_several(found, rungs, short)
@@ -363,21 +385,31 @@ def _digest(
     return table
 
 
-def _digest_of_calls(found: Comparison, rungs: Sequence[RungChange]) -> Table:
-    """How the parts of a program differ: each time, and in all."""
-    table = Table("")
-    for title in ("times", f"on {found.base}", "change", "in all"):
-        table.number_column(title)
-    table.text_column("most of it, each time", wraps=True, below=True)
+def _digest_of_calls(
+    found: Comparison, rungs: Sequence[RungChange], *, in_all: bool = True
+) -> Table:
+    """How the parts of a program differ: each time, and *in_all*."""
+    table = Table("", wraps=True)
+    for title in ("times", "before", "change"):
+        table.number_column(title, joined=True)
+    table.number_column("%", joined=True)
+    if in_all:
+        table.number_column("in all", joined=True)
+    table.text_column("most of it", wraps=True, joined=True)
+    sums = {rung.differences[found.others[0]].calls.kind for rung in rungs}
     for rung in rungs:
         change = rung.differences[found.others[0]]
         times = dict.fromkeys(f"{number:,.1f}".removesuffix(".0") for number in change.calls.times)
         mark = "?" if change.verdict == "unknown" else ""
+        if (change.noise or 0) >= 0.005:
+            mark = f" ±{texts.large(change.noise)}"
+        indent = _INDENT * (change.calls.part_of in sums)
         table.row(
-            rung.title, " to ".join(times) if any(change.calls.times) else "",
+            indent + rung.title, " to ".join(times) if any(change.calls.times) else "",
             texts.large(rung.figure(found.base) or 0.0),
             Text(texts.large(change.difference, "+") + mark, _colour(change)),
-            f"{change.calls.more:+,.0f}", texts.top_mover(change),
+            "" if change.percent is None else f"{change.percent:+.1f}",
+            *([f"{change.calls.more:+,.0f}"] if in_all else []), texts.top_mover(change),
         )  # fmt: skip
     return table
 

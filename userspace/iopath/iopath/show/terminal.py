@@ -62,8 +62,7 @@ def _show_requests(result: ExactResult, console: Console) -> None:
 def _show_program(result: ExactResult, console: Console, *, every: bool, top: int) -> None:
     for name in result.names:
         records = of_kernel(result.results, name)
-        whole = f"{records[0].boots[0]:,.0f} instructions"
-        put_text(console, f"{name}: {result.command}: {whole}")
+        put_text(console, f"{name}: {result.command}: {texts.program(records)}")
         put(console, Text(), tables.calls(records, every=every, top=top), Text())
         put_text(console, f"not in it: {tables.beside(records)}")
         if differ := texts.boots(records):

@@ -22,7 +22,7 @@ from iopath.results.bridgefile import Bridge
 from iopath.results.metrics import ENTERED, METRICS, REQUESTS, TOTAL
 from iopath.results.profiles import COSTLY
 from iopath.results.result import MORE, REST, ExactRecord, Key, Row
-from iopath.results.syscalls import BESIDE, OWN, WHOLE
+from iopath.results.syscalls import BESIDE, IO, IO_CALLS, LATER, OWN, START_EXIT, SUMS, WHOLE
 
 # What is said of rungs with a verdict.
 _VERDICTS = {
@@ -181,6 +181,36 @@ def whole(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else large(value)
 
 
+def program(records: Sequence[ExactRecord]) -> str:
+    """What a program takes in its first boot: its system calls that do I/O, per I/O if it counts
+    these, or else per request; what starts and ends it; the whole."""
+    found = {record.op: record for record in records}
+    said = []
+    for op in filter(found.get, (IO_CALLS, START_EXIT, WHOLE)):
+        figure, per, head = found[op].boots[0], "", ""
+        if op == IO_CALLS:
+            number, what = found[op].calls.times[0], "I/Os"
+            if not number:
+                number, what = _first_requests(found[WHOLE])
+                figure /= number or 1
+            head = f"{number:,.0f} {what}: " if number else ""
+            per = f" per {what.removesuffix('s')}" if number else ""
+        number = large(figure) if per else f"{figure:,.0f}"
+        said.append(f"{head}{op} {number} instructions{per}")
+    return "".join(f"{one[0].upper()}{one[1:]}. " for one in said).rstrip()
+
+
+def _first_requests(whole: ExactRecord) -> tuple[float, str]:
+    """How many requests a program made, in the first boot; of a driver that takes bios, these."""
+    counts = whole.counts or {}
+    return next(
+        ((counts[name][0], name) for name in _REQUESTS if any(counts.get(name, ()))), (0, "")
+    )
+
+
+_REQUESTS = ("requests", "bios")
+
+
 def boots(records: Sequence[ExactRecord]) -> str:
     """By how much the boots of a program differ, the parts that differ most first; nothing if there
     is one boot."""
@@ -189,7 +219,7 @@ def boots(records: Sequence[ExactRecord]) -> str:
             max(record.calls.instructions) - min(record.calls.instructions)
         )
         for record in records
-        if record.calls and record.calls.kind != BESIDE
+        if record.calls and (record.op == WHOLE or record.calls.kind not in (*SUMS, BESIDE))
     }
     number, width = len(records[0].boots), found.pop(WHOLE)
     if number == 1:
@@ -247,28 +277,115 @@ def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cel
 
 def verdict(comparison: Comparison, name: str) -> str:
     """How many rungs take more or fewer instructions on kernel *name*: which grew and shrank most
-    by per cent, and which changed most of all. Of a program, also what the whole takes."""
+    by per cent, and which changed most of all."""
+    if comparison.whole:
+        return ". ".join(_of_program(comparison, name)) + "."
     found = [rung for rung in comparison.rungs if name in rung.differences]
     changes = [rung.differences[name] for rung in found]
     named = list(_named(comparison, name))
-    if whole := comparison.whole:
-        x, y = (whole.figure(one) or 0.0 for one in (comparison.base, name))
-        own = whole.differences[name]
-        mark = "?" if own.verdict == "unknown" else ""
-        head = (
-            f"{comparison.command}: {x:,.0f} to {y:,.0f} instructions, {own.percent:+.1f} %{mark}"
-        )
-        changes = [one for one in changes if one is not own and one.gated]
-        if all(one.verdict == "unknown" for one in changes):
-            return f"{head}."
-        said = [f"{calls(len(changes))}: {_take(changes)}", *(": ".join(one) for one in named)]
-        return ". ".join([head, *said]) + "."
     if len(found) == 1:
         said = [] if changes[0].decided else [f"{found[0].title} {_take(changes)}"]
         also = [text for text in [beside(changes[0])] if text]
         return "; ".join([*said, *(text for _, text in named), *also]) + "."
     said = [f"{rungs(len(found))}: {_take(changes)}", *(": ".join(one) for one in named)]
     return ". ".join([*said, *_others(changes)]) + "."
+
+
+# What is said of the requests of a program. Others depend on when tasks take turns.
+_OF_PROGRAM = ("requests", "bios", "splits", "cache flushes", "folios", "readaheads")
+_TELLING = 0.1  # of the largest change, or of what does I/O: what changed by less is not named
+
+
+def _of_program(comparison: Comparison, name: str) -> Iterator[str]:
+    """What a program takes on kernel *name*: first its system calls that do I/O, per I/O, and those
+    that changed most; then its requests; apart from these what starts and ends it; the whole."""
+    rungs = {rung.op: rung for rung in comparison.rungs}
+    changes = {op: rung.differences[name] for op, rung in rungs.items()}
+
+    def from_to(op: str, unit: str = "", of: float = 1) -> str:
+        x, y = ((rungs[op].figure(one) or 0.0) / of for one in (comparison.base, name))
+        figures = f"{large(x)} to {large(y)}" if unit else f"{x:,.0f} to {y:,.0f}"
+        return f"{figures} instructions{unit}{_percent(changes[op])}"
+
+    if own := changes.get(IO_CALLS):
+        number = own.calls.times[1]
+        requests = _requests_of(changes[WHOLE])
+        if any(own.calls.times):
+            before = f"{own.calls.times[0]:,.0f} to " * (own.calls.times[0] != number)
+            head, text = f"{before}{number:,.0f} I/Os: ", from_to(IO_CALLS, " per I/O")
+        elif requests and requests[1] == requests[2]:
+            what, number, _ = requests
+            one = what.removesuffix("s")
+            head, text = f"{number:,.0f} {what}: ", from_to(IO_CALLS, f" per {one}", number)
+        else:
+            head, text = "", from_to(IO_CALLS)
+        yield f"{comparison.command}: {head}{IO_CALLS} {text}"
+        yield from _calls_that_changed(comparison, name)
+        if said := _requests_that_changed(changes[WHOLE]):
+            yield said
+    else:
+        yield f"{comparison.command}: no call does I/O"
+    if START_EXIT in rungs:
+        yield f"{START_EXIT.capitalize()} {from_to(START_EXIT)}"
+    yield f"{WHOLE.capitalize()} {from_to(WHOLE)}"
+    judged = [one for one in changes.values() if one.gated and one.calls.kind not in SUMS]
+    if any(one.verdict != "unknown" for one in judged):
+        yield f"{calls(len(judged))}: {_take(judged)}"
+
+
+def _percent(found: Change) -> str:
+    mark = "?" if found.verdict == "unknown" else ""
+    return mark if found.percent is None else f", {found.percent:+.1f} %{mark}"
+
+
+def _calls_that_changed(comparison: Comparison, name: str) -> Iterator[str]:
+    """The system calls that do I/O, and an interrupt of a device, that change the whole most."""
+    parts = [(rung, rung.differences[name]) for rung in comparison.rungs]
+    parts = [one for one in parts if one[1].calls and one[1].calls.more]
+    parts.sort(key=lambda one: -abs(one[1].calls.more))
+    called = [one for one in parts if one[1].calls.part_of == IO]
+    later = [one for one in parts if one[1].calls.kind == LATER and "interrupt:" in one[0].op]
+    most = max((abs(change.calls.more) for _, change in called), default=0)
+    for rung, change in [*called[:_CALLS], *later[:1]]:
+        if abs(change.calls.more) < _TELLING * most:
+            continue
+        before, after = change.calls.times
+        mark = "?" if change.verdict == "unknown" else ""
+        if before != after:
+            what = "calls" if change.calls.part_of else "times"
+            yield (
+                f"{rung.op}: {before:,.0f} to {after:,.0f} {what},"
+                f" {change.calls.more:+,.0f} instructions{mark}"
+            )
+        else:
+            each = "a call" if change.calls.part_of else "each time"
+            text = f"{rung.op} {large(change.difference, '+')}{mark} {each}"
+            part = "" if change.percent is None else f" ({change.percent:+.1f} %)"
+            yield "; ".join(filter(None, [f"{text}{part}", mostly(change)]))
+
+
+_CALLS = 2  # that are named
+
+
+def _requests_of(whole: ExactChange) -> tuple[str, float, float] | None:
+    """Which requests a program made, and how many on either kernel; of a driver that takes bios,
+    these."""
+    for name in _REQUESTS:
+        found = whole.metrics.get(name)
+        if found and (found.before or found.after):
+            return name, found.before, found.after
+    return None
+
+
+def _requests_that_changed(whole: ExactChange) -> str:
+    """How the requests of a program differ, in all."""
+    found = [(name, whole.metrics.get(name)) for name in _OF_PROGRAM]
+    said = [
+        f"{name} {one.before:,.0f} to {one.after:,.0f}{'?' * (one.verdict == 'unknown')}"
+        for name, one in found
+        if one and one.difference and one.verdict != "same"
+    ]
+    return ", ".join(said).capitalize()
 
 
 def beside(found: Change) -> str:
@@ -380,7 +497,8 @@ def mostly(found: ExactChange) -> str:
 
 def _top_layer(found: ExactChange) -> LayerChange | None:
     """The layer that moved a figure most in the direction of its change."""
-    sign = {"longer": 1, "shorter": -1}.get(found.verdict, 0)
+    unsure = found.verdict == "unknown"
+    sign = {"longer": 1, "shorter": -1}.get(found.verdict, found.difference if unsure else 0)
     layers = [part for part in found.layers if part.difference * sign > 0] or found.layers
     return max(layers, key=lambda part: abs(part.difference), default=None)
 
@@ -477,7 +595,8 @@ def top_mover(found: Change) -> str:
     if not isinstance(found, ExactChange):
         return ""
     if found.calls:
-        return ", ".join(f"{one.name} {large(one.difference, '+')}" for one in found.functions[:1])
+        top = _top_layer(found)
+        return f"{top.layer} {large(top.difference, '+')}" if top and top.difference else ""
     if found.cause or found.requests:
         return found.cause or found.requests.partition(",")[0]
     if found.verdict == "same" and not found.moved:

@@ -24,6 +24,7 @@ from iopath.results import metrics, result
 from iopath.results.layers import Layers
 from iopath.results.metrics import INSTRUCTIONS, LONG_RUN, METRICS, SHARED_WRITES, Metric
 from iopath.results.result import ExactRecord, Key, Result
+from iopath.results.syscalls import CALL
 from iopath.rungs.runs import Settings
 from iopath.studies import boots
 
@@ -99,7 +100,8 @@ class Search:
             change = rung.differences[name]
             return abs(change.difference) * min(change.calls.times)
 
-        whole, *calls = judged
+        whole, *others = judged
+        calls = [rung for rung in others if rung.differences[name].calls.kind == CALL]
         most = max(calls, key=size, default=whole)
         return (most if 2 * size(most) >= size(whole) > 0 else whole).key
 

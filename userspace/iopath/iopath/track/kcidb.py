@@ -74,7 +74,7 @@ def _tests(config: Config, index: Index, point: Point) -> Iterator[dict[str, obj
             "id": _id(config, point.watch, point.title, *map(str, key)),
             "build_id": _id(config, point.watch, point.title, "build"),
             "origin": config.origin,
-            "path": ".".join(words).replace(" ", "_"),
+            "path": ".".join(words).replace(" ", "_").replace("/", ""),
             "comment": result.title(rung, op),
             "status": "DONE",
             "number": {"value": instructions, "unit": _UNIT if rung else _UNIT_OF_PROGRAM},

@@ -126,11 +126,17 @@ _TOP: tomlfile.Fields = {
     "watch": ("watch", "tables: write [[watch]]", tomlfile.is_(list)),
 }
 _OF_RUNGS = ("rungs", "ops", "block_sizes", "cpus")
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tomlfile.strings([value] if isinstance(value, str) else value)
+
+
 _PROGRAM: tomlfile.Fields = {
     "command": ("words", "a list of words", _some_words),
     "device": ("device", f"one of {', '.join(DEVICES)}", _among(DEVICES)),
     "mount": ("mount", f"one of {', '.join(MOUNTS)}", _among(MOUNTS)),
-    "package": ("package", "the name of a package", tomlfile.is_(str)),
+    "package": ("package", "the name of a package, or a list of names", _names),
     "files": ("given", "a list of HOST or HOST:GUEST", tomlfile.strings),
     "drain": ("drain", "a number of seconds from 1 on", tomlfile.positive),
 }

@@ -22,6 +22,10 @@ ENDS = ("debian:6.1", "debian:7.2")
         (["compare", "a.json", "b.json", "--", "ls"], "compare: files have their program: "),
         (["run", "debian:6.1", "--on-cpu", "0", "--", "ls"], "--on-cpu: is for rungs: "),
         (["run", "debian:6.1", "--", "no-such"], "no-such: "),
+        (
+            ["run", "debian:6.1", "--", "dd", "if=/dev/nvme0n1"],
+            "/dev/nvme0n1: the guest has /dev/blknull0: add --device nvme",
+        ),
         (["run", "debian:6.1"], "run: no program: give it after --"),
         (["run", "host", "--mount", "ext4"], "--mount: cannot be used with host"),
     ],

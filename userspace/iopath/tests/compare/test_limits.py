@@ -91,6 +91,23 @@ def test_limits(tmp_path: Path, text: str, found: list[str]) -> None:
     assert regressions(compared(two(LOCKED)), None, limited(tmp_path, text)) == found
 
 
+def test_what_a_limit_names_is_told(tmp_path: Path) -> None:
+    """No text says "the same" where a limit of a metric fails that no general limit judges."""
+    whole = two(PLAIN)
+    counts = whole["results"][1]["counts"]
+    counts["calls"] = [count + 5 for count in counts["calls"]]
+    found = compared(whole)
+    (rung,) = found.rungs
+    assert rung.differences["new"].verdict_text == "same"
+    mine = limited(tmp_path, '"dio.pread calls" = 0')
+    limits.judge_too(found, mine)
+    (said,) = regressions(found, None, mine)
+    assert said.startswith(f"{MORE} calls ")
+    assert rung.differences["new"].verdict_text == "same path"
+    assert rung.differences["new"].beside.keys() == {"calls"}
+    assert rung in found.ranked("new")
+
+
 def test_a_gate_does_not_pass_what_is_undecided() -> None:
     whole = two(PLAIN)
     for record in whole["results"]:
@@ -223,7 +240,7 @@ def test_one_boot_of_a_program_is_not_judged() -> None:
     """Five of six comparisons of dd with itself grew by some instructions."""
     ran = {name: [a_boot(read)] for name, read in (("old", 100), ("new", 101))}
     (text,) = unjudged(compare(a_program(ran), Layers()), 0, [])
-    assert text == "the whole, read instructions: 1 boot is too few: 5 needed"
+    assert text == "the whole, I/O calls, read instructions: 1 boot is too few: 5 needed"
     ran = {name: [a_boot(read)] * 5 for name, read in (("old", 100), ("new", 105))}
     assert "read: new takes more than old: instructions 5.00 % (0 % allowed)" in regressions(
         compare(a_program(ran), Layers()), 0, []

@@ -91,15 +91,15 @@ def test_parts() -> None:
     assert boot[EVERY, WHOLE].instructions == 26 + 50 + 7 + 11
 
 
-def test_requests_of_the_whole() -> None:
-    """How often its parts entered the functions of a metric."""
-    symbols = KALLSYMS.replace("vfs_read", "submit_bio_noacct")
+def test_requests() -> None:
+    """The whole has the functions that were entered, but for those of what is beside."""
+    symbols = KALLSYMS.replace("vfs_read", "bio_endio").replace("do_idle", "bio_split")
     boot = calls.boot(counted(), Symbols(symbols), X86_64)
-    assert boot[EVERY, WHOLE].requests == {"bios": 2}
-    kernel = KernelName(name="k", release="k")
-    whole, *others = calls.records(kernel, ["dd"], "", [boot, boot], Layers())
-    assert whole.counts == {"bios": [2, 2]}
-    assert all(one.counts is None for one in others)
+    assert boot[LATER, "another kernel thread"].instructions == 9
+    assert (boot[EVERY, WHOLE].counts["completions"], boot[EVERY, WHOLE].counts["splits"]) == (2, 1)
+    symbols = KALLSYMS.replace("T __x64_sys_read", "T bio_endio")
+    boot = calls.boot(counted(), Symbols(symbols), X86_64)
+    assert boot[EVERY, WHOLE].counts == {"completions": 2}
 
 
 def test_pages_that_are_freed_later_belong_to_exit() -> None:
@@ -128,11 +128,14 @@ def test_pages_that_are_freed_later_belong_to_exit() -> None:
 def test_records() -> None:
     """Figures are means of the boots. A part may be missing in the first one."""
     own: calls.Boot = {(CALL, "read"): Started(2, 50, 20, {"vfs_read": 40, "do [ext4]": 10})}
-    first = complete(own)
-    second = complete({**own, (LATER, "kworker"): Started(1, 7, 0, {"worker_thread": 7})})
+    first = complete(own, 1, {"bios": 3})
+    more: calls.Boot = {(LATER, "kworker"): Started(1, 7, 0, {"worker_thread": 7})}
+    second = complete(own | more, 1, {"bios": 5})
     name = KernelName(name="a", release="a")
-    whole, read, later = calls.records(name, ["dd"], "", [first, second], Layers())
+    whole, ios, read, later = calls.records(name, ["dd"], "", [first, second], Layers())
     assert (whole.title, whole.command, whole.boots) == ("the whole", ["dd"], [50, 57])
+    assert whole.counts == {"bios": [3, 5]}
+    assert (ios.title, ios.path, ios.calls.times) == ("I/O calls", 50, [1, 1])
     assert (read.title, read.path, read.boot_spread) == ("read", 25.0, 0.0)
     assert [(one.name, one.module, one.instructions) for one in read.profile.functions] == [
         ("vfs_read", "", 20.0), ("do", "ext4", 5.0),

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -239,7 +240,8 @@ def test_a_merge_request_measured(session: Session, linux: Path, serve: Serve) -
 
 # A stand-in for iopath series: it writes a result that was made before, and has its status.
 SERIES = """#!/bin/sh
-for word; do case $word in *.json) file=$word ;; *..*) range=$word ;; esac; done
+[ "$1" = series ] || exit 0
+for word; do case $word in *.json) file=$word ;; *..*) range=${word##*@} ;; esac; done
 cat "$(dirname "$0")/$range.json" >"$file"
 exit "$(cat "$(dirname "$0")/$range.status")"
 """
@@ -357,6 +359,55 @@ def test_tap(
     assert done.stdout.splitlines()[:3] == ["TAP version 13", "1..1", line]
     assert done.returncode == {0: 0, 1: 1, 125: 4}[status]
     assert ("# dio.pread read +5.00\n" in done.stdout) == (status == 1)
+
+
+LAVA = yaml.safe_load((CI / "lava.yaml").read_text())
+
+
+def _lava(linux: Path, tmp_path: Path, more: Mapping[str, str]) -> list[str]:
+    """The steps of the definition for a lab, but for those that install iopath: the results that
+    the lab's program was given."""
+    folder = tmp_path / "lab"
+    folder.mkdir(exist_ok=True)
+    for name in ("ci", "build", "userspace"):
+        (folder / name).symlink_to(source_root() / name)
+    (folder / "bin").mkdir()
+    (folder / "bin/lava-test-case").write_text('#!/bin/sh\necho "$*" >>results\n')
+    (folder / "bin/lava-test-case").chmod(0o755)
+    start, branch = (git(linux, "rev-parse", name)[:12] for name in ("HEAD~2", "HEAD~1"))
+    given = {"LINUX": str(linux), "START": start, "BRANCH": branch, **more}
+    path = f"{folder}/bin:{os.environ['PATH']}"
+    script = "\n".join(["set -e", *LAVA["run"]["steps"][2:]])
+    done = subprocess.run(
+        ["sh", "-c", script], env={**os.environ, **LAVA["params"], **given, "PATH": path},
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (folder / "iopath.tap").read_text() in done.stdout
+    assert tomllib.loads((folder / "iopath.toml").read_text())["origin"] == "iopath"
+    return [*(folder / "results").read_text().splitlines(), branch]
+
+
+def test_a_lab(planted: Path, known: Mapping[str, str], tmp_path: Path) -> None:
+    line, commit = _lava(planted, tmp_path, known)
+    assert line == f"{commit} --result fail"
+
+
+@guest
+@pytest.mark.long
+def test_a_lab_measured(session: Session, linux: Path, tmp_path: Path) -> None:
+    """Its file has a checkout and a build of both commits, and their figures."""
+    branch = git(linux, "rev-parse", "--abbrev-ref", "HEAD")
+    git(linux, "reset", "--quiet", "--hard", "HEAD~1")
+    start = git(linux, "rev-parse", "HEAD~1")
+    more = {"IOPATH_CACHE": str(session.cache.root), "START": start, "BRANCH": branch}
+    line, _ = _lava(linux, tmp_path, more)
+    assert line.endswith("--result fail")
+    found = json.loads((tmp_path / "lab/kcidb.json").read_text())
+    one, two = (
+        test["number"]["value"] for test in found["tests"] if test["path"].count("read") > 1
+    )
+    assert two - one == pytest.approx(5, abs=0.01)
 
 
 def test_lines_of_functions_that_grew() -> None:

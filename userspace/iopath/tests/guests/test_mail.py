@@ -3,6 +3,7 @@
 
 import json
 import re
+import resource
 import shutil
 from pathlib import Path
 
@@ -81,13 +82,13 @@ def test_a_series_by_mail(session: Session, linux: Path, tmp_path: Path) -> None
     found = mails(linux, "HEAD~8..", "-v2", "--cover-letter")
     file = mbox(tmp_path / "series.mbox", found[::-1])
     base = kernel_repository(session, X86_64)
-    before = git(base, "status", "--porcelain"), git(base, "rev-parse", "HEAD")
+    untouched = git(base, "status", "--porcelain"), git(base, "rev-parse", "HEAD")
     out, reply = tmp_path / "series.json", tmp_path / "reply"
     words = ("series", "--from-mail", file, "--onto", f"git:{base}@HEAD~3", *RUNG)
     command = Command(session.cache.root, tmp_path)
     done = command.run(*words, "--json", out, "--reply", reply, timeout=7200)
     assert done.returncode == 125, done.stderr
-    assert (git(base, "status", "--porcelain"), git(base, "rev-parse", "HEAD")) == before
+    assert (git(base, "status", "--porcelain"), git(base, "rev-parse", "HEAD")) == untouched
     commits = json.loads(out.read_text())["commits"]
     assert [bool(one["error"]) for one in commits] == [at == 6 for at in range(9)]
     assert "block/bdev.c:" in commits[6]["error"]
@@ -136,8 +137,11 @@ def test_a_series_by_mail(session: Session, linux: Path, tmp_path: Path) -> None
 
     # The builds that failed are known, too.
     shutil.rmtree(session.cache.root / "mailed")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     again = command.run(*words, "--reply", "-", timeout=600)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert again.returncode == 125
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
     assert again.stdout == text
     assert "compiling" not in again.stderr
 

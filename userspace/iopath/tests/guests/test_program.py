@@ -277,6 +277,36 @@ def test_a_package(iopath: Command, tmp_path: Path) -> None:
     assert boot.find(CALL, "pread64").each == pytest.approx(2494.71, rel=0.001)
 
 
+SCRIPT = """\
+#!/bin/sh
+set -e
+for i in 1 2 3; do
+	dd if=/dev/blknull0 of=/dev/null bs=4k count=100 iflag=direct
+done
+seq 7 | wc -l
+no-such-tool || sqlite3 t.db "create table t (a)"
+fio --thread --name=a --filename=/dev/blknull0 --direct=1 --size=1m --number_ios=50 --ioengine=psync
+"""
+
+
+def test_a_script(iopath: Command, tmp_path: Path) -> None:
+    """Its commands are busybox's, and those of two packages. What is nowhere is named."""
+    script, made, out = (tmp_path / name for name in ("work.sh", "result.json", "out"))
+    script.write_text(SCRIPT)
+    done = iopath.run(
+        "run", KERNEL, "--package", "fio", "--package", "sqlite3", "--json", made, "--output", out,
+        "--", script,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "the script calls no-such-tool: no-such-tool: no such program in PATH" in done.stderr
+    assert done.stderr.count("the script calls") == 1
+    boot = Counted(made)
+    assert 300 <= boot.find(CALL, "read").times < 400
+    assert 50 <= boot.find(CALL, "pread64").times < 100
+    assert boot.find(CALL, "unlink").times == 1  # the journal
+    assert out.read_text().startswith("7\na: (g=0)")
+
+
 def test_a_database(iopath: Command, tmp_path: Path) -> None:
     """Each insert is a transaction: a journal is written, flushed and removed."""
     inserts = tmp_path / "inserts.sql"

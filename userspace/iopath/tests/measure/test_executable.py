@@ -64,8 +64,10 @@ def test_no_program(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not executable: must be an ELF program"):
         executable.of_machine(changed(tmp_path, 0, b"MZ"))
     script = tmp_path / "script"
-    script.write_text("#!/bin/sh\n")
-    with pytest.raises(UsageError, match="a script: must be an ELF program"):
+    script.write_text("#!/usr/bin/perl\n")
+    with pytest.raises(
+        UsageError, match=r"a script of /usr/bin/perl: must be one of sh, or an ELF"
+    ):
         executable.of_machine(str(script))
     with pytest.raises(UsageError, match=r"gone: no such file"):
         executable.of_machine(str(tmp_path / "gone"))
@@ -73,3 +75,16 @@ def test_no_program(tmp_path: Path) -> None:
         executable.of_machine("no-such-program")
     with pytest.raises(UsageError, match="not a file"):
         executable.of_machine(str(tmp_path))
+
+
+def test_a_script(tmp_path: Path) -> None:
+    """It is given as a file, or as a text; a name without a slash is a program."""
+    script = tmp_path / "work.sh"
+    script.write_text("#!/bin/sh\nsync\n")
+    text, words, files = executable.script_of([str(script), "a"])
+    assert (text, words) == ("#!/bin/sh\nsync\n", ["sh", str(script), "a"])
+    assert files == {str(script).lstrip("/"): b"#!/bin/sh\nsync\n"}
+    assert executable.script_of(["sh", str(script)])[1] == ["sh", str(script)]
+    assert executable.script_of(["sh", "-c", "ls; dd"]) == ("ls; dd", ["sh", "-c", "ls; dd"], {})
+    assert executable.script_of(["cat", str(script)]) is None
+    assert executable.script_of(["/bin/true"]) is None

@@ -232,8 +232,11 @@ def test_callgrind_annotate_reads_a_program(tmp_path: Path) -> None:
     found = rows(annotated(view(shown, "callgrind"), tmp_path))
     assert (found["PROGRAM TOTALS"], found["b dd/VFS:vfs_read"]) == (3005, 905)
     assert view(shown, "folded").splitlines()[0] == "a;dd;read;vfs_read 900"
-    (whole, read, *_) = csv.DictReader(io.StringIO(view(shown, "csv")))
+    (whole, ios, read, *_) = csv.DictReader(io.StringIO(view(shown, "csv")))
     assert (whole["name"], whole["metric"], whole["value"]) == ("dd bs=4k", "the whole", "1500.0")
+    assert (ios["metric"], ios["value"], ios["unit"]) == (
+        "I/O calls", "1000.0", "instructions per I/O",
+    )  # fmt: skip
     assert (read["metric"], read["value"]) == ("read", "100.0")
     assert read["unit"] == "instructions per call"
 

@@ -174,12 +174,14 @@ def test_a_program() -> None:
     costs = study.measure(["debian:6.1"], [PLAIN, one, TWO], ())
     found = [(cost.feature, cost.title, cost.difference, cost.total) for cost in costs]
     assert found == [
-        ("nothing", "the whole", 0.0, None), ("nothing", "read", 0.0, None),
-        ("one", "the whole", 70.0, None), ("one", "read", 7.0, None),
+        ("nothing", "the whole", 0.0, None), ("nothing", "I/O calls", 0.0, None),
+        ("nothing", "read", 0.0, None),
+        ("one", "the whole", 70.0, None), ("one", "I/O calls", 70.0, None),
+        ("one", "read", 7.0, None),
         ("two", "the whole", 0.0, 0.0),
     ]  # fmt: skip
     assert costs[-1].missing == "it did not take effect: two is not executed"
-    assert {part.name for part in costs[3].functions} == {"vfs_read"}
+    assert {part.name for part in costs[4].functions} == {"vfs_read"}
     asked = {name_of(one): one.settings for one in session.asked}
     assert asked["one"].program
     assert asked["one"].program.rung.begin[-1] == "write /sys/block/blknull0/queue/x 1"
@@ -190,13 +192,15 @@ def test_a_program() -> None:
     assert "instructions each time" in text
     assert "nothing is changed" not in text
     featuretable.show(BASE, costs[:2], console, "dd bs=4k")
-    assert "nothing is changed: the whole, read" in console.export_text()
+    assert "nothing is changed: the whole, I/O calls" in console.export_text()
     markdown = featuretable.markdown(BASE, costs, "dd bs=4k")
     assert "## the whole" in markdown
     assert "| one | +70.00 |" in markdown
     figures = list(FeaturesReport(BASE, costs).figures())
     assert {figure.name for figure in figures} == {
-        f"{part} with {name}" for part in ("the whole", "read") for name in ("nothing", "one")
+        f"{part} with {name}"
+        for part in ("the whole", "I/O calls", "read")
+        for name in ("nothing", "one")
     }
     assert features.dump(BASE, costs, "dd bs=4k")["command"] == "dd bs=4k"
 

@@ -340,19 +340,21 @@ REPOSITORY = SimpleNamespace(
 
 
 def test_a_series() -> None:
-    """Of a commit the whole and its system calls are shown."""
+    """Of a commit its system calls and the whole are shown, what does I/O first."""
     entries = a_series(100, 100, 105)
     console = Console(width=200, file=io.StringIO())
     series.show(entries, console, every=False)
-    first, head, _, whole, read = console.file.getvalue().splitlines()
+    first, head, _, ios, read, whole = console.file.getvalue().splitlines()
     assert first.rstrip() == "1 of 2 commits changes the path."
     assert head.split()[:5] == ["commit", "subject", "rung", "path", "%"]
-    assert whole.split()[2:] == ["2", "the", "whole", "+50.00", "+4.59", "vfs_read", "+50.00"]
+    assert ios.split()[2:] == ["2", "I/O", "calls", "+50.00", "+5.00", "vfs_read", "+50.00"]
+    assert whole.split() == ["the", "whole", "+50.00", "+4.59", "vfs_read", "+50.00"]
     assert read.split() == ["read", "+5.00", "+5.00", "vfs_read", "+5.00"]
     letter = series.markdown(entries, "iopath series A..B -- dd bs=4k", every=False)
     assert letter.splitlines()[0] == "Instructions of dd bs=4k 'a b', counted exactly by iopath:"
     assert "    read: +5.00 (+5.00 %)\n    vfs_read +5.00\n" in letter
     assert series.judged(entries, 5) == ([], [])
-    (grown,), unknown = series.judged(entries, 4.7)
+    (ios, grown), unknown = series.judged(entries, 4.7)
+    assert ios.startswith("I/O calls: 2 takes more than 1: instructions 5.00 %")
     assert grown.startswith("read: 2 takes more than 1: instructions 5.00 %")
     assert unknown == []

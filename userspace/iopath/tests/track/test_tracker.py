@@ -99,14 +99,15 @@ def test_a_program_is_tracked(history: Path, tmp_path: Path) -> None:
     assert (step.before.detail, step.after.detail) == ("commit 3", "commit 4")
     assert {change.title: change.difference for change in step.changes}["read"] == 5.0
     shown = json.loads((tmp_path / "site/points.json").read_text())["watches"][0]
-    assert {rung["title"] for rung in shown["rungs"]} == {"the whole", "read"}
+    assert {rung["title"] for rung in shown["rungs"]} == {"the whole", "I/O calls", "read"}
     session.calls.clear()
     assert a_tracker(session, tmp_path, text).run().measured == []
     other = wanted(a_tracker(session, tmp_path, text.replace("bs=4k", "bs=8k")))
     assert other[0].is_answered_by(other[0])
     assert not other[0].is_answered_by(points[0])
     tests = kcidb.export(config(tmp_path, text), index_of(tmp_path / "site"))["tests"]
-    assert {test["path"] for test in tests} == {"iopath.program.the_whole", "iopath.program.read"}
+    parts = ("the_whole", "IO_calls", "read")
+    assert {test["path"] for test in tests} == {f"iopath.program.{part}" for part in parts}
     assert {test["number"]["unit"] for test in tests} == {"instructions each time"}
 
 

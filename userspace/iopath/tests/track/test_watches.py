@@ -44,6 +44,7 @@ RUNGS = 'rungs = ["syscall", "dio.pread"]'
         (("rungs = [", "program = {}\nrungs = ["), "rungs is for rungs: leave it out with [progr"),
         ((RUNGS, "program = {}"), "program: no command: e.g. command"),
         ((RUNGS, 'program = { device = "sda" }'), "device must be one"),
+        ((RUNGS, "program = { package = 1 }"), "package must be the name of a package, or a list"),
     ],
 )  # fmt: skip
 def test_mistakes(change: tuple[str, str], message: str, tmp_path: Path) -> None:
