@@ -111,7 +111,11 @@ class Counted:
                 },
                 found.rounds(run.rounds_region(checks=self.checks)),
                 found.model(run.lines_region, run.rung.batch) if fully else None,
-                Requests(who=longs.who(run), sizes=[*device.sizes], seen=device.seen.splitlines()),
+                Requests(
+                    who=longs.who(run),
+                    sizes=[*device.sizes] or None,
+                    seen=device.seen.splitlines() or None,
+                ),
             )
         return counts, self._profiles(found, functions) if self.full else {}
 

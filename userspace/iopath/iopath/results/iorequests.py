@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What became of I/Os besides the metrics of requests: their sizes and order, and who did what."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 BY_WHOM = ("bios", "requests", "completions")  # metrics that tell who did it
@@ -29,18 +29,18 @@ class Requests:
         "task, other tasks, interrupts, or anybody after the run (later).",
     ]
     sizes: Annotated[
-        list[int],
+        list[int] | None,
         "The reads and writes that the device was given, by size: of up to 1, 2, 4 ... 16384 "
-        "sectors, and of more. Empty if it does not count.",
-    ] = field(default_factory=list)
+        "sectors, and of more. None if it does not count.",
+    ] = None
     seen: Annotated[
-        list[str],
+        list[str] | None,
         "The last of them and of its flushes, the oldest first: R, W or F, the first sector, "
         "the number of sectors.",
-    ] = field(default_factory=list)
+    ] = None
 
     @property
     def stream(self) -> list[Seen]:
         """What the device was given last."""
-        rows = map(str.split, self.seen)
+        rows = map(str.split, self.seen or ())
         return [Seen(kind, int(sector), int(sectors)) for kind, sector, sectors in rows]

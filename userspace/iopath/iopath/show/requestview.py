@@ -128,7 +128,7 @@ def _add_who(table: Table, records: Sequence[ExactRecord]) -> None:
 
 def _add_sizes(table: Table, records: Sequence[ExactRecord]) -> None:
     """A histogram of what the device was given."""
-    sizes = [record.requests.sizes if record.requests else [] for record in records]
+    sizes = [(record.requests and record.requests.sizes) or [] for record in records]
     longest = max(map(len, sizes))
     for at in range(longest):
         counts = [one[at] if one else 0 for one in sizes]

@@ -118,7 +118,7 @@ PLANTS = {
     "window": Planted(
         "mm/readahead.c", "ra->ra_pages = inode_to_bdi(mapping->host)->ra_pages;",
         "ra->ra_pages = inode_to_bdi(mapping->host)->ra_pages / 2;",
-        "seq.buf", "readaheads 0.03 to 0.06",
+        "seq.buf", "bios 0.03 to 0.06",
     ),
     "woken": Planted(
         "block/bio.c", "again:\n\tif (!bio_remaining_done(bio))\n",
@@ -144,8 +144,9 @@ PLANTS = {
 }  # fmt: skip
 
 
-# Whose length of the path alone does not tell: it is the same, or differs by less than 1 %.
-HIDDEN: set[str] = set()
+# Those of which the length of the path alone does not tell. Smaller windows even shorten it: fewer
+# rounds have a large one.
+HIDDEN = {"window", "reversed"}
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +170,9 @@ def test_a_change_of_requests_is_said_first(
         "--fail-above=1", "--json", out, timeout=3600,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
-    first = done.stdout.partition("\n")[0]
+    first = " ".join(done.stdout.partition("\n\n")[0].split())
     assert planted.said in first, done.stdout
     change = differences(out)[planted.rung]
     metric = re.split(r" [\d.]+ to ", planted.said.split(", ")[0])[0]
     assert change["metrics"][metric]["verdict"] == "more"
-    assert (abs(change["percent"]) < 1) == (name in HIDDEN), change["percent"]
+    assert (change["verdict"] == "longer") == (name not in HIDDEN), change["percent"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The view of requests, and their picture on the page."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from helpers.parsed import Parsed
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers
 from iopath.results.metrics import REQUESTS
-from iopath.results.result import parse
+from iopath.results.result import dump, parse
 from iopath.show import page, requestview, stream
 
 MERGED = {"system calls": 1 / 32, "bios": 1.0, "plug merges": 31 / 32, "requests": 1 / 32}
@@ -58,6 +59,15 @@ def test_a_screen_of_80_columns() -> None:
     assert "up to 4 KiB 0.0 % ██████████ 100.0 %" in rows
     assert "up to 128 KiB ██████████ 100.0 % 0.0 %" in rows
     assert not any(row.startswith(("bios by", "splits")) for row in rows)
+
+
+def test_a_device_that_does_not_count_is_left_out() -> None:
+    """A record without sizes can be written and read."""
+    whole = two()
+    for record in whole["results"]:
+        record["requests"] = {"who": {}}
+    written = json.loads(json.dumps(dump(parse(whole))))
+    assert parse(written) == parse(whole)
 
 
 def test_one_kernel_has_no_changes() -> None:
