@@ -77,7 +77,7 @@ parts() {
 	[[ -n ${T-}${KERNEL-} ]] ||
 		part prepare "$venv/python" selftests/prepare.py debian:{6.1,7.2,7.3,5.10,6.12,6.12-arm64}
 	part iopath "${pytest[@]}" -m "not guest$short" userspace/iopath/tests "${pick[@]}"
-	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,git,layouts,mail,forges,track}.py "${pick[@]}"
+	part planted "${pytest[@]}" -m "guest$short" $tests/test_{planted,request_changes,git,layouts,mail,forges,track}.py "${pick[@]}"
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh

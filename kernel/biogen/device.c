@@ -171,5 +171,4 @@ void biogen_devices_exit(void)
 		biogen_destroy(bg);
 	class_destroy(biogen_class);
 	unregister_chrdev_region(biogen_devt, BIOGEN_MAX_DEVICES);
-	ida_destroy(&biogen_ida);
 }

@@ -101,32 +101,7 @@ static void biogen_gen_go(struct biogen_gen *gen)
 	gen->run.state = gen->stop ?: BIOGEN_DONE;
 }
 
-/* Copy what a worker has counted to the program. Return: 0 or -EFAULT. */
-static int biogen_stats_copy(const struct biogen_stats *stats,
-			     const struct biogen_run *run,
-			     struct biogen_job __user *ujob)
-{
-	struct biogen_job job = {
-		.cpu		= stats->cpu,
-		.error		= stats->error,
-		.error_offset	= stats->error_offset,
-		.error_write	= stats->error_write,
-		.ios		= stats->ios,
-		.errors		= stats->errors,
-		.ns		= stats->ns,
-		.cycles		= stats->cycles,
-		.idle_ns	= stats->idle_ns,
-	};
-
-	if (run->write_percent < 100)
-		job.reads = stats->ios - stats->writes;
-	/* Errors of the warm-up count, but its I/Os do not. */
-	if (stats->ios > stats->errors)
-		job.bytes = (stats->ios - stats->errors) * run->block_size;
-	memcpy(job.latency, stats->latency, sizeof(job.latency));
-	return copy_to_user(ujob, &job, sizeof(job)) ? -EFAULT : 0;
-}
-
+/* Copy what the workers have counted to the program. Return: 0 or -EFAULT. */
 static int biogen_gen_results(struct biogen_gen *gen,
 			      struct biogen_run __user *urun)
 {
@@ -137,8 +112,14 @@ static int biogen_gen_results(struct biogen_gen *gen,
 
 	for (i = 0; i < run->nr_jobs; i++) {
 		struct biogen_worker *w = &gen->workers[i];
+		struct biogen_job *job = &w->job;
 
-		if (biogen_stats_copy(&w->stats, run, &ujobs[i]))
+		if (run->write_percent < 100)
+			job->reads = job->ios - w->writes;
+		/* Errors of the warm-up count, but its I/Os do not. */
+		if (job->ios > job->errors)
+			job->bytes = (job->ios - job->errors) * run->block_size;
+		if (copy_to_user(&ujobs[i], job, sizeof(*job)))
 			return -EFAULT;
 		if (urounds &&
 		    copy_to_user(&urounds[(size_t)i * run->rounds], w->rounds,
@@ -227,7 +208,7 @@ long biogen_gen_run(struct file *file, struct biogen_run __user *urun)
 		    !cpu_online(job.cpu))
 			goto destroy_workers;
 		for (j = 0; j < i; j++)
-			if (gen->workers[j].stats.cpu == job.cpu)
+			if (gen->workers[j].job.cpu == job.cpu)
 				goto destroy_workers;
 		err = biogen_worker_create(&gen->workers[i], gen, i, job.cpu);
 		if (err)

@@ -79,25 +79,25 @@ static blk_opf_t biogen_choose(struct biogen_worker *w, loff_t *pos)
 	    mul_u64_u64_shr(biogen_next_random(w), 100, 64) <
 	    run->write_percent) {
 		opf = (opf & ~REQ_OP_MASK) | REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
-		w->stats.writes++;
+		w->writes++;
 	}
 	return opf;
 }
 
-static noinline void biogen_count_error(struct biogen_stats *stats, int err,
+static noinline void biogen_count_error(struct biogen_job *job, int err,
 					loff_t pos, bool is_write)
 {
-	if (!stats->errors++) {
-		stats->error = -err;
-		stats->error_offset = pos;
-		stats->error_write = is_write;
+	if (!job->errors++) {
+		job->error = -err;
+		job->error_offset = pos;
+		job->error_write = is_write;
 	}
 }
 
 static void biogen_io_failed(struct biogen_worker *w, struct biogen_io *io,
 			     int err, loff_t pos)
 {
-	biogen_count_error(&w->stats, err, pos, op_is_write(bio_op(&io->bio)));
+	biogen_count_error(&w->job, err, pos, op_is_write(bio_op(&io->bio)));
 	biogen_gen_end_early(w->gen, BIOGEN_FAILED);
 }
 
@@ -106,7 +106,7 @@ static noinline void biogen_count_latency(struct biogen_worker *w, u64 ns)
 {
 	unsigned int bucket = ns ? ilog2(ns) : 0;
 
-	w->stats.latency[min(bucket, BIOGEN_BUCKETS - 1U)]++;
+	w->job.latency[min(bucket, BIOGEN_BUCKETS - 1U)]++;
 }
 
 /* Wait for an I/O in flight. */
@@ -120,7 +120,7 @@ static void biogen_reap(struct biogen_worker *w, struct biogen_io *io)
 	now = ktime_get_ns();
 	slot->busy = false;
 	w->busy--;
-	w->stats.idle_ns += now - begin;
+	w->job.idle_ns += now - begin;
 	if (w->gen->run.flags & BIOGEN_LATENCY)
 		biogen_count_latency(w, now - slot->start);
 	err = biogen_io_error(io);
@@ -280,25 +280,25 @@ static void biogen_do_round(struct biogen_worker *w, struct biogen_round *round)
  * Add a round that has ended, and the device interrupts to its ticks. The round
  * itself does not count them, which saves an instruction there.
  */
-static void biogen_add_round(struct biogen_stats *stats,
+static void biogen_add_round(struct biogen_worker *w,
 			     struct biogen_round *round)
 {
-	unsigned long irqs = kstat_cpu_irqs_sum(stats->cpu);
+	unsigned long irqs = kstat_cpu_irqs_sum(w->job.cpu);
 
-	round->ticks += irqs - stats->irqs;
-	stats->irqs = irqs;
-	stats->ios += round->ios;
-	stats->ns += round->ns;
-	stats->cycles += round->cycles;
+	round->ticks += irqs - w->irqs;
+	w->irqs = irqs;
+	w->job.ios += round->ios;
+	w->job.ns += round->ns;
+	w->job.cycles += round->cycles;
 }
 
 /* Forget the warm-up, but for its errors. */
-static void biogen_stats_restart(struct biogen_stats *stats)
+static void biogen_restart(struct biogen_worker *w)
 {
-	stats->writes = 0;
-	stats->idle_ns = 0;
-	memset(stats->latency, 0, sizeof(stats->latency));
-	stats->irqs = kstat_cpu_irqs_sum(stats->cpu);
+	w->writes = 0;
+	w->job.idle_ns = 0;
+	memset(w->job.latency, 0, sizeof(w->job.latency));
+	w->irqs = kstat_cpu_irqs_sum(w->job.cpu);
 }
 
 static int biogen_thread(void *data)
@@ -322,11 +322,11 @@ static int biogen_thread(void *data)
 
 	if (gen->run.warmup_ios && biogen_barrier(gen)) {
 		biogen_submit_all(w, gen->run.warmup_ios);
-		biogen_stats_restart(&w->stats);
+		biogen_restart(w);
 	}
 	for (i = 0; i < gen->run.rounds && biogen_barrier(gen); i++) {
 		biogen_do_round(w, &w->rounds[i]);
-		biogen_add_round(&w->stats, &w->rounds[i]);
+		biogen_add_round(w, &w->rounds[i]);
 	}
 
 	if (atomic_dec_and_test(&gen->running))
@@ -387,8 +387,8 @@ int biogen_worker_create(struct biogen_worker *w, struct biogen_gen *gen,
 	unsigned int i;
 
 	w->gen = gen;
-	w->stats.cpu = cpu;
-	w->stats.irqs = kstat_cpu_irqs_sum(cpu);
+	w->job.cpu = cpu;
+	w->irqs = kstat_cpu_irqs_sum(cpu);
 	w->rounds = kvcalloc(run->rounds, sizeof(*w->rounds), GFP_KERNEL);
 	w->buffer = alloc_pages_node(node, GFP_KERNEL | __GFP_ZERO |
 				     __GFP_COMP | __GFP_NOWARN,

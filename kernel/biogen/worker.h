@@ -34,36 +34,6 @@ static __always_inline struct biogen_slot *biogen_slot(struct biogen_io *io)
 }
 
 /**
- * struct biogen_stats - counts and times of one worker, so they need no lock
- * @cpu: its CPU
- * @error: first error, or 0
- * @error_offset: position of that I/O
- * @error_write: true if it was a write
- * @errors: number of failed I/Os
- * @writes: I/Os that were writes; counted only if they are mixed with reads
- * @ios: I/Os in the rounds
- * @ns: duration of the rounds
- * @cycles: the same in cycles
- * @idle_ns: time spent waiting
- * @latency: histogram
- * @irqs: device interrupts on the CPU before the current round
- */
-struct biogen_stats {
-	u32 cpu;
-	int error;
-	loff_t error_offset;
-	bool error_write;
-	u64 errors;
-	u64 writes;
-	u64 ios;
-	u64 ns;
-	u64 cycles;
-	u64 idle_ns;
-	u64 latency[BIOGEN_BUCKETS];
-	unsigned long irqs;
-};
-
-/**
  * struct biogen_worker - a thread and its I/O
  * @gen: the run
  * @task: the thread
@@ -79,7 +49,9 @@ struct biogen_stats {
  * @step: distance to the next position
  * @start: start of the area
  * @end: end of the area
- * @stats: counts and times
+ * @job: counts and times of the rounds, as the program gets them
+ * @writes: I/Os that were writes; counted only if they are mixed with reads
+ * @irqs: device interrupts on the CPU before the current round
  * @rounds: results of the rounds
  */
 struct biogen_worker {
@@ -97,7 +69,9 @@ struct biogen_worker {
 	loff_t step;
 	loff_t start;
 	loff_t end;
-	struct biogen_stats stats;
+	struct biogen_job job;
+	u64 writes;
+	unsigned long irqs;
 	struct biogen_round *rounds;
 };
 

@@ -92,7 +92,6 @@ void blknull_devices_wait(void);
 struct blknull_device *blknull_create(const struct blknull_config *config,
 				      struct badblocks *badblocks);
 void blknull_destroy(struct blknull_device *dev);
-void blknull_disk_exit(void);
 
 /* bio.c */
 const struct block_device_operations *

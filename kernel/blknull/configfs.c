@@ -117,13 +117,6 @@ static ssize_t blknull_item_badblocks_show(struct config_item *item, char *page)
 	return badblocks_show(&to_blknull_item(item)->badblocks, page, 0);
 }
 
-static bool blknull_badblocks_add(struct badblocks *bb, sector_t first,
-				  sector_t sectors)
-{
-	/* A list has no room for more. */
-	return sectors <= INT_MAX && compat_badblocks_set(bb, first, sectors);
-}
-
 /*
  * In parts: a length goes through an int, where one of 2^32 sectors makes
  * badblocks_clear() loop for ever.
@@ -149,6 +142,7 @@ static ssize_t blknull_item_badblocks_store(struct config_item *item,
 {
 	struct blknull_item *bi = to_blknull_item(item);
 	unsigned long long first, last;
+	sector_t sectors;
 	int used = 0;
 	ssize_t ret;
 	bool done;
@@ -161,17 +155,18 @@ static ssize_t blknull_item_badblocks_store(struct config_item *item,
 				   (int)strcspn(page, "\n"), page);
 		return -EINVAL;
 	}
+	sectors = last - first + 1;
 	mutex_lock(&bi->lock);
 	if (bi->dev && !bi->config.faults) {
 		ret = -EBUSY;
 		goto unlock;
 	}
 	if (sign == '+')
-		done = blknull_badblocks_add(&bi->badblocks, first,
-					     last - first + 1);
+		/* A list has no room for more than INT_MAX. */
+		done = sectors <= INT_MAX &&
+		       compat_badblocks_set(&bi->badblocks, first, sectors);
 	else
-		done = blknull_badblocks_remove(&bi->badblocks, first,
-						last - first + 1);
+		done = blknull_badblocks_remove(&bi->badblocks, first, sectors);
 	ret = done ? len : -ENOSPC;
 unlock:
 	mutex_unlock(&bi->lock);

@@ -21,12 +21,25 @@ struct blknull_counter_file {
 	bool fault;
 };
 
+static void blknull_note(struct blknull_device *dev, unsigned int op,
+			 sector_t sector, unsigned int sectors)
+{
+	struct blknull_counters *counters = get_cpu_ptr(dev->counters);
+	struct blknull_seen *seen;
+
+	seen = &counters->seen[counters->nr_seen++ % BLKNULL_NR_SEEN];
+	seen->sector = sector;
+	seen->sectors = sectors;
+	seen->op = op;
+	put_cpu_ptr(dev->counters);
+}
+
 /**
  * blknull_count_shape() - count what a read or write consists of
  * @dev: the device
  * @op: operation and flags
  * @sector: the first sector
- * @sectors: their number; if 0, there is nothing to count
+ * @sectors: their number; if 0, it is a flush, or there is nothing to count
  * @bios: bios in it, more than one if they were merged
  * @segments: contiguous pieces of memory
  *
@@ -42,6 +55,10 @@ void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
 	struct blknull_counters __percpu *counters = dev->counters;
 	unsigned int size;
 
+	if (op_is_flush(op) && !sectors) {
+		blknull_note(dev, REQ_OP_FLUSH, 0, 0);
+		return;
+	}
 	switch (op & REQ_OP_MASK) {
 	case REQ_OP_READ:
 	case REQ_OP_WRITE:
@@ -51,6 +68,7 @@ void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
 	}
 	if (!sectors)
 		return;
+	blknull_note(dev, op & REQ_OP_MASK, sector, sectors);
 	size = min_t(unsigned int, order_base_2(sectors), BLKNULL_NR_SIZES - 1);
 	this_cpu_inc(counters->sizes[size]);
 	this_cpu_add(counters->ios[BLKNULL_BIOS], bios);
@@ -87,6 +105,31 @@ static ssize_t blknull_sizes_show(struct device *device,
 				     blknull_counter_sum(dev, offset));
 	}
 	return len + sysfs_emit_at(page, len, "\n");
+}
+
+/* A line each, the oldest first, CPU by CPU, as far as the page has room. */
+static ssize_t blknull_seen_show(struct device *device,
+				 struct device_attribute *attr, char *page)
+{
+	struct blknull_device *dev = dev_to_disk(device)->private_data;
+	struct blknull_counters *counters;
+	struct blknull_seen *seen;
+	ssize_t len = 0;
+	u64 at, end;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		counters = per_cpu_ptr(dev->counters, cpu);
+		end = counters->nr_seen;
+		at = end > BLKNULL_NR_SEEN ? end - BLKNULL_NR_SEEN : 0;
+		for (; at < end && len < PAGE_SIZE - 40; at++) {
+			seen = &counters->seen[at % BLKNULL_NR_SEEN];
+			len += sysfs_emit_at(page, len, "%c %llu %u\n",
+					     "RWF"[seen->op], seen->sector,
+					     seen->sectors);
+		}
+	}
+	return len;
 }
 
 static ssize_t blknull_counter_show(struct device *device,
@@ -128,6 +171,10 @@ static struct blknull_counter_file blknull_counter_sizes = {
 	.attr	= __ATTR(sizes, 0444, blknull_sizes_show, NULL),
 };
 
+static struct blknull_counter_file blknull_counter_seen = {
+	.attr	= __ATTR(seen, 0444, blknull_seen_show, NULL),
+};
+
 static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_reads.attr.attr,
 	&blknull_counter_read_sectors.attr.attr,
@@ -145,6 +192,7 @@ static struct attribute *blknull_counter_attrs[] = {
 	&blknull_counter_out_of_order.attr.attr,
 	&blknull_counter_fua.attr.attr,
 	&blknull_counter_sizes.attr.attr,
+	&blknull_counter_seen.attr.attr,
 	&blknull_counter_failed.attr.attr,
 	&blknull_counter_delayed.attr.attr,
 	NULL,

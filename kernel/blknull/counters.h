@@ -35,18 +35,37 @@ enum blknull_counter {
 /* Sizes of reads and writes: up to 1, 2, 4 ... sectors, and any that is larger. */
 #define BLKNULL_NR_SIZES	16
 
+/* So many reads, writes and flushes are remembered: a file in sysfs has a page. */
+#define BLKNULL_NR_SEEN		128
+
+/**
+ * struct blknull_seen - a read, write or flush
+ * @sector: the first sector
+ * @sectors: their number, 0 of a flush
+ * @op: operation
+ */
+struct blknull_seen {
+	u64 sector;
+	u32 sectors;
+	u32 op;
+};
+
 /**
  * struct blknull_counters - the counters of one CPU
  * @ios: number of I/Os
  * @sectors: number of 512-byte sectors, for operations that have any
  * @sizes: number of reads and writes by size
  * @next: the sector behind the last read or write
+ * @nr_seen: number of reads, writes and flushes
+ * @seen: the last of them, in a ring
  */
 struct blknull_counters {
 	u64 ios[BLKNULL_NR_COUNTERS];
 	u64 sectors[BLKNULL_WITH_SECTORS];
 	u64 sizes[BLKNULL_NR_SIZES];
 	u64 next;
+	u64 nr_seen;
+	struct blknull_seen seen[BLKNULL_NR_SEEN];
 };
 
 /* Count an I/O without sectors. */

@@ -214,12 +214,3 @@ void blknull_destroy(struct blknull_device *dev)
 	ida_free(&blknull_indices, dev->config.index);
 	compat_put_disk(disk, blknull_free_disk);
 }
-
-/**
- * blknull_disk_exit() - wait until all devices are freed
- */
-void blknull_disk_exit(void)
-{
-	blknull_devices_wait();
-	ida_destroy(&blknull_indices);
-}

@@ -85,7 +85,7 @@ static int __init blknull_init(void)
 
 destroy_all:
 	blknull_destroy_all();
-	blknull_disk_exit();
+	blknull_devices_wait();
 	return err;
 }
 
@@ -93,7 +93,7 @@ static void __exit blknull_exit(void)
 {
 	blknull_configfs_exit();
 	blknull_destroy_all();
-	blknull_disk_exit();
+	blknull_devices_wait();
 }
 
 module_init(blknull_init);

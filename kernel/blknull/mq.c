@@ -18,7 +18,7 @@
 
 /**
  * struct blknull_request - driver data of a request
- * @node: entry in the list @done of its queue, or in that of another CPU
+ * @node: entry in the list of its queue, or in that of another CPU
  * @timer: ends the request
  * @status: the result
  */
@@ -26,14 +26,6 @@ struct blknull_request {
 	struct llist_node node;
 	struct hrtimer timer;
 	blk_status_t status;
-};
-
-/**
- * struct blknull_queue - a queue that is polled
- * @done: requests that end with the next poll
- */
-struct blknull_queue {
-	struct llist_head done;
 };
 
 /* Completion of requests. */
@@ -68,12 +60,10 @@ static int blknull_mq_init_request(struct blk_mq_tag_set *set,
 static int blknull_mq_poll(struct blk_mq_hw_ctx *hctx,
 			   struct io_comp_batch *iob)
 {
-	struct blknull_queue *queue = hctx->driver_data;
+	struct llist_node *done = llist_del_all(hctx->driver_data);
 	struct blknull_request *request, *next;
-	struct llist_node *done;
 	int nr = 0;
 
-	done = llist_del_all(&queue->done);
 	llist_for_each_entry_safe(request, next, done, node) {
 		struct request *rq = blk_mq_rq_from_pdu(request);
 
@@ -98,16 +88,15 @@ static enum blk_eh_timer_return blknull_mq_timeout(COMPAT_MQ_TIMEOUT_ARGS)
 	return BLK_EH_RESET_TIMER;
 }
 
+/* A queue that is polled has a list of requests that end with the next poll. */
 static int blknull_mq_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 				unsigned int index)
 {
-	struct blknull_queue *queue;
+	struct llist_head *done;
 
-	queue = kzalloc_node(sizeof(*queue), GFP_KERNEL, hctx->numa_node);
-	if (!queue)
-		return -ENOMEM;
-	hctx->driver_data = queue;
-	return 0;
+	done = kzalloc_node(sizeof(*done), GFP_KERNEL, hctx->numa_node);
+	hctx->driver_data = done;
+	return done ? 0 : -ENOMEM;
 }
 
 static void blknull_mq_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
@@ -170,9 +159,8 @@ blknull_default_handle(struct blk_mq_hw_ctx *hctx, struct request *rq)
 	blknull_fill_request(rq);
 	if (hctx->type == HCTX_TYPE_POLL) {
 		struct blknull_request *request = blk_mq_rq_to_pdu(rq);
-		struct blknull_queue *queue = hctx->driver_data;
 
-		llist_add(&request->node, &queue->done);
+		llist_add(&request->node, hctx->driver_data);
 	} else {
 		blk_mq_end_request(rq, BLK_STS_OK);
 	}
@@ -284,7 +272,7 @@ blknull_generic_handle(struct blk_mq_hw_ctx *hctx, struct request *rq)
 	struct blknull_request *request = blk_mq_rq_to_pdu(rq);
 	struct blknull_device *dev = hctx->queue->queuedata;
 	const struct blknull_config *config = &dev->config;
-	struct blknull_queue *queue = hctx->driver_data;
+	struct llist_head *polled = hctx->driver_data;
 
 	blk_mq_start_request(rq);
 	if (dev->features) {
@@ -294,7 +282,7 @@ blknull_generic_handle(struct blk_mq_hw_ctx *hctx, struct request *rq)
 		blknull_fill_request(rq);
 	}
 	if (hctx->type == HCTX_TYPE_POLL)
-		llist_add(&request->node, &queue->done);
+		llist_add(&request->node, polled);
 	else if (config->completion == BLKNULL_TIMER)
 		hrtimer_start(&request->timer,
 			      ns_to_ktime(config->completion_nsec),

@@ -19,62 +19,54 @@
  * type for block open flags", 2736e8eeb0cc "block: use the holder as indication
  * for exclusive opens"). The branches go with support for 6.6 and 6.4.
  */
-#if !COMPAT_KERNEL_BEFORE(6, 9)
-#define compat_bdev_handle		file
-
-static inline struct file *compat_bdev_open(const char *path, bool write,
-					    void *holder)
-{
-	return bdev_file_open_by_path(path, BLK_OPEN_READ |
-				      (write ? BLK_OPEN_WRITE : 0), holder,
-				      NULL);
-}
-
-static inline struct block_device *compat_bdev(struct file *file)
-{
-	return file_bdev(file);
-}
-
-static inline void compat_bdev_close(struct file *file, void *holder)
-{
-	bdev_fput(file);
-}
-
-#define COMPAT_SHIM_BDEV_OPEN		""
-#else
+#if COMPAT_KERNEL_BEFORE(6, 9)
 #define compat_bdev_handle		block_device
+#define COMPAT_SHIM_BDEV_OPEN		"blkdev_get_by_path "
+#else
+#define compat_bdev_handle		file
+#define COMPAT_SHIM_BDEV_OPEN		""
+#endif
 
-static inline struct block_device *compat_bdev_open(const char *path,
-						    bool write, void *holder)
+static inline struct compat_bdev_handle *
+compat_bdev_open(const char *path, bool write, void *holder)
 {
 #if COMPAT_KERNEL_BEFORE(6, 5)
 	return blkdev_get_by_path(path, FMODE_READ |
 				  (write ? FMODE_WRITE : 0) |
 				  (holder ? FMODE_EXCL : 0), holder);
-#else
+#elif COMPAT_KERNEL_BEFORE(6, 9)
 	return blkdev_get_by_path(path, BLK_OPEN_READ |
 				  (write ? BLK_OPEN_WRITE : 0), holder, NULL);
+#else
+	return bdev_file_open_by_path(path, BLK_OPEN_READ |
+				      (write ? BLK_OPEN_WRITE : 0), holder,
+				      NULL);
 #endif
 }
 
-static inline struct block_device *compat_bdev(struct block_device *bdev)
+static inline struct block_device *
+compat_bdev(struct compat_bdev_handle *handle)
 {
-	return bdev;
+#if COMPAT_KERNEL_BEFORE(6, 9)
+	return handle;
+#else
+	return file_bdev(handle);
+#endif
 }
 
 /* It was open for writing if it has a holder: see target.c. */
-static inline void compat_bdev_close(struct block_device *bdev, void *holder)
+static inline void compat_bdev_close(struct compat_bdev_handle *handle,
+				     void *holder)
 {
 #if COMPAT_KERNEL_BEFORE(6, 5)
-	blkdev_put(bdev, FMODE_READ |
+	blkdev_put(handle, FMODE_READ |
 		   (holder ? FMODE_WRITE | FMODE_EXCL : 0));
+#elif COMPAT_KERNEL_BEFORE(6, 9)
+	blkdev_put(handle, holder);
 #else
-	blkdev_put(bdev, holder);
+	bdev_fput(handle);
 #endif
 }
-
-#define COMPAT_SHIM_BDEV_OPEN		"blkdev_get_by_path "
-#endif
 
 /*
  * The page cache of a block device is its file's mapping since 6.9; the inode

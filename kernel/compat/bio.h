@@ -35,8 +35,10 @@
  */
 #if COMPAT_KERNEL_BEFORE(6, 5)
 #define COMPAT_BIO_PINNED		0
+#define COMPAT_SHIM_PINNED		"no_page_pinned_flag "
 #else
 #define COMPAT_BIO_PINNED		BIT(BIO_PAGE_PINNED)
+#define COMPAT_SHIM_PINNED		""
 #endif
 
 /*
@@ -167,19 +169,11 @@ compat_queue_segment_mask(const struct request_queue *q)
  * A bio is polled by itself since 5.16 (3e08773c3841 "block: switch polling to
  * be bio based"); polling is not offered before. Goes with support for 5.15.
  */
+static inline bool compat_bdev_can_poll(struct block_device *bdev)
+{
 #if COMPAT_KERNEL_BEFORE(5, 16)
-static inline bool compat_bdev_can_poll(struct block_device *bdev)
-{
 	return false;
-}
-
-static inline void compat_bio_poll(struct bio *bio)
-{
-}
-#else
-static inline bool compat_bdev_can_poll(struct block_device *bdev)
-{
-#if COMPAT_KERNEL_BEFORE(6, 11)
+#elif COMPAT_KERNEL_BEFORE(6, 11)
 	return test_bit(QUEUE_FLAG_POLL, &bdev_get_queue(bdev)->queue_flags);
 #else
 	return bdev_get_queue(bdev)->limits.features & BLK_FEAT_POLL;
@@ -188,9 +182,10 @@ static inline bool compat_bdev_can_poll(struct block_device *bdev)
 
 static inline void compat_bio_poll(struct bio *bio)
 {
+#if !COMPAT_KERNEL_BEFORE(5, 16)
 	bio_poll(bio, NULL, 0);
-}
 #endif
+}
 
 /* The cgroup that a bio is charged to; blkcg is opaque from 5.18 on. */
 static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
@@ -231,12 +226,6 @@ static inline struct cgroup_subsys_state *compat_bio_css(struct bio *bio)
 #define COMPAT_SHIM_BIO_INIT		"bio_init_without_bdev "
 #else
 #define COMPAT_SHIM_BIO_INIT		""
-#endif
-
-#if COMPAT_KERNEL_BEFORE(6, 5)
-#define COMPAT_SHIM_PINNED		"no_page_pinned_flag "
-#else
-#define COMPAT_SHIM_PINNED		""
 #endif
 
 #if COMPAT_KERNEL_BEFORE(7, 3)

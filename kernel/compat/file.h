@@ -110,13 +110,9 @@ static inline struct class *compat_class_create(const char *name)
  */
 #if COMPAT_KERNEL_BEFORE(5, 16)
 #define compat_iopoll			NULL
-#else
-#define compat_iopoll			iocb_bio_iopoll
-#endif
-
-#if COMPAT_KERNEL_BEFORE(5, 16)
 #define COMPAT_SHIM_FILE		"ki_complete_res2 no_iopoll "
 #else
+#define compat_iopoll			iocb_bio_iopoll
 #define COMPAT_SHIM_FILE		""
 #endif
 

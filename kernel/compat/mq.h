@@ -77,34 +77,30 @@
 #if COMPAT_KERNEL_BEFORE(5, 16)
 struct io_comp_batch;
 
+#define COMPAT_SHIM_MQ_POLL		"poll_without_batch "
 #define COMPAT_MQ_POLL_OP(op, func)					\
 	static int op(struct blk_mq_hw_ctx *hctx)			\
 	{								\
 		return func(hctx, NULL);				\
 	}
-
-static inline bool compat_add_to_batch(struct request *rq,
-				       struct io_comp_batch *iob)
-{
-	return false;
-}
-
-#define COMPAT_SHIM_MQ_POLL		"poll_without_batch "
 #else
+#define COMPAT_SHIM_MQ_POLL		""
 #define COMPAT_MQ_POLL_OP(op, func)					\
 	static int op(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob) \
 	{								\
 		return func(hctx, iob);					\
 	}
+#endif
 
 static inline bool compat_add_to_batch(struct request *rq,
 				       struct io_comp_batch *iob)
 {
+#if COMPAT_KERNEL_BEFORE(5, 16)
+	return false;
+#else
 	return blk_mq_add_to_batch(rq, iob, false, blk_mq_end_request_batch);
-}
-
-#define COMPAT_SHIM_MQ_POLL		""
 #endif
+}
 
 /*
  * A plug's requests can be queued all at once since 5.17 (3c67d44de787 "block:

@@ -21,6 +21,10 @@
 #if COMPAT_KERNEL_BEFORE(6, 1)
 #define COMPAT_SPLITS_NOWAIT		1
 #define COMPAT_SHIM_SPLIT		"splits_nowait "
+#else
+#define COMPAT_SPLITS_NOWAIT		0
+#define COMPAT_SHIM_SPLIT		""
+#endif
 
 /*
  * True if a bio of one page may be split: if the device has chunks. O_DIRECT
@@ -29,7 +33,11 @@
  */
 static inline bool compat_bdev_splits_page(struct block_device *bdev)
 {
+#if COMPAT_KERNEL_BEFORE(6, 1)
 	return bdev_get_queue(bdev)->limits.chunk_sectors;
+#else
+	return false;
+#endif
 }
 
 /*
@@ -40,6 +48,7 @@ static inline bool compat_bio_may_split(struct request_queue *q,
 					const struct bio_vec *bv,
 					unsigned int skip, unsigned int bytes)
 {
+#if COMPAT_KERNEL_BEFORE(6, 1)
 	unsigned long gaps = queue_virt_boundary(q);
 	unsigned long window = queue_segment_boundary(q);
 	unsigned int len, segments = 0;
@@ -64,22 +73,9 @@ static inline bool compat_bio_may_split(struct request_queue *q,
 		}
 	}
 	return segments > queue_max_segments(q);
-}
 #else
-#define COMPAT_SPLITS_NOWAIT		0
-#define COMPAT_SHIM_SPLIT		""
-
-static inline bool compat_bdev_splits_page(struct block_device *bdev)
-{
 	return false;
-}
-
-static inline bool compat_bio_may_split(struct request_queue *q,
-					const struct bio_vec *bv,
-					unsigned int skip, unsigned int bytes)
-{
-	return false;
-}
 #endif
+}
 
 #endif /* IOPATH_COMPAT_SPLIT_H */

@@ -361,7 +361,7 @@ class Driver:
             texts[at] = _with_includes(texts[at], function.includes)
             end = [match.end() for match in _ANY_INCLUDE.finditer(texts[at])][-1]
             rest = texts[at][end:].lstrip("\n")
-            texts[at] = f"{texts[at][:end]}\n{function.text}\n{rest}"
+            texts[at] = f"{texts[at][:end]}\n{shims.expand(function.text)}\n{rest}"
         whole = "\n".join(texts.values())
         for path, text in texts.items():
             for function in needed:

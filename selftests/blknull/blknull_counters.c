@@ -35,6 +35,7 @@ TEST_F_TIMEOUT(device, counters, TIMEOUT)
 TEST_F_TIMEOUT(device, shapes, TIMEOUT)
 {
 	static const long long starts[4] = { 0, 4096, 16384, 8192 };
+	char path[64], seen[4096];
 	cpu_set_t first;
 	size_t i;
 
@@ -51,6 +52,13 @@ TEST_F_TIMEOUT(device, shapes, TIMEOUT)
 	EXPECT_EQ(1, item_counter("a", "out_of_order"));
 	EXPECT_EQ(0, item_counter("a", "fua"));
 	EXPECT_EQ(0, item_counter("a", "sizes"));
+	ASSERT_EQ(0, fsync(self->fd));
+	snprintf(path, sizeof(path), "/sys/block/blknull%d/counters/seen",
+		 atoi(item_get("a", "index")));
+	ASSERT_EQ(0, read_text(path, seen, sizeof(seen)));
+	/* The flush may come from another CPU, whose lines are behind these. */
+	EXPECT_NE(NULL, strstr(seen, "W 0 8\nW 8 8\nW 32 8\nW 16 8\n"));
+	EXPECT_NE(NULL, strstr(seen, "F 0 0\n"));
 }
 
 /* With stats off, nothing is counted. */

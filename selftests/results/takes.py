@@ -180,9 +180,9 @@ def comparisons() -> str:
             if status:
                 raise IopathError(f"compare of {name} failed")
             guests = len(list((folder / "result").iterdir()))
-            rows.append([
-                f"{name}, {how}", str(guests), f"{usage.ru_utime + usage.ru_stime:.1f}",
-            ])  # fmt: skip
+            took = usage.ru_utime + usage.ru_stime
+            rows.append([f"{name}, {how}", str(guests), f"{took:.1f}"])
+            print(*rows[-1], sep=" | ", file=sys.stderr)
     return "\n".join([ABOUT_COMPARISONS, table(["", "guests", "CPU (s)"], rows), ""])
 
 

@@ -133,11 +133,11 @@ readme() {
 	cat -s build/README >README.md
 }
 
-for part in modules ancestors emulators peak claims clang; do
+for part in modules ancestors emulators peak claims clang findings; do
 	eval "$part() { page $part; }"
 done
 
-parts="ladder modules features drivers ancestors emulators peak claims clang shown questions track site rt takes readme"
+parts="ladder modules features drivers findings ancestors emulators peak claims clang shown questions track site rt takes readme"
 # The names of parts have no blanks.
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $parts

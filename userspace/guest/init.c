@@ -82,7 +82,6 @@
 #endif
 #define PVPANIC_ID	"0x1b360011"
 #define PVPANIC_STOP	1
-#define NEXT_TICK	12000000	/* ns until which a tick has come, HZ=100 included */
 #define INTERRUPT	300000		/* more than a few of them take */
 #define OUTPUT		"/output"	/* a running program's stdout */
 #define MAX_ARGS	64
@@ -304,17 +303,20 @@ static __attribute__((noinline)) void write_and_spin(uint8_t *at, uint64_t count
  * machine stops, it may do so or not: the CPU has stopped first, or the main loop
  * has noticed first, depending on the host. So wait until that timer, a tick at
  * the latest, has passed in either case, and end the wait at one instruction.
+ * The coarse clock is as coarse as ticks are.
  */
 static void stop_machine(void)
 {
+	struct timespec tick = { .tv_nsec = 10000000 };
 	uint8_t *panic, memory;
 	uint64_t end, at;
 	size_t size;
 	int i;
 
 	panic = map_device(PVPANIC_ID, "resource0", &size);
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	__atomic_store_n(&channel->state, STATE_STOPPED, __ATOMIC_RELEASE);
-	end = now() + NEXT_TICK;
+	end = now() + tick.tv_nsec + tick.tv_nsec / 5;
 	write_and_spin(panic, 1);
 	/* Interrupts make the first wait longer; if one comes now, the second, too. */
 	for (i = 0; i < 3; i++, end += INTERRUPT) {

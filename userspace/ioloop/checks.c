@@ -104,6 +104,14 @@ static bool check_pattern(struct options *o, char *msg, size_t size)
 	return false;
 }
 
+static bool check_one_ring(const struct options *o, char *msg, size_t size)
+{
+	if (!o->one_ring || o->nr_files == 2)
+		return true;
+	snprintf(msg, size, "--one_ring=1: needs two files in --filename");
+	return false;
+}
+
 /**
  * check_options() - check all options together and fill in defaults
  * @o: the options
@@ -157,6 +165,19 @@ bool check_options(struct options *o, char *msg, size_t size)
 	else if (o->scatter && o->hugepages)
 		snprintf(msg, size,
 			 "--scatter=1: does not go with --hugepages=1, whose pages are adjacent");
+	else if ((o->streams > 1 || o->engine == &engine_streams) &&
+		 (o->pattern != PATTERN_SEQUENTIAL ||
+		  o->engine != &engine_streams))
+		snprintf(msg, size,
+			 "--streams: needs --ioengine=streams and --pattern=sequential");
+	else if ((o->fsync || o->append) && !options_write(o))
+		snprintf(msg, size, "--%s: needs --rw=write",
+			 o->append ? "append" : "fsync");
+	else if (o->append && o->streams > 1)
+		snprintf(msg, size, "--append=1: needs --streams=1");
+	else if (o->one_ring && o->registerfiles)
+		snprintf(msg, size,
+			 "--one_ring=1: does not go with --registerfiles=1");
 	else if (o->onebuf && !o->fixedbufs)
 		snprintf(msg, size, "--onebuf=1: needs --fixedbufs=1");
 	else if (o->defer_taskrun && !o->single_issuer)
@@ -177,6 +198,7 @@ bool check_options(struct options *o, char *msg, size_t size)
 			 PRIu64 " bytes", o->bs, MAX_BUFFERS);
 	else
 		return (!o->filename || list_files(o, msg, size)) &&
-		       (!o->cpus_allowed || list_cpus(o, msg, size));
+		       (!o->cpus_allowed || list_cpus(o, msg, size)) &&
+		       check_one_ring(o, msg, size);
 	return false;
 }

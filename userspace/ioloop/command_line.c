@@ -125,6 +125,7 @@ enum command command_line_read(struct options *o, int argc, char **argv,
 	o->layouts = 1;
 	o->warmup_ios = UNSET;
 	o->numjobs = 1;
+	o->streams = 1;
 
 	for (i = 1; i < argc; i++) {
 		arg = argv[i];

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -16,9 +17,9 @@ const char *const counter_names[NR_COUNTERS] = {
 	"segments", "out_of_order", "fua", "interrupts",
 };
 
-static bool read_counter(dev_t device, const char *name, uint64_t *value)
+static bool read_text(dev_t device, const char *name, char *text, size_t size)
 {
-	char path[96], text[32];
+	char path[96];
 	ssize_t n;
 	int fd;
 
@@ -27,12 +28,27 @@ static bool read_counter(dev_t device, const char *name, uint64_t *value)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, text, size - 1);
 	close(fd);
-	if (n <= 0)
+	text[n > 0 ? n : 0] = '\0';
+	return n >= 0;
+}
+
+/* Subtract the values from what the device has counted by now. */
+static bool read_counters(struct counters *c, dev_t device)
+{
+	char text[512], *at = text;
+	int i;
+
+	for (i = 0; i < NR_COUNTERS; i++) {
+		if (!read_text(device, counter_names[i], text, sizeof(text)))
+			return false;
+		c->value[i] = strtoull(text, NULL, 10) - c->value[i];
+	}
+	if (!read_text(device, "sizes", text, sizeof(text)))
 		return false;
-	text[n] = '\0';
-	*value = strtoull(text, NULL, 10);
+	for (i = 0; i < NR_SIZES; i++)
+		c->sizes[i] = strtoull(at, &at, 10) - c->sizes[i];
 	return true;
 }
 
@@ -43,12 +59,8 @@ static bool read_counter(dev_t device, const char *name, uint64_t *value)
  */
 void counters_begin(struct counters *c, dev_t device)
 {
-	int i;
-
-	for (i = 0; !c->known && i < NR_COUNTERS; i++)
-		if (!read_counter(device, counter_names[i], &c->value[i]))
-			return;
-	c->known = true;
+	if (!c->known)
+		c->known = read_counters(c, device);
 }
 
 /**
@@ -58,11 +70,11 @@ void counters_begin(struct counters *c, dev_t device)
  */
 void counters_end(struct counters *c, dev_t device)
 {
-	uint64_t now;
-	int i;
+	char text[4096];
 
-	for (i = 0; c->known && i < NR_COUNTERS; i++) {
-		c->known = read_counter(device, counter_names[i], &now);
-		c->value[i] = now - c->value[i];
-	}
+	if (!c->known)
+		return;
+	c->known = read_counters(c, device);
+	if (read_text(device, "seen", text, sizeof(text)))
+		c->seen = strdup(text);
 }

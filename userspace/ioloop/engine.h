@@ -76,6 +76,7 @@ extern const struct engine engine_libaio_split;
 extern const struct engine engine_mmap;
 extern const struct engine engine_null;
 extern const struct engine engine_splice;
+extern const struct engine engine_streams;
 extern const struct engine engine_sync;
 extern const struct engine engine_syscall;
 extern const struct engine engine_vsync;

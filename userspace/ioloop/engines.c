@@ -19,6 +19,7 @@ static const struct {
 	{ "mmap", &engine_mmap },
 	{ "buffered", &engine_buffered },
 	{ "splice", &engine_splice },
+	{ "streams", &engine_streams },
 	{ "biogen", &engine_biogen },
 	{ "null", &engine_null },
 	{ "syscall", &engine_syscall },

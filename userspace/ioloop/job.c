@@ -81,10 +81,15 @@ void timed_repeat(struct job *job, uint64_t nr, struct round *r)
 	r->tsc = after - before;
 }
 
-/* Dirty pages must be written first: the kernel drops only clean pages. */
+/*
+ * Dirty pages must be written first: the kernel drops only clean pages. A flush
+ * of the device would be counted, and the task would sleep even if none is dirty.
+ */
 static void drop_cache(struct job *job)
 {
-	fdatasync(job->fd);
+	sync_file_range(job->fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE |
+				       SYNC_FILE_RANGE_WRITE |
+				       SYNC_FILE_RANGE_WAIT_AFTER);
 	posix_fadvise(job->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 

@@ -41,11 +41,15 @@ struct options {
 	uint64_t hipri;
 	uint64_t nowait;
 	uint64_t dsync;
+	uint64_t fsync;
+	uint64_t append;
+	uint64_t streams;
 	uint64_t fixedbufs;
 	uint64_t onebuf;
 	uint64_t registerfiles;
 	uint64_t registermem;
 	uint64_t sqthread_poll;
+	uint64_t one_ring;
 	uint64_t single_issuer;
 	uint64_t defer_taskrun;
 	uint64_t userspace_reap;

@@ -16,7 +16,9 @@
  */
 unsigned int plan_nr_jobs(const struct options *o)
 {
-	return (unsigned int)o->numjobs * (o->nr_files ? o->nr_files : 1);
+	if (o->one_ring || !o->nr_files)
+		return (unsigned int)o->numjobs;
+	return (unsigned int)o->numjobs * o->nr_files;
 }
 
 /* I/Os of one pass; for devices of several sizes, over the largest part. */

@@ -98,7 +98,11 @@ static void json_counters(const struct counters *c, FILE *out)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " :
 			",\n     \"counters\": {", counter_names[i],
 			c->value[i]);
-	fputc('}', out);
+	for (i = 0; i < NR_SIZES; i++)
+		fprintf(out, "%s%" PRIu64, i ? ", " : "},\n     \"sizes\": [",
+			c->sizes[i]);
+	fputs("],\n     \"seen\": ", out);
+	json_string(c->seen ? c->seen : "", out);
 }
 
 static void json_devices(const struct run *r, FILE *out)

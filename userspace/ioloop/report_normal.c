@@ -219,6 +219,12 @@ static void normal_counters(const struct device *dev, FILE *out)
 		fprintf(out, "%s %s %" PRIu64, i ? "," : "", counter_names[i],
 			dev->counters.value[i]);
 	fputs(".\n", out);
+	for (i = 0; i < NR_SIZES; i++)
+		if (dev->counters.sizes[i])
+			fprintf(out, "%s: %s %u bytes: %" PRIu64 ".\n",
+				dev->name, i < NR_SIZES - 1 ? "up to" : "over",
+				512u << (i < NR_SIZES - 1 ? i : i - 1),
+				dev->counters.sizes[i]);
 }
 
 /**

@@ -79,6 +79,7 @@ static struct cpu {
 	unsigned int context;
 	bool waited;
 	unsigned int first_row;
+	struct flat_round before;	/* what the region had then */
 	struct task *task;
 	unsigned int nr_tasks;
 	struct task tasks[MAX_TASKS];
@@ -529,6 +530,10 @@ void flat_begin(unsigned int cpu, unsigned int number, struct block *after)
 	now->touched = NULL;
 	now->waited = false;
 	now->first_row = now->region->nr_rows;
+	now->before.iterations = now->region->iterations;
+	now->before.switches = now->region->switches;
+	memcpy(now->before.entries, now->region->entries,
+	       sizeof(now->before.entries));
 	now->nr_tasks = 1;
 	now->task = now->tasks;
 	new_task(now->task, now->current_task, CONTEXT_TASK);
@@ -538,24 +543,46 @@ void flat_begin(unsigned int cpu, unsigned int number, struct block *after)
 	flat_resume(cpu, after);
 }
 
-/* Note how many instructions the task executed in the round under way. */
-static void note_length(void)
+/* How many instructions the round under way has in the first @contexts. */
+static uint64_t round_length(unsigned int contexts)
 {
-	struct flat_region *region = now->region;
-	struct flat_count *counts;
+	const struct flat_region *region = now->region;
+	const struct flat_count *counts;
 	uint64_t length = 0;
 	unsigned int i;
 
 	for (counts = now->touched; counts; counts = counts->next)
-		length += counts->block->nr * counts->times[CONTEXT_TASK] -
-			  counts->repeats[CONTEXT_TASK];
+		for (i = 0; i < contexts; i++)
+			length += counts->block->nr * counts->times[i] -
+				  counts->repeats[i];
 	for (i = now->first_row; i < region->nr_rows; i++)
-		if (region->rows[i].context == CONTEXT_TASK)
+		if (region->rows[i].context < contexts)
 			length += region->rows[i].executed *
 				  region->rows[i].times;
-	region->lengths = flow_grow(region->lengths, region->rounds,
-				    sizeof(*region->lengths));
-	region->lengths[region->rounds++] = length;
+	return length;
+}
+
+static void note_round(void)
+{
+	struct flat_region *region = now->region;
+	struct flat_round *round;
+	unsigned int i;
+
+	if (flat_nr_cpus > 1) {
+		region->lengths = flow_grow(region->lengths, region->rounds,
+					    sizeof(*region->lengths));
+		region->lengths[region->rounds++] =
+			round_length(CONTEXT_TASK + 1);
+		return;
+	}
+	region->each = flow_grow(region->each, region->rounds,
+				 sizeof(*region->each));
+	round = &region->each[region->rounds++];
+	round->instructions = round_length(FLAT_CONTEXTS);
+	round->iterations = region->iterations - now->before.iterations;
+	round->switches = region->switches - now->before.switches;
+	for (i = 0; i < FLAT_CONTEXTS; i++)
+		round->entries[i] = region->entries[i] - now->before.entries[i];
 }
 
 /* Note how often a block was executed in a context. */
@@ -578,7 +605,7 @@ static void finish(bool keep)
 	unsigned int i;
 
 	if (keep)
-		note_length();
+		note_round();
 	else
 		now->region->nr_rows = now->first_row;
 	for (counts = now->touched; counts; counts = counts->next) {

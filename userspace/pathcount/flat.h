@@ -31,10 +31,25 @@ struct flat_row {
 };
 
 /**
+ * struct flat_round - a round, of a guest of one CPU, in all contexts
+ * @instructions: as flow.c counts them
+ * @iterations:	of repeated string instructions, after which these went on
+ * @switches:	times that another task was switched in
+ * @entries:	interrupts and exceptions that began, by context
+ */
+struct flat_round {
+	uint64_t instructions;
+	uint64_t iterations;
+	unsigned int switches;
+	unsigned int entries[FLAT_CONTEXTS];
+};
+
+/**
  * struct flat_region - all rounds of one region number on one CPU
  * @rounds:	how many there were
  * @left_out:	how many more there were in which the CPU waited for another
- * @lengths:	instructions of the task in each round
+ * @lengths:	instructions of the task in each round, among several CPUs
+ * @each:	each round of a guest of one CPU
  * @switches:	times that another task was switched in
  * @iterations:	of repeated string instructions, after which these went on
  * @entries:	interrupts and exceptions that began, by context
@@ -46,6 +61,7 @@ struct flat_region {
 	unsigned int rounds;
 	unsigned int left_out;
 	uint64_t *lengths;
+	struct flat_round *each;
 	unsigned int switches;
 	uint64_t iterations;
 	unsigned int entries[FLAT_CONTEXTS];

@@ -331,6 +331,30 @@ static void write_lengths(const struct flat_region *region, unsigned int cpu)
 	fputc(']', out);
 }
 
+static void write_each(const struct flat_region *region)
+{
+	const struct flat_round *round;
+	const char *comma;
+	unsigned int i, k;
+
+	fputs(",\"each\":[", out);
+	for (i = 0; i < region->rounds; i++) {
+		round = &region->each[i];
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",%u,[", i ? "," : "",
+			round->instructions, round->iterations,
+			round->switches);
+		comma = "";
+		for (k = NR_BASE_CONTEXTS; k < flat_nr_contexts; k++) {
+			if (!round->entries[k])
+				continue;
+			fprintf(out, "%s[%u,%u]", comma, k, round->entries[k]);
+			comma = ",";
+		}
+		fputs("]]", out);
+	}
+	fputc(']', out);
+}
+
 /* A part's number is its place in the list. */
 static void write_parts(struct parts *parts)
 {
@@ -368,6 +392,8 @@ static void write_flat(struct flat_region *region, unsigned int number,
 		region->rounds, region->switches, region->iterations);
 	if (flat_nr_cpus > 1)
 		write_lengths(region, cpu);
+	else
+		write_each(region);
 	fputs(",\"entries\":[", out);
 	for (i = NR_BASE_CONTEXTS; i < flat_nr_contexts; i++) {
 		fprintf(out, "%s[%u,\"0x%" PRIx64 "\",%u]", comma, i,

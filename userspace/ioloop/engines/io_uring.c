@@ -27,7 +27,7 @@ static void fill_entries(const struct job *job, const struct ring *r)
 	for (i = 0; i < job->o->iodepth; i++) {
 		sqe = &r->sqes[i];
 		sqe->opcode = opcode(job, job->cursor.write);
-		ring_fill_entry(job, sqe, i);
+		ring_fill_entry(job, r, sqe, i);
 		sqe->addr = (uint64_t)(job->buffers + i * job->stride);
 		sqe->len = (uint32_t)job->o->bs;
 	}

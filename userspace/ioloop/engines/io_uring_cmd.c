@@ -40,7 +40,7 @@ static void fill_entries(const struct job *job, const struct commands *c)
 		sqe = &r->sqes[2 * i];
 		sqe->opcode = IORING_OP_URING_CMD;
 		sqe->cmd_op = NVME_URING_CMD_IO;
-		ring_fill_entry(job, sqe, i);
+		ring_fill_entry(job, r, sqe, i);
 		if (job->o->fixedbufs)
 			sqe->rw_flags = IORING_URING_CMD_FIXED;
 		cmd = command(r, i);

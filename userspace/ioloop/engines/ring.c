@@ -2,6 +2,7 @@
 /*
  * Making a ring of io_uring, and waiting for it.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +11,10 @@
 
 #include "ring.h"
 
-/* With a kernel thread submitting: how often to look before going to sleep. */
+/*
+ * With a kernel thread submitting: how often to look before going to sleep. On
+ * the only processor, the thread would not run meanwhile.
+ */
 #define SPINS	20000
 
 /**
@@ -27,6 +31,8 @@ void ring_close(struct ring *r)
 		munmap(r->sq_map, r->sq_size);
 	if (r->fd >= 0)
 		close(r->fd);
+	if (r->second > 0)
+		close(r->second);
 	memset(r, 0, sizeof(*r));
 	r->fd = -1;
 }
@@ -122,7 +128,16 @@ long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
 	r->fd = (int)ret;
 	r->stop = job->stop;
 	r->wide = wide;
+	r->alone = sysconf(_SC_NPROCESSORS_ONLN) == 1;
 	r->poll_thread = job->o->sqthread_poll;
+	if (job->o->one_ring) {
+		*failed = "open";
+		r->second = open(job->dev[1].name, O_CLOEXEC |
+				 (job->o->direct ? O_DIRECT : 0) |
+				 (job->cursor.write ? O_RDWR : O_RDONLY));
+		if (r->second < 0)
+			return -errno;
+	}
 	*failed = "mmap";
 	if (!ring_map_all(r, &p))
 		return -errno;
@@ -142,13 +157,14 @@ long ring_open(struct job *job, struct ring *r, bool wide, const char **failed)
 /**
  * ring_fill_entry() - fill in what entries of all kinds have
  * @job: the job
+ * @r: the ring
  * @sqe: the entry, which is zero
  * @index: its number, and that of its registered buffer if each has its own
  */
-void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
-		     uint32_t index)
+void ring_fill_entry(const struct job *job, const struct ring *r,
+		     struct io_uring_sqe *sqe, uint32_t index)
 {
-	sqe->fd = job->fd;
+	sqe->fd = index % 2 && r->second > 0 ? r->second : job->fd;
 	if (job->o->registerfiles) {
 		sqe->fd = 0;
 		sqe->flags = IOSQE_FIXED_FILE;
@@ -166,7 +182,7 @@ static unsigned int ring_wake_thread(struct ring *r, uint32_t until)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (*r->sq_flags & IORING_SQ_NEED_WAKEUP)
 		return IORING_ENTER_SQ_WAKEUP;
-	for (spins = 0; spins < SPINS; spins++) {
+	for (spins = r->alone ? SPINS : 0; spins < SPINS; spins++) {
 		if (__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) == until)
 			break;
 		cpu_pause();

@@ -17,14 +17,18 @@
 /**
  * struct ring - a ring, mapped
  * @fd:		its file
+ * @second:	the second file of --filename, with --one_ring; 0: none
  * @stop:	see struct job
  * @poll_thread: a thread of the kernel submits
+ * @alone:	there is one processor
  * @wide:	entries have twice the usual size: their index is shifted by this
  */
 struct ring {
 	int fd;
+	int second;
 	const int *stop;
 	bool poll_thread;
+	bool alone;
 	unsigned int wide;
 	void *sq_map;
 	size_t sq_size;
@@ -45,8 +49,8 @@ struct ring {
 
 long ring_open(struct job *job, struct ring *r, bool wide, const char **failed);
 void ring_close(struct ring *r);
-void ring_fill_entry(const struct job *job, struct io_uring_sqe *sqe,
-		     uint32_t index);
+void ring_fill_entry(const struct job *job, const struct ring *r,
+		     struct io_uring_sqe *sqe, uint32_t index);
 long ring_wait_rest(struct ring *r, uint32_t nr, uint32_t unsent);
 
 /* EAGAIN and EBUSY end when the kernel has freed completed requests. */

@@ -276,6 +276,23 @@ json 'len(r["jobs"]) == 6 and len(r["devices"]) == 2 and
       [j["cpu"] for j in r["jobs"]] == [0] * 6' \
 	"three jobs on each of two devices" --filename="$file:$file" \
 	--numjobs=3 --number_ios=100 --cpus_allowed=0
+cp "$file" "$dir/grows"
+json 'job["ios"] == 100' "appends, each with an fsync" --ioengine=streams \
+	--append --fsync=1 --rw=write --filename="$dir/grows" \
+	--number_ios=50 --rounds=2
+json 'job["ios"] == 300' "three streams" --ioengine=streams --streams=3 \
+	--filename="$file" --number_ios=300
+json 'len(r["jobs"]) == 1 and job["ios"] == 100' "two files, one ring" \
+	--ioengine=io_uring --one_ring --iodepth=4 --filename="$file:$file" \
+	--number_ios=100
+expect 2 "needs two files" "one file, one ring" --ioengine=io_uring \
+	--one_ring --filename="$file" --number_ios=1
+expect 2 "needs --rw=write" "fsync of reads" --ioengine=streams --fsync=1 \
+	--filename="$file" --number_ios=1
+expect 2 "needs --streams=1" "two streams that append" --ioengine=streams \
+	--append --streams=2 --rw=write --filename="$file" --number_ios=1
+expect 2 "needs --ioengine=streams" "streams of sync" --streams=2 \
+	--filename="$file" --number_ios=1
 for engine in sync libaio io_uring mmap splice; do
 	json 'len(r["jobs"]) == 40 and
 	      all(j["ios"] == 200 and j["locked"] == r["jobs"][0]["locked"]

@@ -499,8 +499,18 @@ def check_flat_clock(output: Output, ticks: dict[int, list[int]]) -> list[str]:
     included."""
     faults = []
     for region, (body, _, rounds) in EXPECTED.items():
-        is_ = sum(ticks[region]) - output.flat_total(region) - output.flat[region]["iterations"]
-        faults += differs(f"{body}: ticks over instructions", is_, UNCOUNTED * rounds)
+        item = output.flat[region]
+        pairs = zip(ticks[region], item["each"], strict=True)
+        over = [clock - counted[0] - counted[1] for clock, counted in pairs]
+        faults += differs(f"{body}: ticks over instructions", over, [UNCOUNTED] * rounds)
+        sums = output.flat_total(region), item["iterations"], item["switches"]
+        for at, what in enumerate(sums):
+            faults += differs(f"{body}: sum {at}", sum(part[at] for part in item["each"]), what)
+        entries = collections.Counter()
+        for *_, entered in item["each"]:
+            entries.update(dict(entered))
+        whole = {context: times for context, _, times in item["entries"] if times}
+        faults += differs(f"{body}: entries of each", dict(entries), whole)
     return faults
 
 

@@ -26,7 +26,8 @@ class Command(CommandLine):
         group.add_argument(
             "--device", choices=list(DEVICES), default=DEVICE,
             help="what the program finds in /dev: blknull0, in mode bio (null), blknull2, in mode"
-            " mq, null_blk's nullb0, or nvme0n1 (default: null)",
+            " mq, null_blk's nullb0, nvme0n1, or blknull0 of mode mq that counts requests"
+            " (counted) (default: null)",
         )  # fmt: skip
         group.add_argument(
             "--mount", choices=list(MOUNTS), default="",

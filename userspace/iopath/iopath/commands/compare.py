@@ -2,23 +2,22 @@
 """Compare kernels or result files with the first, function by function."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from iopath.base.errors import IopathError, UsageError
+from iopath.base.errors import UsageError
 from iopath.cli.building import Building
+from iopath.cli.choice import Choice, is_file
 from iopath.cli.command import Command
 from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
 from iopath.compare import bridge, compare, limits, sharing_changes
-from iopath.results import bridgefile, checks
+from iopath.results import bridgefile
 from iopath.results.layers import table
-from iopath.results.result import Result, size_text
-from iopath.rungs import builtin
-from iopath.rungs.rung import Rung
+from iopath.results.result import Result
 from iopath.show import sharing_tables
 from iopath.show.reports import ProfileReport, report
 from iopath.studies import boots
@@ -63,14 +62,15 @@ def run(args: argparse.Namespace, work: Work) -> int:
     building.check(args.kernels)
     to_time = bridgefile.load(args.time) if args.time else None
     layers, names, added = table(args.layers), args.kernels, guest.added()
-    if of_program and all(map(_is_file, names)):
+    if of_program and all(map(is_file, names)):
         raise UsageError("compare: files have their program: leave it out")
-    limits_ = _limits(args.limits, added)
-    loaded = _load(names, scenario, added)
+    choice = Choice(scenario.rungs, scenario.ops, scenario.block_sizes, added)
+    limits_ = limits.read(args.limits, choice.known, choice.unknown) if args.limits else []
+    loaded = choice.load(names)
 
     def judge(results: Mapping[str, Result]) -> compare.Compared:
         parts = [
-            (Path(name).name if _is_file(name) else "measured now", results[name]) for name in names
+            (Path(name).name if is_file(name) else "measured now", results[name]) for name in names
         ]
         return compare.compare_all(parts, layers, anyway=args.anyway)
 
@@ -95,6 +95,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 session, settings, measured, lambda results: judge(loaded | results)
             )
     whole, comparison = found.whole, found.comparison
+    limits.judge_too(comparison, limits_)
     if to_time:
         bridge.add_times(comparison, whole, to_time, str(args.time))
     files.write(report(whole, comparison, layers))
@@ -102,59 +103,5 @@ def run(args: argparse.Namespace, work: Work) -> int:
     sharing_tables.show_changes(sharing_changes.changes(whole), work.out)
     if args.fail_above is not None or limits_:
         grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
-        limits.gate(grown, [*unknown, *_missing(whole, scenario, added)])
+        limits.gate(grown, [*unknown, *choice.missing(whole)])
     return 0
-
-
-def _missing(whole: Result, scenario: Scenario, added: Sequence[Rung]) -> Iterator[str]:
-    """What was asked for by --rung, --op and --bs and no kernel has, in words."""
-    known = {rung.name: rung for rung in (*builtin.RUNGS, *added)}
-    present = {record.rung for record in whole.results}
-    for name in sorted({*scenario.rungs} & set(known) - present):
-        yield f"{name}: no kernel can run it"
-    for name in sorted(present & set(known)):
-        if known[name].target is None:
-            continue
-        records = [record for record in whole.results if record.rung == name]
-        ops = {*scenario.ops} & {*known[name].can} - {record.op for record in records}
-        sizes = {*scenario.block_sizes} - {record.block_size for record in records}
-        for what in (*sorted(ops), *map(size_text, sorted(sizes))):
-            yield f"{name} {what}: no result is of it"
-
-
-def _is_file(name: str) -> bool:
-    return name.endswith(".json")
-
-
-def _limits(path: Path | None, added: Sequence[Rung]) -> list[limits.Limit]:
-    """The limits in a file, of iopath's rungs and those *added*."""
-    if not path:
-        return []
-    names = [rung.name for rung in (*builtin.RUNGS, *added)]
-    return limits.read(path, names, lambda name: builtin.unknown(name, sorted(names)))
-
-
-def _load(names: Sequence[str], scenario: Scenario, added: Sequence[Rung]) -> dict[str, Result]:
-    """The results of the files among *names*."""
-    return {
-        name: _chosen(checks.load(Path(name)), name, scenario, added)
-        for name in names
-        if _is_file(name)
-    }
-
-
-def _chosen(whole: Result, file: str, scenario: Scenario, added: Sequence[Rung]) -> Result:
-    """The results of a file that match --rung, --op and --bs."""
-    chosen = None
-    if scenario.rungs:
-        chosen = {rung.name for rung in builtin.select(scenario.rungs, added)}
-    records = [
-        record
-        for record in whole.results
-        if (chosen is None or record.rung in chosen)
-        and (not scenario.ops or record.op in (*scenario.ops, "none"))
-        and (not scenario.block_sizes or record.block_size in (*scenario.block_sizes, 0))
-    ]
-    if not records:
-        raise IopathError(f"{file} has no results that match --rung, --op and --bs")
-    return replace(whole, results=records)

@@ -37,6 +37,7 @@ class Change:
     reason: str = ""
     wanted: int = 0
     shares: ClassVar[Mapping[str, "Change"] | None] = None  # of several CPUs, if it was run there
+    limited: ClassVar[Sequence[str]] = ()  # metrics with a limit of their own: limits.judge_too()
 
     @property
     def grew(self) -> bool:
@@ -87,7 +88,8 @@ class Change:
     @property
     def judged(self) -> "dict[str, Change]":
         """The verdicts, by what they are on: whatever tells of a change reads this list."""
-        named = {name: part for name in self.gated if (part := self.metric(name))}
+        names = (*self.gated, *self.limited)
+        named = {name: part for name in names if (part := self.metric(name))}
         return named | dict(self.shares or {})
 
     @property
@@ -293,12 +295,13 @@ class ExactChange(Change):
     @property
     def requests(self) -> str:
         """What became of the requests of an I/O, in words: "requests 1.00 to 8.00 per I/O"; or of
-        those of a program, in all."""
+        those of a program, in all; without what the cause tells of tasks."""
         digits, per = (0, "") if self.calls else (2, " per I/O")
         changed = [
             f"{metric.name} {part.before:,.{digits}f} to {part.after:,.{digits}f}"
             for metric in REQUESTS
             if (part := self.metrics.get(metric.name)) and part.verdict in ("more", "fewer")
+            if not (self.cause and metric.name in _OF_TASKS)
         ]
         first, *rest = changed[:_REQUESTS] or [""]
         return first and ", ".join([f"{first}{per}", *rest])
@@ -321,6 +324,8 @@ class ExactChange(Change):
         return [one.name for one in every if one not in REQUESTS or one.name in self.metrics]
 
 
+# What switching to another task for each I/O brings with it.
+_OF_TASKS = {"queue runs", "requeues", "wake-ups", "context switches", "work items"}
 _REQUESTS = 4  # metrics of requests in a text
 _ONCE = 0.5  # of what happens to each I/O
 SCHEDULER = "scheduling"  # the layer

@@ -88,6 +88,16 @@ def _limit(
     return Limit(rung, op, metric, float(value))
 
 
+def judge_too(comparison: Comparison, limits: Sequence[Limit]) -> None:
+    """Have what tells of changes read the metrics that *limits* name, too."""
+    for rung in comparison.rungs:
+        names = [
+            one.metric for one in limits if one.applies(rung) and one.metric not in ("", SHARING)
+        ]
+        for change in rung.differences.values():
+            change.limited = tuple(dict.fromkeys(names))
+
+
 def regressions(
     comparison: Comparison, fail_above: float | None, limits: Sequence[Limit]
 ) -> tuple[list[str], list[str]]:

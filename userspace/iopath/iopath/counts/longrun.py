@@ -21,13 +21,14 @@ from iopath.counts.pathcount import BootProfile
 from iopath.counts.plugin_output import Flat
 from iopath.counts.requests import Functions
 from iopath.counts.symbols import Symbols
+from iopath.results.iorequests import BY_WHOM, INTERRUPTS, LATER, OTHERS, TASK
 from iopath.results.layers import Layers
 from iopath.results.profiles import LongRunFunction
 from iopath.results.result import REST
 from iopath.results.symbol import Symbol
 from iopath.rungs.runs import DRAIN, Run
 
-_TASK = 0  # the plugin's context of the task that the run is of
+_TASK, _OTHER = 0, 1  # the plugin's contexts of the task that the run is of, and of other tasks
 _OVERHEAD = 64  # instructions between two readings of the clock outside the loop
 _LEAST = 0.0005  # instructions per I/O of a function that is listed
 _LEAST_PART = 0.05  # and of a part
@@ -91,7 +92,7 @@ class LongRuns:
         rows.sort(key=lambda row: (-row.mean - row.deferred, row.name, row.module))
         return LongRun(round(mean, 4), whole, rows, _named(found, mean, whole))
 
-    def requests(self, run: Run) -> dict[str, float]:
+    def metrics(self, run: Run) -> dict[str, float]:
         """The metrics per I/O that are known by the functions that a run entered. A metric is
         missing if it is not counted on this kernel."""
         long, drained = (self._region(run.long_region | more) for more in (0, DRAIN))
@@ -101,6 +102,24 @@ class LongRuns:
         _add(whole, self._entered(drained, ()))
         found = self._functions.metrics(during, whole)
         return {name: round(count / run.long_ios, 4) for name, count in found.items()}
+
+    def who(self, run: Run) -> dict[str, dict[str, float]]:
+        """How often per I/O the functions of some metrics were entered by whom."""
+        long, drained = (self._region(run.long_region | more) for more in (0, DRAIN))
+        by: dict[str, dict[str, float]] = defaultdict(dict)
+        for context, counts in self._found.entered(long, self._functions.names).items():
+            if context == _TASK or (context != _OTHER and self._is_exception(context, long)):
+                whom = TASK
+            else:
+                whom = OTHERS if context == _OTHER else INTERRUPTS
+            _add(by[whom], counts)
+        by[LATER] = self._entered(drained, ())
+        found: dict[str, dict[str, float]] = {}
+        for whom, counts in by.items():
+            for name, count in self._functions.metrics(counts, counts).items():
+                if name in BY_WHOM and count:
+                    found.setdefault(name, {})[whom] = round(count / run.long_ios, 4)
+        return found
 
     def _entered(self, region: Flat, without: Container[int]) -> dict[str, float]:
         """How often functions were entered in a region, *without* some contexts."""
@@ -163,11 +182,6 @@ class LongRuns:
             raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
         return region
 
-    def _is_exception(self, context: int, region: Flat) -> bool:
-        """Whether a context is that of an exception: page faults belong to the task."""
-        address = region.entries[context].address
-        return self._found.arch.is_exception(address, self._symbols.find(address).name)
-
     def _split(self, region: Flat) -> tuple[_Counts, _Counts]:
         """The instructions of a region by function: the path's, and all others."""
         if id(region) not in self._splits:
@@ -178,7 +192,7 @@ class LongRuns:
         path: _Counts = defaultdict(float)
         beside: _Counts = defaultdict(float)
         own = {_TASK} | {
-            context for context in region.entries if self._is_exception(context, region)
+            context for context in region.entries if self._found.is_exception(context, region)
         }
         for context, counts in self._found.flat_counts(region).items():
             _add(path if context in own else beside, counts)

@@ -249,6 +249,15 @@ class BootProfile:
 
         Where the guest waits, other tasks execute the idle loop and the switch from it. Only the
         median round tells them apart: each round has the switch of that one."""
+        if flat := self.flats.get(number):
+            interrupts = {at for at in flat.entries if not self.is_exception(at, flat)}
+            return [
+                CountedRound(
+                    part.instructions, part.iterations,
+                    interrupts.isdisjoint(at for at, _ in part.entries), part.switches,
+                )
+                for part in flat.each
+            ]  # fmt: skip
         region = self.regions.get(number)
         if region is None:
             return []
@@ -262,6 +271,12 @@ class BootProfile:
             )
             for part in region.rounds
         ]  # fmt: skip
+
+    def is_exception(self, context: int, region: Flat) -> bool:
+        """Whether a context of a flat region is that of an exception: page faults belong to the
+        task."""
+        address = region.entries[context].address
+        return self.arch.is_exception(address, self._symbols.find(address).name)
 
     def flat_counts(self, region: Flat) -> dict[int, dict[Symbol, float]]:
         """The instructions of a flat region by context and function."""

@@ -130,10 +130,20 @@ class InContext(NamedTuple):
     times: int
 
 
+class FlatRound(NamedTuple):
+    """A round of a region that is counted flat, in all contexts; *entries* by context."""
+
+    instructions: int
+    iterations: int
+    switches: int
+    entries: Sequence[Sequence[int]]
+
+
 @dataclass(frozen=True)
 class Flat:
     """What a CPU executed in a region that is counted flat. In a guest with several CPUs, *lengths*
-    are the instructions of its task in each round that was not left out, and there are no parts."""
+    are the instructions of its task in each round that was not left out, and nothing is known of
+    *each* round and of parts."""
 
     entries: dict[int, ContextEntry]  # by context
     counts: Sequence[InContext]
@@ -144,6 +154,7 @@ class Flat:
     left_out: int
     lengths: list[int]
     parts: Sequence[Part]  # callers come first
+    each: Sequence[FlatRound] = ()
 
 
 @dataclass(frozen=True)
@@ -326,6 +337,7 @@ def _flat(record: JsonObject) -> Flat:
         entries, [InContext(*row) for row in record["counts"]], record["rounds"],
         record["switches"], record["iterations"], record.get("cpu", 0),
         record.get("left_out", 0), record.get("lengths", []), parts,
+        [FlatRound(*row) for row in record.get("each", ())],
     )  # fmt: skip
 
 

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the kernel does for I/Os, by the functions that it enters, and by what blknull counts:
-metrics of requests.
+"""What the kernel does for I/Os, by the functions that it enters: metrics of requests.
 
 A metric has a sum of functions in results/metrics.py, such as "a + b - c". "a|b" is the first of
 the two that the kernel has. If the compiler inlined a function, or a part of it ("a.part.0"), calls
 of it are not seen. Then this kernel does not have the metric; its value is not 0.
 """
 
-import re
 from collections.abc import Mapping
 
 from iopath.counts.symbols import Symbols
-from iopath.results.metrics import ENTERED, OF_DEVICE
-
-_TERM = re.compile(r"([+-]?) *([\w|]+) *")
+from iopath.results.metrics import ENTERED, TERM
 
 
 class Functions:
@@ -23,7 +19,7 @@ class Functions:
         wanted = {
             metric.name: [
                 (-1 if sign == "-" else 1, names)
-                for sign, names in _TERM.findall(metric.source.entered)
+                for sign, names in TERM.findall(metric.source.entered)
             ]
             for metric in ENTERED
         }
@@ -51,16 +47,3 @@ class Functions:
             )
             for metric, terms in self._terms.items()
         }
-
-
-def of_device(counters: Mapping[str, int], ios: int) -> dict[str, float]:
-    """The metrics that a device counts: by its counters in a long run of so many *ios*. There are
-    none if it does not count."""
-    found = {}
-    for metric in OF_DEVICE if counters else ():
-        sums = [
-            sum((-1 if sign == "-" else 1) * counters[name] for sign, name in _TERM.findall(terms))
-            for terms in metric.source.device.split("/")
-        ]
-        found[metric.name] = round(sums[0] / (sums[1] if sums[1:] else ios), 4) if any(sums) else 0
-    return found

@@ -9,7 +9,7 @@ A guest boots, carries out the commands of its Start and stops. Here its state c
 what these commands recorded. Then it is given an Image, programs and a plan, and goes on. A guest
 that is resumed from a saved state is in the same state as one that has just booted, so both count
 the same. Memory is a file. Guests that are resumed map that of the saved state and keep what they
-write to themselves, so nothing is read that they do not use.
+write to themselves, so nothing is read that they do not use. A guest with several CPUs gets a copy.
 
 The plan's commands and the layout of the channel are described in userspace/guest/init.c.
 """
@@ -43,6 +43,7 @@ from iopath.guest.qmp import Ended, Qmp, QmpError
 
 STATE = "state"  # the name of a saved state in its folder, without memory
 RAM = "ram"  # beside it, its memory
+_PACKED = "ram.zst"  # or its memory, compressed, if the guest has several CPUs
 _CONSOLE = "console.log"  # what its console said
 _STARTED = "started.gz"  # and what the commands of its start recorded
 _IN_FILE = [{"capability": "x-ignore-shared", "state": True}]  # memory is not in the state
@@ -107,6 +108,12 @@ def inputs(qemu: Qemu, machine: Machine) -> dict[str, object]:
     """The properties of QEMU and the machine that a guest's figures and its state depend on."""
     words = command(qemu, machine, Path("vmlinuz"), Path("folder"))[len(qemu.words) :]
     return {"qemu": qemu.digest, "command": words, "machine": machine.inputs()}
+
+
+def memory_file(machine: Machine) -> str:
+    """The name of the file beside a saved state that has the memory. Where each guest gets a copy,
+    it is compressed: a debug kernel fills all free memory with a pattern."""
+    return RAM if machine.cpus == 1 else _PACKED
 
 
 def save(
@@ -247,18 +254,22 @@ class _Guest:
         the end, so that guest gets a copy."""
         if not self._state:
             return None
-        saved = self._state.with_name(RAM)
+        saved = self._state.with_name(memory_file(self._machine))
         if not saved.exists():
-            raise StateError(f"{RAM}: there is no such file")
-        if self._machine.cpus == 1 and os.access(saved, os.W_OK):
+            raise StateError(f"{saved.name}: there is no such file")
+        if saved.name == RAM and os.access(saved, os.W_OK):
             return saved
         self._copy_ram(saved, self.ram)
         return None
 
     def _copy_ram(self, source: Path, target: Path) -> None:
-        """Copy a file of memory without its pages of zeros."""
-        log = self._folder / "cp.log"
-        if process.run(["cp", "--sparse=always", source, target], output=log):
+        """Copy a file of memory without its pages of zeros, or compress or unpack it."""
+        log = self._folder / "copy.log"
+        command: list[str | Path] = ["cp", "--sparse=always", source, target]
+        if _PACKED in (source.name, target.name):
+            how = ["-1"] if target.name == _PACKED else ["-d", "--sparse"]
+            command = [process.need("zstd", "zstd"), "-q", *how, source, "-o", target]
+        if process.run(command, output=log):
             target.unlink(missing_ok=True)  # its space is needed for the console's log
             raise IopathError(f"cannot write {target}: {process.last_line(log)}")
 
@@ -322,7 +333,7 @@ class _Guest:
             raise StateError(str(error)) from None
         path.write_bytes(_unmapped(state))
         shutil.copyfile(self._folder / "console.log", path.with_name(_CONSOLE))
-        self._copy_ram(self.ram, path.with_name(RAM))
+        self._copy_ram(self.ram, path.with_name(memory_file(self._machine)))
 
     def _fetch_state(self) -> bytes:
         """The state of the stopped machine, from QEMU, which answers nothing while it writes."""

@@ -21,7 +21,7 @@ def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, object]:
     return {
         **guest.inputs(qemu, machine),
         **start.digests,
-        "files": [guest.STATE, guest.RAM],
+        "files": [guest.STATE, guest.memory_file(machine)],
     }
 
 

@@ -4,8 +4,9 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from iopath.results.metrics import of_device
 from iopath.results.result import COUNTERS, HardwareRecord, KernelName, TimeFigure
 from iopath.rungs.ioloop_report import Report
 from iopath.rungs.runs import Run
@@ -27,6 +28,11 @@ def sample(run: Run, report: Report) -> tuple[dict[str, float], dict[str, str]]:
         else:
             found[name] = sum(count.value or 0 for count in counts) / job.ios
     return found, absent
+
+
+def requests(report: Report) -> dict[str, float]:
+    """The metrics of requests that the device of ioloop's report counts; none if it does not."""
+    return of_device(report.counted.counters or {}, sum(job.ios for job in report.jobs))
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
@@ -64,6 +70,7 @@ class Sampled:
     rounds: int
     ios_per_round: int
     command: list[str]
+    requests: Mapping[str, float] = field(default_factory=dict)  # what the device counted
 
 
 _Samples = Sequence[Mapping[str, float]]
@@ -112,6 +119,7 @@ def _record(
         command=of.command,
         figures=figures,
         absent=dict(of.absent),
+        requests=dict(of.requests) or None,
         samples=len(samples),
         rounds=of.rounds,
         ios_per_round=of.ios_per_round,

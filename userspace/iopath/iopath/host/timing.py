@@ -33,6 +33,7 @@ class _Series:
         self._cpu = cpu
         self.samples: list[dict[str, float]] = []
         self.absent: dict[str, str] = {}
+        self.requests: dict[str, float] = {}
         self.ios = run.ios
         self.take()
         wanted = math.ceil(_ROUND_NS / max(self.samples[0]["ns"], 1e-3) / run.rung.batch)
@@ -44,7 +45,9 @@ class _Series:
 
     def take(self) -> None:
         words = [*self.words, *(["--pmu"] if self.run.counted else [])]
-        found, self.absent = samples.sample(self.run, loop.run(words, self.run.title))
+        report = loop.run(words, self.run.title)
+        found, self.absent = samples.sample(self.run, report)
+        self.requests = samples.requests(report)
         self.samples.append(found)
 
 
@@ -81,7 +84,9 @@ def measure(
     kernel = KernelName(name=survey.NAME, release=whole.kernels[0].release)
     whole.results = [
         samples.record(
-            Sampled(kernel, one.run, one.absent, loop.ROUNDS, one.ios, one.words),
+            Sampled(
+                kernel, one.run, one.absent, loop.ROUNDS, one.ios, one.words, one.requests
+            ),
             first, one.samples,
         )
         for one, first in zip(series, noise, strict=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from iopath.counts import inline, longrun, plugin_output, requests
+from iopath.counts import inline, longrun, plugin_output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
@@ -17,6 +17,8 @@ from iopath.measure.jobs import Job, Recorded
 from iopath.measure.measurement import Bench
 from iopath.measure.plan import modules_of
 from iopath.measure.rounds import RunCounts
+from iopath.results import metrics
+from iopath.results.iorequests import Requests
 from iopath.results.layers import Layers
 from iopath.results.profiles import ExactProfile
 from iopath.results.result import ExactRecord
@@ -56,7 +58,8 @@ def entry(job: Job, title: str, bench: Bench) -> Path:
 @dataclass(frozen=True, eq=False)
 class Counted:
     """The output, in its cache *entry*, of the guest that carried out *runs* with *files*. It has
-    profiles if *full*, with source lines if there is *debug* information."""
+    profiles if *full*, with source lines if there is *debug* information. A boot that *checks*
+    another one counts less."""
 
     entry: Path
     runs: Sequence[Run]
@@ -64,6 +67,7 @@ class Counted:
     layers: Layers
     full: bool = False
     debug: Path | None = None
+    checks: bool = False
 
     def records(self) -> dict[str, str]:
         """The programs' reports and the files, by name."""
@@ -95,15 +99,18 @@ class Counted:
         counts = {}
         for run in self.runs:
             long = ioloop_report.read(texts[f"long.{run.region}"])
+            fully = run.counted_fully or not self.checks
+            device = long.counted
             counts[run.region] = RunCounts(
                 longs.figures(run, long.tsc),
                 {
-                    **found.events(run.lines_region, run.rung.batch),
-                    **longs.requests(run),
-                    **requests.of_device(long.counters, run.long_ios),
+                    **(found.events(run.lines_region, run.rung.batch) if fully else {}),
+                    **longs.metrics(run),
+                    **metrics.of_device(device.counters or {}, run.long_ios),
                 },
-                found.rounds(run.region),
-                found.model(run.lines_region, run.rung.batch),
+                found.rounds(run.rounds_region(checks=self.checks)),
+                found.model(run.lines_region, run.rung.batch) if fully else None,
+                Requests(who=longs.who(run), sizes=[*device.sizes], seen=device.seen.splitlines()),
             )
         return counts, self._profiles(found, functions) if self.full else {}
 
@@ -157,16 +164,7 @@ def results(
         found.append(rounds.figure(name, release, run, reports, counted))
     if not profile:
         return found
-    # The profile is of the boot with the median figure: for most rungs, of the first.
-    numbers = {record.profile_boot: None for record in found}
-    full = {number: _full(boots[number]).profiles for number in numbers}
     for run, record in zip(boots[0].runs, found, strict=True):
-        number = record.profile_boot
-        long_run = counts[number][run.region].long.functions
-        record.profile = replace(full[number][run.region], long_run=long_run)
+        long_run = counts[0][run.region].long.functions
+        record.profile = replace(boots[0].profiles[run.region], long_run=long_run)
     return found
-
-
-def _full(boot: Counted) -> Counted:
-    """What a guest counted, with profiles."""
-    return boot if boot.full else replace(boot, full=True)

@@ -5,7 +5,7 @@ import gzip
 import json
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,12 +27,21 @@ from iopath.measure.measurement import Bench, Measurement, Prepared
 from iopath.measure.plan import FACTS, modules_of, prepared
 from iopath.measure.pools import results
 from iopath.results import layers
-from iopath.results.result import KernelName
+from iopath.results.iorequests import Requests
+from iopath.results.metrics import OF_DEVICE, TERM, of_device
+from iopath.results.result import ExactRecord, KernelName
 from iopath.rungs.program import FOLDER, Program
+from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 
 _ROOM = 48 << 20  # bytes of a program that a started guest is given; with more, it is booted
 _MOST_PRINTED = 256 << 20  # bytes of a file that it writes
+# What the device of a program counts, if it does. Both paths are those of the same files.
+_COUNTERS = (
+    *sorted({name for m in OF_DEVICE for _, name in TERM.findall(m.source.device)}),
+    "sizes", "seen",
+)  # fmt: skip
+_BEFORE, _AFTER = "/sys/devices/virtual/block/blknull0/counters", "/sys/block/blknull0/counters"
 _STDOUT, _STDERR = f"{FOLDER}/stdout", f"{FOLDER}/stderr"
 
 
@@ -65,6 +74,8 @@ def count(wanted: Measurement, program: Program, ready: Prepared, bench: Bench) 
         digest_of(program.inputs), [_counted(guest, built, program) for guest in guests],
         layers.table(settings.layers),
     )  # fmt: skip
+    if _counts(program.rung):
+        _add_device(records[0], guests)
     described = description.describe(wanted.name, built, texts, settings)
     return Known(described, records, [], texts[_STDOUT])
 
@@ -92,9 +103,37 @@ def _image(built: Built, program: Program) -> Image:
         for path in modules.section_files(name, data)
     ]
     plan += ["sync", QUIET]
+    counters = _COUNTERS if _counts(program.rung) else ()
+    plan += [f"file {_BEFORE}/{name}" for name in counters]
     plan += [f"run program /bin/runner {FOLDER} {program.work} {_MOST_PRINTED} {program.drain}"]
+    plan += [f"file {_AFTER}/{name}" for name in counters]
     plan += [f"file {path}" for path in (_STDOUT, _STDERR, *FACTS)]
     return Image(start, plan, files, image.devices)
+
+
+def _counts(rung: Rung) -> bool:
+    """Whether the device of a program counts what it is given."""
+    return any(("stats", "1") in module.parameters for module in rung.modules)
+
+
+def _add_device(whole: ExactRecord, guests: Sequence[_GuestFiles]) -> None:
+    """Add what the device counted to the record of the *whole* program."""
+    boots = []
+    for guest in guests:
+        texts = guest.texts
+        before, after = (
+            {name: [*map(int, texts[f"{folder}/{name}"].split())] for name in _COUNTERS[:-1]}
+            for folder in (_BEFORE, _AFTER)
+        )
+        more = {n: [b - a for a, b in zip(before[n], after[n], strict=True)] for n in after}
+        boots.append(of_device({name: counts[0] for name, counts in more.items()}, 1))
+        if guest is guests[0]:
+            seen = texts[f"{_AFTER}/seen"].splitlines()
+            whole.requests = Requests(who={}, sizes=more["sizes"], seen=seen)
+    whole.counts = {
+        **(whole.counts or {}),
+        **{name: [boot[name] for boot in boots] for name in boots[0]},
+    }
 
 
 def _run(name: str, built: Built, program: Program, bench: Bench, machine: Machine) -> _GuestFiles:

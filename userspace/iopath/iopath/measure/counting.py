@@ -127,7 +127,7 @@ def _boots(
 
 
 def _count(here: _Here, members: Members, image: Callable[[], Image], number: int) -> Counted:
-    """What a guest counted in boot *number*. Most profiles are of the first boot."""
+    """What a guest counted in boot *number*. Profiles are of the first boot."""
     settings = here.wanted.settings
     entry = here.run(
         settings.machines()[number], image(), plugin_options(members, settings),
@@ -137,12 +137,12 @@ def _count(here: _Here, members: Members, image: Callable[[], Image], number: in
     layers_, debug = layers.table(settings.layers), here.ready.debug
 
     def count() -> Counted:
-        found = Counted(entry, members, image().files, layers_, full, debug)
+        found = Counted(entry, members, image().files, layers_, full, debug, bool(number))
         _ = found.run_counts  # while other guests run
         return found
 
     key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
-    found = here.bench.once((*key, layers_.digest, full, debug), count)
+    found = here.bench.once((*key, layers_.digest, full, debug, number > 0), count)
     reporter = here.bench.reporter
     if not number and settings.boots > 1 and reporter.shows_figures:
         name, release = here.wanted.name, here.ready.built.release

@@ -31,15 +31,6 @@ class Known:
     printed: str = ""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What was measured on a kernel, and in which emulator."""
-
-    arch: Arch
-    qemu: Qemu
-    known: Known
-
-
 def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, object]:
     """Everything that the records of a measurement depend on. The kernel's own modules are in the
     folder of vmlinuz, whose name is a digest of what they were made from."""

@@ -177,7 +177,7 @@ def make_image(
         plan += _steps(
             run, [" ".join([f"run run.{run.region}", *(run.checking if checks else run.command)])]
         )
-    plan += _lines(runs)
+    plan += _lines([run for run in runs if run.counted_fully or not checks])
     plan += [*_impatient(built), *_long(runs)]
     return image
 

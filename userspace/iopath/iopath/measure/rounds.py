@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
+from iopath.results.iorequests import Requests
 from iopath.results.model import Model
 from iopath.results.result import REST, ExactRecord, KernelName
 from iopath.rungs.ioloop_report import Report
@@ -19,13 +20,15 @@ _OVERHEAD = 64  # instructions between two readings of the counter outside the l
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What the plugin counted of a run in one boot: its long run, the metrics of a short round, and
-    each round; and what a modelled CPU would have missed in a short round."""
+    """What the plugin counted of a run in one boot: its long run, the metrics (those of short
+    rounds not in a boot that checks another one), and each round; what a modelled CPU would have
+    missed in a short round; and what became of the I/Os of the long run."""
 
     long: LongRun
     events: dict[str, float] = field(default_factory=dict)
     rounds: list[CountedRound] = field(default_factory=list)
     model: Model | None = None
+    requests: Requests | None = None
 
 
 def check_calibration(report: Report) -> None:
@@ -77,9 +80,8 @@ def figure(
     The figure of a boot is the median of the rounds without an interrupt: if their number is even,
     the lower of the middle two, as in the plugin, so that the profile adds up to it. Its spread is
     their largest less their smallest. The figure of the rung is the mean of the boots. The profile
-    and the model are of the boot with the median figure. If the number of boots is even, this is
-    the boot with the lower of the two middle figures. The guest's clock counts instructions and
-    iterations of string instructions. The iterations are subtracted. The clock also runs while the
+    and the model are of the first boot. The guest's clock counts instructions and iterations of
+    string instructions. The iterations are subtracted. The clock also runs while the
     guest waits for an interrupt. If I/Os end by an interrupt, the plugin's count is used instead,
     without the instructions of the idle loop.
     """
@@ -105,7 +107,6 @@ def figure(
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
-    middle = statistics.median_low(figures)
     means = [counted.long.mean for counted in counts]
     deferred = [counted.long.with_deferred for counted in counts]
     return ExactRecord(
@@ -118,7 +119,7 @@ def figure(
         boots=[round(figure, 4) for figure in figures],
         boot_spread=round(max(figures) - min(figures), 4),
         layouts=layouts if run.layouts > 1 and all(layouts) else None,
-        profile_boot=figures.index(middle),
+        profile_boot=0,
         mean=_mean(means),
         mean_boots=means,
         with_deferred=_mean(deferred),
@@ -126,7 +127,10 @@ def figure(
         all_parts=_mean_parts([one.long.parts for one in counts], _mean(deferred)),
         long_run_ios=run.long_ios,
         drain_ms=DRAIN_MS,
-        counts={name: [part.events[name] for part in counts] for name in counts[0].events},
+        counts={
+            name: [part.events[name] for part in counts if name in part.events]
+            for name in counts[0].events
+        },
         mean_with_interrupts=round(statistics.fmean(whole), 4),
         rounds=len(whole),
         rounds_with_interrupts=interrupted,
@@ -134,7 +138,8 @@ def figure(
         batch=run.rung.batch,
         command=run.command,
         scenario=run.rung.digest,
-        model=counts[figures.index(middle)].model,
+        model=counts[0].model,
+        requests=counts[0].requests,
     )
 
 

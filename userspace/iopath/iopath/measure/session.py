@@ -10,7 +10,7 @@ from functools import partial
 
 from iopath import __version__
 from iopath.base.arch import X86_64, Arch
-from iopath.base.cache import Cache, digest_of
+from iopath.base.cache import Cache
 from iopath.base.errors import IopathError, Lacking, Unreachable, UsageError
 from iopath.base.once import Once
 from iopath.base.progress import Reporter
@@ -22,7 +22,6 @@ from iopath.kernels.built import Built, Step
 from iopath.kernels.finder import Finder
 from iopath.kernels.kernel import Kernel
 from iopath.measure import known, packages
-from iopath.measure.known import Measured
 from iopath.measure.measurement import Bench, Measurement, Prepared
 from iopath.measure.plan import unmet
 from iopath.measure.pools import pools
@@ -72,20 +71,23 @@ class Session(Finder):
         if repeated:
             raise UsageError(f"{repeated[0]}: a kernel may be named once")
         warn = self.reporter.warn
-        kernels = {name: self.find(name) for name in names}
-        _check(settings, kernels, warn)
         if not settings.machine.exact:
+            kernels = {name: self.find(name) for name in names}
+            _check(settings, kernels, warn)
             return self._measure_times(kernels, settings)
         wanted = [Measurement(name, settings) for name in names]
-        each = self._each(wanted, kernels, warn, names)
-        done = _successes(names, {one.name: found for one, found in each}, warn)
-        self.printed |= {
-            name: one.known.printed.encode(errors="surrogateescape")
-            for name, one in zip(names, done, strict=True)
-        }
-        measured = _results(settings, done)
-        self.warn_of(record for one in measured for record in one.results)
-        return dict(zip(names, measured, strict=True))
+        found = {one.name: whole for one, whole in self.measure_each(wanted, warn, names)}
+        failures = [
+            (Unreachable if isinstance(one, Unreachable) else IopathError)(f"{name}: {one}")
+            for name in names
+            if isinstance(one := found[name], IopathError)
+        ]
+        for failure in failures[1:]:
+            warn(str(failure))
+        if failures:
+            raise failures[0]
+        self.warn_of(record for name in names for record in found[name].results)
+        return {name: found[name] for name in names}
 
     def warn_of(self, records: Iterable[ExactRecord]) -> None:
         """Warn of what the median of a record does not show: once, although the record of more
@@ -98,31 +100,18 @@ class Session(Finder):
             self._warned.add((name, record.key))
 
     def measure_each(
-        self, wanted: Sequence[Measurement]
+        self,
+        wanted: Sequence[Measurement],
+        warn: Callable[[str], None] = lambda text: None,
+        shown: Sequence[str] = (),
     ) -> Iterator[tuple[Measurement, Result | IopathError]]:
         """Carry out all measurements *wanted*, in emulation, in one pair of pools: each with its
-        result or its error when it is complete. There are no warnings.
-        """
+        result or its error when it is complete. Each kernel is built once. First figures of the
+        kernels *shown* are shown."""
         kernels = {one.name: self.find(one.name) for one in wanted}
-        for one in wanted:
-            _check(one.settings, {one.name: kernels[one.name]}, _silent)
-        for one, measured in self._each(wanted, kernels, _silent):
-            try:
-                whole = (
-                    measured
-                    if isinstance(measured, IopathError)
-                    else _results(one.settings, [measured])[0]
-                )
-            except IopathError as error:
-                whole = error
-            yield one, whole
-
-    def _each(
-        self, wanted: Sequence[Measurement], kernels: Mapping[str, Kernel],
-        warn: Callable[[str], None], shown: Sequence[str] = (),
-    ) -> Iterator[tuple[Measurement, Measured | IopathError]]:  # fmt: skip
-        """Each measurement with what was measured or its error, when it is done. Each kernel is
-        built once. First figures of the kernels *shown* are shown."""
+        for settings in {id(one.settings): one.settings for one in wanted}.values():
+            names = [one.name for one in wanted if one.settings is settings]
+            _check(settings, {name: kernels[name] for name in names}, warn)
         suites = {one: (one.settings.machine.emulator, kernels[one.name].arch) for one in wanted}
         qemus = {suite: self.emulator(*suite) for suite in dict.fromkeys(suites.values())}
         for arch in dict.fromkeys((X86_64, *(arch for _, arch in suites.values()))):
@@ -140,14 +129,14 @@ class Session(Finder):
                 futures[both.measure(self._measure, one, kernel, build, bench)] = one
             for future in both.each(futures):
                 try:
-                    found: Measured | IopathError = future.result()
+                    found: Result | IopathError = future.result()
                 except IopathError as error:
                     found = error
                 yield futures.pop(future), found
 
     def _measure(
         self, wanted: Measurement, kernel: Kernel, build: Callable[[], Built], bench: Bench
-    ) -> Measured:
+    ) -> ExactResult:
         """Measure on a kernel, in a thread: prepare it; take what is known, or count it."""
         left = wanted.guests
         try:
@@ -167,7 +156,8 @@ class Session(Finder):
             self.reporter.finished(guests=left)
         for note in found.notes:
             bench.warn(note)
-        return Measured(ready.built.arch, bench.qemu, found)
+        self.printed[wanted.name] = found.printed.encode(errors="surrogateescape")
+        return _result(wanted.settings, ready.built.arch, bench.qemu, found)
 
     def emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
@@ -256,70 +246,29 @@ class Session(Finder):
         return left
 
 
-def _emulators(qemus: Sequence[Qemu]) -> result.QemuVersion:
-    """The version of the emulators, which all come from one package's source, and their digests."""
-    versions = dict.fromkeys(qemu.version for qemu in qemus)
-    digest = _digests(qemu.digest for qemu in qemus)
-    return result.QemuVersion(version=", ".join(versions), digest=digest)
-
-
-def _digests(parts: Iterable[str]) -> str:
-    """One digest for the parts of several architectures."""
-    found = list(parts)
-    return found[0] if len(found) == 1 else digest_of(found)
-
-
-def _successes(
-    names: Sequence[str],
-    found: Mapping[str, Measured | IopathError],
-    warn: Callable[[str], None],
-) -> list[Measured]:
-    """What was measured on the kernels *names*. Raises the first error, and warns of the others."""
-    done, failures = [], []
-    for name in names:
-        measured = found[name]
-        if isinstance(measured, IopathError):
-            kind = Unreachable if isinstance(measured, Unreachable) else IopathError
-            failures.append(kind(f"{name}: {measured}"))
-        else:
-            done.append(measured)
-    for failure in failures[1:]:
-        warn(str(failure))
-    if failures:
-        raise failures[0]
-    return done
-
-
-def _results(settings: Settings, measured: Sequence[Measured]) -> list[Result]:
-    """The result of each that was *measured*. Raises IopathError where it contradicts itself."""
-    qemus = {one.arch: one.qemu for one in measured}
-    programs = [known.digests(arch, settings) for arch in qemus]
-    empty = ExactResult(
+def _result(settings: Settings, arch: Arch, qemu: Qemu, found: known.Known) -> ExactResult:
+    """The result of a kernel. Raises IopathError where it contradicts itself."""
+    for record in found.records:
+        if text := contradiction(record):
+            raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
+    machine = settings.machine.on(arch)
+    return ExactResult(
         schema=result.SCHEMA,
         program=f"iopath {__version__}",
         mode="exact",
-        qemu=_emulators(list(qemus.values())),
+        qemu=result.QemuVersion(version=qemu.version, digest=qemu.digest),
         machine=GuestMachine(
-            cpu=", ".join(settings.machine.on(arch).model for arch in qemus),
+            cpu=machine.model,
             memory_mib=settings.machine.memory,
             cmdline=settings.machine.cmdline,
             seed=settings.machine.seed,
         ),
-        programs={
-            name: _digests(dict.fromkeys(each[name] for each in programs)) for name in programs[0]
-        },
+        programs=known.digests(arch, settings),
         source=source_digest(),
-        kernels=[],
-        results=[],
-        device=settings.program and settings.rungs[0].name,
+        kernels=[found.description],
+        results=found.records,
+        device=settings.rungs[0].name if settings.program else None,
     )
-    for record in (record for one in measured for record in one.known.records):
-        if text := contradiction(record):
-            raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
-    return [
-        replace(empty, kernels=[one.known.description], results=one.known.records)
-        for one in measured
-    ]
 
 
 def _check(settings: Settings, kernels: Mapping[str, Kernel], warn: Callable[[str], None]) -> None:
@@ -339,7 +288,3 @@ def _check(settings: Settings, kernels: Mapping[str, Kernel], warn: Callable[[st
         warn(f"CPUs share a device, since each cannot have its own: {', '.join(shared)}")
     if settings.cpus > 1:
         paging.check(kernel.arch for kernel in kernels.values())
-
-
-def _silent(text: str) -> None:
-    pass

@@ -70,9 +70,11 @@ def _of_record(record: ExactRecord) -> Iterator[str]:
         return
     counts = record.counts or {}
     of_boots = {"layouts": record.layouts, "mean_boots": record.mean_boots,
-                "with_deferred_boots": record.with_deferred_boots, **counts}  # fmt: skip
-    for name, values in of_boots.items():
-        if values is not None and len(values) != boots:
+                "with_deferred_boots": record.with_deferred_boots}  # fmt: skip
+    for name, values in (of_boots | counts).items():
+        # The first boot alone has most counts of rounds that have layouts.
+        alone = record.layouts and name in counts and values and len(values) == 1
+        if values is not None and len(values) != boots and not alone:
             yield f"{name} has {len(values)} boots, its figure has {boots}"
     for name, values in counts.items():
         if min(values) < 0:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The metrics of an exact result: what each is, how it is counted, and what is judged."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 Boots = Sequence[float]
+
+TERM = re.compile(r"([+-]?) *([\w|]+) *")  # of a sum of functions or counters
 
 
 class _Sharing(Protocol):
@@ -228,6 +231,9 @@ METRICS = (
         "the layout of memory, and of static data in another build", 3.0, gated=False,
     ),
     _request(
+        "system calls", "do_syscall_64|do_el0_svc|do_trap_ecall_u",
+        "system calls of all tasks", "calls", gated=False, later=False),
+    _request(
         "bios", "submit_bio_noacct_nocheck|submit_bio_noacct",
         "bios submitted, at all levels, the parts of one that is split included", "bios"),
     _request(
@@ -331,3 +337,16 @@ OF_KIND = {
 TALLIES = tuple(metric for metric in METRICS if metric.source.tally)
 OF_ROUND = tuple(metric for metric in METRICS if metric.source.round)
 PLACES = tuple(metric for metric in METRICS if metric.source.places)
+
+
+def of_device(counters: Mapping[str, int], ios: int) -> dict[str, float]:
+    """The metrics that a device counts: by its counters in a long run of so many *ios*. There are
+    none if it does not count."""
+    found = {}
+    for metric in OF_DEVICE if counters else ():
+        sums = [
+            sum((-1 if sign == "-" else 1) * counters[name] for sign, name in TERM.findall(terms))
+            for terms in metric.source.device.split("/")
+        ]
+        found[metric.name] = round(sums[0] / (sums[1] if sums[1:] else ios), 4) if any(sums) else 0
+    return found

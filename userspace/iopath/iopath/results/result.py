@@ -16,6 +16,7 @@ from iopath.base.arch import ARCH_NAMES
 from iopath.base.errors import IopathError
 from iopath.base.typed import JsonObject
 from iopath.results import jsonfile
+from iopath.results.iorequests import Requests
 from iopath.results.model import Model
 from iopath.results.ops import OF_RUNG
 from iopath.results.profiles import COUNTS, ExactProfile, SampledProfile
@@ -219,8 +220,7 @@ class ExactRecord(RungRecord):
     ] = None
     profile_boot: Annotated[
         Natural | None,
-        "Index of the boot that was profiled, from 0: the first one whose figure is "
-        "instructions_per_io.",
+        "Index of the boot that was profiled, from 0.",
     ] = None
     mean: Annotated[
         NotNegative | None,
@@ -239,7 +239,7 @@ class ExactRecord(RungRecord):
     counts: Annotated[
         dict[str, Several[float]] | None,
         "The other metrics per I/O (Documentation/metrics.rst), each with its value in each "
-        "boot, counted in a short round.",
+        "boot, or in the first one alone: what a short round counts, where there are layouts.",
     ] = None
     scenario: Annotated[
         str | None, "Digest of the rung: its program, files, modules and steps."
@@ -274,6 +274,7 @@ class ExactRecord(RungRecord):
         "as the rounds before left it, and after other work has taken its L1 caches and "
         "TLBs.",
     ] = None
+    requests: Annotated[Requests | None, "What became of the I/Os of the long run."] = None
     calls: Annotated[
         Calls | None,
         "Of a part of a program, in each boot. boots has instructions divided by times.",
@@ -373,6 +374,10 @@ class HardwareRecord(RungRecord):
         ("required", ("ns",)),
     ] = None
     absent: Annotated[dict[str, str] | None, "Counters that are missing, and why."] = None
+    requests: Annotated[
+        dict[str, float] | None,
+        "The metrics of requests that a device of blknull counts (stats=1), of the last sample.",
+    ] = None
     samples: Annotated[int | None, "Runs of the loop.", ("minimum", 6)] = None
     rounds: Annotated[Positive | None, "In each sample, whose time is their median."] = None
     ios_per_round: Positive | None = None

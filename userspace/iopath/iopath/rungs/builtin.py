@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from iopath.base.errors import UsageError, did_you_mean
+from iopath.rungs import tomlfile
 from iopath.rungs.rung import Overrides, Rung
-from iopath.rungs.rungfile import RungFile
+from iopath.rungs.rungfile import KINDS, RungFile
 
 
 def select(patterns: Sequence[str], added: Sequence[Rung] = ()) -> list[Rung]:
@@ -50,9 +51,9 @@ def overrides(*, fill: bool, coherent: bool) -> Overrides:
 
 def load(path: Path) -> list[Rung]:
     """The rungs in a file of the user's, which may use the parts of those built in."""
-    file = RungFile(path, _FILE)
+    file = RungFile(path, tomlfile.load(path, *KINDS), _FILE)
     rungs = file.rungs(taken=[rung.name for rung in RUNGS])
-    for key in file.tables:
+    for key in (key for key, found in file.tables.items() if found):
         raise UsageError(
             f"{path}: unknown key {key!r}: rungs are tables [[rung]], parts are [part.NAME]"
         )
@@ -62,7 +63,8 @@ def load(path: Path) -> list[Rung]:
 BIOGEN = "/dev/biogen0"
 MOUNTED_AT = "/mnt"
 
-_FILE = RungFile(Path(__file__).parent / "rungs.toml")
+_TABLES = Path(__file__).parent / "rungs.toml"
+_FILE = RungFile(_TABLES, tomlfile.load(_TABLES, *KINDS))
 _RUNGS = {rung.name: rung for rung in _FILE.rungs()}
 LADDER = tuple(_RUNGS.pop(name) for name in _FILE.tables["ladder"])
 # Rungs that are not on the ladder are measured only by name.

@@ -182,19 +182,11 @@ def load(path: Path | None = None) -> tuple[Base, list[Feature]]:
 
 
 def _load(path: Path) -> tuple[Base | None, list[Feature]]:
-    tables = tomlfile.load(path)
-    base, found = tables.pop("base", None), tables.pop("feature", [])
-    if tables:
-        raise UsageError(
-            f"{path}: unknown key {next(iter(tables))!r}: features are tables [[feature]]"
-        )
-    if not isinstance(found, list):
-        raise UsageError(f"{path}: features must be tables [[feature]]")
-    features = []
-    for table in found:
-        name = tomlfile.named("feature", table, path)
-        values = tomlfile.values(f"feature {name}", table, _FEATURE, path)
-        features.append(Feature(**{"about": name, **values}))
+    tables = tomlfile.load(path, {"feature": _FEATURE})
+    base = tables.pop("base", None)
+    features = [Feature(**{"about": own["name"], **own}) for own in tables.pop("feature")]
+    for key in tables:
+        raise UsageError(f"{path}: unknown key {key!r}: features are tables [[feature]]")
     if base is None:
         return None, features
     if not isinstance(base, dict) or {"cmdline", "rungs", "ops", "ios"} - set(base):

@@ -3,6 +3,7 @@
 a user's rung reports less (rounds.h): the rounds without their time in ns, and no sum of a job."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 from iopath.base import typed
@@ -49,9 +50,12 @@ class LoopJob:
 
 @dataclass(frozen=True)
 class Device:
-    """A device of ioloop, and what it counted, if it is one of blknull that counts."""
+    """A device of ioloop, and what it counted, if it is one of blknull that counts: also by size,
+    and the last requests, a line each."""
 
     counters: dict[str, int] | None = None
+    sizes: tuple[int, ...] = ()
+    seen: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,14 @@ class Report:
         return [part for job in self.jobs for part in job.rounds]
 
     @property
-    def counters(self) -> dict[str, int]:
-        """What its device counted."""
-        return next((one.counters for one in self.devices if one.counters), {})
+    def counted(self) -> Device:
+        """What its devices that count have counted together; what the first was given last."""
+        found = [one for one in self.devices if one.counters]
+        counters: Counter[str] = Counter()
+        for one in found:
+            counters.update(one.counters)
+        sizes = zip(*(one.sizes for one in found), strict=True)
+        return Device(dict(counters), tuple(map(sum, sizes)), found[0].seen if found else "")
 
     @property
     def tsc(self) -> int:

@@ -15,40 +15,33 @@ _REPLACED = ("can", "since")  # fields whose tuples are one value: a later one r
 
 
 class RungFile:
-    """The tables of a file. Its rungs may use the parts of *base*, another file, besides its
-    own."""
+    """The *tables* of a file, which are of KINDS. Its rungs may use the parts of *base*, another
+    file, besides its own."""
 
-    def __init__(self, path: Path, base: "RungFile | None" = None) -> None:
+    def __init__(self, path: Path, tables: tomlfile.Values, base: "RungFile | None" = None) -> None:
         self._path = path
-        self.tables = tomlfile.load(path)  # those that are still to be read
+        self.tables = tables  # those that are still to be read
         self._parts: dict[str, tomlfile.Values] = dict(base._parts) if base else {}
-        parts = self.tables.pop("part", {})
-        if not isinstance(parts, dict) or not all(isinstance(one, dict) for one in parts.values()):
-            raise UsageError(f"{path}: parts must be tables [part.NAME]")
-        for name, table in parts.items():
+        for name, own in self.tables.pop("part").items():
             if name in self._parts:
-                raise UsageError(f"{path}: part {name}: the name is in use: choose another")
-            own = tomlfile.values(f"part {name}", table, _PART, path)
+                raise self._error(f"part {name}", "the name is in use: choose another")
             self._parts[name] = self._joined(f"part {name}", own)
 
     def rungs(self, kind: str = "rung", taken: Collection[str] = ()) -> list[Rung]:
         """The rungs of the tables [[*kind*]]. Their names must not be among those *taken*."""
-        tables = self.tables.pop(kind, [])
-        if not isinstance(tables, list) or not tables:
+        rungs = [rung for own in self.tables.pop(kind) for rung in self._rungs(kind, own)]
+        if not rungs:
             raise UsageError(f"{self._path}: no {kind}: each must be a table [[{kind}]]")
-        rungs = [rung for table in tables for rung in self._rungs(kind, table)]
         names = [*taken, *(rung.name for rung in rungs)]
         for rung in rungs:
             if names.count(rung.name) > 1:
                 raise self._error(f"{kind} {rung.name}", "the name is in use: choose another")
         return rungs
 
-    def _rungs(self, kind: str, table: object) -> Iterator[Rung]:
+    def _rungs(self, kind: str, own: tomlfile.Values) -> Iterator[Rung]:
         """The rungs of a table: one, or one for each of the parts that its key "each" names."""
-        name = tomlfile.named(kind, table, self._path)
-        own = tomlfile.values(f"{kind} {name}", table, _RUNG, self._path)
         for part in own.pop("each", [""]):
-            what = f"{kind} {name.replace('*', part)}"
+            what = f"{kind} {own['name'].replace('*', part)}"
             values = self._joined(what, own, *filter(None, [part]))
             about = self._parts[part].get("about", part) if part else ""
             for field, text in (("name", part), ("base", part), ("about", about)):
@@ -143,3 +136,5 @@ _RUNG: tomlfile.Fields = {
     "each": ("each", "a list of the names of parts", tomlfile.words),
     **_PART,
 }
+# Of tomlfile.load().
+KINDS = (dict.fromkeys(("rung", "device", "mount"), _RUNG), {"part": _PART})

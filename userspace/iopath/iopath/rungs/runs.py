@@ -20,6 +20,7 @@ LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 LINES = 0x4000  # the short rounds
 FLAT = 0x8000
 LONG = FLAT  # the long run
+CHECK = FLAT | 0x2000  # the rounds of a boot that checks another one
 DRAIN = 0x4000  # added to it: the sleep afterwards
 # The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
 # guest is idle meanwhile, so the sleep takes next to no time.
@@ -93,13 +94,24 @@ class Run:
     @property
     def checking(self) -> list[str]:
         """The same in a boot other than the first, in fewer layouts."""
-        return self._command(min(self.layouts, CHECKED))
+        return self._command(min(self.layouts, CHECKED), self.rounds_region(checks=True))
 
-    def _command(self, layouts: int) -> list[str]:
+    def _command(self, layouts: int, region: int = 0) -> list[str]:
         return self.rung.command(
-            self.op, self.block_size, self.region, rounds=ROUNDS * layouts // self.layouts,
-            layouts=layouts,
+            self.op, self.block_size, region or self.region,
+            rounds=ROUNDS * layouts // self.layouts, layouts=layouts,
         )  # fmt: skip
+
+    def rounds_region(self, *, checks: bool) -> int:
+        """The region of its rounds: in a boot that *checks* another one, they may be counted
+        without functions and memory accesses."""
+        return self.region | CHECK if checks and not self.counted_fully else self.region
+
+    @property
+    def counted_fully(self) -> bool:
+        """Whether all boots count functions and memory accesses: where layouts do not tell how
+        much they vary, and where the idle loop's instructions are left out by function."""
+        return self.layouts == 1 or self.rung.waits or bool(self.rung.interrupts)
 
     @property
     def layouts(self) -> int:

@@ -15,19 +15,40 @@ from iopath.rungs.rung import Module
 # Key in the file: field of the type, what a value must be, how it is checked.
 Parse = Callable[[object], object]
 Fields = Mapping[str, tuple[str, str, Parse]]
+Kinds = Mapping[str, Fields]  # by the name of a kind of tables
 Values = JsonObject  # of a table, by field
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
-def load(path: Path) -> JsonObject:
-    """The tables of a TOML file."""
+def load(
+    path: Path,
+    arrays: Mapping[str, Fields] | None = None,
+    parts: Mapping[str, Fields] | None = None,
+) -> JsonObject:
+    """The tables of a TOML file. The values of the tables [[KIND]] of *arrays*, and of the tables
+    [KIND.NAME] of *parts*, are checked, and are by field."""
     try:
-        return tomllib.loads(path.read_text())
+        tables = tomllib.loads(path.read_text())
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
+    for kind, fields in (parts or {}).items():
+        own = tables.get(kind, {})
+        if not isinstance(own, dict) or not all(isinstance(one, dict) for one in own.values()):
+            raise UsageError(f"{path}: {kind}s must be tables [{kind}.NAME]")
+        tables[kind] = {
+            name: values(f"{kind} {name}", table, fields, path) for name, table in own.items()
+        }
+    for kind, fields in (arrays or {}).items():
+        own = tables.get(kind, [])
+        if not isinstance(own, list):
+            raise UsageError(f"{path}: no {kind}: each must be a table [[{kind}]]")
+        tables[kind] = [
+            values(f"{kind} {named(kind, table, path)}", table, fields, path) for table in own
+        ]
+    return tables
 
 
 def named(kind: str, table: object, path: Path) -> str:

@@ -49,6 +49,7 @@ def _(result: ExactResult) -> list[Fact]:
         + [f"for {name}.*, {text}" for name, text in others.items()]
         or ["none"]
     )
+    cpus = dict.fromkeys(result.instrument(kernel).machine.cpu for kernel in kernels)
     if not first.zero_fill:
         device += ", zero_fill=0"
     if not first.coherent:
@@ -58,7 +59,7 @@ def _(result: ExactResult) -> list[Fact]:
         ("device", device),
         (
             "guest",
-            f"QEMU {result.qemu.version} (TCG, -icount), CPU {machine.cpu}"
+            f"QEMU {result.qemu.version} (TCG, -icount), CPU {', '.join(cpus)}"
             f" ({first.cpu_model}), 1 CPU, {machine.memory_mib} MiB",
         ),
         ("command line", machine.cmdline or "(nothing added)"),

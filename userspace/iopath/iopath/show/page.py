@@ -23,7 +23,7 @@ from iopath.results.kernelinfo import matters
 from iopath.results.layers import Layers, table
 from iopath.results.result import ExactResult, MeasuredKernel, OfRung, Result, Row, only, size_text
 from iopath.results.syscalls import IO_CALLS, START_EXIT, SUMS, WHOLE
-from iopath.show import facts, pagedata, texts
+from iopath.show import facts, pagedata, stream, texts
 from iopath.show.palette import Palette, split
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -56,6 +56,7 @@ def render(result: Result, comparison: Comparison | None, layers: Layers | None 
             options=_options(result.kernels),
             labels=comparison.labels if comparison else [],
             unknown=any(step.has_unknown for step in steps.values()),
+            streams=stream.streams(result) if isinstance(result, ExactResult) else [],
             data=pagedata.data(result, steps, layers, palette),
             css=source("page.css"),
             script=source("page.js"),

@@ -59,6 +59,9 @@ class CountsReport(TimesReport):
 
         return markdown.markdown(self.result, self.comparison)
 
+    def requests(self) -> tuple[Result, Comparison | None]:
+        return self.result, self.comparison
+
     def chart(self) -> "Chart":
         from iopath.show import charts  # slow to load
 
@@ -74,6 +77,7 @@ class ProgramReport(SamplesReport):
     """Counts of a program by system call, and by function."""
 
     markdown = CountsReport.markdown
+    requests = CountsReport.requests
 
 
 class ProfileReport(CountsReport, SamplesReport):

@@ -74,6 +74,10 @@ def _(
     result: HardwareResult, console: Console, *, every: bool = False, top: int | None = None
 ) -> None:
     put(console, tables.times(result))
+    for record in result.results:
+        if record.requests:
+            said = ", ".join(f"{name} {texts.count(n)}" for name, n in record.requests.items())
+            put_text(console, f"{record.title} {record.size}: {said}", "dim")
     absent = {name: text for record in result.results[:1] for name, text in record.absent.items()}
     for number, text in enumerate(dict.fromkeys(absent.values())):
         if not number:

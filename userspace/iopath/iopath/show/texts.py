@@ -479,11 +479,11 @@ def _described(found: Change, *, brief: bool) -> str:
 
 
 def cause(found: ExactChange) -> str:
-    """What the kernel does otherwise, and what the scheduler takes for it; or else what became of
-    the requests."""
+    """What the kernel does otherwise, what the scheduler takes for it, and what became of the
+    requests."""
     part = found.switching
     scheduler = f" ({part.layer} {part.difference:+,.0f})" if part else ""
-    return found.cause + scheduler or found.requests
+    return ", ".join(filter(None, (found.cause + scheduler, found.requests)))
 
 
 def mostly(found: ExactChange) -> str:

@@ -52,6 +52,7 @@ class View:
 
 _LACKS = {
     "reply": "answers mails: give them by --from-mail",
+    "requests": "requests are counted of guests",
     "stacks": "no functions are counted; profile and compare count them",
 }
 
@@ -59,6 +60,8 @@ VIEWS = (
     View("json", "the whole result, for compare and other programs", "json"),
     View("html", "a page with charts and tables; it needs no network", "html"),
     View("markdown", "the figures, for a mail or a commit message", "markdown"),
+    View("requests", "how many requests, how large, in what order, and who did it", "requests",
+         "requestview.render"),
     View("reply", "a reply to the mails, in at most 25 lines; empty if nothing changed", "reply"),
     View("csv", "every figure, one a row", "figures", "csvfile.render"),
     View("callgrind", "functions, as callgrind_annotate reads them", "stacks", "callgrind.render"),

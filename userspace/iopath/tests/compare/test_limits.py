@@ -91,6 +91,23 @@ def test_limits(tmp_path: Path, text: str, found: list[str]) -> None:
     assert regressions(compared(two(LOCKED)), None, limited(tmp_path, text)) == found
 
 
+def test_what_a_limit_names_is_told(tmp_path: Path) -> None:
+    """No text says "the same" where a limit of a metric fails that no general limit judges."""
+    whole = two(PLAIN)
+    counts = whole["results"][1]["counts"]
+    counts["calls"] = [count + 5 for count in counts["calls"]]
+    found = compared(whole)
+    (rung,) = found.rungs
+    assert rung.differences["new"].verdict_text == "same"
+    mine = limited(tmp_path, '"dio.pread calls" = 0')
+    limits.judge_too(found, mine)
+    (said,) = regressions(found, None, mine)
+    assert said.startswith(f"{MORE} calls ")
+    assert rung.differences["new"].verdict_text == "same path"
+    assert rung.differences["new"].beside.keys() == {"calls"}
+    assert rung in found.ranked("new")
+
+
 def test_a_gate_does_not_pass_what_is_undecided() -> None:
     whole = two(PLAIN)
     for record in whole["results"]:

@@ -16,6 +16,7 @@ from iopath.counts.plugin_output import (
     ContextEntry,
     Executed,
     Flat,
+    FlatRound,
     InContext,
     Part,
     Round,
@@ -38,7 +39,10 @@ CALL = {"type": "node", "region": 5, "node": 2, "parent": 1, "addr": "0x20", "si
         "disturbed": [[7, 2, 101]]}  # fmt: skip
 FLAT = {"type": "flat", "region": 6, "rounds": 1, "switches": 8, "iterations": 40,
         "entries": [[2, "0x30", 12]], "counts": [[7, 2, 0, 12000]]}  # fmt: skip
-PARTS = {"parts": [[-1, "t", "0xff", "0x0", 0], [0, "r", "0x40", "0x44", 9]]}
+PARTS = {
+    "each": [[9, 2, 1, [[2, 12]]]],
+    "parts": [[-1, "t", "0xff", "0x0", 0], [0, "r", "0x40", "0x44", 9]],
+}
 OF_CPU = FLAT | {"region": 8, "cpu": 1, "left_out": 3, "lengths": [50, 51]}
 ACCESS = {"type": "access", "region": 8, "line": "0x1000", "virt": "0xffff888000001000", "cpu": 1,
           "pc": "0xffffffff81000000", "kind": "L", "context": 2, "store": True, "bytes": "0xf0",
@@ -89,8 +93,8 @@ def test_read() -> None:
     entries, flat = {2: ContextEntry(0x30, 12)}, [InContext(7, 2, 0, 12000)]
     parts = [Part(None, "t", 0xFF, 0, 0), Part(0, "r", 0x40, 0x44, 9)]
     assert found.flats == {
-        6: [Flat(entries, flat, 1, 8, 40, 0, 0, [], parts)],
-        8: [Flat(entries, flat, 1, 8, 40, 1, 3, [50, 51], [])],
+        6: [Flat(entries, flat, 1, 8, 40, 0, 0, [], parts, [FlatRound(9, 2, 1, [[2, 12]])])],
+        8: [Flat(entries, flat, 1, 8, 40, 1, 3, [50, 51], [], [])],
     }
     # The first byte that it touches is the fourth.
     access = Access(

@@ -12,10 +12,9 @@ from iopath.compare.limits import regressions
 from iopath.counts.longrun import LongRuns
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.plugin_output import read
-from iopath.counts.requests import of_device
 from iopath.counts.symbols import Symbols
 from iopath.results.layers import Layers
-from iopath.results.metrics import REQUESTS
+from iopath.results.metrics import REQUESTS, of_device
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import DRAIN, Run
 from iopath.show import texts
@@ -28,8 +27,8 @@ TASK, OTHER = 0, 1  # contexts
 Rows = list[tuple[str, int, int]]  # function, context, and how often it was entered
 
 
-def metrics(names: str, long: Rows, drained: Rows = []) -> dict[str, float]:  # noqa: B006
-    """The metrics on a kernel with these functions. Each was entered as the rows say, and went on
+def counted(names: str, long: Rows, drained: Rows = []) -> LongRuns:  # noqa: B006
+    """The long runs on a kernel with these functions. Each was entered as the rows say, and went on
     twice as often behind its first block."""
     functions = names.split()
     symbols = "".join(f"{TEXT + 64 * at:x} t {name}\n" for at, name in enumerate(functions))
@@ -56,7 +55,11 @@ def metrics(names: str, long: Rows, drained: Rows = []) -> dict[str, float]:  # 
     found = BootProfile(
         read(map(json.dumps, [*lines, {"type": "end", "errors": []}])), known, Layers()
     )
-    return LongRuns(found, known, Layers()).requests(RUN)
+    return LongRuns(found, known, Layers())
+
+
+def metrics(names: str, long: Rows, drained: Rows = []) -> dict[str, float]:  # noqa: B006
+    return counted(names, long, drained).metrics(RUN)
 
 
 def test_functions_are_counted_for_the_io_and_later() -> None:
@@ -68,6 +71,17 @@ def test_functions_are_counted_for_the_io_and_later() -> None:
         drained=[("bio_split.isra.0", OTHER, IOS), ("try_to_wake_up", OTHER, IOS)],
     )  # fmt: skip
     assert found == {"splits": 3, "completions": 1, "wake-ups": 1}
+
+
+def test_who_does_it() -> None:
+    """The task, others, or anybody in the sleep; what does not tell that is left out."""
+    found = counted(
+        "bio_endio try_to_wake_up",
+        [("bio_endio", TASK, IOS // 2), ("bio_endio", OTHER, IOS), ("try_to_wake_up", TASK, IOS)],
+        drained=[("bio_endio", OTHER, IOS // 4), ("bio_endio", TASK, IOS // 4)],
+    )
+    by = {"task": 0.5, "other tasks": 1, "later": 0.5}
+    assert found.who(RUN) == {"completions": by}
 
 
 def test_a_sum_needs_all_of_its_functions() -> None:
@@ -121,6 +135,14 @@ def test_a_comparison_says_what_became_of_requests() -> None:
     (grown,), _ = regressions(compared(whole), 1, [])
     assert grown.endswith("takes more than old: requests 700.00 % (1 % allowed)")
     assert "splits" not in change(whole)["metrics"]
+
+
+def test_the_cause_leaves_out_what_it_brings_with_it() -> None:
+    one = {"switches": 0.0, "wake-ups": 0.0, "cache flushes": 1.0}
+    whole = requests(one, {"switches": 2.0, "wake-ups": 2.0, "cache flushes": 2.0})
+    whole["results"][1]["boots"] = [boot + 500 for boot in whole["results"][1]["boots"]]
+    said = "switches to another task, cache flushes 1.00 to 2.00 per I/O."
+    assert texts.verdict(compared(whole), "new").endswith(said)
 
 
 def test_what_a_kernel_does_not_count_is_judged_by_no_general_limit() -> None:

@@ -16,7 +16,18 @@ import pytest
 
 from helpers.command import Command
 from helpers.linux_source import LinuxSource, build_command
-from helpers.planted import FUNCTION, IMAGE, NOPS, PLACE, PLANTED, commit, differences, git, plant
+from helpers.planted import (
+    FUNCTION,
+    IMAGE,
+    NOPS,
+    PLACE,
+    PLANTED,
+    commit,
+    differences,
+    git,
+    plant,
+    replace,
+)
 from iopath.base import process
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
@@ -80,13 +91,6 @@ static noinline void planted(void)
 }
 
 """
-
-
-def replace(file: Path, old: str, new: str) -> None:
-    """Replace a text that a file has once."""
-    text = file.read_text()
-    assert text.count(old) == 1, f"{file}: {old}"
-    file.write_text(text.replace(old, new))
 
 
 class Trees:

@@ -48,6 +48,13 @@ def plant(
     (source / place).write_text(f"{head}{functions}{declarations}{what}{rest}")
 
 
+def replace(file: Path, old: str, new: str) -> None:
+    """Replace a text that a file has once."""
+    text = file.read_text()
+    assert text.count(old) == 1, f"{file}: {old}"
+    file.write_text(text.replace(old, new))
+
+
 def differences(measured: Path) -> dict[str, dict[str, Any]]:
     """How the second kernel of a result file differs from the first, by rung."""
     whole = compare.compare(result.load(measured), Layers())

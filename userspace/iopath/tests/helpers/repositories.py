@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Repositories with the source of a kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from helpers.linux_source import LinuxSource, left_out
-from helpers.planted import NOPS, PLACE, commit, git, nops, plant
+from helpers.planted import NOPS, PLACE, commit, git, nops, plant, replace
 from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.measure.session import Session
 
@@ -105,6 +105,27 @@ def release_repository(session: Session, series: str) -> Path:
         _commit_source(source, folder / "linux", excluded, f"the source of {series}")
 
     inputs = {"of": source.wanted, "left_out": excluded, "recipe": 1}
+    return session.cache.entry("history", inputs, make) / "linux"
+
+
+def changed_repository(
+    session: Session, changes: Mapping[str, tuple[str, str, str]], series: str = "6.12"
+) -> Path:
+    """A repository with a kernel's source, tagged "before", and a tag for each of the *changes*: a
+    text that a file has once is replaced."""
+    source, excluded = LinuxSource(session, series), left_out()
+
+    def make(folder: Path) -> None:
+        tree = folder / "linux"
+        _commit_source(source, tree, excluded, "the source")
+        git(tree, "tag", "before")
+        for name, (file, old, new) in changes.items():
+            git(tree, "checkout", "--quiet", "before")
+            replace(tree / file, old, new)
+            commit(tree, file, name)
+            git(tree, "tag", name)
+
+    inputs = {"of": source.wanted, "left_out": excluded, "changes": list(changes.items())}
     return session.cache.entry("history", inputs, make) / "linux"
 
 

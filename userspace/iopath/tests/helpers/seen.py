@@ -72,6 +72,13 @@ def _stacks(rung: str, kernel: str, figure: float) -> Iterator[Stack]:
     yield ("loop [user]", "entry_SYSCALL_64_after_hwframe"), "system call entry", left
 
 
+def _seen(number: int) -> list[str]:
+    """Requests of a kernel: merged, or each plug of 16 from its end; some writes, and flushes."""
+    if number % 2 == 0:
+        return [f"{'RW'[at % 5 == 4]} {4096 + 256 * at} 256" for at in range(128)]
+    return ["F 0 0" if at % 16 == 15 else f"R {4096 + 256 * (at ^ 15)} 64" for at in range(128)]
+
+
 @cache
 def result(*kernels: str) -> ExactResult:
     """The ladder of some of KERNELS."""
@@ -87,6 +94,8 @@ def result(*kernels: str) -> ExactResult:
             if op == "write" and name in _DEFERRED:
                 later = record["with_deferred"] + number * _DEFERRED[name]
                 record |= {"with_deferred": later, "with_deferred_boots": [later] * BOOTS}
+            if rung.startswith("dio.uring read"):
+                record["requests"] = {"who": {}, "seen": _seen(number)}
             made.append(record)
     whole = shared(a_result(made))
     for number, kernel in enumerate(whole["kernels"]):

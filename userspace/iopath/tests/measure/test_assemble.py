@@ -10,12 +10,13 @@ import pytest
 
 from helpers.counted import HEADER
 from iopath.base.programs import guest_program
+from iopath.counts.pathcount import CountedRound
 from iopath.measure.assemble import Counted
 from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.model import Misses
 from iopath.rungs.builtin import select
-from iopath.rungs.runs import DRAIN, LONG, Run
+from iopath.rungs.runs import CHECK, DRAIN, LONG, Run
 
 RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
 TEXT = 0xFFFFFFFF81000000
@@ -60,6 +61,8 @@ def entry(tmp_path: Path) -> Path:
         {"type": "round", "region": RUN.region, **counted, "instructions": 200},
         {"type": "region", "region": RUN.lines_region, "median_round": 0},
         {"type": "round", "region": RUN.lines_region, **counted, **short},
+        flat(RUN.region | CHECK, [[0, 10, TASK, 9], [1, 10, FAULT, 1]], faults=1)
+        | {"each": [[50, 3, 0, []], [50, 0, 1, [[FAULT, 1]]]]},
         flat(LONG, []),
         flat(RUN.long_region, [[0, 10, TASK, ios], [1, 10, FAULT, ios]], faults=ios),
         flat(RUN.long_region | DRAIN, []),
@@ -76,9 +79,20 @@ def entry(tmp_path: Path) -> Path:
     return folder
 
 
-def counted(entry: Path) -> RunCounts:
+def counted(entry: Path, *, checks: bool = False) -> RunCounts:
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
-    return Counted(entry, [RUN], files, Layers()).run_counts[RUN.region]
+    found = Counted(entry, [RUN], files, Layers(), checks=checks)
+    return found.run_counts[RUN.region]
+
+
+def test_the_rounds_of_a_boot_that_checks(entry: Path) -> None:
+    """They are counted flat. An exception belongs to the path, an interrupt does not."""
+    found = counted(entry, checks=True)
+    assert found.rounds == [CountedRound(50, 3, True, 0), CountedRound(50, 0, True, 1)]
+    assert "reads" not in found.events
+    text = gzip.decompress((entry / "kallsyms.gz").read_bytes()).replace(NAMES[2].encode(), b"irq")
+    (entry / "kallsyms.gz").write_bytes(gzip.compress(text))
+    assert [part.quiet for part in counted(entry, checks=True).rounds] == [True, False]
 
 
 def test_the_long_run_has_its_faults(entry: Path) -> None:

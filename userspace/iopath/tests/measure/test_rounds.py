@@ -16,7 +16,7 @@ from iopath.measure.rounds import figure as make_figure
 from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
 from iopath.rungs.ioloop_report import LoopJob, LoopRound, Report
-from iopath.rungs.runs import Run, Settings, make_runs
+from iopath.rungs.runs import CHECK, Run, Settings, make_runs
 
 
 def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> ExactRecord:
@@ -56,7 +56,7 @@ def test_mean_of_boots() -> None:
     found = make_figure("a", "b", RUN, boots, counts)
     assert found.instructions_per_io == 12
     assert found.boots == [10, 15, 11]
-    assert found.profile_boot == 2
+    assert found.profile_boot == 0
     assert (found.mean, found.with_deferred) == (12.5, 13.8333)
     assert found.mean_boots == [12.5, 11.5, 13.5]
     assert found.with_deferred_boots == [13.5, 14.5, 13.5]
@@ -66,10 +66,29 @@ def test_mean_of_boots() -> None:
 
 
 def test_the_figure_is_the_mean_of_the_boots() -> None:
-    """The profile is of one boot: if their number is even, of the lower of the middle two."""
     boots = [record((count, 0)) for count in (1300, 1000, 1100, 1200)]
     found = make_figure("a", "b", RUN, boots, [run_counts(boot) for boot in boots])
-    assert (found.instructions_per_io, found.profile_boot) == (11.5, 2)
+    assert found.instructions_per_io == 11.5
+
+
+def test_a_boot_that_checks_counts_figures_alone() -> None:
+    """What short rounds count is the first boot's; the long run's metrics have a value in each."""
+    boots = [record((1000, 0)), record((1000, 0))]
+    first, second = [run_counts(boot) for boot in boots]
+    first = replace(first, events={"locked": 3.0, "bios": 1.0})
+    second = replace(second, events={"bios": 1.01})
+    found = make_figure("a", "b", RUN, boots, [first, second])
+    assert found.counts == {"locked": [3.0], "bios": [1.0, 1.01]}
+
+
+def test_regions_of_a_boot_that_checks() -> None:
+    """They are counted without functions and memory accesses, where layouts tell how much these
+    vary, and nothing is left out by function."""
+    regions = {"dio.pread": CHECK | 1, "dio.aio.100": CHECK | 1, "nvme.pread": 1}
+    for name, region in regions.items():
+        run = run_of(name)
+        assert (run.rounds_region(checks=False), run.rounds_region(checks=True)) == (1, region)
+        assert f"--region={region}" in run.checking
 
 
 def test_iterations_of_string_instructions_are_no_instructions() -> None:
@@ -154,7 +173,8 @@ def test_further_boots_have_fewer_layouts() -> None:
     assert words(run.command) == ("--layouts=16", "--rounds=48")
     assert words(run.checking) == ("--layouts=4", "--rounds=12")
     others = [
-        {word for word in one if word not in words(one)} for one in (run.command, run.checking)
+        {word for word in one if word not in words(one) and not word.startswith("--region=")}
+        for one in (run.command, run.checking)
     ]
     assert others[0] == others[1]
 

@@ -25,10 +25,9 @@ from iopath.kernels.built import Built, Step
 from iopath.kernels.kernel import Kernel
 from iopath.measure import counting, jobs, known
 from iopath.measure.jobs import Job
-from iopath.measure.known import Measured
 from iopath.measure.measurement import Measurement
 from iopath.measure.session import Session
-from iopath.results.result import Result, parse
+from iopath.results.result import ExactResult, Result, parse
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
@@ -203,9 +202,7 @@ def test_a_cache_that_cannot_be_written_loses_no_result(
     session = Kernels(tmp_path, 1)
     wanted = a_measurement("one", "a=1")
     said: list[str] = []
-    kernels = {"one": session.find("one")}
-    [(one, found)] = session._each([wanted], kernels, said.append)
+    [(one, found)] = session.measure_each([wanted], said.append)
     assert one is wanted
-    assert isinstance(found, Measured)
-    assert found.known is counted
+    assert isinstance(found, ExactResult)
     assert said == ["a note"]

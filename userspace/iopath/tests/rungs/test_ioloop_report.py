@@ -15,7 +15,7 @@ import pytest
 from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.base.sources import source_root
-from iopath.rungs.ioloop_report import Event, LoopJob, LoopRound, Report, read
+from iopath.rungs.ioloop_report import Device, Event, LoopJob, LoopRound, Report, read
 
 SCHEMA = json.loads((source_root() / "userspace/ioloop/report.schema.json").read_text())
 
@@ -118,12 +118,16 @@ def test_program_of_a_user_reports_less() -> None:
     assert read(text).tsc == 7000
 
 
-def test_counters_of_a_device() -> None:
-    """Those of blknull, if it counts."""
+def test_counters_of_devices() -> None:
+    """Those of blknull, if it counts: the sum, and the requests of the first."""
     one = '{"filename": "a", "size": 1, "logical_block_size": 512%s}'
-    for more, counters in (("", {}), (', "counters": {"reads": 5}', {"reads": 5})):
-        found = read(f'{{"jobs": [], "devices": [{one % more}]}}')
-        assert found.counters == counters
+    more = ', "counters": {"reads": 5}, "sizes": [0, 5], "seen": "R 0 8\\nR 8 8\\n"'
+    for devices, found in (
+        ([one % ""], Device({})),
+        ([one % "", one % more], Device({"reads": 5}, (0, 5), "R 0 8\nR 8 8\n")),
+        ([one % more] * 2, Device({"reads": 10}, (0, 10), "R 0 8\nR 8 8\n")),
+    ):
+        assert read(f'{{"jobs": [], "devices": [{", ".join(devices)}]}}').counted == found
 
 
 def report(*args: str) -> dict:

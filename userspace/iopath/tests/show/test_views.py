@@ -34,7 +34,8 @@ from iopath.studies.series import SeriesCommit, SeriesReport
 
 LONGER = [*STACKS[:2], (*STACKS[2][:2], 142.0), *STACKS[3:]]
 OF_FIGURES = ["json", "csv", "bencher", "benchmark-action"]
-OF_ALL = ["json", "html", "markdown", "csv", "callgrind", "folded", "bencher", "benchmark-action"]
+OF_ALL = ["json", "html", "markdown", "requests", "csv", "callgrind", "folded", "bencher"]
+OF_ALL += ["benchmark-action"]
 DRAWN = ["svg", "png", "history"]
 
 
@@ -74,9 +75,9 @@ def counted() -> reports.TimesReport:
         ("profile", [*OF_ALL, *DRAWN]),
         ("compare", [*OF_ALL, *DRAWN]),
         ("bisect", [*OF_ALL, *DRAWN]),
-        ("series", [*OF_ALL[:3], "reply", *OF_ALL[3:], *DRAWN]),
+        ("series", [*OF_ALL[:4], "reply", *OF_ALL[4:], *DRAWN]),
         ("run", OF_ALL),
-        ("track", [*OF_ALL, "kcidb"]),
+        ("track", [*(one for one in OF_ALL if one != "requests"), "kcidb"]),
         ("features", ["json", "markdown", "csv", "bencher", "benchmark-action", "svg", "png"]),
     ],
 )
