@@ -3,7 +3,7 @@
 
 import re
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -129,14 +129,14 @@ def _lines(kind: str, address: int, arch: Arch) -> list[str]:
 @dataclass(frozen=True)
 class Started:
     """What a part of a program executed in a boot: how often it began, its instructions, those of
-    the program itself since the call before, its instructions by function, and the metrics
-    of requests."""
+    the program itself since the call before, and its instructions by function. *counts* are the
+    metrics of requests, which the whole has."""
 
     times: int
     instructions: int
     before: int = 0
     functions: Mapping[str, int] = field(default_factory=dict)
-    requests: Mapping[str, float] = field(default_factory=dict)  # of the whole: metrics
+    counts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def each(self) -> float:
@@ -149,11 +149,10 @@ Boot = dict[tuple[str, str], Started]  # by the kind and the name of the part
 
 @dataclass(frozen=True)
 class _Counted:
-    """A bucket, its instructions by function, and how often functions were entered."""
+    """A bucket, and its instructions by function."""
 
     bucket: Bucket
     functions: dict[str, int]
-    entered: Counter[str] = field(default_factory=Counter)
 
 
 def boot(counted: Output, symbols: Symbols, arch: Arch, ios: int = 0) -> Boot:
@@ -162,8 +161,7 @@ def boot(counted: Output, symbols: Symbols, arch: Arch, ios: int = 0) -> Boot:
     region = counted.calls
     if region is None:
         raise IopathError("pathcount counted no program")
-    wanted = Functions(symbols)
-    buckets = _by_function(counted, symbols, wanted.names)
+    buckets = _by_function(counted, symbols)
     _check(counted, buckets)
     parts: dict[tuple[str, str], list[_Counted]] = defaultdict(list)
     for one in buckets:
@@ -173,11 +171,21 @@ def boot(counted: Output, symbols: Symbols, arch: Arch, ios: int = 0) -> Boot:
     _count_freed_pages(made)
     order = (CALL, OWN, FAULT, LATER, BESIDE)
     keys = sorted(made, key=lambda key: (order.index(key[0]), -made[key].instructions, key[1]))
-    entered = Counter[str]()
-    for key, each in parts.items():
-        for one in each if key[0] != BESIDE else ():
-            entered.update(one.entered)
-    return complete({key: made[key] for key in keys}, ios, wanted.metrics(entered, entered))
+    return complete({key: made[key] for key in keys}, ios, _requests(counted, symbols, parts))
+
+
+def _requests(
+    counted: Output, symbols: Symbols, parts: Mapping[tuple[str, str], Sequence[_Counted]]
+) -> dict[str, float]:
+    """The metrics of requests of the whole."""
+    known = Functions(symbols)
+    beside = {id(one.bucket) for (kind, _), each in parts.items() if kind == BESIDE for one in each}
+    entered: dict[str, float] = defaultdict(float)
+    for part in counted.calls.counts if counted.calls else ():
+        name = known.names.get(counted.blocks[part.block].address)
+        if name and part.instructions and id(counted.buckets[part.context]) not in beside:
+            entered[name] += part.times
+    return known.metrics(entered, entered)
 
 
 def _count_freed_pages(parts: Boot) -> None:
@@ -211,7 +219,7 @@ def complete(parts: Boot, ios: int = 0, requests: Mapping[str, float] | None = N
         (IO, IO_CALLS): _sum([one for key, one in parts.items() if sum_of(*key) == IO], ios),
         (START, START_EXIT): _sum([one for key, one in parts.items() if sum_of(*key) == START], 1),
     }
-    found[EVERY, WHOLE] = replace(found[EVERY, WHOLE], before=0, requests=requests or {})
+    found[EVERY, WHOLE] = replace(found[EVERY, WHOLE], before=0, counts=requests or {})
     return {key: one for key, one in found.items() if one.instructions} | parts
 
 
@@ -231,25 +239,21 @@ def _largest_first(functions: Mapping[str, int]) -> dict[str, int]:
     return {function: instructions for function, instructions in ordered if instructions}
 
 
-def _by_function(counted: Output, symbols: Symbols, wanted: Mapping[int, str]) -> list[_Counted]:
-    """The buckets. Entries are counted of the functions *wanted*, by address."""
+def _by_function(counted: Output, symbols: Symbols) -> list[_Counted]:
     found: list[dict[str, int]] = [defaultdict(int) for _ in counted.buckets]
-    entered: list[Counter[str]] = [Counter() for _ in counted.buckets]
     known: dict[int, list[str]] = {}
     for part in counted.calls.counts if counted.calls else ():
         block, functions = counted.blocks[part.block], found[part.context]
         if block.address < KERNEL:
             functions[_PROGRAM] += part.instructions * part.times
             continue
-        if part.instructions and block.address in wanted:
-            entered[part.context][wanted[block.address]] += part.times
         if part.block not in known:
             known[part.block] = [one.text for one in symbols.find_each(block.addresses)]
         for name in known[part.block][: part.instructions]:
             functions[name] += part.times
     return [
-        _Counted(bucket, dict(by_function), of_bucket)
-        for bucket, by_function, of_bucket in zip(counted.buckets, found, entered, strict=True)
+        _Counted(bucket, dict(by_function))
+        for bucket, by_function in zip(counted.buckets, found, strict=True)
     ]
 
 
@@ -334,7 +338,7 @@ def records(
                 mean_with_interrupts=mean, rounds=len(boots), rounds_with_interrupts=0,
                 ios_per_round=1, batch=1, command=[*command] if is_whole else [],
                 scenario=scenario if is_whole else None, profile=_profile(counted[0], layers),
-                counts=_requests(counted),
+                counts=_counts(counted),
                 calls=Calls(
                     kind=key[0],
                     times=[one.times for one in counted],
@@ -346,10 +350,10 @@ def records(
     return found
 
 
-def _requests(boots: Sequence[Started]) -> dict[str, list[float]] | None:
-    """The metrics of requests in each boot, of what has them."""
-    names = boots[0].requests
-    return {name: [one.requests[name] for one in boots] for name in names} if names else None
+def _counts(counted: Sequence[Started]) -> dict[str, list[float]] | None:
+    """The metrics that a part has, in each boot."""
+    named = {name: [one.counts.get(name, 0) for one in counted] for name in counted[0].counts}
+    return named or None
 
 
 def _profile(part: Started, layers: Layers) -> ExactProfile:

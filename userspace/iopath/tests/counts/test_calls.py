@@ -91,15 +91,15 @@ def test_parts() -> None:
     assert boot[EVERY, WHOLE].instructions == 26 + 50 + 7 + 11
 
 
-def test_requests_of_the_whole() -> None:
-    """How often its parts entered the functions of a metric."""
-    symbols = KALLSYMS.replace("vfs_read", "submit_bio_noacct")
+def test_requests() -> None:
+    """The whole has the functions that were entered, but for those of what is beside."""
+    symbols = KALLSYMS.replace("vfs_read", "bio_endio").replace("do_idle", "bio_split")
     boot = calls.boot(counted(), Symbols(symbols), X86_64)
-    assert boot[EVERY, WHOLE].requests == {"bios": 2}
-    kernel = KernelName(name="k", release="k")
-    whole, *others = calls.records(kernel, ["dd"], "", [boot, boot], Layers())
-    assert whole.counts == {"bios": [2, 2]}
-    assert all(one.counts is None for one in others)
+    assert boot[LATER, "another kernel thread"].instructions == 9
+    assert (boot[EVERY, WHOLE].counts["completions"], boot[EVERY, WHOLE].counts["splits"]) == (2, 1)
+    symbols = KALLSYMS.replace("T __x64_sys_read", "T bio_endio")
+    boot = calls.boot(counted(), Symbols(symbols), X86_64)
+    assert boot[EVERY, WHOLE].counts == {"completions": 2}
 
 
 def test_pages_that_are_freed_later_belong_to_exit() -> None:
