@@ -184,9 +184,9 @@ MUTANTS = [
         "measure/test_rounds.py::test_iterations_of_string_instructions_are_no_instructions",
     ),
     Mutant(
-        "the profile is that of a boot", "measure/rounds.py",
-        "middle = statistics.median_low(figures)", "middle = statistics.median(figures)",
-        "measure/test_rounds.py::test_the_figure_is_the_mean_of_the_boots",
+        "the figure of a boot is that of a round", "measure/rounds.py",
+        "figures.append(statistics.median_low(calm))", "figures.append(statistics.median(calm))",
+        "measure/test_rounds.py::test_median_of_an_even_number_is_the_lower_of_the_middle_two",
     ),
     Mutant(
         "a clock that does not count instructions is refused", "measure/rounds.py",
