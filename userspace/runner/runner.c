@@ -79,6 +79,21 @@ static void redirect(const char *path, int flags, int to)
 	close(fd);
 }
 
+/*
+ * Wait for a tick of the timer, so that the program begins just after one. How
+ * the guest was started decides where between two ticks it is. The coarse clock
+ * advances with the tick, and is read without a system call.
+ */
+static void await_tick(void)
+{
+	struct timespec before, now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &before);
+	do {
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	} while (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec);
+}
+
 /* In the child: the next instruction but one is the program's. */
 static void execute(char **argv, int *error)
 {
@@ -136,6 +151,7 @@ int main(int argc, char **args)
 		die("fork");
 	if (!pid) {
 		prepare(args[2], strtoull(args[3], NULL, 10));
+		await_tick();
 		execute(argv, error);
 	}
 	/* Orphans of the tree become children of this process. */

@@ -96,6 +96,8 @@ def calls(records: Sequence[ExactRecord], *, every: bool, top: int) -> Table:
         mine = [one for one in found if sum_of(one.calls.kind, one.op) == kind]
         indent = _INDENT * bool(of.get(kind))
         shown = [one for one in mine if one in costly or one not in called]
+        if len(shown) + 1 == len(mine):
+            shown = mine
         for record in shown:
             name, *cells = _call_cells(record, top)
             table.row(f"{indent}{name}", *cells)

@@ -17,6 +17,7 @@ from iopath.compare.changes import (
     TimeComparison,
 )
 from iopath.results.result import ExactResult, HardwareResult, Key, Result, of_kernel
+from iopath.results.syscalls import SUMS
 from iopath.show import tables, texts
 from iopath.show.console import put, put_text, wrap
 from iopath.show.facts import facts
@@ -176,10 +177,18 @@ def show_comparison(comparison: Comparison, console: Console, top: int | None = 
 
 
 def _chosen(comparison: Comparison, ranked: Sequence[RungChange]) -> list[RungChange]:
-    """The first rungs, with those that the verdict on the last kernel names."""
-    named = {rung.key for rung in comparison.extremes(comparison.others[-1]).values()}
-    shown = _CALLS if comparison.whole else _RUNGS
-    first = sorted(ranked, key=lambda rung: rung.key not in named)[:shown]
+    """The first rungs, with those that the verdict on the last kernel names; of a program the sums,
+    and the parts that change most in all."""
+    last = comparison.others[-1]
+    named = {rung.key for rung in comparison.extremes(last).values()}
+
+    def order(rung: RungChange) -> tuple[bool, float]:
+        calls = rung.differences[last].calls if comparison.whole else None
+        if calls:
+            return calls.kind not in SUMS, -abs(calls.more)
+        return rung.key not in named, 0.0
+
+    first = sorted(ranked, key=order)[: _CALLS if comparison.whole else _RUNGS]
     return [rung for rung in ranked if rung in first]
 
 

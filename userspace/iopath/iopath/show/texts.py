@@ -596,7 +596,8 @@ def top_mover(found: Change) -> str:
         return ""
     if found.calls:
         top = _top_layer(found)
-        return f"{top.layer} {large(top.difference, '+')}" if top and top.difference else ""
+        digits = 0 if top and abs(top.difference) >= 10 else 2
+        return f"{top.layer} {top.difference:+,.{digits}f}" if top and top.difference else ""
     if found.cause or found.requests:
         return found.cause or found.requests.partition(",")[0]
     if found.verdict == "same" and not found.moved:

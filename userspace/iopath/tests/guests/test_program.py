@@ -459,6 +459,25 @@ def test_two_builds_on_one_kernel(iopath: Command, logs: dict[str, Path], tmp_pa
 
 
 @pytest.mark.long
+def test_the_same_in_each_emulator(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
+    """Calls and requests are equal, and so are the instructions in each call: a tick does not fall
+    in another one."""
+    found = []
+    for suite in ("bookworm", "trixie", "trixie-backports"):
+        options = f"--device mq --cpu Haswell-noTSX --emulator {suite}"
+        boot = counted(iopath, tmp_path, logs["SYNC"], "/dev/blknull2", options=options)
+        found.append(boot)
+    first, *others = found
+    assert (first.find(CALL, "fsync").times, first.find(CALL, "write").times) == (100, 100)
+    for other in others:
+        assert other.records[0].counts == first.records[0].counts
+        for name in ("fsync", "write"):
+            one, two = (boot.find(CALL, name) for boot in (first, other))
+            assert two.times == one.times
+            assert two.each == pytest.approx(one.each, abs=0.1)
+
+
+@pytest.mark.long
 def test_a_baseline(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
     """A program is compared with the result that was kept, until that is written again."""
     file, program = tmp_path / "baseline.json", tmp_path / "program"
