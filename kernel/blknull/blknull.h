@@ -51,6 +51,7 @@ enum blknull_fault_action {
  * @split: a bio may exceed the limits and must be split
  * @features: the generic path applies features
  * @counters: per-CPU counters, or NULL
+ * @seen: file in debugfs, or NULL
  * @remotes: if I/O ends on another CPU, the I/Os that are to end, by CPU
  * @end: how these end
  * @blocks: if memory backed, a struct blknull_block for each page that was
@@ -65,6 +66,7 @@ struct blknull_device {
 	bool split;
 	bool features;
 	struct blknull_counters __percpu *counters;
+	struct dentry *seen;
 	struct blknull_remote __percpu *remotes;
 	blknull_end_t *end;
 	struct xarray blocks;

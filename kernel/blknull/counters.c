@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters of a device in sysfs.
+ * Counters of a device in sysfs, and its last I/Os in debugfs.
  */
 #include <linux/blkdev.h>
+#include <linux/debugfs.h>
 #include <linux/device.h>
 #include <linux/log2.h>
+#include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
 #include "counters.h"
+
+struct dentry *blknull_debugfs;
 
 /**
  * struct blknull_counter_file - a counter's file
@@ -51,20 +55,14 @@ void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
 			 unsigned int bios, unsigned int segments)
 {
 	struct blknull_counters __percpu *counters = dev->counters;
+	const blk_opf_t kind = op & REQ_OP_MASK;
 	unsigned int size;
 
 	if (op_is_flush(op) && !sectors) {
 		blknull_note(dev, REQ_OP_FLUSH, 0, 0);
 		return;
 	}
-	switch (op & REQ_OP_MASK) {
-	case REQ_OP_READ:
-	case REQ_OP_WRITE:
-		break;
-	default:
-		return;
-	}
-	if (!sectors)
+	if (!sectors || (kind != REQ_OP_READ && kind != REQ_OP_WRITE))
 		return;
 	blknull_note(dev, op, sector, sectors);
 	size = min_t(unsigned int, order_base_2(sectors), BLKNULL_NR_SIZES - 1);
@@ -105,14 +103,12 @@ static ssize_t blknull_sizes_show(struct device *device,
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
-/* A line each, the oldest first, CPU by CPU, as far as the page has room. */
-static ssize_t blknull_seen_show(struct device *device,
-				 struct device_attribute *attr, char *page)
+/* A line each, the oldest first, CPU by CPU. */
+static int blknull_seen_show(struct seq_file *file, void *unused)
 {
-	struct blknull_device *dev = dev_to_disk(device)->private_data;
+	struct blknull_device *dev = file->private;
 	struct blknull_counters *counters;
 	struct blknull_seen *seen;
-	ssize_t len = 0;
 	u64 at, end;
 	int cpu;
 
@@ -120,14 +116,21 @@ static ssize_t blknull_seen_show(struct device *device,
 		counters = per_cpu_ptr(dev->counters, cpu);
 		end = counters->nr_seen;
 		at = end > BLKNULL_NR_SEEN ? end - BLKNULL_NR_SEEN : 0;
-		for (; at < end && len < PAGE_SIZE - 40; at++) {
+		for (; at < end; at++) {
 			seen = &counters->seen[at % BLKNULL_NR_SEEN];
-			len += sysfs_emit_at(page, len, "%c %llu %u\n",
-					     "RWF"[seen->op], seen->sector,
-					     seen->sectors);
+			seq_printf(file, "%c %llu %u\n", "RWF"[seen->op],
+				   seen->sector, seen->sectors);
 		}
 	}
-	return len;
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(blknull_seen);
+
+/* Show what a published device was given last; the file is called as the disk. */
+void blknull_seen_publish(struct blknull_device *dev)
+{
+	dev->seen = debugfs_create_file(dev->disk->disk_name, 0400,
+					blknull_debugfs, dev, &blknull_seen_fops);
 }
 
 static ssize_t blknull_counter_show(struct device *device,
@@ -167,7 +170,6 @@ static struct attribute *blknull_counter_attrs[] = {
 	BLKNULL_COUNTER(out_of_order, ios[BLKNULL_OUT_OF_ORDER], false),
 	BLKNULL_COUNTER(fua, ios[BLKNULL_FUA], false),
 	BLKNULL_COUNTER_FILE(sizes, blknull_sizes_show),
-	BLKNULL_COUNTER_FILE(seen, blknull_seen_show),
 	BLKNULL_COUNTER(failed, ios[BLKNULL_FAILED], true),
 	BLKNULL_COUNTER(delayed, ios[BLKNULL_DELAYED], true),
 	NULL,

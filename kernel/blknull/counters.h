@@ -35,7 +35,7 @@ enum blknull_counter {
 /* Sizes of reads and writes: up to 1, 2, 4 ... sectors, and any that is larger. */
 #define BLKNULL_NR_SIZES	16
 
-/* So many reads, writes and flushes are remembered: a file in sysfs has a page. */
+/* So many reads, writes and flushes are remembered. */
 #define BLKNULL_NR_SEEN		128
 
 /**
@@ -108,7 +108,9 @@ static inline void blknull_count_op(struct blknull_device *dev,
 void blknull_count_shape(struct blknull_device *dev, blk_opf_t op,
 			 sector_t sector, unsigned int sectors,
 			 unsigned int bios, unsigned int segments);
+void blknull_seen_publish(struct blknull_device *dev);
 
 extern const struct attribute_group *blknull_counter_groups[];
+extern struct dentry *blknull_debugfs;
 
 #endif /* BLKNULL_COUNTERS_H */

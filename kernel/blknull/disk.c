@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
+#include <linux/debugfs.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -165,6 +166,8 @@ struct blknull_device *blknull_create(const struct blknull_config *config,
 	if (err)
 		goto discard_disk;
 	blknull_device_published();
+	if (config->stats)
+		blknull_seen_publish(dev);
 	return dev;
 
 discard_disk:
@@ -197,6 +200,7 @@ void blknull_destroy(struct blknull_device *dev)
 {
 	struct gendisk *disk = dev->disk;
 
+	debugfs_remove(dev->seen);
 	del_gendisk(disk);
 	compat_end_queue(disk);
 	wait_var_event(&dev->faults.delayed,

@@ -5,10 +5,12 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/debugfs.h>
 #include <linux/list.h>
 #include <linux/module.h>
 
 #include "blknull.h"
+#include "counters.h"
 
 #define BLKNULL_MAX_DEVICES	1024
 
@@ -31,6 +33,8 @@ static void blknull_destroy_all(void)
 		list_del(&dev->node);
 		blknull_destroy(dev);
 	}
+	debugfs_remove(blknull_debugfs);
+	blknull_devices_wait();
 }
 
 static int __init blknull_create_one(unsigned int number)
@@ -73,6 +77,7 @@ static int __init blknull_init(void)
 	err = blknull_config_from_parameters(&further, UINT_MAX);
 	if (err)
 		return err;
+	blknull_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	for (number = 0; number < nr_devices; number++) {
 		err = blknull_create_one(number);
 		if (err)
@@ -85,7 +90,6 @@ static int __init blknull_init(void)
 
 destroy_all:
 	blknull_destroy_all();
-	blknull_devices_wait();
 	return err;
 }
 
@@ -93,7 +97,6 @@ static void __exit blknull_exit(void)
 {
 	blknull_configfs_exit();
 	blknull_destroy_all();
-	blknull_devices_wait();
 }
 
 module_init(blknull_init);

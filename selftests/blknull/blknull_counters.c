@@ -35,7 +35,6 @@ TEST_F_TIMEOUT(device, counters, TIMEOUT)
 TEST_F_TIMEOUT(device, shapes, TIMEOUT)
 {
 	static const long long starts[4] = { 0, 4096, 16384, 8192 };
-	char path[64], seen[4096];
 	cpu_set_t first;
 	size_t i;
 
@@ -52,13 +51,39 @@ TEST_F_TIMEOUT(device, shapes, TIMEOUT)
 	EXPECT_EQ(1, item_counter("a", "out_of_order"));
 	EXPECT_EQ(0, item_counter("a", "fua"));
 	EXPECT_EQ(0, item_counter("a", "sizes"));
+}
+
+/* Its last I/Os, in a file that may be open when the device goes. */
+TEST_F_TIMEOUT(device, last, TIMEOUT)
+{
+	static const char *const debugfs = "/sys/kernel/debug";
+	char path[64], text[4096];
+	cpu_set_t first;
+	int fd;
+
+	if (mount("debugfs", debugfs, "debugfs", 0, NULL) && errno != EBUSY)
+		SKIP(return, "no debugfs");
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(first), &first));
+	self->fd = turn_on(variant->mode, "stats=1 write_cache=1", O_DIRECT);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(4096, pwrite(self->fd, self->buf, 4096, 16384));
+	ASSERT_EQ(0, read_page(self->fd, self->buf, 8192, 0));
 	ASSERT_EQ(0, fsync(self->fd));
-	snprintf(path, sizeof(path), "/sys/block/blknull%d/counters/seen",
+	snprintf(path, sizeof(path), "%s/blknull/blknull%d", debugfs,
 		 atoi(item_get("a", "index")));
-	ASSERT_EQ(0, read_text(path, seen, sizeof(seen)));
+	ASSERT_EQ(0, read_text(path, text, sizeof(text)));
 	/* The flush may come from another CPU, whose lines are behind these. */
-	EXPECT_NE(NULL, strstr(seen, "W 0 8\nW 8 8\nW 32 8\nW 16 8\n"));
-	EXPECT_NE(NULL, strstr(seen, "F 0 0\n"));
+	EXPECT_NE(NULL, strstr(text, "W 32 8\nR 16 8\n"));
+	EXPECT_NE(NULL, strstr(text, "F 0 0\n"));
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, item_set("a", "power", "0"));
+	EXPECT_EQ(-1, read(fd, text, sizeof(text)));
+	EXPECT_EQ(-1, access(path, F_OK));
+	EXPECT_EQ(0, close(fd));
 }
 
 /* With stats off, nothing is counted. */

@@ -699,6 +699,10 @@ int main(void)
 	    mount("sysfs", "/sys", "sysfs", 0, NULL) ||
 	    (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) && errno != EBUSY))
 		die("mount");
+	/* Kernels without debugfs have no folder for it. */
+	if (mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL) &&
+	    errno != ENOENT)
+		die("mount debugfs");
 	open_channel();
 	start_counter();
 	carry_out_all("/start");

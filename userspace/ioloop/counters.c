@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a device of blknull counts meanwhile. Without the attribute stats it has
- * no such files.
+ * no such files. Its last I/Os are in debugfs, which is for root.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ const char *const counter_names[NR_COUNTERS] = {
 	"segments", "out_of_order", "fua", "interrupts",
 };
 
-static bool read_text(dev_t device, const char *name, char *text, size_t size)
+static bool read_counter(dev_t device, const char *name, char *text, size_t size)
 {
 	char path[96];
 	ssize_t n;
@@ -41,15 +42,44 @@ static bool read_counters(struct counters *c, dev_t device)
 	int i;
 
 	for (i = 0; i < NR_COUNTERS; i++) {
-		if (!read_text(device, counter_names[i], text, sizeof(text)))
+		if (!read_counter(device, counter_names[i], text, sizeof(text)))
 			return false;
 		c->value[i] = strtoull(text, NULL, 10) - c->value[i];
 	}
-	if (!read_text(device, "sizes", text, sizeof(text)))
+	if (!read_counter(device, "sizes", text, sizeof(text)))
 		return false;
 	for (i = 0; i < NR_SIZES; i++)
 		c->sizes[i] = strtoull(at, &at, 10) - c->sizes[i];
 	return true;
+}
+
+/* What the device was given last, or NULL. */
+static char *read_seen(dev_t device)
+{
+	char path[64], disk[PATH_MAX + 1], *seen = NULL;
+	const char *name;
+	size_t size = 0;
+	ssize_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(device),
+		 minor(device));
+	n = readlink(path, disk, PATH_MAX);
+	if (n < 0)
+		return NULL;
+	disk[n] = '\0';
+	name = strrchr(disk, '/');
+	snprintf(path, sizeof(path), "/sys/kernel/debug/blknull/%.31s",
+		 name ? name + 1 : disk);
+	f = fopen(path, "re");
+	if (!f)
+		return NULL;
+	if (getdelim(&seen, &size, '\0', f) < 0) {
+		free(seen);
+		seen = NULL;
+	}
+	fclose(f);
+	return seen;
 }
 
 /**
@@ -70,11 +100,8 @@ void counters_begin(struct counters *c, dev_t device)
  */
 void counters_end(struct counters *c, dev_t device)
 {
-	char text[4096];
-
 	if (!c->known)
 		return;
 	c->known = read_counters(c, device);
-	if (read_text(device, "seen", text, sizeof(text)))
-		c->seen = strdup(text);
+	c->seen = read_seen(device);
 }

@@ -38,9 +38,10 @@ _MOST_PRINTED = 256 << 20  # bytes of a file that it writes
 # What the device of a program counts, if it does. Both paths are those of the same files.
 _COUNTERS = (
     *sorted({name for m in OF_DEVICE for _, name in TERM.findall(m.source.device)}),
-    "sizes", "seen",
+    "sizes",
 )  # fmt: skip
 _BEFORE, _AFTER = "/sys/devices/virtual/block/blknull0/counters", "/sys/block/blknull0/counters"
+_SEEN = "/sys/kernel/debug/blknull/blknull0"
 _STDOUT, _STDERR = f"{FOLDER}/stdout", f"{FOLDER}/stderr"
 
 
@@ -106,6 +107,8 @@ def _image(built: Built, program: Program) -> Image:
     plan += [f"file {_BEFORE}/{name}" for name in counters]
     plan += [f"run program /bin/runner {FOLDER} {program.work} {_MOST_PRINTED} {program.drain}"]
     plan += [f"file {_AFTER}/{name}" for name in counters]
+    if counters and "CONFIG_DEBUG_FS=y\n" in built.config.read_text():
+        plan.append(f"file {_SEEN}")
     plan += [f"file {path}" for path in (_STDOUT, _STDERR, *FACTS)]
     return Image(start, plan, files, image.devices)
 
@@ -121,13 +124,13 @@ def _add_device(whole: ExactRecord, guests: Sequence[_GuestFiles]) -> None:
     for guest in guests:
         texts = guest.texts
         before, after = (
-            {name: [*map(int, texts[f"{folder}/{name}"].split())] for name in _COUNTERS[:-1]}
+            {name: [*map(int, texts[f"{folder}/{name}"].split())] for name in _COUNTERS}
             for folder in (_BEFORE, _AFTER)
         )
         more = {n: [b - a for a, b in zip(before[n], after[n], strict=True)] for n in after}
         boots.append(of_device({name: counts[0] for name, counts in more.items()}, 1))
         if guest is guests[0]:
-            seen = texts[f"{_AFTER}/seen"].splitlines()
+            seen = texts.get(_SEEN, "").splitlines()
             whole.requests = Requests(who={}, sizes=more["sizes"], seen=seen)
     whole.counts = {
         **(whole.counts or {}),
