@@ -63,12 +63,13 @@ def runs(scenario: Scenario, warn: Callable[[str], None]) -> list[Run]:
         for run in found
         if scenario.rungs
         and run.rung.name not in scenario.rungs
-        and run.rung.target
-        and not Path(run.rung.target).exists()
+        and not all(Path(path).exists() for path in run.rung.paths)
     ]
     if not absent or len(absent) == len(found):
         return found
-    missing = dict.fromkeys(str(run.rung.target) for run in absent)
+    missing = dict.fromkeys(
+        path for run in absent for path in run.rung.paths if not Path(path).exists()
+    )
     names = dict.fromkeys(run.rung.name for run in absent)
     warn(f"left out: {', '.join(names)}: no {', '.join(missing)}")
     return [run for run in found if run not in absent]

@@ -20,8 +20,8 @@ _WRITE = 1
 
 def check(runs: Sequence[Run]) -> None:
     """Check that the devices of *runs* exist and are blknull's: data on others would be lost."""
-    for device in dict.fromkeys(run.rung.target for run in runs if run.rung.target):
-        writing = any(run.op == "write" for run in runs if run.rung.target == device)
+    for device in dict.fromkeys(path for run in runs for path in run.rung.paths):
+        writing = any(run.op == "write" for run in runs if device in run.rung.paths)
         try:
             mode = Path(device).stat().st_mode
         except OSError:

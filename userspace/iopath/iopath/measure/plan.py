@@ -200,7 +200,7 @@ def modules_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
     """*commands* between the set-up and the clean-up of their rung."""
     rung = run.rung
-    aged = [f"age {rung.target}"] if rung.target and age else []
+    aged = [f"age {path}" for path in rung.paths if age]
     return [*rung.setup, *aged, *commands, *rung.cleanup]
 
 

@@ -22,7 +22,7 @@ def make_image(built: Built, members: Sequence[Run], settings: Settings) -> Imag
         rung = shared.run.rung
         plan += [
             *rung.setup,
-            *(f"age {target}" for target in shared.targets or filter(None, [rung.target])),
+            *(f"age {target}" for target in shared.targets or rung.paths),
             " ".join([f"run {shared.name}", *shared.command()]),
             *rung.cleanup,
         ]

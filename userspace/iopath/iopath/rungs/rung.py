@@ -128,6 +128,11 @@ class Rung:
         return [op for op in wanted if op in self.can] if self.target else ("none",)
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of its target, which is one or several with colons between them."""
+        return tuple(self.target.split(":")) if self.target else ()
+
+    @property
     def waits(self) -> bool:
         """Whether the guest is idle until a device answers."""
         return bool(self.devices)

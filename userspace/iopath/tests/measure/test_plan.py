@@ -27,3 +27,13 @@ def test_code_is_translated_once_for_each_way_of_counting() -> None:
     assert ways(*rungs, checks=False) == [False]
     assert ways(*rungs, checks=True) == [False, True]
     assert ways("dio.pread", "buf.pread", checks=True) == [True]
+
+
+def test_each_file_of_a_target_is_aged() -> None:
+    """A ring with two devices has two files."""
+    runs, _ = make_runs(Settings(select(["mq.uring.two"]), ops=("read",)))
+    plan = rounds(runs, checks=False)
+    aged = [step for step in plan if step.startswith("age ")]
+    assert aged == ["age /dev/blknull0", "age /dev/blknull1"]
+    (ran,) = [step for step in plan if step.startswith("run run.")]
+    assert "--filename=/dev/blknull0:/dev/blknull1 " in ran
