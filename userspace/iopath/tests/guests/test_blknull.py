@@ -36,7 +36,7 @@ KERNELS = os.environ.get("KERNEL", "6.1 6.12 7.2").replace("debian:", "").split(
 LIMIT = 15  # for a bio
 # Into a program's memory, into registered buffers, and from the kernel's own pages.
 BIO_RUNGS = ("dio.pread", "dio.aio.100", "dio.uring", "dio.uring.fixed", "gen.batch")
-SHAPES = [rung.name.removeprefix("mq.") for rung in RUNGS if rung.name.startswith("mq.")]
+SHAPES = [rung.name.removeprefix("nullb.") for rung in RUNGS if rung.name.startswith("nullb.")]
 
 
 # By rung and operation on one kernel: instructions per I/O, all of them and the driver's own.
