@@ -198,4 +198,17 @@ def test_layouts_of_a_further_boot(interrupted: Sequence[int], found: list[float
     counts = RunCounts(
         LongRun(0.0, 0.0, []), {}, [CountedRound(cost, 0, True, 0) for cost in costs]
     )
+
+
+def test_a_further_boot_whose_layouts_are_interrupted() -> None:
+    """Its few rounds may all lie near a tick. It is decided by layouts all the same."""
+    reports, counts = [], []
+    for rare in ((), range(1, 12)):
+        rounds = [LoopRound(100, 400, int(at in rare and at % 3 > 0)) for at in range(12)]
+        reports.append(Report((LoopJob(tuple(rounds)),)))
+        ran = [CountedRound(400, 0, True, 0) for _ in rounds]
+        counts.append(RunCounts(LongRun(0.0, 0.0, []), {}, ran))
+    run = run_of("dio.pread")
+    assert make_figure("", "", run, reports, counts).layouts == [[4.0] * 4, [4.0]]
+    assert make_figure("", "", run, reports[1:], counts[1:]).layouts is None
     assert make_figure("", "", run, [report], [counts]).layouts == [found]
