@@ -121,7 +121,6 @@ def figure(
         boots=[round(figure, 4) for figure in figures],
         boot_spread=round(max(figures) - min(figures), 4),
         layouts=layouts if run.layouts > 1 and all(layouts) else None,
-        profile_boot=0,
         mean=_mean(means),
         mean_boots=means,
         with_deferred=_mean(deferred),

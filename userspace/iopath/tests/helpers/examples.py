@@ -73,7 +73,6 @@ def a_record(
         "spread": 0.02,
         "boots": [figure] * BOOTS,
         "boot_spread": 0.0,
-        "profile_boot": 0,
         "mean": figure,
         "mean_boots": [figure] * BOOTS,
         "with_deferred": figure + 2,
