@@ -414,12 +414,13 @@ Of = TypeVar("Of", bound=RungChange)
 @dataclass(kw_only=True)
 class Comparison(Generic[Of]):
     """How the kernels *others* differ from *base*. *labels* say what differs besides their code,
-    *brief* says it in a few words."""
+    *brief* says it in a few words. *alike* are those whose image is that of *base*."""
 
     base: str
     others: list[str]
     labels: list[str]
     brief: list[str] = field(default_factory=list)
+    alike: list[str] = field(default_factory=list)
     rungs: Sequence[Of]
 
     @property

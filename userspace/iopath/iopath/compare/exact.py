@@ -135,6 +135,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
         others=others,
         labels=list(labels.labels(whole.kernels, options)),
         brief=labels.brief(whole.kernels, options),
+        alike=[name for name in others if _image(kernels[name]) == _image(kernels[base])],
         options=options,
         command=whole.command,
         rungs=[
@@ -158,6 +159,10 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
             for row in rows
         ],
     )
+
+
+def _image(kernel: ExactKernel) -> str:
+    return kernel.digests["vmlinuz"]
 
 
 def _changes(
