@@ -358,12 +358,13 @@ def _otherwise(part: MetricChange, done: tuple[str, str]) -> str:
 @dataclass(kw_only=True)
 class ExactFigure:
     """A figure, what its boots differ by, and its values with the number of layouts of each, or of
-    boots."""
+    boots. *decides* is what of a layout decides between two values, if anything."""
 
     instructions: float
     spread: float
     of: str = "boots"
     levels: list[tuple[float, int]] = field(default_factory=list)
+    decides: str = ""
 
 
 @dataclass(kw_only=True)
