@@ -358,12 +358,13 @@ def _otherwise(part: MetricChange, done: tuple[str, str]) -> str:
 @dataclass(kw_only=True)
 class ExactFigure:
     """A figure, what its boots differ by, and its values with the number of layouts of each, or of
-    boots."""
+    boots. *decides* is what of a layout decides between two values, if anything."""
 
     instructions: float
     spread: float
     of: str = "boots"
     levels: list[tuple[float, int]] = field(default_factory=list)
+    decides: str = ""
 
 
 @dataclass(kw_only=True)
@@ -414,12 +415,13 @@ Of = TypeVar("Of", bound=RungChange)
 @dataclass(kw_only=True)
 class Comparison(Generic[Of]):
     """How the kernels *others* differ from *base*. *labels* say what differs besides their code,
-    *brief* says it in a few words."""
+    *brief* says it in a few words. *alike* are those whose image is that of *base*."""
 
     base: str
     others: list[str]
     labels: list[str]
     brief: list[str] = field(default_factory=list)
+    alike: list[str] = field(default_factory=list)
     rungs: Sequence[Of]
 
     @property

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from iopath.compare import attribution, labels, noise, sharing_changes
+from iopath.compare import attribution, labels, layouts, noise, sharing_changes
 from iopath.compare.changes import (
     COUNT_WORDS,
     CallsChange,
@@ -135,6 +135,7 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
         others=others,
         labels=list(labels.labels(whole.kernels, options)),
         brief=labels.brief(whole.kernels, options),
+        alike=[name for name in others if _image(kernels[name]) == _image(kernels[base])],
         options=options,
         command=whole.command,
         rungs=[
@@ -147,7 +148,8 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
                         instructions=record.instructions_per_io,
                         spread=record.boot_spread,
                         of="layouts" if record.layouts else "boots",
-                        levels=noise.levels(record.samples, INSTRUCTIONS.resolution),
+                        levels=(found := noise.levels(record.samples, INSTRUCTIONS.resolution)),
+                        decides=layouts.deciding(record, found),
                     )
                     for name, record in row.records.items()
                 },
@@ -158,6 +160,10 @@ def compare(whole: ExactResult, layers: Layers) -> ExactComparison:
             for row in rows
         ],
     )
+
+
+def _image(kernel: ExactKernel) -> str:
+    return kernel.digests["vmlinuz"]
 
 
 def _changes(
@@ -295,7 +301,7 @@ def _in_layouts(own: MetricChange, after: ExactRecord) -> Iterator[str]:
     """That only some layouts have the new figure, in words."""
     found = noise.levels(after.samples, INSTRUCTIONS.resolution)
     if after.layouts and own.verdict != noise.SAME and len(found) > 1:
-        yield noise.in_boots(found, "layouts")
+        yield noise.in_boots(found, "layouts", layouts.deciding(after, found))
 
 
 def _metric(

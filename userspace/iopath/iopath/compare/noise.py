@@ -121,8 +121,8 @@ def levels(boots: Boots, resolution: float) -> list[tuple[float, int]]:
     return Counter({math.fsum(part) / len(part): len(part) for part in found}).most_common()
 
 
-def in_boots(found: Sequence[tuple[float, int]], what: str = "boots") -> str:
-    """Levels in words: "2,694.47 in 6 of 8 boots, 2,708.53 in 2"."""
+def in_boots(found: Sequence[tuple[float, int]], what: str = "boots", why: str = "") -> str:
+    """Levels in words: "2,694.47 in 6 of 8 boots, 2,708.53 in 2", and *why*, if it is known."""
     count = sum(count for _, count in found)
     if len(found) > _LISTED:
         values = [value for value, _ in found]
@@ -130,7 +130,8 @@ def in_boots(found: Sequence[tuple[float, int]], what: str = "boots") -> str:
     (first, most), *rest = found
     of = f"{most} of " if rest else ""
     texts = [f"{first:,.2f} in {of}{count} {what}"]
-    return ", ".join([*texts, *(f"{value:,.2f} in {count}" for value, count in rest)])
+    said = ", ".join([*texts, *(f"{value:,.2f} in {count}" for value, count in rest)])
+    return f"{said}: {why}" if why else said
 
 
 def reason(judged: Verdict, before: Boots, after: Boots) -> str:

@@ -334,7 +334,7 @@ def records(
         found.append(
             ExactRecord(
                 kernel=kernel, rung="", op=key[1], block_size=0, instructions_per_io=mean,
-                spread=0.0, boots=each, boot_spread=max(each) - min(each), profile_boot=0,
+                spread=0.0, boots=each, boot_spread=max(each) - min(each),
                 mean_with_interrupts=mean, rounds=len(boots), rounds_with_interrupts=0,
                 ios_per_round=1, batch=1, command=[*command] if is_whole else [],
                 scenario=scenario if is_whole else None, profile=_profile(counted[0], layers),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from iopath.base.errors import IopathError
 from iopath.counts import parts
-from iopath.counts.plugin_output import Block, Flat, Node, Output, Region, Round
+from iopath.counts.plugin_output import Block, Flat, InContext, Node, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
 from iopath.results.layers import Layers
 from iopath.results.metrics import COUNTED, OF_KIND, OF_ROUND, PLACES, TALLIES
@@ -107,6 +107,7 @@ class BootProfile:
         self.flats = {number: each[0] for number, each in output.flats.items()}
         self._blocks = {number: self._resolved(block) for number, block in output.blocks.items()}
         self._segments: dict[tuple[int, int], list[tuple[Symbol, Counts]]] = {}
+        self._of_regions: dict[int, Mapping[int, list[InContext]]] = {}  # by their identity
 
     def _resolved(self, block: Block) -> _Block:
         addresses = block.addresses
@@ -291,11 +292,21 @@ class BootProfile:
         """How often functions were entered in a flat region, by context and by their *names*, which
         are given by address."""
         found: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for part in region.counts:
-            name = names.get(self._blocks[part.block].addresses[0])
-            if part.instructions and name is not None:
+        begins = self._begins(region)
+        for address, name in names.items():
+            for part in begins.get(address, ()):
                 found[part.context][name] += part.times
         return found
+
+    def _begins(self, region: Flat) -> Mapping[int, list[InContext]]:
+        """What was executed in a flat region, by where its block begins."""
+        if id(region) not in self._of_regions:
+            found: dict[int, list[InContext]] = defaultdict(list)
+            for part in region.counts:
+                if part.instructions:
+                    found[self._blocks[part.block].addresses[0]].append(part)
+            self._of_regions[id(region)] = found
+        return self._of_regions[id(region)]
 
     def addresses(self, number: int, ios_per_round: int) -> dict[int, float]:
         """How often each instruction of a region was executed per I/O, in its median round."""

@@ -4,6 +4,7 @@
 import bisect
 import re
 from collections.abc import Sequence, Set
+from functools import lru_cache
 from operator import itemgetter
 
 from iopath.base.errors import IopathError
@@ -18,14 +19,25 @@ _FUNCTION = re.compile(r"^([0-9a-f]+) ([tTwW]) (?!\.L)(\S+)[ \t]*(\S*)$", re.MUL
 _NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqentry_text_start)$")
 
 
+_Named = tuple[int, Sequence[str]]  # an address with the kind, the name and the module
+
+_KERNELS = 4  # whose functions are remembered
+
+
+def _listed(kallsyms: str) -> list[_Named]:
+    return [(int(address, 16), fields) for address, *fields in _FUNCTION.findall(kallsyms)]
+
+
+_of_kernel = lru_cache(_KERNELS)(_listed)
+
+
 class Symbols:
     """The functions of a guest, by address."""
 
-    def __init__(self, kallsyms: str, program: str = "") -> None:
-        """*kallsyms* is the guest's /proc/kallsyms; *program* has such lines of the program."""
-        named: list[tuple[int, Sequence[str]]] = [
-            (int(address, 16), fields) for address, *fields in _FUNCTION.findall(kallsyms)
-        ]
+    def __init__(self, kallsyms: str, program: str = "", modules: str = "") -> None:
+        """*kallsyms* is the guest's /proc/kallsyms; *modules* has such lines of modules, *program*
+        of the program."""
+        named = [*_of_kernel(kallsyms), *_listed(modules)]
         if not any(address >= KERNEL for address, _ in named):
             raise IopathError(
                 "the guest's /proc/kallsyms has no function: its kernel needs CONFIG_KALLSYMS_ALL"

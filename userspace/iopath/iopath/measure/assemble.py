@@ -155,7 +155,7 @@ def _symbols(kallsyms: bytes, of_modules: str, program: bytes) -> Symbols:
     """The same. All guests of a kernel have the same functions."""
     text = gzip.decompress(kallsyms).decode(errors="replace")
     of_program = elf.program_functions(program) if program else ""
-    return Symbols(text + of_modules, of_program)
+    return Symbols(text, of_program, of_modules)
 
 
 def _unpack(path: Path) -> str:

@@ -103,7 +103,9 @@ def figure(
                 " interrupt; try a smaller block size"
             )
         figures.append(statistics.median_low(calm))
-        layouts.append(_by_layout(rounds, ROUNDS // run.layouts))
+        found = _by_layout(rounds, ROUNDS // run.layouts)
+        # A further boot has few layouts. If all were interrupted, it has its figure.
+        layouts.append(found if found or not layouts else [round(figures[-1], 4)])
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
@@ -119,7 +121,6 @@ def figure(
         boots=[round(figure, 4) for figure in figures],
         boot_spread=round(max(figures) - min(figures), 4),
         layouts=layouts if run.layouts > 1 and all(layouts) else None,
-        profile_boot=0,
         mean=_mean(means),
         mean_boots=means,
         with_deferred=_mean(deferred),

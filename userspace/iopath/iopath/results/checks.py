@@ -65,9 +65,6 @@ def _of_record(record: ExactRecord) -> Iterator[str]:
     boots = len(record.boots)
     if record.scenario is None and (not record.calls or record.calls.kind == EVERY):
         yield "it does not say what its scenario is made of: measure again"
-    if record.profile_boot is not None and record.profile_boot >= boots:
-        yield f"its profile is of boot {record.profile_boot} of {boots}"
-        return
     counts = record.counts or {}
     of_boots = {"layouts": record.layouts, "mean_boots": record.mean_boots,
                 "with_deferred_boots": record.with_deferred_boots}  # fmt: skip
@@ -112,9 +109,9 @@ def _of_profile(record: ExactRecord) -> Iterator[str]:
 def contradiction(record: ExactRecord) -> str:
     """How the guest's clock and the profile contradict each other, in words; empty if they do not.
     Both are of the same boot, but perhaps of two rounds of it."""
-    if record.profile is None or record.profile_boot is None:
+    if record.profile is None:
         return ""
-    clock, counted = record.boots[record.profile_boot], record.profile.instructions
+    clock, counted = record.boots[0], record.profile.instructions
     if abs(clock - counted) <= _OVERHEAD / record.ios_per_round + record.spread:
         return ""
     return f"the clock counts {clock:,.2f} instructions per I/O, the profile {counted:,.2f}"

@@ -216,11 +216,7 @@ class ExactRecord(RungRecord):
         Several[list[float]] | None,
         "Of each boot, the lowest of the rounds in each layout of memory and files that has "
         "two or more without an interrupt, in instructions per I/O. The first layout is the "
-        "kernel's own.",
-    ] = None
-    profile_boot: Annotated[
-        Natural | None,
-        "Index of the boot that was profiled, from 0.",
+        "kernel's own. A boot that checks another one has its figure if no layout of it has.",
     ] = None
     mean: Annotated[
         NotNegative | None,
@@ -263,14 +259,14 @@ class ExactRecord(RungRecord):
     batch: Annotated[Positive, "I/Os submitted at a time."]
     profile: Annotated[
         ExactProfile | None,
-        "Counts by function in the boot profile_boot, of the round of median length among "
+        "Counts by function in the first boot, of the round of median length among "
         "those without an interrupt. They add up to the counts of the profile.",
     ] = None
     cpus: Annotated[int | None, "CPUs of the guest that sharing is of.", ("minimum", 2)] = None
     sharing: Annotated[Sharing | None, "The rung on several CPUs at the same time."] = None
     model: Annotated[
         Model | None,
-        "What a modelled CPU would have missed in a short round, in the boot profile_boot: "
+        "What a modelled CPU would have missed in a short round, in the first boot: "
         "as the rounds before left it, and after other work has taken its L1 caches and "
         "TLBs.",
     ] = None

@@ -223,7 +223,7 @@ def _(comparison: ExactComparison, console: Console, top: int | None = None) -> 
     for rung in comparison.rungs:
         for name, figure in rung.figures.items():
             if len(figure.levels) > 1:
-                levels = noise.in_boots(figure.levels, figure.of)
+                levels = noise.in_boots(figure.levels, figure.of, figure.decides)
                 _heading(rung.title, f": {name}: {levels}", console)
     for rung in comparison.rungs:
         for name, change in rung.differences.items():

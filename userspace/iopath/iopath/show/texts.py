@@ -278,17 +278,24 @@ def cell(row: Row, kernel: str, base: str, comparison: Comparison | None) -> Cel
 def verdict(comparison: Comparison, name: str) -> str:
     """How many rungs take more or fewer instructions on kernel *name*: which grew and shrank most
     by per cent, and which changed most of all."""
-    if comparison.whole:
-        return ". ".join(_of_program(comparison, name)) + "."
+    said = _of_program if comparison.whole else _of_rungs
+    return ". ".join(said(comparison, name)) + "."
+
+
+def _of_rungs(comparison: Comparison, name: str) -> Iterator[str]:
     found = [rung for rung in comparison.rungs if name in rung.differences]
     changes = [rung.differences[name] for rung in found]
     named = list(_named(comparison, name))
     if len(found) == 1:
         said = [] if changes[0].decided else [f"{found[0].title} {_take(changes)}"]
         also = [text for text in [beside(changes[0])] if text]
-        return "; ".join([*said, *(text for _, text in named), *also]) + "."
-    said = [f"{rungs(len(found))}: {_take(changes)}", *(": ".join(one) for one in named)]
-    return ". ".join([*said, *_others(changes)]) + "."
+        yield "; ".join([*said, *(text for _, text in named), *also])
+    else:
+        yield f"{rungs(len(found))}: {_take(changes)}"
+        yield from (": ".join(one) for one in named)
+        yield from _others(changes)
+    if name in comparison.alike:
+        yield "Both are the same image"
 
 
 # What is said of the requests of a program. Others depend on when tasks take turns.

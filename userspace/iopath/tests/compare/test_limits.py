@@ -25,8 +25,10 @@ from helpers.pairs import (
 from iopath.base.errors import UsageError
 from iopath.compare import limits
 from iopath.compare.exact import compare
+from iopath.counts.calls import Started
 from iopath.results.layers import Layers
 from iopath.results.metrics import METRICS, REQUESTS
+from iopath.results.syscalls import CALL
 from iopath.show import texts
 
 
@@ -220,6 +222,15 @@ def test_a_gate_judges_the_layout_that_grew_most() -> None:
         assert len(regressions(compared(whole), limit, [])) == status
 
 
+def test_what_was_not_positive_is_beyond_any_limit() -> None:
+    """A total of -3 that is 40 now has no percentage."""
+    whole = two(PLAIN)
+    for record, total in zip(whole["results"], (-3.0, 40.0), strict=True):
+        record["with_deferred_boots"] = [total] * BOOTS
+    (text,) = regressions(compared(whole), 1000, [])
+    assert text == f"{MORE} total 43.00 (1000 % allowed)"
+
+
 def test_what_an_interrupt_costs_is_judged() -> None:
     whole = in_layouts(two(PLAIN))
     whole["results"][1]["mean_with_interrupts"] += 500
@@ -245,6 +256,17 @@ def test_one_boot_of_a_program_is_not_judged() -> None:
     assert "read: new takes more than old: instructions 5.00 % (0 % allowed)" in regressions(
         compare(a_program(ran), Layers()), 0, []
     )
+
+
+def test_what_starts_a_program_varies_with_its_pages() -> None:
+    """A commit that a program cannot reach moves its pages: 0.5 % of execve, in each boot."""
+    for call, grown in (("execve", []), ("read", [True])):
+        ran = {
+            name: [a_boot(100, more={(CALL, call): Started(10, took, 0, {"do": took})})] * 5
+            for name, took in (("old", 100_000), ("new", 100_500))
+        }
+        found = regressions(compare(a_program(ran), Layers()), 0, [])
+        assert [True for text in found if text.startswith(f"{call}: ")] == grown
 
 
 def test_a_base_of_few_boots_is_judged() -> None:

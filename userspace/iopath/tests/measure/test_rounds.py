@@ -56,7 +56,6 @@ def test_mean_of_boots() -> None:
     found = make_figure("a", "b", RUN, boots, counts)
     assert found.instructions_per_io == 12
     assert found.boots == [10, 15, 11]
-    assert found.profile_boot == 0
     assert (found.mean, found.with_deferred) == (12.5, 13.8333)
     assert found.mean_boots == [12.5, 11.5, 13.5]
     assert found.with_deferred_boots == [13.5, 14.5, 13.5]
@@ -199,3 +198,16 @@ def test_layouts_of_a_further_boot(interrupted: Sequence[int], found: list[float
         LongRun(0.0, 0.0, []), {}, [CountedRound(cost, 0, True, 0) for cost in costs]
     )
     assert make_figure("", "", run, [report], [counts]).layouts == [found]
+
+
+def test_a_further_boot_whose_layouts_are_interrupted() -> None:
+    """Its few rounds may all lie near a tick. It is decided by layouts all the same."""
+    reports, counts = [], []
+    for rare in ((), range(1, 12)):
+        rounds = [LoopRound(100, 400, int(at in rare and at % 3 > 0)) for at in range(12)]
+        reports.append(Report((LoopJob(tuple(rounds)),)))
+        ran = [CountedRound(400, 0, True, 0) for _ in rounds]
+        counts.append(RunCounts(LongRun(0.0, 0.0, []), {}, ran))
+    run = run_of("dio.pread")
+    assert make_figure("", "", run, reports, counts).layouts == [[4.0] * 4, [4.0]]
+    assert make_figure("", "", run, reports[1:], counts[1:]).layouts is None

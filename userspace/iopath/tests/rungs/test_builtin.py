@@ -20,3 +20,11 @@ def test_rungs_by_pattern() -> None:
     assert [rung.name for rung in select(["dio.aio.*", "syscall"])][:2] == ["syscall", "dio.aio.1"]
     with pytest.raises(UsageError, match="unknown rung 'raw': did you mean"):
         select(["raw"])
+
+
+def test_a_rung_has_offsets_in_a_registered_buffer() -> None:
+    """What an I/O costs there may grow by the page: they are 64 pages on average."""
+    (rung,) = select(["dio.uring.onebuf"])
+    assert {"--fixedbufs", "--onebuf", f"--iodepth={rung.batch}"} <= {*rung.options}
+    assert rung.batch == 128
+    assert rung.fits(4096)

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from helpers.cases import cases
 from helpers.command import Command
-from helpers.examples import BOOTS, a_record, a_result
-from helpers.pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, two
+from helpers.examples import BOOTS, DIGEST, a_record, a_result
+from helpers.pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, shown, two
 from helpers.waiting import wait_for
 from iopath.base import progress
 from iopath.compare.changes import Change
@@ -133,6 +133,14 @@ def test_the_largest_change_is_named() -> None:
     )
     table = [line.split("  ")[0] for line in digest(whole, 200)]
     assert {"mq.uring read", "mq.pread read", "gen.batch read"} <= {*table}
+
+
+def test_one_image_under_two_names_is_said() -> None:
+    whole = two(PLAIN)
+    assert "same image" not in shown(whole)[0]
+    for kernel in whole["kernels"]:
+        kernel["digests"]["vmlinuz"] = DIGEST
+    assert shown(whole)[0] == "old to new: dio.pread read takes the same. Both are the same image."
 
 
 def test_what_does_no_io_is_never_the_worst() -> None:

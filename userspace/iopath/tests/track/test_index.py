@@ -39,6 +39,17 @@ def test_planted_step(tmp_path: Path) -> None:
     assert [one["error"] for one in shown["failed"]] == ["does not build"]
 
 
+def test_a_step_of_another_metric(tmp_path: Path) -> None:
+    """Twenty locked instructions in place of others are a step, which names them."""
+    for number in range(2):
+        record = a_record("k", "dio.pread", "read", 4096)
+        record["counts"]["locked"] = [20.0 * number] * BOOTS
+        store.write(tmp_path, a_point(number), result.make(a_result([record])))
+    (step,) = index_of(tmp_path).steps()
+    (change,) = step.changes
+    assert (change.title, change.difference, change.mover) == ("dio.pread read", 0, "locked +20")
+
+
 def test_planted_shared_line(tmp_path: Path) -> None:
     """A commit that only adds a shared line is a step, which names it."""
     line = a_line("bios_submitted", locked=True, by="submit_bio")

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What of a layout decides a figure."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.compiled import compiled
+from helpers.pairs import PLAIN, compared, shown, two
+from iopath.base.sources import source_root
+from iopath.compare.layouts import of_layout
+
+LAYOUTS = 16
+
+# What layout.c leaves behind: open files, pages that were taken, and those that are free again.
+PROGRAM = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static size_t taken;
+static char freed[100], *pages;
+
+static void *map(void *at, size_t size, int how, int flags, int fd, off_t offset)
+{
+    taken = size / 4096;
+    return pages = mmap(at, size, how, flags, fd, offset);
+}
+
+static int drop(char *page, size_t size, int advice)
+{
+    freed[(page - pages) / 4096] = 1;
+    return madvise(page, size, advice);
+}
+
+#define mmap map
+#define madvise drop
+#include "layout.c"
+
+static void look(struct job *job, struct shared *shared)
+{
+    int files = 0, nr_freed = 0;
+
+    for (int fd = 3; fd < 1000; fd++)
+        files += fcntl(fd, F_GETFD) >= 0;
+    for (int i = 0; i < 100; i++)
+        nr_freed += freed[i];
+    printf("%d %zu %d\\n", files, taken, nr_freed);
+    fflush(stdout);
+}
+
+int main(void)
+{
+    for (int number = 0; number < 16; number++) {
+        if (!fork()) {
+            layout_call(number, look, NULL, NULL);
+            exit(0);
+        }
+        wait(NULL);
+    }
+    return 0;
+}
+"""
+
+
+def test_layouts_are_those_of_ioloop(tmp_path: Path) -> None:
+    source = source_root() / "userspace/ioloop"
+    program = compiled(tmp_path, PROGRAM.replace('"layout.c"', f'"{source}/layout.c"'))
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    found = [[int(word) for word in line.split()] for line in said.splitlines()]
+    assert found == [[*of_layout(number).values()] for number in range(LAYOUTS)]
+
+
+@pytest.mark.parametrize(
+    ("longer", "said"),
+    [
+        (lambda layout: layout["files are open"] >= 10, "+70.00 where 10 or more files are open"),
+        (lambda layout: layout["pages are free"] < 10, "+70.00 where 9 or fewer pages are free"),
+        (lambda layout: layout["pages are taken"] in (38, 14, 12, 94, 30), ""),
+        (lambda layout: layout["files are open"] >= 27, ""),  # two layouts may be chance
+    ],
+)  # fmt: skip
+def test_what_decides_is_said(longer: object, said: str) -> None:
+    """The row says which layouts take more, in the table and where the change is."""
+    whole = two(PLAIN)
+    own = whole["results"][0]["boots"][0]
+    parts = [of_layout(number) for number in range(LAYOUTS)]
+    varied = [own + 70.0 * longer(part) for part in parts]
+    for record, values in zip(whole["results"], ([own] * LAYOUTS, varied), strict=True):
+        for name in [name for name in record if name.endswith("boots")]:
+            record[name] = record[name][:2]
+        record["counts"] = {name: boots[:2] for name, boots in record["counts"].items()}
+        record["layouts"] = [values, values[:4]]
+        record["command"].append(f"--layouts={LAYOUTS}")
+    (text,) = compared(whole).rungs[0].differences["new"].findings
+    assert text.partition(": ")[2] == said
+    lines = [line for line in shown(whole) if "layouts" in line]
+    assert len(lines) == 2
+    assert all(line.endswith(said) for line in lines)
+    # Which layouts they are is not known if one has no value.
+    del whole["results"][1]["layouts"][0][15]
+    (text,) = compared(whole).rungs[0].differences["new"].findings
+    assert "where" not in text
