@@ -214,13 +214,12 @@ def test_ebpf(iopath: Command, objects: dict[str, Path], tmp_path: Path) -> None
     found = {cost["feature"]: cost for cost in json.loads(out.read_text())["features"]}
     assert 5 <= own(found["raw.o"]) < 15
     assert own(found["longer.o"]) - own(found["raw.o"]) == pytest.approx(20, abs=0.01)
-    assert found["longer.o"]["difference"] - found["raw.o"]["difference"] == pytest.approx(
-        20, abs=0.01
-    )
+    more = found["longer.o"]["difference"] - found["raw.o"]["difference"]
+    assert more == pytest.approx(20, abs=2)  # pages are counted in batches
     for name, caller in (("tracepoint.o", "trace_call_bpf"), ("function.o", "bpf_trampoline_")):
         assert 5 <= own(found[name]) < found[name]["difference"]
         functions = {part["name"]: part["layer"] for part in found[name]["functions"]}
-        assert functions["bpf_prog_count"] == "eBPF program"
+        assert functions["bpf_prog_count [bpf]"] == "eBPF program"
         (layer,) = {functions[other] for other in functions if other.startswith(caller)}
         assert layer == "tracing"
     assert found["elsewhere.o"]["error"] == (
@@ -233,7 +232,7 @@ def test_ebpf(iopath: Command, objects: dict[str, Path], tmp_path: Path) -> None
 
 @pytest.mark.guest
 def test_ebpf_of_a_control_group(iopath: Command, objects: dict[str, Path], tmp_path: Path) -> None:
-    """It costs the system call that asks it."""
+    """It costs the system calls that ask it, and no other."""
     out = tmp_path / "out.json"
     done = iopath.run(
         "features", "debian:7.2", "--bpf", objects["group"], "--boots", "1", "--quiet", "--json",
@@ -246,4 +245,4 @@ def test_ebpf_of_a_control_group(iopath: Command, objects: dict[str, Path], tmp_
         if cost["feature"] == "group.o"
     }
     assert own(found["openat"]) > 0
-    assert abs(found["read"]["difference"]) <= 0.05
+    assert own(found["read"]) == 0
