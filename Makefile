@@ -116,6 +116,8 @@ LIBRARY := $(DESTDIR)$(PREFIX)/lib/iopath
 DKMS    := $(DESTDIR)/usr/src/iopath-$(VERSION)
 SOURCES := Kbuild $(shell find kernel -name Kbuild -o -name '*.h' \
 	     -o -name '*.c' ! -name '*.mod.c')
+# What is built when it is first used, and what measure host --bundle takes along.
+OTHER_SOURCES := userspace/attach/attach.c userspace/attach/Makefile userspace/bundle.sh userspace/load.sh
 
 .PHONY: install-programs
 install-programs:
@@ -139,7 +141,7 @@ install: $(if $(PREBUILT),,guest-programs) install-programs
 	rm -rf '$(LIBRARY)'
 	install -D -m 755 -t '$(LIBRARY)' userspace/iopath/launch
 	tar -C userspace/iopath -c --exclude=__pycache__ iopath | tar -C '$(LIBRARY)' -x --no-same-owner
-	for file in $(SOURCES); do \
+	for file in $(SOURCES) $(OTHER_SOURCES); do \
 		install -D -m 644 $$file "$(LIBRARY)/iopath/source/$$file" || exit; \
 	done
 	for arch in $(GUESTS); do \

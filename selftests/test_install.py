@@ -75,6 +75,11 @@ def test_installed_programs(installed: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert Path(said.strip()).is_relative_to(installed)
     assert Path(said.strip()).is_file()
+    words = ("measure", "host", "--rung", "syscall", "--bundle", "host.sh")
+    run(sys.executable, launch, *words, cwd=tmp_path, env=OUTSIDE)
+    assert (tmp_path / "host.sh").is_file()
+    sources = launch.parent / "iopath/source/userspace"
+    assert {path.name for path in (sources / "attach").iterdir()} == {"Makefile", "attach.c"}
 
 
 def test_installed_pages(installed: Path) -> None:

@@ -78,7 +78,7 @@ def disk(built: Path, folder: Path) -> Path:
     shutil.copy(ROOT / "selftests/package/user.sh", folder)
     lines = [*commands(ROOT / "Documentation/host.rst"), *commands(ROOT / "README.md")]
     # Other targets run guests, which the other tests boot; user.sh does what make does.
-    ours = r"perf |build/bin/ioloop |.* host |.* compare before.json "
+    ours = r"perf |build/bin/ioloop |.* host |.* compare before.json |sh iopath-host"
     lines = [line for line in lines if re.match(ours, line)]
     assert len(lines) >= 12, lines
     (folder / "commands").write_text(

@@ -22,7 +22,7 @@ from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 from iopath.show.console import put
 from iopath.show.table import Table
-from iopath.studies import boots, features, featuretable
+from iopath.studies import boots, bpf, features, featuretable
 from iopath.studies.featurereport import FeaturesReport
 
 EXAMPLES = (
@@ -45,6 +45,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features", type=Path, metavar="FILE", help="add the features in this TOML file"
     )
+    parser.add_argument(
+        "--bpf", type=Path, action="append", default=[], metavar="FILE.o",
+        help="attach the programs of this object of eBPF: a feature of the file's name",
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the features instead")
     parser.add_argument(
         "--rung", action="append", default=[], metavar="NAME",
@@ -70,7 +74,10 @@ def run(args: argparse.Namespace, work: Work) -> int:
     building = Building.read(args)
     building.check(args.kernels)
     base, known = feature.load(args.features)
-    chosen = [feature.PLAIN, *feature.choose(known, args.feature)]
+    objects = [bpf.feature(path) for path in args.bpf]
+    feature.distinct(known := [*known, *objects], "--bpf")
+    names = [*args.feature, *(one.name for one in objects)]
+    chosen = [feature.PLAIN, *feature.choose(known, names)]
     for names in args.together:
         some = [feature.choose(known, [name]) for name in names.split(",")]
         chosen.append(feature.together([one for part in some for one in part]))
@@ -87,7 +94,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         settings = Settings([], ops=args.op or (), cpus=args.cpus)
         if of_program:
             settings = command.settings(session, session.find(args.kernels[0]).arch)
-            chosen = _suiting(chosen, base, settings.rungs[0], asked=bool(args.feature))
+            chosen = _suiting(chosen, base, settings.rungs[0], asked=bool(names))
         settings = replace(settings, machine=machine, profile=True)
         settings = boots.asked(settings, args.boots)
         study = features.FeatureStudy(session, base, settings, table(None))

@@ -3,9 +3,10 @@
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 from iopath.base.errors import UsageError
-from iopath.cli import on_host
+from iopath.cli import on_host, output
 from iopath.cli.building import Building
 from iopath.cli.measuring import (
     Guest,
@@ -19,7 +20,9 @@ from iopath.cli.measuring import (
 from iopath.cli.options import number
 from iopath.cli.output import Files
 from iopath.cli.work import Work
-from iopath.host import survey, timing
+from iopath.host import bundle, survey, timing
+from iopath.results.result import Result
+from iopath.rungs.runs import make_runs
 from iopath.show import misses, sharing_tables, terminal
 from iopath.show.reports import CountsReport, ProfileReport, TimesReport, report
 
@@ -44,6 +47,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--passes", type=number(6, 10000, "passes"), default=timing.PASSES, metavar="N",
         help="samples of each rung on this machine (default: %(default)s)",
     )  # fmt: skip
+    group = parser.add_argument_group("a machine where nothing may be installed")
+    group.add_argument(
+        "--bundle", type=Path, metavar="FILE.sh",
+        help="write a file that measures host there: sh FILE.sh > host.tar",
+    )  # fmt: skip
+    group.add_argument(
+        "--from", type=Path, dest="printed", metavar="host.tar", help="host is what it has printed"
+    )
     Files.add(parser, ProfileReport)
 
 
@@ -54,7 +65,16 @@ def run(args: argparse.Namespace, work: Work) -> int:
     others = {"boots": args.boots != 1, "cpus": args.cpus != 1, "model": args.model}
     host = on_host.is_asked(args.kernels, scenario, guest, building.arch, others)
     files.need(CountsReport if guest.machine.exact and not host else TimesReport)
-    if host:
+    if (args.bundle or args.printed) and not host:
+        raise UsageError(f"--{'bundle' if args.bundle else 'from'}: is for host")
+    if args.bundle:
+        output.check(bundle=args.bundle)
+        on_host.prepare(work)
+        bundle.write(args.bundle, make_runs(scenario.settings())[0], args.passes)
+        return 0
+    if args.printed:
+        measured: Result = bundle.read(args.printed)
+    elif host:
         cpu = survey.choose_cpu(args.on_cpu)
         on_host.prepare(work)
         with work.reporter.running(1), work.reporter.task(survey.NAME) as step:

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """The running machine and its kernel: what could explain a difference in time."""
 
+import gzip
 import os
-import platform
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from iopath.base.arch import this_machine
+from iopath.base.arch import Arch, named, this_machine
 from iopath.base.errors import UsageError
 from iopath.results import kernelinfo
 from iopath.results.result import HostMachine, MeasuredKernel
 
 NAME = "host"
+_ROOT = Path("/")
+_CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def _read(path: str | Path, default: str = "") -> str:
@@ -37,6 +39,18 @@ def choose_cpu(wanted: int | None) -> int:
     return wanted
 
 
+def _arch(root: Path) -> Arch:
+    return this_machine() if root == _ROOT else named(_read(root / "arch"))
+
+
+def _allowed(root: Path) -> list[int]:
+    """The CPUs that programs may run on."""
+    found = re.search(
+        r"^Cpus_allowed_list:\s*(\S+)", _read(root / "proc/self/status"), re.MULTILINE
+    )
+    return _cpu_list(found.group(1)) if found else []
+
+
 def _cpu_list(text: str) -> list[int]:
     cpus: list[int] = []
     for part in filter(None, text.split(",")):
@@ -45,17 +59,19 @@ def _cpu_list(text: str) -> list[int]:
     return cpus
 
 
-def survey(cpu: int) -> HostMachine:
-    """The properties of this machine that affect time, with warnings of what makes it vary."""
-    base = Path(f"/sys/devices/system/cpu/cpu{cpu}")
-    info = of_cpu(_read("/proc/cpuinfo"), cpu)
+def survey(cpu: int, root: Path = _ROOT) -> HostMachine:
+    """The properties of this machine that affect time, with warnings of what makes it vary; or of
+    the machine whose files are below *root*."""
+    system = root / "sys/devices/system"
+    base = system / f"cpu/cpu{cpu}"
+    info = of_cpu(_read(root / "proc/cpuinfo"), cpu)
     microcode = re.search(r"^microcode\s*:\s*(.*)$", info, re.MULTILINE)
     governor = _read(base / "cpufreq/scaling_governor", "none")
-    boost = _boost()
+    boost = _boost(system)
     siblings = [n for n in _cpu_list(_read(base / "topology/thread_siblings_list")) if n != cpu]
-    vulnerabilities = sorted(Path("/sys/devices/system/cpu/vulnerabilities").glob("*"))
-    guest = _is_guest(info)
-    load = float(_read("/proc/loadavg", "0").split()[0])
+    vulnerabilities = sorted((system / "cpu/vulnerabilities").glob("*"))
+    guest = _is_guest(info, root)
+    load = float(_read(root / "proc/loadavg", "0").split()[0])
     warnings = []
     if governor not in ("none", "performance"):
         warnings.append(
@@ -71,18 +87,18 @@ def survey(cpu: int) -> HostMachine:
         warnings.append(f"the machine is not idle: its load is {load:.2f}")
     if guest:
         warnings.append("this machine is a guest: others may take its CPU time")
-    clocksource = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    if clocksource != (fast := this_machine().clock):
+    clocksource = _read(root / _CLOCKSOURCE)
+    if clocksource != (fast := _arch(root).clock):
         warnings.append(f"the clock is {clocksource or 'unknown'}, not {fast}: reading it is slow")
     return HostMachine(
         cpu=cpu,
         cpu_model=kernelinfo.cpu_model(info),
         microcode=microcode.group(1) if microcode else "",
-        cpus=len(os.sched_getaffinity(0)),
+        cpus=len(_allowed(root)),
         governor=governor,
         boost=boost,
         smt_siblings=siblings,
-        isolated=_read("/sys/devices/system/cpu/isolated"),
+        isolated=_read(system / "cpu/isolated"),
         guest=guest,
         load=load,
         mitigations={path.name: _read(path) for path in vulnerabilities},
@@ -97,54 +113,58 @@ def of_cpu(cpuinfo: str, cpu: int) -> str:
     return next((part for part in parts if own.match(part)), cpuinfo)
 
 
-def _is_guest(info: str) -> bool:
-    """Whether this machine is a guest. x86-64 CPUs say so; of others, systemd knows."""
+def _is_guest(info: str, root: Path) -> bool:
+    """Whether the machine is a guest. x86-64 CPUs say so; of others, systemd knows, on the machine
+    itself."""
     flags = re.search(r"^flags\s*: (.*)$", info, re.MULTILINE)
     if flags:
         return "hypervisor" in flags.group(1).split()
-    detect = shutil.which("systemd-detect-virt")
+    detect = shutil.which("systemd-detect-virt") if root == _ROOT else None
     return bool(detect) and not subprocess.run([detect, "--quiet", "--vm"], check=False).returncode
 
 
-def _boost() -> str:
-    turbo = _read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+def _boost(system: Path) -> str:
+    turbo = _read(system / "cpu/intel_pstate/no_turbo")
     if turbo:
         return "off" if turbo == "1" else "on"
-    boost = _read("/sys/devices/system/cpu/cpufreq/boost")
+    boost = _read(system / "cpu/cpufreq/boost")
     return {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
-def _config(release: str) -> Path | None:
-    for place in (f"/boot/config-{release}", f"/lib/modules/{release}/config"):
+def _config(release: str, root: Path) -> str:
+    for place in (root / f"boot/config-{release}", root / f"lib/modules/{release}/config"):
         if os.access(place, os.R_OK):
-            return Path(place)
-    return None
+            return place.read_text()
+    try:
+        return gzip.decompress((root / "proc/config.gz").read_bytes()).decode()
+    except OSError:
+        return ""
 
 
-def describe() -> MeasuredKernel:
-    """The running kernel and its modules, as results describe a kernel."""
-    release = platform.release()
-    banner = _read("/proc/version")
-    config = _config(release)
+def describe(root: Path = _ROOT) -> MeasuredKernel:
+    """The running kernel and its modules, as results describe a kernel; or that of the machine
+    whose files are below *root*."""
+    release = _read(root / "proc/sys/kernel/osrelease")
+    banner = _read(root / "proc/version")
+    folders = {name: root / "sys/module" / name for name in ("blknull", "biogen")}
     modules = {
         name: {
-            "srcversion": _read(f"/sys/module/{name}/srcversion"),
+            "srcversion": _read(folder / "srcversion"),
             "parameters": " ".join(
-                f"{path.name}={_read(path)}"
-                for path in sorted(Path(f"/sys/module/{name}/parameters").glob("*"))
+                f"{path.name}={_read(path)}" for path in sorted((folder / "parameters").glob("*"))
             ),
         }
-        for name in ("blknull", "biogen")
-        if Path(f"/sys/module/{name}").is_dir()
+        for name, folder in folders.items()
+        if folder.is_dir()
     }
     return MeasuredKernel(
         name=NAME,
         release=release,
-        arch=this_machine().name,
+        arch=_arch(root).name,
         banner=banner,
         compiler=kernelinfo.compiler(banner),
-        cmdline=_read("/proc/cmdline"),
-        clocksource=_read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        config=kernelinfo.options(config.read_text()) if config else {},
+        cmdline=_read(root / "proc/cmdline"),
+        clocksource=_read(root / _CLOCKSOURCE),
+        config=kernelinfo.options(_config(release, root)),
         modules=modules,
     )

@@ -8,6 +8,7 @@ machine during the measurement affects all of them alike.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from iopath import __version__
 from iopath.base.cache import digest_file
@@ -15,7 +16,14 @@ from iopath.base.errors import IopathError
 from iopath.base.programs import guest_program
 from iopath.host import loop, samples, survey, targets
 from iopath.host.samples import Sampled
-from iopath.results.result import SCHEMA, HardwareRecord, HardwareResult, KernelName
+from iopath.results.result import (
+    SCHEMA,
+    HardwareRecord,
+    HardwareResult,
+    HostMachine,
+    KernelName,
+    MeasuredKernel,
+)
 from iopath.rungs.runs import NOISE_PASSES, Run
 
 PASSES = 20
@@ -96,7 +104,12 @@ def measure(
 
 def result_of(cpu: int, records: list[HardwareRecord]) -> HardwareResult:
     """The result of this machine with *records*."""
-    machine, kernel = survey.survey(cpu), survey.describe()
+    digest = digest_file(guest_program("ioloop"))
+    return replace(described(survey.survey(cpu), survey.describe(), digest), results=records)
+
+
+def described(machine: HostMachine, kernel: MeasuredKernel, ioloop: str) -> HardwareResult:
+    """The result of a machine without a record; *ioloop* is the loop's digest."""
     checking = [name for name in _CHECKING if kernel.config.get(name) == "y"]
     if checking:
         machine.warnings.append(f"the kernel checks itself: {', '.join(checking)}")
@@ -105,9 +118,9 @@ def result_of(cpu: int, records: list[HardwareRecord]) -> HardwareResult:
         program=f"iopath {__version__}",
         mode="hardware",
         machine=machine,
-        programs={"ioloop": digest_file(guest_program("ioloop"))},
+        programs={"ioloop": ioloop},
         kernels=[kernel],
-        results=records,
+        results=[],
     )
 
 

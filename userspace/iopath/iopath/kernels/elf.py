@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the file of a module or a program contains: .modinfo and functions."""
+"""What the file of a module, a program or an object of eBPF contains: .modinfo and functions."""
 
 import functools
 import struct
@@ -19,6 +19,8 @@ _ALLOC, _EXEC = 2, 4
 _NAMED_KINDS = (0, 2)  # symbols without a type, and functions; not sections and files
 _CHOSEN = 10  # a function that is chosen among several when the program starts (IFUNC)
 _WEAK = 2
+_FUNCTION, _GLOBAL = 2, 1
+_BPF = 247  # the machine of eBPF
 
 
 @dataclass(frozen=True)
@@ -117,3 +119,23 @@ def program_functions(program: bytes) -> str:
             kind = "i" if info & 15 == _CHOSEN else "tTW"[min(info >> 4, _WEAK)]
             lines.append(f"{value:016x} {kind} {_text(strings, at)}\n")
     return "".join(lines)
+
+
+def bpf_programs(data: bytes) -> dict[str, str]:
+    """The programs of an object of eBPF, by name, each with its section, which says what it is
+    attached to. Raises IopathError if it has none."""
+    found = {}
+    if data[:4] == b"\x7fELF" and data[18:20] == _BPF.to_bytes(2, "little"):
+        file = _File(data)
+        code = {at for at, section in enumerate(file.headers) if section[2] & _EXEC}
+        for number, header in enumerate(file.headers):
+            if header[1] != _SYMTAB:
+                continue
+            strings = file.content(header[6])
+            for at, info, _, section, *_ in _SYMBOL.iter_unpack(file.content(number)):
+                hook = file.name(section) if section in code else ".text"
+                if info == _GLOBAL << 4 | _FUNCTION and hook != ".text":
+                    found[_text(strings, at)] = hook
+    if not found:
+        raise IopathError("no object of eBPF with a program: build it with clang --target=bpf -c")
+    return found

@@ -14,7 +14,7 @@ from iopath import __version__
 from iopath.base import process
 from iopath.base.arch import X86_64, Arch, named, this_machine
 from iopath.base.cache import Cache, cache_root, digest_file
-from iopath.base.errors import IopathError
+from iopath.base.errors import IopathError, Lacking
 from iopath.base.programs import (
     COMPILER,
     SUITE,
@@ -69,6 +69,33 @@ def _place(
     binds = ("--ro-bind", source_root(), "/src", "--bind", folder, "/build")
     compiler = COMPILER if arch == X86_64 else f"{arch.triplet}-{COMPILER}"
     return sandbox(at, *binds), Path("/src"), Path("/build"), compiler
+
+
+# Libraries that are linked statically, with what these need.
+_LIBBPF = ("libbpf-dev", "libelf-dev", "zlib1g-dev")
+
+
+def attach(arch: Arch, cache: Cache, apt: Apt) -> Path:
+    """The program that attaches objects of eBPF. It is built when it is first used. Raises Lacking
+    on architectures whose libraries the compiler's root file system lacks."""
+    if arch != X86_64:
+        raise Lacking(f"objects of eBPF are attached in guests of {X86_64.name} only")
+    folder = source_root() / "userspace" / "attach"
+
+    def make(into: Path) -> None:
+        at = root(
+            "libbpf", [*packages(arch), *_LIBBPF], {"packages": _LIBBPF}, SUITE, cache, apt,
+            lambda what, part: None,
+        )  # fmt: skip
+        words = sandbox(at, "--ro-bind", source_root(), "/src", "--bind", into, "/build")
+        command = [*words, "make", "-C", "/src/userspace/attach", "O=/build", f"CC={COMPILER}"]
+        if process.run(command, output=into / "build.log"):
+            said = keep_complaint(into / "build.log", into.parent / "failed-attach.log")
+            raise IopathError(f"cannot build attach: {said}")
+
+    sources = {path.name: digest_file(path) for path in sorted(folder.iterdir())}
+    inputs = {"attach": sources, "suite": SUITE, "packages": [*packages(arch), *_LIBBPF]}
+    return cache.entry("programs", inputs, make) / "attach"
 
 
 def main(words: list[str]) -> int:

@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -27,6 +28,8 @@ from iopath.rungs.runs import Run
 
 _KALLSYMS, _COUNTS, _RECORDS = "kallsyms.gz", "counts.gz", "records.json"
 _KERNELS = 4  # whose functions are remembered
+JITED = "jited."  # before the names of records that are lines of /proc/kallsyms: eBPF's
+_TAG = re.compile(r"\bbpf_prog_[0-9a-f]{16}_")
 
 
 def keep(recorded: Recorded, folder: Path) -> None:
@@ -139,14 +142,15 @@ class Counted:
 def symbols_of(
     kallsyms: bytes, texts: Mapping[str, str], files: Mapping[str, bytes], program: bytes = b""
 ) -> Symbols:
-    """The functions of the kernel, of the modules among the guest's *files*, and of the *program*,
-    if there is one. *kallsyms* is compressed. It was read before these modules were loaded; *texts*
-    say where they are."""
+    """The functions of the kernel, of the modules among the guest's *files*, of programs of eBPF,
+    and of the *program*, if there is one. *kallsyms* is compressed. It was read before these were
+    loaded; *texts* say where they are."""
     lines = [
         line
         for name, data in modules_of(files).items()
         for line in modules.kallsyms(name, data, texts)
     ]
+    lines += [_TAG.sub("bpf_prog_", text) for name, text in texts.items() if name.startswith(JITED)]
     return _symbols(kallsyms, "".join(lines), program)
 
 

@@ -13,11 +13,13 @@ from iopath.base import process
 from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
+from iopath.kernels import guest_programs
 from iopath.kernels.apt import Apt
 from iopath.kernels.unpack import new_root, unpack
 from iopath.rungs.rung import Rung
 
 SUITE = "bookworm"  # the same programs on every kernel
+ATTACH = ("", "attach")  # of no package: it is built
 
 
 class NoProgram(IopathError):
@@ -27,11 +29,16 @@ class NoProgram(IopathError):
 def equipped(rungs: Sequence[Rung], cache: Cache, apt: Apt) -> list[Rung]:
     """*rungs* with the files of the packages that they need, of the architecture of *apt*."""
     wanted = dict.fromkeys(tool for rung in rungs for tool in rung.tools)
-    found = {tool: files(cache, apt, *tool)[1] for tool in wanted}
+    found = {
+        tool: {"bin/attach": guest_programs.attach(apt.arch, cache, apt)}
+        if tool == ATTACH
+        else files(cache, apt, *tool)[1]
+        for tool in wanted
+    }
 
     def whole(rung: Rung) -> Rung:
         parts = [item for tool in rung.tools for item in found[tool].items()]
-        return replace(rung, files=tuple(dict(parts).items()))
+        return replace(rung, files=tuple(dict([*rung.files, *parts]).items()))
 
     return [whole(rung) for rung in rungs]
 

@@ -14,6 +14,7 @@ from iopath.base.errors import UsageError
 from iopath.results.symbol import Symbol, plain
 
 OTHER = "other"  # the layer of what no pattern matches
+EBPF = "eBPF program"  # the layer of what the kernel compiles
 
 _BUILT_IN = Path(__file__).parent / "layers.toml"
 _WILDCARD = re.compile(r"[*?[]")

@@ -27,6 +27,8 @@ class Feature:
     ops: tuple[str, ...] = ()
     cmdline: str = ""  # added to the kernel's command line
     devices: tuple[str, ...] = ()  # of QEMU that the machine has besides
+    tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
+    files: tuple[tuple[str, Path], ...] = ()  # other files in the guest, by path there
     options: tuple[str, ...] = ()  # added to the program's
     swap: tuple[tuple[str, str], ...] = ()  # options of the program that are replaced
     modules: tuple[Module, ...] = ()  # loaded before those of the rung
@@ -63,6 +65,8 @@ class Feature:
                 *rung.begin,
                 *(step.replace("{disk}", disk).replace("{target}", target) for step in steps),
             ),
+            tools=(*rung.tools, *self.tools),
+            files=(*rung.files, *self.files),
             needs=(*rung.needs, *self.needs),
             round_ios=max(self.ios or base.ios, rung.batch),
             interrupts=self.interrupts,
@@ -175,10 +179,17 @@ def load(path: Path | None = None) -> tuple[Base, list[Feature]]:
         for rung in RUNGS
         if rung.base
     ]
+    distinct(features, str(path))
+    return base, features
+
+
+def distinct(features: Sequence[Feature], source: str) -> None:
+    """Raise UsageError if two features have one name; *source* is where the last come from."""
     for feature in features:
         if [other.name for other in features].count(feature.name) > 1 or feature.name == NOTHING:
-            raise UsageError(f"{path}: feature {feature.name}: the name is in use: choose another")
-    return base, features
+            raise UsageError(
+                f"{source}: feature {feature.name}: the name is in use: choose another"
+            )
 
 
 def _load(path: Path) -> tuple[Base | None, list[Feature]]:
@@ -222,7 +233,8 @@ def together(features: Sequence[Feature]) -> Feature:
         **{
             name: all_of(name)
             for name in (
-                "devices", "options", "swap", "modules", "parameters", "expect", "shows", "needs"
+                "devices", "tools", "files", "options", "swap", "modules", "parameters", "expect",
+                "shows", "needs",
             )
         },
     )  # fmt: skip

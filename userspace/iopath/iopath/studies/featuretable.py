@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iopath.compare.changes import SCHEDULER
+from iopath.results.layers import EBPF
 from iopath.results.result import title
 from iopath.rungs.feature import NOTHING, Base
 from iopath.show import sharing_tables, tables, texts
@@ -45,8 +46,8 @@ def groups(costs: Sequence[Cost]) -> Iterator[tuple[str, list[str], list[list[Co
 
 
 def functions(cost: Cost) -> list[str]:
-    """Where a difference comes from: layers with their functions, the largest first, and their
-    share of the differences of all functions."""
+    """Where a difference comes from: layers with their functions, programs of eBPF and then the
+    largest first, and their share of the differences of all functions."""
     layers: dict[str, list[tuple[float, str]]] = {}
     for part in cost.functions:
         layers.setdefault(part.layer, []).append((part.difference, part.name))
@@ -54,7 +55,9 @@ def functions(cost: Cost) -> list[str]:
     if not moved:
         return []
     said, shown = [], 0.0
-    largest = sorted(layers.items(), key=lambda one: -sum(abs(by) for by, _ in one[1]))
+    largest = sorted(
+        layers.items(), key=lambda one: (one[0] != EBPF, -sum(abs(by) for by, _ in one[1]))
+    )
     for layer, parts in largest[:_LAYERS]:
         if cost.cause and layer == SCHEDULER:
             by = sum(by for by, _ in parts)

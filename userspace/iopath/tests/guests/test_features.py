@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from helpers.command import KERNEL, Command
+from helpers.compiled import compiled_bpf
+from iopath.measure.session import Session
 from iopath.rungs import feature as features
 
 BASE, KNOWN = features.load()
@@ -165,3 +167,82 @@ def test_layers(iopath: Command, tmp_path: Path) -> None:
         }
         assert sum(p["difference"] for p in parts.values() if p["layer"] == "driver") == 0
         assert 500 < cost["difference"] < 5000
+
+
+COUNT = '{ __sync_fetch_and_add(&seen, 1); asm volatile(%s ::: "r1"); return 1; }\n'
+HOOKS = {
+    "tracepoint": ("tracepoint/block/block_bio_queue", '""'),
+    "raw": ("raw_tp/block_bio_queue", '""'),
+    "longer": ("raw_tp/block_bio_queue", "TWENTY"),
+    "function": ("fentry/submit_bio", '""'),
+    "group": ("cgroup/dev", '""'),
+    "elsewhere": ("fentry/submit_bh", '""'),
+}
+
+
+@pytest.fixture
+def objects(session: Session, tmp_path: Path) -> dict[str, Path]:
+    """Objects of eBPF that count how often they are executed."""
+    return {
+        name: compiled_bpf(
+            session, tmp_path, name, f'SEC("{hook}") int count(void *context) {COUNT % more}'
+        )
+        for name, (hook, more) in HOOKS.items()
+    }
+
+
+def own(cost: dict) -> float:
+    """What the program itself executes."""
+    return sum(one["difference"] for one in cost["functions"] if one["layer"] == "eBPF program")
+
+
+@pytest.mark.guest
+def test_ebpf(iopath: Command, objects: dict[str, Path], tmp_path: Path) -> None:
+    """A program's own instructions are apart, and exact: 20 more are 20. One that no I/O executes
+    is an error, as is one that cannot be loaded."""
+    out = tmp_path / "out.json"
+    broken = tmp_path / "broken.o"
+    broken.write_bytes(
+        objects["raw"].read_bytes().replace(b"block_bio_queue\0", b"block_no_queues\0")
+    )
+    given = [*(objects[name] for name in HOOKS if name != "group"), broken]
+    words = [word for path in given for word in ("--bpf", path)]
+    done = iopath.run(
+        "features", "debian:7.2", *words, "--op", "read", "--boots", "1", "--quiet", "--json", out
+    )
+    assert (done.returncode, done.stderr) == (1, "iopath: not measured: elsewhere.o, broken.o\n")
+    found = {cost["feature"]: cost for cost in json.loads(out.read_text())["features"]}
+    assert 5 <= own(found["raw.o"]) < 15
+    assert own(found["longer.o"]) - own(found["raw.o"]) == pytest.approx(20, abs=0.01)
+    more = found["longer.o"]["difference"] - found["raw.o"]["difference"]
+    assert more == pytest.approx(20, abs=2)  # pages are counted in batches
+    for name, caller in (("tracepoint.o", "trace_call_bpf"), ("function.o", "bpf_trampoline_")):
+        assert 5 <= own(found[name]) < found[name]["difference"]
+        functions = {part["name"]: part["layer"] for part in found[name]["functions"]}
+        assert functions["bpf_prog_count [bpf]"] == "eBPF program"
+        (layer,) = {functions[other] for other in functions if other.startswith(caller)}
+        assert layer == "tracing"
+    assert found["elsewhere.o"]["error"] == (
+        "it did not take effect: bpf_prog_count* is not executed"
+    )
+    assert "/bin/attach ended with status 1" in found["broken.o"]["error"]
+    log = Path(re.findall(r"console: ([^)]*)", found["broken.o"]["error"])[0])
+    assert "attach: cannot attach count" in log.read_text()
+
+
+@pytest.mark.guest
+def test_ebpf_of_a_control_group(iopath: Command, objects: dict[str, Path], tmp_path: Path) -> None:
+    """It costs the system calls that ask it, and no other."""
+    out = tmp_path / "out.json"
+    done = iopath.run(
+        "features", "debian:7.2", "--bpf", objects["group"], "--boots", "1", "--quiet", "--json",
+        out, "--", "dd", "if=/dev/blknull0", "of=/dev/null", "bs=4k", "count=4", "iflag=direct",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {
+        cost["op"]: cost
+        for cost in json.loads(out.read_text())["features"]
+        if cost["feature"] == "group.o"
+    }
+    assert own(found["openat"]) > 0
+    assert own(found["read"]) == 0

@@ -465,19 +465,26 @@ def test_two_builds_on_one_kernel(iopath: Command, logs: dict[str, Path], tmp_pa
 
 
 @pytest.mark.long
-def test_the_same_in_each_emulator(iopath: Command, logs: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("build", "calls"),
+    [("SYNC", {"fsync": 100, "write": 100}), ("UNBUFFERED", {"write": 1600})],
+    ids=["fsync", "unbuffered"],
+)
+def test_the_same_in_each_emulator(
+    iopath: Command, logs: dict[str, Path], tmp_path: Path, build: str, calls: dict[str, int]
+) -> None:
     """Calls and requests are equal, and so are the instructions in each call: a tick does not fall
     in another one."""
     found = []
     for suite in ("bookworm", "trixie", "trixie-backports"):
         options = f"--device mq --cpu Haswell-noTSX --emulator {suite}"
-        boot = counted(iopath, tmp_path, logs["SYNC"], "/dev/blknull2", options=options)
+        boot = counted(iopath, tmp_path, logs[build], "/dev/blknull2", options=options)
         found.append(boot)
     first, *others = found
-    assert (first.find(CALL, "fsync").times, first.find(CALL, "write").times) == (100, 100)
+    assert {name: first.find(CALL, name).times for name in calls} == calls
     for other in others:
         assert other.records[0].counts == first.records[0].counts
-        for name in ("fsync", "write"):
+        for name in calls:
             one, two = (boot.find(CALL, name) for boot in (first, other))
             assert two.times == one.times
             assert two.each == pytest.approx(one.each, abs=0.1)

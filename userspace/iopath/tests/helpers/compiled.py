@@ -4,6 +4,10 @@
 import subprocess
 from pathlib import Path
 
+from iopath.base.programs import SUITE
+from iopath.kernels.root import root, sandbox
+from iopath.measure.session import Session
+
 READS = """
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,6 +24,13 @@ int main(void)
 }
 """
 
+BPF = """
+#define SEC(name) __attribute__((section(name), used))
+#define TWENTY ".rept 20; r1 += 1; .endr"
+char terms[] SEC("license") = "GPL";
+static unsigned long long seen;
+"""
+
 
 def compiled(folder: Path, source: str, compiler: str = "gcc") -> Path:
     """A static program."""
@@ -28,3 +39,15 @@ def compiled(folder: Path, source: str, compiler: str = "gcc") -> Path:
         [compiler, "-O1", "-static", "-o", folder / "program", folder / "program.c"], check=True
     )
     return folder / "program"
+
+
+def compiled_bpf(session: Session, folder: Path, name: str, source: str) -> Path:
+    """An object of eBPF. Clang is in a root file system of its own."""
+    at = root(
+        "Clang", ["clang"], {"for": "eBPF"}, SUITE, session.cache, session.apt,
+        lambda what, part: None,
+    )  # fmt: skip
+    (folder / f"{name}.c").write_text(BPF + source)
+    words = ("--target=bpf", "-O2", "-g", "-c", f"/build/{name}.c", "-o", f"/build/{name}.o")
+    subprocess.run([*sandbox(at, "--bind", folder, "/build"), "clang", *words], check=True)
+    return folder / f"{name}.o"

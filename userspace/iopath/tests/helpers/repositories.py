@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Repositories with the source of a kernel."""
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,18 @@ def _commit_source(source: LinuxSource, tree: Path, excluded: Sequence[str], sub
     git(tree, "commit", "--quiet", "--message", subject)
 
 
+def _kept(session: Session, inputs: Mapping[str, object], make: Callable[[Path], None]) -> Path:
+    """A folder of the cache that *make* fills. It is no entry: Git gives objects of a repository
+    another time if a clone that shares them would write the same ones, as a revert does."""
+    with session.cache.workspace("repository", inputs) as folder:
+        if not (folder / "whole").exists():
+            for left in folder.glob("linux"):
+                shutil.rmtree(left)
+            make(folder)
+            (folder / "whole").touch()
+        return folder
+
+
 def release_repository(session: Session, series: str) -> Path:
     """A repository with the source of a series for x86-64, in one commit."""
     source = LinuxSource(session, series)
@@ -105,7 +118,7 @@ def release_repository(session: Session, series: str) -> Path:
         _commit_source(source, folder / "linux", excluded, f"the source of {series}")
 
     inputs = {"of": source.wanted, "left_out": excluded, "recipe": 1}
-    return session.cache.entry("history", inputs, make) / "linux"
+    return _kept(session, inputs, make) / "linux"
 
 
 def changed_repository(
@@ -126,7 +139,7 @@ def changed_repository(
             git(tree, "tag", name)
 
     inputs = {"of": source.wanted, "left_out": excluded, "changes": list(changes.items())}
-    return session.cache.entry("history", inputs, make) / "linux"
+    return _kept(session, inputs, make) / "linux"
 
 
 def kernel_repository(session: Session, arch: Arch) -> Path:
@@ -150,4 +163,4 @@ def kernel_repository(session: Session, arch: Arch) -> Path:
         git(tree, "checkout", "--quiet", main)
 
     inputs = {"of": LinuxSource(session).wanted, "left_out": excluded, "recipe": 3}
-    return session.cache.entry("history", inputs, make) / "linux"
+    return _kept(session, inputs, make) / "linux"

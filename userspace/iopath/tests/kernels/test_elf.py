@@ -10,7 +10,13 @@ from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.errors import IopathError
 from iopath.base.process import need
 from iopath.base.programs import cross_compiler, guest_program
-from iopath.kernels.elf import ModuleFunction, functions, modinfo, program_functions
+from iopath.kernels.elf import (
+    ModuleFunction,
+    bpf_programs,
+    functions,
+    modinfo,
+    program_functions,
+)
 
 SOURCE = """
 #define INFO(name, text) static const char name[] \\
@@ -77,3 +83,9 @@ def test_functions_of_a_program(arch: Arch) -> None:
     assert wanted - {*found} == {line for line in wanted if line.endswith(" data_start")}
     assert {line for line in {*found} - wanted if line.split()[2][0] != "$"} == set()
     assert any(line.endswith(" T main") for line in found)
+
+
+def test_an_object_of_another_machine_is_none_of_ebpf(module: Path) -> None:
+    for data in (module.read_bytes(), b"text"):
+        with pytest.raises(IopathError, match="no object of eBPF with a program: build it with"):
+            bpf_programs(data)

@@ -141,3 +141,21 @@ def test_together() -> None:
     assert both.shows == (*of("iostats").shows, *of("audit").shows)
     with pytest.raises(UsageError, match="exclude each other"):
         features.together([of("preempt.full"), of("preempt.lazy")])
+
+
+def test_files_of_features_together(tmp_path: Path) -> None:
+    """The rung has the programs and files of all; its own stay."""
+    rung = replace(select(["mq.pread"])[0], tools=(("xfsprogs", "mkfs.xfs"),))
+    some = [
+        Feature(name, tools=(("busybox-static", "busybox"),), files=((name, tmp_path / name),))
+        for name in ("one", "two")
+    ]
+    applied = features.together(some).applied(rung, BASE)
+    assert applied.tools == (("xfsprogs", "mkfs.xfs"), ("busybox-static", "busybox"))
+    assert applied.files == (("one", tmp_path / "one"), ("two", tmp_path / "two"))
+
+
+def test_a_name_in_use() -> None:
+    for name in ("iostats", features.NOTHING):
+        with pytest.raises(UsageError, match=f"--bpf: feature {name}: the name is in use"):
+            features.distinct([*KNOWN, Feature(name)], "--bpf")
