@@ -99,7 +99,9 @@ def test_a_chart_has_at_most_nine_groups_of_layers() -> None:
     assert len({group.colour for group in everything.groups}) == 9
     assert everything.names()[-1] == "other"
     in_other = {name for name in names if everything.group(name) == "other"}
-    assert in_other == {"biogen", "tracing", "locks and RCU", "time", "data structures", "other"}
+    assert in_other == {
+        "biogen", "tracing", "eBPF program", "locks and RCU", "time", "data structures", "other",
+    }  # fmt: skip
     some = Palette(parse(a_result([a_record("a", "x", "read", 512)])))
     assert set(some.groups) < set(everything.groups)
     sums = everything.sums(dict.fromkeys(names, 1.0))
