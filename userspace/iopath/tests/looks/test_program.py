@@ -193,3 +193,4 @@ def test_a_name_opens_its_functions(browser: Browser) -> None:
     browser.wait("document.querySelector('#about').textContent.startsWith('read')")
     (row,) = (row for row in rows(browser, "#view table") if row[0].startswith("vfs_read"))
     assert row[1:4] == ["100.00", "105.00", "+5.00"]
+    assert browser.run("document.querySelector('#more').textContent") == ""

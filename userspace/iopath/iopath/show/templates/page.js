@@ -962,11 +962,11 @@ function beyond(before, after, stacks) {
 	say("switches of task", (profile) => profile.switches);
 	for (const name of data.counts)
 		say(spaced(name), (profile) => profile.costly[name] ?? 0);
-	let text = `Per I/O: ${texts.join(", ")}.`;
+	const said = texts.length ? [`${data.per[0].toUpperCase()}${data.per.slice(1)}: ${texts.join(", ")}.`] : [];
 	const unmatched = after.unmatched + (before ? before.unmatched : 0);
 	if (stacks && unmatched)
-		text += ` ${unmatched} returns in the round match no call: stacks may be wrong.`;
-	return text;
+		said.push(`${unmatched} returns in the round match no call: stacks may be wrong.`);
+	return said.join(" ");
 }
 
 if (data.profiled) {
