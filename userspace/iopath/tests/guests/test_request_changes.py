@@ -68,6 +68,36 @@ def test_fio_counts_the_same(iopath: Command, tmp_path: Path) -> None:
     assert counts["plug merges"] == counts["merged bios"] == 10_000 - counts["requests"] > 9_000
 
 
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize(("rung", "splits"), [("raid0.pread", 3), ("dm-stripe.pread", 0)])
+def test_an_io_of_several_devices(rung: str, splits: int, iopath: Command, tmp_path: Path) -> None:
+    """Four chunks of 64 KiB, and what is left before each of them. device mapper clones bios."""
+    out = tmp_path / "out.json"
+    words = [f"--rung={rung}", "--op=read", "--bs=256k", "--json", out]
+    done = iopath.run("measure", "debian:7.2", *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    (record,) = result.load(out).results
+    assert record.counts["bios"] == record.counts["completions"] == [8]
+    assert record.counts["splits"] == [splits]
+
+
+@guest
+@pytest.mark.long
+def test_a_snapshot_is_copied_to_first(iopath: Command, tmp_path: Path) -> None:
+    """Five bios: the volume's, two that copy the chunk, one for the table, with a flush before and
+    after it, and the write. A few chunks were copied in the rounds before."""
+    out = tmp_path / "out.json"
+    words = ["--rung=dm-snapshot.pwrite", "--json", out]
+    done = iopath.run("measure", "debian:7.2", *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    (record,) = result.load(out).results
+    counts = {name: boots[0] for name, boots in record.counts.items()}
+    assert 4.9 < counts["bios"] == counts["completions"] <= 5
+    assert 1.9 < counts["cache flushes"] <= 2
+    assert record.requests.who["requests"]["other tasks"] > 5.8
+
+
 @dataclass(frozen=True)
 class Planted:
     """A change of a kernel's source: in *file*, *old* becomes *new*; and what is *said* of a rung,
