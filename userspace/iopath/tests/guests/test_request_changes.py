@@ -98,6 +98,25 @@ def test_a_snapshot_is_copied_to_first(iopath: Command, tmp_path: Path) -> None:
     assert record.requests.who["requests"]["other tasks"] > 5.8
 
 
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", ["debian:6.12", "debian:7.2"])
+def test_a_file_of_nfs(kernel: str, iopath: Command, tmp_path: Path) -> None:
+    """The server's thread does a part of each I/O. It reads from its page cache, and writes."""
+    out = tmp_path / "out.json"
+    done = iopath.run("measure", kernel, "--rung=nfs.pread", "--json", out, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    read, write = result.load(out).results
+    assert (read.op, write.op) == ("read", "write")
+    for record in (read, write):
+        assert record.counts["system calls"][0] == pytest.approx(1, abs=0.01)
+        assert record.counts["wake-ups"][0] > 4
+        assert record.all_parts["thread nfsd"] > 20_000
+        assert record.all_parts["softirq net_rx_action"] > 10_000
+    assert read.counts["bios"][0] < 0.01
+    assert write.counts["bios"][0] >= 1
+
+
 @dataclass(frozen=True)
 class Planted:
     """A change of a kernel's source: in *file*, *old* becomes *new*; and what is *said* of a rung,
