@@ -83,13 +83,14 @@ FINDINGS = (
         ],
         """\
 The work is the same, but one more task sleeps and is woken per read. Four fifths of the growth, and
-more, is the scheduler. The worker that ended the I/O has woken the reader. On 6.12 (`PREEMPT_VOLUNTARY`),
-`cond_resched()` after each work item then switches to the reader, and the worker stays runnable: it
-finds the next item when the reader sleeps. Debian's 7.2 is `PREEMPT_LAZY`, where `cond_resched()`
-does nothing (`__cond_resched()` executes 78 instructions per read of tcm_loop on 6.12, and none on
-7.2), and where a wake-up asks for a lazy reschedule, which the kernel does not follow before the
-tick. So the worker finds its list empty and sleeps, and the next read has to wake it. The server of
-ublk is a process that waits in `io_uring_enter()`; it is woken once more, too.
+more, is the scheduler. The worker that ended the I/O has woken the reader. On 6.12, which is
+`PREEMPT_VOLUNTARY`, `cond_resched()` after each work item then switches to the reader, and the
+worker stays runnable: it finds the next item when the reader sleeps. Debian's 7.2 is
+`PREEMPT_LAZY`, where `cond_resched()` does nothing (`__cond_resched()` executes 78 instructions per
+read of tcm_loop on 6.12, and none on 7.2), and where a wake-up asks for a lazy reschedule, which
+the kernel does not follow before the tick. So the worker finds its list empty and sleeps, and the
+next read has to wake it. The server of ublk is a process that waits in `io_uring_enter()`; it is
+woken once more, too.
 
 This is read from the counts and the source. `--cmdline 'nokaslr mitigations=off preempt=full'` on
 both kernels would prove it.
