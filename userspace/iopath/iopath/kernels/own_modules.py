@@ -14,8 +14,8 @@ _MODULES = (
     "drivers/scsi/scsi_debug", "drivers/scsi/scsi_mod", "drivers/scsi/sd_mod",
     "drivers/scsi/virtio_scsi", "drivers/target/loopback", "drivers/target/target_core_iblock",
     "drivers/target/target_core_mod", "drivers/virtio", "fs/btrfs", "fs/configfs", "fs/exportfs",
-    "fs/ext4", "fs/jbd2", "fs/mbcache", "fs/xfs", "lib",
-    "mm/zsmalloc",
+    "fs/ext4", "fs/fscache", "fs/jbd2", "fs/lockd", "fs/mbcache", "fs/netfs", "fs/nfs",
+    "fs/nfs_common", "fs/nfsd", "fs/xfs", "lib", "mm/zsmalloc", "net/dns_resolver", "net/sunrpc",
 )  # fmt: skip
 BUILT_IN = "modules.builtin"
 

@@ -68,6 +68,55 @@ def test_fio_counts_the_same(iopath: Command, tmp_path: Path) -> None:
     assert counts["plug merges"] == counts["merged bios"] == 10_000 - counts["requests"] > 9_000
 
 
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize(("rung", "splits"), [("raid0.pread", 3), ("dm-stripe.pread", 0)])
+def test_an_io_of_several_devices(rung: str, splits: int, iopath: Command, tmp_path: Path) -> None:
+    """Four chunks of 64 KiB, and what is left before each of them. device mapper clones bios."""
+    out = tmp_path / "out.json"
+    words = [f"--rung={rung}", "--op=read", "--bs=256k", "--json", out]
+    done = iopath.run("measure", "debian:7.2", *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    (record,) = result.load(out).results
+    assert record.counts["bios"] == record.counts["completions"] == [8]
+    assert record.counts["splits"] == [splits]
+
+
+@guest
+@pytest.mark.long
+def test_a_snapshot_is_copied_to_first(iopath: Command, tmp_path: Path) -> None:
+    """Five bios: the volume's, two that copy the chunk, one for the table, with a flush before and
+    after it, and the write. A few chunks were copied in the rounds before."""
+    out = tmp_path / "out.json"
+    words = ["--rung=dm-snapshot.pwrite", "--json", out]
+    done = iopath.run("measure", "debian:7.2", *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    (record,) = result.load(out).results
+    counts = {name: boots[0] for name, boots in record.counts.items()}
+    assert 4.9 < counts["bios"] == counts["completions"] <= 5
+    assert 1.9 < counts["cache flushes"] <= 2
+    assert record.requests.who["requests"]["other tasks"] > 5.8
+
+
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", ["debian:6.12", "debian:7.2"])
+def test_a_file_of_nfs(kernel: str, iopath: Command, tmp_path: Path) -> None:
+    """The server's thread does a part of each I/O. It reads from its page cache, and writes."""
+    out = tmp_path / "out.json"
+    done = iopath.run("measure", kernel, "--rung=nfs.pread", "--json", out, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    read, write = result.load(out).results
+    assert (read.op, write.op) == ("read", "write")
+    for record in (read, write):
+        assert record.counts["system calls"][0] == pytest.approx(1, abs=0.01)
+        assert record.counts["wake-ups"][0] > 4
+        assert record.all_parts["thread nfsd"] > 20_000
+        assert record.all_parts["softirq net_rx_action"] > 10_000
+    assert read.counts["bios"][0] < 0.01
+    assert write.counts["bios"][0] >= 1
+
+
 @dataclass(frozen=True)
 class Planted:
     """A change of a kernel's source: in *file*, *old* becomes *new*; and what is *said* of a rung,
