@@ -176,7 +176,7 @@ HOOKS = {
     "longer": ("raw_tp/block_bio_queue", "TWENTY"),
     "function": ("fentry/submit_bio", '""'),
     "group": ("cgroup/dev", '""'),
-    "elsewhere": ("fentry/submit_bh", '""'),
+    "elsewhere": ("fentry/vfs_mkdir", '""'),
 }
 
 
