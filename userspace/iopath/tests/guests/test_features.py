@@ -169,15 +169,18 @@ def test_layers(iopath: Command, tmp_path: Path) -> None:
         assert 500 < cost["difference"] < 5000
 
 
-COUNT = '{ __sync_fetch_and_add(&seen, 1); asm volatile(%s ::: "r1"); return 1; }\n'
+COUNT = '{ __sync_fetch_and_add(&seen, 1); asm volatile(%s ::: "r1"); return %d; }\n'
 HOOKS = {
     "tracepoint": ("tracepoint/block/block_bio_queue", '""'),
     "raw": ("raw_tp/block_bio_queue", '""'),
     "longer": ("raw_tp/block_bio_queue", "TWENTY"),
     "function": ("fentry/submit_bio", '""'),
     "group": ("cgroup/dev", '""'),
-    "elsewhere": ("fentry/submit_bh", '""'),
+    "elsewhere": ("fentry/vfs_mkdir", '""'),
 }
+
+
+ALLOWS = "group"  # by returning 1; others must return 0
 
 
 @pytest.fixture
@@ -185,7 +188,10 @@ def objects(session: Session, tmp_path: Path) -> dict[str, Path]:
     """Objects of eBPF that count how often they are executed."""
     return {
         name: compiled_bpf(
-            session, tmp_path, name, f'SEC("{hook}") int count(void *context) {COUNT % more}'
+            session,
+            tmp_path,
+            name,
+            f'SEC("{hook}") int count(void *context) {COUNT % (more, name == ALLOWS)}',
         )
         for name, (hook, more) in HOOKS.items()
     }

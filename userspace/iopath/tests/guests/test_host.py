@@ -42,33 +42,3 @@ def test_time_in_a_guest(session: Session) -> None:
     assert [record.samples for record in measured.results] == [6, 6, 6]
     assert [len(record.figures["ns"].boots) for record in measured.results] == [1, 1, 1]
     assert all(record.figures["ns"].median > 0 for record in measured.results)
-
-
-# One file for another machine.
-
-CHECKED = """\
-#!/bin/sh
-set -e
-sh /host.sh 0 > host.tar
-tar -xf host.tar
-test -s result/1/pass.6
-test -s result/facts/sys/module/blknull/srcversion
-"""
-
-
-@pytest.mark.guest
-@pytest.mark.long
-def test_a_bundle_where_the_modules_are_loaded(iopath: Command, tmp_path: Path) -> None:
-    """Busybox is all that it needs."""
-    bundle, check = tmp_path / "host.sh", tmp_path / "check.sh"
-    words = ("measure", "host", "--rung", "dio.pread", "--op", "read", "--passes", "6")
-    assert iopath.run(*words, "--bundle", bundle).returncode == 0
-    check.write_text(CHECKED)
-    check.chmod(0o755)
-    out = tmp_path / "out.json"
-    done = iopath.run(
-        "run", KERNEL, "--boots", "1", "--file", f"{bundle}:/host.sh", "--json", out, "--", check
-    )
-    assert done.returncode == 0, done.stderr
-    (reads,) = (one for one in result.load(out).results if one.op == "pread64")
-    assert reads.calls.times[0] > 18 * 20 * 500  # of rounds of some milliseconds
