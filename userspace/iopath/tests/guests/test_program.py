@@ -464,12 +464,6 @@ def test_two_builds_on_one_kernel(iopath: Command, logs: dict[str, Path], tmp_pa
     assert calls == {}
 
 
-UNSTEADY = (
-    "update_load_avg", "__update_load_avg_se", "__update_load_avg_cfs_rq",
-    "__mod_memcg_lruvec_state",
-)  # fmt: skip
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("build", "calls"),
@@ -480,12 +474,7 @@ def test_the_same_in_each_emulator(
     iopath: Command, logs: dict[str, Path], tmp_path: Path, build: str, calls: dict[str, int]
 ) -> None:
     """Calls and requests are equal, and so are the instructions in each call: a tick does not fall
-    in another one. Load averages depend on the time since the guest was started, and pages are
-    counted in batches that another version leaves elsewhere."""
-
-    def steady(part: Part) -> float:
-        return part.each - sum(part.functions.get(name, 0) for name in UNSTEADY) / part.times
-
+    in another one."""
     found = []
     for suite in ("bookworm", "trixie", "trixie-backports"):
         options = f"--device mq --cpu Haswell-noTSX --emulator {suite}"
@@ -498,7 +487,7 @@ def test_the_same_in_each_emulator(
         for name in calls:
             one, two = (boot.find(CALL, name) for boot in (first, other))
             assert two.times == one.times
-            assert steady(two) == pytest.approx(steady(one), abs=0.1)
+            assert two.each == pytest.approx(one.each, abs=0.1)
 
 
 @pytest.mark.long
