@@ -72,6 +72,9 @@ class RungFile:
             raise self._error(what, "a name has * only in a table with each")
         if "can" in values and not rung.target:
             raise self._error(what, "ops needs a target")
+        for word in rung.options if rung.program is None else ():
+            if word.startswith("--numjobs") and word != "--numjobs=1":
+                raise self._error(what, f"{word}: a rung has one job: give --cpus for several")
         modules = [module.name for module in rung.modules]
         for module in modules:
             if modules.count(module) > 1:

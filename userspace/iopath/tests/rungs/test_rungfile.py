@@ -55,6 +55,10 @@ def write(path: Path, text: str) -> Path:
         ('[[rung]]\nname = "x"\nios = true\n', "rung x: ios must be a number, 1 or more"),
         ('[[rung]]\nname = "x"\noptions = "a"\n', "rung x: options must be a list of words"),
         ('[[rung]]\nname = "x"\noptions = ["a b"]\n', "rung x: options must be a list of words"),
+        (
+            '[[rung]]\nname = "x"\noptions = ["--numjobs=4"]\n',
+            "rung x: --numjobs=4: a rung has one job: give --cpus for several",
+        ),
         ('[[rung]]\nname = "x"\nops = ["trim"]\n', 'rung x: ops must be a list of "read" and'),
         ('[[rung]]\nname = "x"\nops = ["read"]\n', "rung x: ops needs a target"),
         ('[[rung]]\nname = "x"\nneeds = ["TMPFS"]\n', "rung x: needs must be a list of kernel"),
