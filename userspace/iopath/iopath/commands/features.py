@@ -76,8 +76,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
     base, known = feature.load(args.features)
     objects = [bpf.feature(path) for path in args.bpf]
     feature.distinct(known := [*known, *objects], "--bpf")
-    names = [*args.feature, *(one.name for one in objects)]
-    chosen = [feature.PLAIN, *feature.choose(known, names)]
+    asked = [*args.feature, *(one.name for one in objects)]
+    chosen = [feature.PLAIN, *feature.choose(known, asked)]
     for names in args.together:
         some = [feature.choose(known, [name]) for name in names.split(",")]
         chosen.append(feature.together([one for part in some for one in part]))
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         settings = Settings([], ops=args.op or (), cpus=args.cpus)
         if of_program:
             settings = command.settings(session, session.find(args.kernels[0]).arch)
-            chosen = _suiting(chosen, base, settings.rungs[0], asked=bool(names))
+            chosen = _suiting(chosen, base, settings.rungs[0], asked=bool(asked))
         settings = replace(settings, machine=machine, profile=True)
         settings = boots.asked(settings, args.boots)
         study = features.FeatureStudy(session, base, settings, table(None))
