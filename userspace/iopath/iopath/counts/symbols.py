@@ -35,8 +35,8 @@ class Symbols:
     """The functions of a guest, by address."""
 
     def __init__(self, kallsyms: str, program: str = "", modules: str = "") -> None:
-        """*kallsyms* is the guest's /proc/kallsyms; *modules* has such lines of modules, *program*
-        of the program."""
+        """*kallsyms* is the guest's /proc/kallsyms. *program* and *modules* have lines of the same
+        form: the functions of the program, and of the modules."""
         named = [*_of_kernel(kallsyms), *_listed(modules)]
         if not any(address >= KERNEL for address, _ in named):
             raise IopathError(

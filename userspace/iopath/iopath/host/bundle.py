@@ -58,6 +58,7 @@ def write(path: Path, runs: Sequence[Run], passes: int) -> None:
 
 def read(path: Path) -> HardwareResult:
     """The result in what the script has printed to the file *path*."""
+    refused = UsageError(f"--from {path}: must be what a file of --bundle has printed")
     with temporary.folder() as folder:
         try:
             with tarfile.open(path) as tar:
@@ -65,12 +66,10 @@ def read(path: Path) -> HardwareResult:
         except OSError as error:
             raise UsageError(f"--from {path}: {error.strerror or error}") from error
         except tarfile.TarError:
-            raise UsageError(
-                f"--from {path}: must be what a file of --bundle has printed"
-            ) from None
+            raise refused from None
         facts = folder / "result/facts"
         if not facts.is_dir():
-            raise UsageError(f"--from {path}: must be what a file of --bundle has printed")
+            raise refused
         if (version := (folder / "version").read_text().strip()) != __version__:
             raise UsageError(f"--from {path}: is of iopath {version}, this is {__version__}")
         cpu = int((facts / "cpu").read_text())

@@ -60,8 +60,8 @@ def _cpu_list(text: str) -> list[int]:
 
 
 def survey(cpu: int, root: Path = _ROOT) -> HostMachine:
-    """The properties of this machine that affect time, with warnings of what makes it vary; or of
-    the machine whose files are below *root*."""
+    """The properties of a machine that affect time, with warnings of what makes it vary. *root* has
+    a copy of that machine's files; by default it is this machine."""
     system = root / "sys/devices/system"
     base = system / f"cpu/cpu{cpu}"
     info = of_cpu(_read(root / "proc/cpuinfo"), cpu)
@@ -142,8 +142,8 @@ def _config(release: str, root: Path) -> str:
 
 
 def describe(root: Path = _ROOT) -> MeasuredKernel:
-    """The running kernel and its modules, as results describe a kernel; or that of the machine
-    whose files are below *root*."""
+    """The running kernel and its modules, as results describe a kernel. *root* has a copy of that
+    machine's files; by default it is this machine."""
     release = _read(root / "proc/sys/kernel/osrelease")
     banner = _read(root / "proc/version")
     folders = {name: root / "sys/module" / name for name in ("blknull", "biogen")}

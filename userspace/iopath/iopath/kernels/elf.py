@@ -133,8 +133,8 @@ def bpf_programs(data: bytes) -> dict[str, str]:
                 continue
             strings = file.content(header[6])
             for at, info, _, section, *_ in _SYMBOL.iter_unpack(file.content(number)):
-                hook = file.name(section) if section in code else ".text"
-                if info == _GLOBAL << 4 | _FUNCTION and hook != ".text":
+                is_program = info == _GLOBAL << 4 | _FUNCTION and section in code
+                if is_program and (hook := file.name(section)) != ".text":
                     found[_text(strings, at)] = hook
     if not found:
         raise IopathError("no object of eBPF with a program: build it with clang --target=bpf -c")
