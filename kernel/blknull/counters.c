@@ -126,7 +126,7 @@ static int blknull_seen_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(blknull_seen);
 
-/* Show what a published device was given last; the file is called as the disk. */
+/* Show the last I/Os of a published device; the file has the name of its disk. */
 void blknull_seen_publish(struct blknull_device *dev)
 {
 	dev->seen = debugfs_create_file(dev->disk->disk_name, 0400,

@@ -13,7 +13,8 @@ from iopath.compare.layouts import of_layout
 
 LAYOUTS = 16
 
-# What layout.c leaves behind: open files, pages that were taken, and those that are free again.
+# What layout.c leaves behind: open files, pages that were taken, those that are free again, and how
+# far down the stack goes on.
 PROGRAM = """
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +25,7 @@ PROGRAM = """
 #include <unistd.h>
 
 static size_t taken;
-static char freed[100], *pages;
+static char freed[100], *pages, *base;
 
 static void *map(void *at, size_t size, int how, int flags, int fd, off_t offset)
 {
@@ -50,12 +51,14 @@ static void look(struct job *job, struct shared *shared)
         files += fcntl(fd, F_GETFD) >= 0;
     for (int i = 0; i < 100; i++)
         nr_freed += freed[i];
-    printf("%d %zu %d\\n", files, taken, nr_freed);
+    printf("%d %zu %d %td\\n", files, taken, nr_freed,
+           base - (char *)__builtin_frame_address(0));
     fflush(stdout);
 }
 
 int main(void)
 {
+    base = __builtin_frame_address(0);
     for (int number = 0; number < 16; number++) {
         if (!fork()) {
             layout_call(number, look, NULL, NULL);
@@ -73,7 +76,11 @@ def test_layouts_are_those_of_ioloop(tmp_path: Path) -> None:
     program = compiled(tmp_path, PROGRAM.replace('"layout.c"', f'"{source}/layout.c"'))
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     found = [[int(word) for word in line.split()] for line in said.splitlines()]
-    assert found == [[*of_layout(number).values()] for number in range(LAYOUTS)]
+    assert [line[:3] for line in found] == [[*of_layout(n).values()] for n in range(LAYOUTS)]
+    depths = [line[3] - found[0][3] for line in found]
+    assert depths[0] == 0
+    assert len({*depths}) > LAYOUTS / 2
+    assert 1024 < max(depths) <= 2048
 
 
 @pytest.mark.parametrize(
