@@ -21,7 +21,7 @@ _NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqent
 
 _Named = tuple[int, Sequence[str]]  # an address with the kind, the name and the module
 
-_KERNELS = 4  # whose functions are remembered
+_KERNELS = 4  # whose functions are remembered: all guests of a kernel have the same
 
 
 def _listed(kallsyms: str) -> list[_Named]:
