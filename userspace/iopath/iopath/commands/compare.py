@@ -54,15 +54,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
+    command = Command.read(args)
+    of_program = command.check(args)
     scenario, guest = Scenario.read(args), Guest.read(args)
     guest.need_counts()
     added = guest.added()
+    settings = scenario.settings(added)
     building = Building.read(args)
     building.check(args.kernels)
     files = Files.read(args)
     files.check()
-    command = Command.read(args)
-    of_program = command.check(args)
     to_time = bridgefile.load(args.time) if args.time else None
     layers, names = table(args.layers), args.kernels
     if of_program and all(map(is_file, names)):
@@ -86,12 +87,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
             if len(names) == 1:
                 raise UsageError(compare.NOTHING)
             own = [name for name in names if name not in loaded]
+            if of_program:
+                settings = command.settings(session, session.find(own[0]).arch)
             settings = replace(
-                command.settings(session, session.find(own[0]).arch)
-                if of_program
-                else scenario.settings(added),
-                machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,
-            )  # fmt: skip
+                settings, machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus
+            )
             settings = boots.asked(settings, args.boots)
             measured = session.results(own, settings)
             found = boots.decide(
