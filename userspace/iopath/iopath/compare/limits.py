@@ -64,11 +64,7 @@ def read(path: Path, rungs: Collection[str], unknown: Callable[[str], str]) -> l
 
 
 def _limit(
-    path: Path,
-    name: str,
-    value: object,
-    rungs: Collection[str],
-    unknown: Callable[[str], str],
+    path: Path, name: str, value: object, rungs: Collection[str], unknown: Callable[[str], str]
 ) -> Limit:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise UsageError(

@@ -159,11 +159,7 @@ def _unpack(path: Path) -> str:
 
 
 def results(
-    name: str,
-    release: str,
-    boots: Sequence[Counted],
-    *,
-    profile: bool,
+    name: str, release: str, boots: Sequence[Counted], *, profile: bool
 ) -> list[ExactRecord]:
     """The records of the runs that were carried out in *boots* of a kernel; with profiles if
     *profile* says so."""

@@ -71,9 +71,7 @@ class MeasuredKernel:
     version: Annotated[str | None, "Of a guest's kernel: the package's version."] = None
     origin: Annotated[str | None, "Of a guest's kernel: the suite, or the tree."] = None
     arch: Annotated[
-        str,
-        "Its architecture, as QEMU calls it; x86_64 if it is not given.",
-        ("enum", ARCH_NAMES),
+        str, "Its architecture, as QEMU calls it; x86_64 if it is not given.", ("enum", ARCH_NAMES)
     ] = "x86_64"
     banner: Annotated[str, "/proc/version."]
     compiler: Annotated[str, "The compiler of the kernel."]

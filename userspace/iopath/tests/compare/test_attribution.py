@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.examples import a_record, a_result
-from helpers.pairs import (
-    PLAIN,
-    Row,
-    change,
-    functions,
-    profiled,
-    row,
-    two,
-)
+from helpers.pairs import PLAIN, Row, change, functions, profiled, row, two
 from iopath.compare.attribution import relayer
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers

@@ -13,15 +13,7 @@ import pytest
 from helpers.counted import a_boot, a_program
 from helpers.examples import BOOTS, a_result
 from helpers.gates import KNOWN, STAMPED, in_layouts, limited, regressions, unjudged, unknown_rung
-from helpers.pairs import (
-    LOCKED,
-    PLAIN,
-    change,
-    compared,
-    profiled,
-    row,
-    two,
-)
+from helpers.pairs import LOCKED, PLAIN, change, compared, profiled, row, two
 from iopath.base.errors import UsageError
 from iopath.compare import limits
 from iopath.compare.exact import compare
@@ -153,10 +145,7 @@ def test_limits_of_rungs_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (
-            '"dio.prad read" = 1',
-            "unknown rung 'dio.prad': did you mean 'dio.pread'",
-        ),
+        ('"dio.prad read" = 1', "unknown rung 'dio.prad': did you mean 'dio.pread'"),
         ('"dio.pread raed" = 1', "'raed' is neither an operation .* nor a metric"),
         ('"dio.pread read lockd" = 1', "'lockd' is neither"),
         ('"" = 1', "unknown rung ''"),

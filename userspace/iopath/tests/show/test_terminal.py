@@ -176,12 +176,7 @@ def test_source_lines_of_a_profile() -> None:
     """Inlined functions below the function they are in, and the lines that execute most."""
     whole = two(PLAIN)
     whole["results"][1]["profile"]["source"] = [
-        {
-            "function": "one",
-            "inlined": inlined,
-            "line": f"bio.c:{line}",
-            "instructions": count,
-        }
+        {"function": "one", "inlined": inlined, "line": f"bio.c:{line}", "instructions": count}
         for inlined, line, count in (("", 10, 100.0), ("helper", 20, 390.0), ("helper", 21, 10.0))
     ]
     console = Console(file=io.StringIO(), width=100, highlight=False)
