@@ -282,10 +282,6 @@ class ExactRecord(RungRecord):
         return self.instructions_per_io
 
     @property
-    def path_boots(self) -> list[float]:
-        return self.boots
-
-    @property
     def samples(self) -> list[float]:
         """The path in all layouts of all boots; if there is one layout, in all boots."""
         return [figure for boot in self.layouts for figure in boot] if self.layouts else self.boots
