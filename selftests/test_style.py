@@ -353,7 +353,7 @@ def test_planted_include_circle() -> None:
         ("blknull/bio.c", "static int x(void)\n{\n\tblknull_destroy(0);\n}\n", "blknull/disk"),
         ("biogen/pin.c", "static void *x = &biogen_fops;\n", "biogen/chardev"),
     ],
-)  # fmt: skip
+)
 def test_planted_call_circle(name: str, text: str, found: str) -> None:
     stems = set(call_circle(MODULES | {name: MODULES[name] + text}))
     assert {found, stem(name)} <= stems
@@ -368,7 +368,7 @@ def test_planted_call_circle(name: str, text: str, found: str) -> None:
         ("pathcount", "arch/x86_64.c", "static void *x = &arch;\n", "arch"),
         ("guest", "stack.c", "static int x(void)\n{\n\tmain();\n}\n", "init"),
     ],
-)  # fmt: skip
+)
 def test_planted_call_circle_in_program(program: str, name: str, text: str, found: str) -> None:
     files = PROGRAMS[program]
     stems = set(call_circle(files | {name: files[name] + text}))

@@ -117,9 +117,8 @@ def _request(
 
 
 def _device(
-    name: str, device: str, counted: str, unit: str, resolution: float = 0.02, *,
-    gated: bool = True,
-) -> Metric:  # fmt: skip
+    name: str, device: str, counted: str, unit: str, resolution: float = 0.02, *, gated: bool = True
+) -> Metric:
     """A metric that a device of blknull counts in the long run and after."""
     return _counted(
         name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated

@@ -80,7 +80,7 @@ MORE = "dio.pread read: new takes more than old:"
         ('"dio.pread locked" = 50', []),
         ('"dio.pread read data lines" = 0', []),
     ],
-)  # fmt: skip
+)
 def test_limits(tmp_path: Path, text: str, found: list[str]) -> None:
     assert regressions(compared(two(LOCKED)), None, limited(tmp_path, text)) == found
 

@@ -88,9 +88,7 @@ def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
 
 def switching(before: float, after: float) -> dict[str, Any]:
     """A path that switches to a worker, which takes 700 instructions, *before* or *after*."""
-    worker = [
-        row("worker_thread", 100.0, "scheduling"), row("__schedule", 600.0, "scheduling"),
-    ]  # fmt: skip
+    worker = [row("worker_thread", 100.0, "scheduling"), row("__schedule", 600.0, "scheduling")]
     sides = [[*PLAIN, *worker] if turns else PLAIN for turns in (before, after)]
     whole = two(sides[1], [*sides[0], row("gone", 50.0)])
     for record, turns in zip(whole["results"], (before, after), strict=True):
