@@ -278,6 +278,65 @@ def test_planted_walk() -> None:
     assert walk_faults([*good, ("rw.c", "biogen_read")], MODULES) != []
 
 
+# The walks of values through the package, in the order of contributing.rst: how many stays and
+# returns each may have.
+STAY = re.compile(r"^(\d+) +``([\w/]+/\w+\.(?:c|py))`` +``(\w+)\(\)``", re.MULTILINE)
+MOST = {"arguments": (20, 4), "name": (12, 2), "block": (14, 2)}
+PLACES = (ROOT / "userspace/iopath/iopath", ROOT / "userspace")
+
+
+def stays_of(text: str) -> dict[str, list[tuple[str, str]]]:
+    rows = STAY.findall(text)
+    begins = [at for at, (number, _, _) in enumerate(rows) if number == "1"]
+    walks = [rows[at:to] for at, to in itertools.pairwise([*begins, len(rows)])]
+    assert all([int(row[0]) for row in rows] == [*range(1, len(rows) + 1)] for rows in walks)
+    return {
+        name: [(file, function) for _, file, function in rows]
+        for name, rows in zip(MOST, walks, strict=True)
+    }
+
+
+STAYS = stays_of((ROOT / "Documentation/contributing.rst").read_text())
+
+
+def stay_faults(walk: Sequence[tuple[str, str]], most: tuple[int, int]) -> list[str]:
+    """What is wrong with a walk: each file has its function, which another file of the walk names,
+    or a file that is entered again itself: values go to what is called, and results back."""
+    texts = {
+        file: next((p / file).read_text() for p in PLACES if (p / file).is_file())
+        for file, _ in walk
+    }
+    faults = []
+    for number, (file, function) in enumerate(walk):
+        if not re.search(rf"^ *(?:def|class) {function}\b|^\w.*\b{function}\(", texts[file], re.M):
+            faults.append(f"{file} has no {function}()")
+        named = {other: len(re.findall(rf"\b{function}\b", texts[other])) for other in texts}
+        again = file in [other for other, _ in walk[:number]] and named[file] > 1
+        if number and not (again or sum(named.values()) > named[file]):
+            faults.append(f"no step names {function}()")
+    faults += [f"{one[0]} twice" for one, two in itertools.pairwise(walk) if one[0] == two[0]]
+    returns = len(walk) - len(texts)
+    if len(walk) > most[0] or returns > most[1]:
+        faults.append(f"{len(walk)} stays and {returns} returns")
+    return faults
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_walk_through_the_package(name: str) -> None:
+    assert len(STAYS[name]) > 10
+    assert stay_faults(STAYS[name], MOST[name]) == []
+
+
+def test_planted_stays() -> None:
+    good, most = STAYS["block"], MOST["block"]
+    first, *rest = good
+    assert stay_faults([(first[0], "gone"), *rest], most) != []
+    assert stay_faults([*good, ("counts/btf.py", "functions")], most) != []
+    assert stay_faults([*good, rest[-1]], most) != []
+    assert stay_faults([first, rest[0], first, *rest], most) != []
+    assert stay_faults(good, (len(good) - 1, most[1])) != []
+
+
 # Planted faults: the tools find them.
 
 
@@ -294,7 +353,7 @@ def test_planted_include_circle() -> None:
         ("blknull/bio.c", "static int x(void)\n{\n\tblknull_destroy(0);\n}\n", "blknull/disk"),
         ("biogen/pin.c", "static void *x = &biogen_fops;\n", "biogen/chardev"),
     ],
-)  # fmt: skip
+)
 def test_planted_call_circle(name: str, text: str, found: str) -> None:
     stems = set(call_circle(MODULES | {name: MODULES[name] + text}))
     assert {found, stem(name)} <= stems
@@ -309,7 +368,7 @@ def test_planted_call_circle(name: str, text: str, found: str) -> None:
         ("pathcount", "arch/x86_64.c", "static void *x = &arch;\n", "arch"),
         ("guest", "stack.c", "static int x(void)\n{\n\tmain();\n}\n", "init"),
     ],
-)  # fmt: skip
+)
 def test_planted_call_circle_in_program(program: str, name: str, text: str, found: str) -> None:
     files = PROGRAMS[program]
     stems = set(call_circle(files | {name: files[name] + text}))

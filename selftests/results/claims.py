@@ -124,9 +124,9 @@ def iostats(counts: Counts) -> str:
     rows = []
     for kernel in counts:
         without, with_ = (counts[kernel][rung].path for rung in ("peak.mq", "record.iostats"))
-        rows.append([
-            release(counts, kernel), f"{without:,.2f}", f"{with_:,.2f}", more(without, with_),
-        ])  # fmt: skip
+        rows.append(
+            [release(counts, kernel), f"{without:,.2f}", f"{with_:,.2f}", more(without, with_)]
+        )
     head = ["kernel", "without", "with iostats", "difference"]
     return f"""\
 ## Statistics of the disk

@@ -25,9 +25,7 @@ WITHOUT = (
     "nvme-tcp.pread", "nbd.pread", "ublk.pread", "ublk.zc.pread", "dm-multipath.pread",
 )  # fmt: skip
 BLOCK, BIO, COMMAND = "nvme.uring.fixed", "nvme.raw.uring.fixed", "nvme.cmd.fixed"
-WAYS = (
-    "nvme.uring", "nvme.raw.uring", "nvme.cmd", BLOCK, BIO, COMMAND,
-)  # fmt: skip
+WAYS = ("nvme.uring", "nvme.raw.uring", "nvme.cmd", BLOCK, BIO, COMMAND)
 POLLED = ("nvme.uring.polled", "nvme.cmd.polled")
 PUBLISHED = (24, 30)  # per cent more I/Os per second by commands than by the block device
 

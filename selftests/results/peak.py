@@ -57,9 +57,8 @@ def repository(session: Session, kernel: DebianKernel, folder: Path) -> str:
     )
     if not (folder / ".git/HEAD").exists():
         session.apt.download(
-            [f"{name}={package.version}"], package.suite, closure=False,
-            progress=lambda part: None,
-        )  # fmt: skip
+            [f"{name}={package.version}"], package.suite, closure=False, progress=lambda part: None
+        )
         folder.mkdir(parents=True)
         deb = session.apt.deb(f"{name}_{package.version}_all.deb")
         script = f"""

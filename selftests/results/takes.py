@@ -307,9 +307,9 @@ def simulated(plans: dict[str, Sequence[Costs]]) -> str:
     rows = []
     for name, kernels in plans.items():
         whole = sum(one.whole for one in kernels)
-        rows.append([
-            name, duration(whole), *(duration(replay(kernels, number)) for number in WORKERS)
-        ])  # fmt: skip
+        rows.append(
+            [name, duration(whole), *(duration(replay(kernels, number)) for number in WORKERS)]
+        )
     return table(["", "1 worker", *(f"{number} workers" for number in WORKERS)], rows)
 
 

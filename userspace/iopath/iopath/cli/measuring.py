@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from iopath.base.errors import UsageError
 from iopath.cli.options import Options, block_size, number
@@ -16,9 +16,6 @@ from iopath.results.ops import OPS
 from iopath.rungs import builtin
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import MOST_CPUS, Settings
-
-if TYPE_CHECKING:
-    from iopath.measure.session import Session
 
 
 @dataclass(frozen=True)
@@ -129,31 +126,16 @@ class Guest:
             )
 
 
-@dataclass(frozen=True)
-class Range:
-    """Which commits of a range are taken."""
-
-    every: int
-    merges: bool
-
-    @staticmethod
-    def add(parser: Options) -> None:
-        parser.add_argument(
-            "--every", type=number(1, 1 << 20, "commits"), default=1, metavar="N",
-            help="take each Nth commit of a range git:PATH@A..B, and the last",
-        )  # fmt: skip
-        parser.add_argument(
-            "--merges", action="store_true",
-            help="measure only the merge commits on a range's own branch",
-        )  # fmt: skip
-
-    @classmethod
-    def read(cls, args: argparse.Namespace) -> Self:
-        return cls(args.every, args.merges)
-
-    def expand(self, session: "Session", names: Sequence[str]) -> list[str]:
-        """The kernels that are named, with the commits of ranges."""
-        return session.expand(names, every=self.every, merges=self.merges)
+def add_range(parser: Options) -> None:
+    """Which commits of a range are taken: Finder.expand()."""
+    parser.add_argument(
+        "--every", type=number(1, 1 << 20, "commits"), default=1, metavar="N",
+        help="take each Nth commit of a range git:PATH@A..B, and the last",
+    )  # fmt: skip
+    parser.add_argument(
+        "--merges", action="store_true",
+        help="measure only the merge commits on a range's own branch",
+    )  # fmt: skip
 
 
 def add_boots(parser: Options, default: int | None = None) -> None:

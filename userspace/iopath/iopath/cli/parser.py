@@ -15,10 +15,7 @@ from iopath.base import stdout
 from iopath.base.errors import did_you_mean
 from iopath.cli.work import Work
 
-_EXAMPLES = (
-    "iopath compare debian:6.1 debian:7.2",
-    "iopath measure debian:7.2 --rung 'dio.*'",
-)
+_EXAMPLES = ("iopath compare debian:6.1 debian:7.2", "iopath measure debian:7.2 --rung 'dio.*'")
 
 # Which question, which command: the end of help (Documentation/questions.rst).
 QUESTIONS = {

@@ -10,7 +10,7 @@ from iopath.base.errors import UsageError
 from iopath.cli.building import Building
 from iopath.cli.choice import Choice, is_file
 from iopath.cli.command import Command
-from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
+from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_range, add_scheduler
 from iopath.cli.options import add_file, add_layers, percent
 from iopath.cli.output import Files, add_comparison, show_comparison
 from iopath.cli.work import Work
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
-    Range.add(parser)
+    add_range(parser)
     add_scheduler(parser)
     add_cpus(parser)
     add_boots(parser)
@@ -54,14 +54,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
-    scenario, guest, building = Scenario.read(args), Guest.read(args), Building.read(args)
-    files, command = Files.read(args), Command.read(args)
+    command = Command.read(args)
     of_program = command.check(args)
-    files.check()
+    scenario, guest = Scenario.read(args), Guest.read(args)
     guest.need_counts()
+    added = guest.added()
+    settings = scenario.settings(added)
+    building = Building.read(args)
     building.check(args.kernels)
+    files = Files.read(args)
+    files.check()
     to_time = bridgefile.load(args.time) if args.time else None
-    layers, names, added = table(args.layers), args.kernels, guest.added()
+    layers, names = table(args.layers), args.kernels
     if of_program and all(map(is_file, names)):
         raise UsageError("compare: files have their program: leave it out")
     choice = Choice(scenario.rungs, scenario.ops, scenario.block_sizes, added)
@@ -79,29 +83,27 @@ def run(args: argparse.Namespace, work: Work) -> int:
     else:
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
-            names = Range.read(args).expand(session, names)
+            names = session.expand(names, every=args.every, merges=args.merges)
             if len(names) == 1:
                 raise UsageError(compare.NOTHING)
             own = [name for name in names if name not in loaded]
+            if of_program:
+                settings = command.settings(session, session.find(own[0]).arch)
             settings = replace(
-                command.settings(session, session.find(own[0]).arch)
-                if of_program
-                else scenario.settings(added),
-                machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus,
-            )  # fmt: skip
+                settings, machine=guest.machine, profile=True, layers=args.layers, cpus=args.cpus
+            )
             settings = boots.asked(settings, args.boots)
             measured = session.results(own, settings)
             found = boots.decide(
                 session, settings, measured, lambda results: judge(loaded | results)
             )
     whole, comparison = found.whole, found.comparison
-    limits.judge_too(comparison, limits_)
+    grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
     if to_time:
         bridge.add_times(comparison, whole, to_time, str(args.time))
     files.write(report(whole, comparison, layers))
     show_comparison(comparison, whole, work.out, every=args.all, top=args.top)
     sharing_tables.show_changes(sharing_changes.changes(whole), work.out)
     if args.fail_above is not None or limits_:
-        grown, unknown = limits.regressions(comparison, args.fail_above, limits_)
         limits.gate(grown, [*unknown, *choice.missing(whole)])
     return 0

@@ -10,11 +10,11 @@ from iopath.cli import on_host, output
 from iopath.cli.building import Building
 from iopath.cli.measuring import (
     Guest,
-    Range,
     Scenario,
     add_boots,
     add_cpus,
     add_model,
+    add_range,
     add_scheduler,
 )
 from iopath.cli.options import number
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
-    Range.add(parser)
+    add_range(parser)
     add_scheduler(parser)
     on_host.add_cpu(parser)
     add_cpus(parser)
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 machine=guest.machine, boots=args.boots, passes=args.passes, cpus=args.cpus,
                 model=args.model,
             )  # fmt: skip
-            kernels = Range.read(args).expand(session, args.kernels)
+            kernels = session.expand(args.kernels, every=args.every, merges=args.merges)
             measured = session.measure(kernels, settings)
     files.write(report(measured))
     terminal.show(measured, work.out)

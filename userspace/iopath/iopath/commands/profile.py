@@ -9,7 +9,7 @@ from iopath.base import files
 from iopath.base.errors import UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
-from iopath.cli.measuring import Guest, Range, Scenario, add_cpus, add_model, add_scheduler
+from iopath.cli.measuring import Guest, Scenario, add_cpus, add_model, add_range, add_scheduler
 from iopath.cli.options import add_layers, add_top
 from iopath.cli.output import Files
 from iopath.cli.work import Work
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
-    Range.add(parser)
+    add_range(parser)
     add_scheduler(parser)
     on_host.add_cpu(parser)
     add_cpus(parser)
@@ -78,7 +78,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
             raise UsageError(_ask(settings))
         with work.session(args.scheduler) as session:
             session.recipe = building.recipe(session)
-            measured = session.measure(Range.read(args).expand(session, args.kernels), settings)
+            kernels = session.expand(args.kernels, every=args.every, merges=args.merges)
+            measured = session.measure(kernels, settings)
     wanted.write(report(measured, layers=layers))
     top = args.top or (None if args.all else _FUNCTIONS)
     terminal.show_profile(measured, work.out, top, every=args.all)

@@ -10,7 +10,7 @@ from iopath.base.errors import IopathError, UsageError
 from iopath.cli import on_host
 from iopath.cli.building import Building
 from iopath.cli.command import Command
-from iopath.cli.measuring import Guest, Range, Scenario
+from iopath.cli.measuring import Guest, Scenario, add_range
 from iopath.cli.options import add_all, add_file, add_layers, add_top, number, percent
 from iopath.cli.output import Files, show_comparison
 from iopath.cli.work import Work
@@ -69,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     on_host.add_cpu(parser)
     Guest.add(parser)
     Building.add(parser)
-    Range.add(parser)
+    add_range(parser)
 
 
 def run(args: argparse.Namespace, work: Work) -> int:
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     baseline = _baseline(args)
     with work.session() as session:
         session.recipe = building.recipe(session)
-        names = Range.read(args).expand(session, args.kernels)
+        names = session.expand(args.kernels, every=args.every, merges=args.merges)
         if (two or args.baseline) and len(names) > 1:
             raise UsageError("--before and --baseline: compare programs: give one kernel")
         if args.fail_above is not None and len(names) == 1 and not (two or baseline):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from iopath.base.errors import NotMeasured, Unreachable, UsageError
 from iopath.cli.building import Building
 from iopath.cli.command import Command
-from iopath.cli.measuring import Guest, Range, Scenario, add_boots, add_cpus, add_scheduler
+from iopath.cli.measuring import Guest, Scenario, add_boots, add_cpus, add_range, add_scheduler
 from iopath.cli.options import add_all, add_layers, percent
 from iopath.cli.output import Files
 from iopath.cli.work import Work
@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     Scenario.add(parser)
     Guest.add(parser)
     Building.add(parser)
-    Range.add(parser)
+    add_range(parser)
     add_scheduler(parser)
     add_cpus(parser)
     parser.add_argument(
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
     layers = table(args.layers)
     with work.session(args.scheduler) as session:
         session.recipe = Building.read(args).recipe(session)
-        names = [name] if thread else Range.read(args).expand(session, [name])
+        names = [name] if thread else session.expand([name], every=args.every, merges=args.merges)
         entries: list[series.SeriesCommit] = []
         patches: mailed.Patches = {}
         settings = replace(

@@ -37,7 +37,7 @@ class Change:
     reason: str = ""
     wanted: int = 0
     shares: ClassVar[Mapping[str, "Change"] | None] = None  # of several CPUs, if it was run there
-    limited: ClassVar[Sequence[str]] = ()  # metrics with a limit of their own: limits.judge_too()
+    limited: ClassVar[Sequence[str]] = ()  # metrics with a limit of their own: limits.py
 
     @property
     def grew(self) -> bool:

@@ -64,11 +64,7 @@ def read(path: Path, rungs: Collection[str], unknown: Callable[[str], str]) -> l
 
 
 def _limit(
-    path: Path,
-    name: str,
-    value: object,
-    rungs: Collection[str],
-    unknown: Callable[[str], str],
+    path: Path, name: str, value: object, rungs: Collection[str], unknown: Callable[[str], str]
 ) -> Limit:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise UsageError(
@@ -88,14 +84,6 @@ def _limit(
     return Limit(rung, op, metric, float(value))
 
 
-def judge_too(comparison: Comparison, limits: Sequence[Limit]) -> None:
-    """Have what tells of changes read the metrics that *limits* name, too."""
-    for rung in comparison.rungs:
-        named = dict.fromkeys(one.metric for one in limits if one.applies(rung))
-        for change in rung.differences.values():
-            change.limited = [name for name in named if name not in ("", SHARING)]
-
-
 def regressions(
     comparison: Comparison, fail_above: float | None, limits: Sequence[Limit]
 ) -> tuple[list[str], list[str]]:
@@ -103,8 +91,10 @@ def regressions(
 
     *fail_above* is the limit, in per cent, of the gated metrics of rungs that have no limit of
     their own. What cannot be judged lacks a figure or a verdict, and may have grown by more than
-    its limit; or no rung has the name of a limit.
+    its limit; or no rung has the name of a limit. Texts on a change also tell of the metrics that
+    *limits* name.
     """
+    _tell_too(comparison, limits)
     if not comparison.rungs:
         return [], ["there is no result to compare"]
     grown: list[str] = []
@@ -130,6 +120,14 @@ def regressions(
             for reason, metrics in untold.items():
                 rows.setdefault((tuple(metrics), reason), {})[title] = None
     return grown, unknown + [_untold([*titles], *what) for what, titles in rows.items()]
+
+
+def _tell_too(comparison: Comparison, limits: Sequence[Limit]) -> None:
+    """Have texts on changes tell of the metrics that *limits* name."""
+    for rung in comparison.rungs:
+        named = dict.fromkeys(one.metric for one in limits if one.applies(rung))
+        for change in rung.differences.values():
+            change.limited = [name for name in named if name not in ("", SHARING)]
 
 
 def _untold(titles: Sequence[str], metrics: Sequence[str], reason: str) -> str:

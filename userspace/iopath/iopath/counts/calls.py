@@ -198,10 +198,7 @@ def _count_freed_pages(parts: Boot) -> None:
         for name, count in runner.functions.items()
         if plain(name.partition(" ")[0]) in _FREED_LATER
     }
-    for key, part, sign in (
-        ((CALL, "exit_group"), ended, 1),
-        ((BESIDE, _RUNNER), runner, -1),
-    ):
+    for key, part, sign in (((CALL, "exit_group"), ended, 1), ((BESIDE, _RUNNER), runner, -1)):
         functions = dict(part.functions)
         for name, count in freed.items():
             functions[name] = functions.get(name, 0) + sign * count

@@ -21,14 +21,14 @@ _NO_FUNCTION = re.compile(r"_?_?(s?text|stext|text_start|entry_text_start|irqent
 
 _Named = tuple[int, Sequence[str]]  # an address with the kind, the name and the module
 
-_KERNELS = 4  # whose functions are remembered
+_KERNELS = 4  # whose functions are remembered: all guests of a kernel have the same
 
 
 def _listed(kallsyms: str) -> list[_Named]:
     return [(int(address, 16), fields) for address, *fields in _FUNCTION.findall(kallsyms)]
 
 
-_of_kernel = lru_cache(_KERNELS)(_listed)
+of_kernel = lru_cache(_KERNELS)(_listed)
 
 
 class Symbols:
@@ -37,7 +37,7 @@ class Symbols:
     def __init__(self, kallsyms: str, program: str = "", modules: str = "") -> None:
         """*kallsyms* is the guest's /proc/kallsyms. *program* and *modules* have lines of the same
         form: the functions of the program, and of the modules."""
-        named = [*_of_kernel(kallsyms), *_listed(modules)]
+        named = [*of_kernel(kallsyms), *_listed(modules)]
         if not any(address >= KERNEL for address, _ in named):
             raise IopathError(
                 "the guest's /proc/kallsyms has no function: its kernel needs CONFIG_KALLSYMS_ALL"

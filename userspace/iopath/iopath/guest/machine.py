@@ -156,10 +156,7 @@ class Qemu:
 _OLDEST = (7, 2)
 
 # A guest's kernel is not trusted. QEMU starts no program and changes no user or scheduler.
-_SANDBOX = (
-    "-sandbox",
-    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
-)
+_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny")
 
 _ACCELERATORS = ("lib/qemu", "lib64/qemu", "lib/*/qemu")
 _SAID = "said.json"

@@ -43,10 +43,7 @@ def unpack(deb: Path, folder: Path, *, only: list[str] | None = None) -> None:
     )
     plain = {**os.environ, "LC_ALL": "C"}
     with subprocess.Popen(
-        _as_tar(deb),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=plain,
+        _as_tar(deb), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=plain
     ) as source:
         tar = subprocess.run(
             [process.need("tar", "tar"), "-x", "--no-same-owner", "-C", folder, *select],

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from iopath.counts import inline, longrun, plugin_output
@@ -27,7 +27,6 @@ from iopath.rungs import ioloop_report
 from iopath.rungs.runs import Run
 
 _KALLSYMS, _COUNTS, _RECORDS = "kallsyms.gz", "counts.gz", "records.json"
-_KERNELS = 4  # whose functions are remembered
 JITED = "jited."  # before the names of records that are lines of /proc/kallsyms: eBPF's
 _TAG = re.compile(r"\bbpf_prog_[0-9a-f]{16}_")
 
@@ -151,15 +150,8 @@ def symbols_of(
         for line in modules.kallsyms(name, data, texts)
     ]
     lines += [_TAG.sub("bpf_prog_", text) for name, text in texts.items() if name.startswith(JITED)]
-    return _symbols(kallsyms, "".join(lines), program)
-
-
-@lru_cache(_KERNELS)
-def _symbols(kallsyms: bytes, of_modules: str, program: bytes) -> Symbols:
-    """The same. All guests of a kernel have the same functions."""
     text = gzip.decompress(kallsyms).decode(errors="replace")
-    of_program = elf.program_functions(program) if program else ""
-    return Symbols(text, of_program, of_modules)
+    return Symbols(text, elf.program_functions(program) if program else "", "".join(lines))
 
 
 def _unpack(path: Path) -> str:
@@ -167,11 +159,7 @@ def _unpack(path: Path) -> str:
 
 
 def results(
-    name: str,
-    release: str,
-    boots: Sequence[Counted],
-    *,
-    profile: bool,
+    name: str, release: str, boots: Sequence[Counted], *, profile: bool
 ) -> list[ExactRecord]:
     """The records of the runs that were carried out in *boots* of a kernel; with profiles if
     *profile* says so."""

@@ -39,7 +39,7 @@ _MOST_PRINTED = 256 << 20  # bytes of a file that it writes
 _COUNTERS = (
     *sorted({name for m in OF_DEVICE for _, name in TERM.findall(m.source.device)}),
     "sizes",
-)  # fmt: skip
+)
 _BEFORE, _AFTER = "/sys/devices/virtual/block/blknull0/counters", "/sys/block/blknull0/counters"
 _SEEN = "/sys/kernel/debug/blknull/blknull0"
 _STDOUT, _STDERR = f"{FOLDER}/stdout", f"{FOLDER}/stderr"

@@ -19,7 +19,7 @@ from iopath.kernels.unpack import new_root, unpack
 from iopath.rungs.rung import Rung
 
 SUITE = "bookworm"  # the same programs on every kernel
-ATTACH = ("", "attach")  # of no package: it is built
+OWN = "iopath"  # this package: its program for guests, attach, is built when it is used
 
 
 class NoProgram(IopathError):
@@ -31,7 +31,7 @@ def equipped(rungs: Sequence[Rung], cache: Cache, apt: Apt) -> list[Rung]:
     wanted = dict.fromkeys(tool for rung in rungs for tool in rung.tools)
     found = {
         tool: {"bin/attach": guest_programs.attach(apt.arch, cache, apt)}
-        if tool == ATTACH
+        if tool[0] == OWN
         else files(cache, apt, *tool)[1]
         for tool in wanted
     }

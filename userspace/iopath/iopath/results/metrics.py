@@ -117,9 +117,8 @@ def _request(
 
 
 def _device(
-    name: str, device: str, counted: str, unit: str, resolution: float = 0.02, *,
-    gated: bool = True,
-) -> Metric:  # fmt: skip
+    name: str, device: str, counted: str, unit: str, resolution: float = 0.02, *, gated: bool = True
+) -> Metric:
     """A metric that a device of blknull counts in the long run and after."""
     return _counted(
         name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated
@@ -157,154 +156,83 @@ METRICS = (
     INSTRUCTIONS,
     *LONG_RUN,
     INTERRUPTS,
-    _counted(
-        "locked", Source(kinds="L"),
-        "instructions with a lock prefix, and xchg with memory", costly=True),
-    _counted(
-        "indirect", Source(kinds="JC"),
-        "jumps and calls to a computed address", costly=True),
-    _counted(
-        "returns", Source(kinds="r"),
-        "returns from functions; a retpoline is one"),
-    _counted(
-        "reads", Source(tally="reads"),
-        "accesses to memory that read", "accesses"),
-    _counted(
-        "writes", Source(tally="writes"),
-        "accesses to memory that write", "accesses"),
-    _counted(
-        "string bytes", Source(tally="strings", at_end=True),
-        "what repeated string instructions move, set or look at", "bytes",
-        costly=True,
-    ),
-    _counted(
-        "timestamps", Source(kinds="T"),
-        "rdtsc, rdtscp, rdpmc", costly=True),
-    _counted(
-        "serialising", Source(kinds="Si"),
+    _counted("locked", Source(kinds="L"), "instructions with a lock prefix, and xchg with memory",
+        costly=True),
+    _counted("indirect", Source(kinds="JC"), "jumps and calls to a computed address", costly=True),
+    _counted("returns", Source(kinds="r"), "returns from functions; a retpoline is one"),
+    _counted("reads", Source(tally="reads"), "accesses to memory that read", "accesses"),
+    _counted("writes", Source(tally="writes"), "accesses to memory that write", "accesses"),
+    _counted("string bytes", Source(tally="strings", at_end=True),
+        "what repeated string instructions move, set or look at", "bytes", costly=True),
+    _counted("timestamps", Source(kinds="T"), "rdtsc, rdtscp, rdpmc", costly=True),
+    _counted("serialising", Source(kinds="Si"),
         "cpuid, iret, writes to control registers and their like", costly=True),
-    _counted(
-        "msrs", Source(kinds="M"),
-        "rdmsr, wrmsr", costly=True),
-    _counted(
-        "ports", Source(kinds="P"),
-        "in, out", costly=True),
-    _counted(
-        "fences", Source(kinds="F"),
-        "lfence, mfence, sfence", costly=True),
-    _counted(
-        "faults", Source(round="faults"),
-        "exceptions that the path raises", "faults"),
-    _counted(
-        "switches", Source(round="switches"),
-        "switches to another task", "switches", "turns of tasks"),
-    _counted(
-        "code lines", Source(places=("lines", "code")),
+    _counted("msrs", Source(kinds="M"), "rdmsr, wrmsr", costly=True),
+    _counted("ports", Source(kinds="P"), "in, out", costly=True),
+    _counted("fences", Source(kinds="F"), "lfence, mfence, sfence", costly=True),
+    _counted("faults", Source(round="faults"), "exceptions that the path raises", "faults"),
+    _counted("switches", Source(round="switches"), "switches to another task", "switches",
+        "turns of tasks"),
+    _counted("code lines", Source(places=("lines", "code")),
         "lines of 64 bytes that instructions lie in, fewest of the rounds", "lines",
-        "where functions begin in a line, in another build", gated=False, layout=_code_layout,
-    ),
-    _counted(
-        "data lines", Source(places=("lines", "data")),
+        "where functions begin in a line, in another build", gated=False, layout=_code_layout),
+    _counted("data lines", Source(places=("lines", "data")),
         "lines of 64 bytes that are accessed, fewest of the rounds", "lines",
-        "the layout of memory, and of static data in another build", 3.0, sigma=1.0,
-    ),
-    _counted(
-        "calls", Source(kinds="cC"),
-        "direct and indirect calls", gated=False),
-    _counted(
-        "jumps", Source(kinds="j"),
-        "direct unconditional jumps", gated=False),
-    _counted(
-        "branches", Source(kinds="b"),
-        "direct conditional branches", gated=False),
-    _counted(
-        "taken branches", Source(round="taken"),
+        "the layout of memory, and of static data in another build", 3.0, sigma=1.0),
+    _counted("calls", Source(kinds="cC"), "direct and indirect calls", gated=False),
+    _counted("jumps", Source(kinds="j"), "direct unconditional jumps", gated=False),
+    _counted("branches", Source(kinds="b"), "direct conditional branches", gated=False),
+    _counted("taken branches", Source(round="taken"),
         "direct conditional branches that were taken", gated=False),
-    _counted(
-        "code pages", Source(places=("pages", "code")),
+    _counted("code pages", Source(places=("pages", "code")),
         "pages of 4 KiB that instructions lie in, fewest of the rounds", "pages",
-        "where functions lie, in another build", 5.0, gated=False,
-    ),
-    _counted(
-        "data pages", Source(places=("pages", "data")),
+        "where functions lie, in another build", 5.0, gated=False),
+    _counted("data pages", Source(places=("pages", "data")),
         "pages of 4 KiB that are accessed, fewest of the rounds", "pages",
-        "the layout of memory, and of static data in another build", 3.0, gated=False,
-    ),
-    _request(
-        "system calls", "do_syscall_64|do_el0_svc|do_trap_ecall_u",
+        "the layout of memory, and of static data in another build", 3.0, gated=False),
+    _request("system calls", "do_syscall_64|do_el0_svc|do_trap_ecall_u",
         "system calls of all tasks", "calls", gated=False, later=False),
-    _request(
-        "bios", "submit_bio_noacct_nocheck|submit_bio_noacct",
+    _request("bios", "submit_bio_noacct_nocheck|submit_bio_noacct",
         "bios submitted, at all levels, the parts of one that is split included", "bios"),
-    _request(
-        "splits", "bio_split",
-        "bios that are split in two", "splits"),
-    _request(
-        "requests", "blk_mq_start_request",
+    _request("splits", "bio_split", "bios that are split in two", "splits"),
+    _request("requests", "blk_mq_start_request",
         "requests of blk-mq that a driver starts; a bio that a driver takes itself is none",
         "requests"),
-    _request(
-        "plug merges", "blk_attempt_plug_merge - blk_mq_sched_bio_merge",
+    _request("plug merges", "blk_attempt_plug_merge - blk_mq_sched_bio_merge",
         "bios that are merged with a request of the task's plug", "merges", gated=False),
-    _request(
-        "scheduler merges", "elv_merged_request + elv_merge_requests",
+    _request("scheduler merges", "elv_merged_request + elv_merge_requests",
         "bios and requests that the I/O scheduler merges", "merges", gated=False),
-    _request(
-        "cache flushes", "flush_end_io",
+    _request("cache flushes", "flush_end_io",
         "flushes of the device's write cache that blk-mq issues", "flushes"),
-    _request(
-        "plug flushes", "blk_mq_flush_plug_list",
+    _request("plug flushes", "blk_mq_flush_plug_list",
         "plugs that are flushed, empty ones included", "flushes"),
-    _request(
-        "queue runs", "blk_mq_sched_dispatch_requests",
-        "runs of a hardware queue", "runs"),
-    _request(
-        "requeues", "blk_mq_requeue_request",
-        "requests that a driver gives back", "requests"),
-    _request(
-        "completions", "bio_endio",
-        "bios that end, at all levels", "bios"),
-    _request(
-        "wake-ups", "try_to_wake_up",
-        "attempts to wake a task", "wake-ups", later=False),
-    _request(
-        "context switches", "__switch_to",
-        "switches from any task to another", "switches", later=False),
-    _request(
-        "work items", "process_one_work",
-        "work items that kworkers execute", "items", later=False),
-    _request(
-        "interrupts",
+    _request("queue runs", "blk_mq_sched_dispatch_requests", "runs of a hardware queue", "runs"),
+    _request("requeues", "blk_mq_requeue_request", "requests that a driver gives back", "requests"),
+    _request("completions", "bio_endio", "bios that end, at all levels", "bios"),
+    _request("wake-ups", "try_to_wake_up", "attempts to wake a task", "wake-ups", later=False),
+    _request("context switches", "__switch_to", "switches from any task to another", "switches",
+        later=False),
+    _request("work items", "process_one_work", "work items that kworkers execute", "items",
+        later=False),
+    _request("interrupts",
         "irq_enter_rcu"
         " - sysvec_apic_timer_interrupt|arch_timer_handler_virt|riscv_timer_interrupt",
         "interrupts but those of the timer", "interrupts", later=False),
-    _request(
-        "folios", "filemap_add_folio",
-        "folios that are added to the page cache", "folios"),
-    _request(
-        "readaheads", "page_cache_sync_ra + page_cache_async_ra",
+    _request("folios", "filemap_add_folio", "folios that are added to the page cache", "folios"),
+    _request("readaheads", "page_cache_sync_ra + page_cache_async_ra",
         "times that readahead is asked for pages", "calls"),
-    _device(
-        "device requests", "reads + writes",
+    _device("device requests", "reads + writes",
         "reads and writes that blknull is given, if it counts (stats=1)", "requests"),
-    _device(
-        "sectors", "read_sectors + write_sectors / reads + writes",
-        "sectors of one of them", "sectors", gated=False),
-    _device(
-        "segments", "segments / reads + writes",
-        "contiguous pieces of memory of one of them", "segments", gated=False),
-    _device(
-        "merged bios", "bios - reads - writes",
-        "bios in them beside the first", "bios", gated=False),
-    _device(
-        "out of order", "out_of_order",
-        "those that begin before the end of the one before", "requests"),
-    _device(
-        "device flushes", "flushes",
-        "flushes that blknull is given", "flushes"),
-    _device(
-        "FUA writes", "fua",
-        "writes with FUA", "writes"),
+    _device("sectors", "read_sectors + write_sectors / reads + writes", "sectors of one of them",
+        "sectors", gated=False),
+    _device("segments", "segments / reads + writes", "contiguous pieces of memory of one of them",
+        "segments", gated=False),
+    _device("merged bios", "bios - reads - writes", "bios in them beside the first", "bios",
+        gated=False),
+    _device("out of order", "out_of_order", "those that begin before the end of the one before",
+        "requests"),
+    _device("device flushes", "flushes", "flushes that blknull is given", "flushes"),
+    _device("FUA writes", "fua", "writes with FUA", "writes"),
 )  # fmt: skip
 
 # The writes to cache lines that CPUs share, and those of them with a lock prefix.

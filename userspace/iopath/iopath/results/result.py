@@ -71,9 +71,7 @@ class MeasuredKernel:
     version: Annotated[str | None, "Of a guest's kernel: the package's version."] = None
     origin: Annotated[str | None, "Of a guest's kernel: the suite, or the tree."] = None
     arch: Annotated[
-        str,
-        "Its architecture, as QEMU calls it; x86_64 if it is not given.",
-        ("enum", ARCH_NAMES),
+        str, "Its architecture, as QEMU calls it; x86_64 if it is not given.", ("enum", ARCH_NAMES)
     ] = "x86_64"
     banner: Annotated[str, "/proc/version."]
     compiler: Annotated[str, "The compiler of the kernel."]
@@ -282,10 +280,6 @@ class ExactRecord(RungRecord):
     def path(self) -> float:
         """What a usual I/O executes in its task."""
         return self.instructions_per_io
-
-    @property
-    def path_boots(self) -> list[float]:
-        return self.boots
 
     @property
     def samples(self) -> list[float]:

@@ -162,7 +162,7 @@ _FEATURE: tomlfile.Fields = {
     "needs": ("needs", "a list of kernel options, CONFIG_...", tomlfile.options),
     "since": ("since", 'a series of kernels, e.g. "6.13"', tomlfile.version),
     "until": ("until", 'a series of kernels, e.g. "6.13"', tomlfile.version),
-}  # fmt: skip
+}
 
 
 def load(path: Path | None = None) -> tuple[Base, list[Feature]]:

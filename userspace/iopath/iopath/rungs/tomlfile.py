@@ -15,7 +15,6 @@ from iopath.rungs.rung import Module
 # Key in the file: field of the type, what a value must be, how it is checked.
 Parse = Callable[[object], object]
 Fields = Mapping[str, tuple[str, str, Parse]]
-Kinds = Mapping[str, Fields]  # by the name of a kind of tables
 Values = JsonObject  # of a table, by field
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")

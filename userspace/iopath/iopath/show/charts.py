@@ -78,9 +78,8 @@ def ladder(result: ExactResult) -> Figure:
             layout="constrained",
         )
         grid = figure.subplots(
-            len(sizes), len(ops),
-            squeeze=False, sharex="row", sharey="row", height_ratios=heights,
-        )  # fmt: skip
+            len(sizes), len(ops), squeeze=False, sharex="row", sharey="row", height_ratios=heights
+        )
         for (size, rungs), axes_row in zip(groups.items(), grid, strict=True):
             for op, axes in zip(ops, axes_row, strict=True):
                 found = cells.get((size, op), {})

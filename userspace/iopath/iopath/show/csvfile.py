@@ -7,9 +7,7 @@ from collections.abc import Iterable
 
 from iopath.show.figures import Figure
 
-_COLUMNS = (
-    "kernel", "name", "op", "block_size", "metric", "unit", "value", "low", "high", "boots",
-)  # fmt: skip
+_COLUMNS = ("kernel", "name", "op", "block_size", "metric", "unit", "value", "low", "high", "boots")
 
 
 def render(found: Iterable[Figure]) -> str:

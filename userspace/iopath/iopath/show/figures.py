@@ -89,9 +89,8 @@ def _(record: HardwareRecord) -> Iterator[Figure]:
     if record.profile:
         ns = record.profile.ns
         yield Figure(
-            record.kernel.name, record.rung, "ns", "ns", ns, ns, ns, 1, record.op,
-            record.block_size,
-        )  # fmt: skip
+            record.kernel.name, record.rung, "ns", "ns", ns, ns, ns, 1, record.op, record.block_size
+        )
     for name, figure in (record.figures or {}).items():
         yield Figure(
             record.kernel.name, record.rung, name, "ns" if name == "ns" else "events",

@@ -38,9 +38,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     OTHER: ("biogen", "tracing", "locks and RCU", "time", "data structures", OTHER),
 }
 # In the order of the groups: neighbours differ in lightness.
-_COLOURS = (
-    "#0072b2", "#e69f00", "#56b4e9", "#d55e00", "#f0e442", "#cc79a7", "#009e73", "#882255",
-)  # fmt: skip
+_COLOURS = ("#0072b2", "#e69f00", "#56b4e9", "#d55e00", "#f0e442", "#cc79a7", "#009e73", "#882255")
 _OTHER_COLOUR = "#9a9a9a"
 
 

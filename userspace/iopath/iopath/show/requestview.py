@@ -28,7 +28,7 @@ _SECTIONS = (
     ("requests", "device requests", "sectors", "segments", "out of order", "requeues"),
     ("plug flushes", "queue runs", "cache flushes", "device flushes", "FUA writes"),
     ("interrupts", "wake-ups", "context switches", "work items"),
-)  # fmt: skip
+)
 SHOWN = tuple(name for names in _SECTIONS for name in names)
 _NONE = (
     "No requests were counted: the result is older than the metrics of requests, or the kernel's"

@@ -253,9 +253,8 @@ def packages(search: Search, names: Sequence[str], say: Say) -> list[Result]:
 
 
 def commits(
-    search: Search, prefix: str, repository: Repository, good: str, bad: str,
-    cache: Cache, say: Say,
-) -> list[Result]:  # fmt: skip
+    search: Search, prefix: str, repository: Repository, good: str, bad: str, cache: Cache, say: Say
+) -> list[Result]:
     """Search the commits of a repository, whose kernels' names begin with *prefix*, without
     modifying it: the results of the first bad commit and the one before."""
     good, bad = (repository.commit(name) for name in (good, bad))
@@ -272,9 +271,8 @@ def commits(
 
 
 def _first_bad(
-    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result],
-    say: Say,
-) -> list[Result]:  # fmt: skip
+    search: Search, path: Path, good: str, bad: str, measure: Callable[[str], Result], say: Say
+) -> list[Result]:
     """Have git search the commits of the repository *path*: the results of the first bad one and
     the one before. git checks nothing out."""
     results = {commit: measure(commit) for commit in (good, bad)}

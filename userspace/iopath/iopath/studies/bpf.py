@@ -6,8 +6,8 @@ from pathlib import Path
 
 from iopath.base.errors import IopathError, UsageError
 from iopath.kernels import elf
+from iopath.measure import packages
 from iopath.measure.assemble import JITED
-from iopath.measure.packages import ATTACH
 from iopath.rungs.feature import Feature
 
 _LONGEST = 15  # letters of a program's name that the kernel keeps
@@ -28,7 +28,7 @@ def feature(path: Path) -> Feature:
     return Feature(
         name=name,
         about=f"eBPF at {', '.join(dict.fromkeys(programs.values()))}",
-        tools=(ATTACH,),
+        tools=((packages.OWN, "attach"),),
         files=((f"bpf/{name}", path),),
         setup=(
             "mount tracefs /sys/kernel/tracing", "mkdir /cg", "mount cgroup2 /cg",

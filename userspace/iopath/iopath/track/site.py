@@ -73,11 +73,7 @@ def points(config: Config, index: Index) -> dict[str, object]:
 
 
 def _watch(
-    name: str,
-    points: Sequence[Point],
-    index: Index,
-    links: Sequence[Step],
-    config: Config,
+    name: str, points: Sequence[Point], index: Index, links: Sequence[Step], config: Config
 ) -> dict[str, object]:
     """Points are identified by number. Figures are by rung, one for each point. A link leads from a
     point to the one that it is compared with; its file, if there is one, holds both kernels, whose

@@ -291,9 +291,7 @@ class Tracker:
     def _wanted(self, watch: Watch, recipe: Recipe | None) -> list[Wanted]:
         """The kernels of a watch, oldest first."""
         asked = self._asked(watch, recipe)
-        choice = {
-            "newest": watch.releases != ALL, "every": watch.every, "merges": watch.merges,
-        }  # fmt: skip
+        choice = {"newest": watch.releases != ALL, "every": watch.every, "merges": watch.merges}
         states = {
             state.name: state
             for spec, found in watch.asked

@@ -9,11 +9,7 @@ import pytest
 from helpers import machines
 from helpers.command import Command
 from helpers.examples import a_result
-from helpers.pairs import (
-    LOCKED,
-    PLAIN,
-    profiled,
-)
+from helpers.pairs import LOCKED, PLAIN, profiled
 from iopath.compare.compare import NOTHING
 
 

@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.examples import a_record, a_result
-from helpers.pairs import (
-    PLAIN,
-    Row,
-    change,
-    functions,
-    profiled,
-    row,
-    two,
-)
+from helpers.pairs import PLAIN, Row, change, functions, profiled, row, two
 from iopath.compare.attribution import relayer
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers
@@ -92,9 +84,7 @@ def test_inlining_is_told_apart() -> None:
     for record in whole["results"]:  # both stacks of check are one function
         rows = {row["name"]: row for row in record["profile"]["functions"]}
         rows["check" if "check" in rows else "check.isra.0"]["calls"] = 10.0
-    raw = {
-        "check": -19.0, "vfs_read": 15.0, "helper": 12.0, "submit": -10.0
-    }  # fmt: skip
+    raw = {"check": -19.0, "vfs_read": 15.0, "helper": 12.0, "submit": -10.0}
     assert {name: part[0] for name, part in functions(whole).items()} == raw
     by_two_compilers(whole)
     assert functions(whole) == {

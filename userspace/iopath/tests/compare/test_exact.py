@@ -10,17 +10,7 @@ import pytest
 
 from helpers.examples import a_result
 from helpers.gates import STAMPED, in_layouts, limited, regressions, unjudged
-from helpers.pairs import (
-    LOCKED,
-    PLAIN,
-    change,
-    compared,
-    long_run,
-    profiled,
-    row,
-    shown,
-    two,
-)
+from helpers.pairs import LOCKED, PLAIN, change, compared, long_run, profiled, row, shown, two
 from iopath.compare.compare import join
 from iopath.compare.exact import incomparable
 from iopath.results.metrics import METRICS

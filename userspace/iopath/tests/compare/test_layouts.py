@@ -91,7 +91,7 @@ def test_layouts_are_those_of_ioloop(tmp_path: Path) -> None:
         (lambda layout: layout["pages are taken"] in (38, 14, 12, 94, 30), ""),
         (lambda layout: layout["files are open"] >= 27, ""),  # two layouts may be chance
     ],
-)  # fmt: skip
+)
 def test_what_decides_is_said(longer: object, said: str) -> None:
     """The row says which layouts take more, in the table and where the change is."""
     whole = two(PLAIN)

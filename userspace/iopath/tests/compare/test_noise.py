@@ -124,7 +124,7 @@ def more(record: Any, name: str, by: float) -> None:  # noqa: ANN401
         ("data lines", lambda record: more(record, "data lines", 9.0)),
         ("with interrupts", lambda record: interrupted(record, 30.0)),
     ],
-)  # fmt: skip
+)
 def test_missed_verdicts(metric: str, plant: Callable[[Any], None]) -> None:
     """A planted cost in one row is missed in at most one ladder in a hundred."""
     source = np.random.default_rng(21)

@@ -97,9 +97,7 @@ def test_read() -> None:
         8: [Flat(entries, flat, 1, 8, 40, 1, 3, [50, 51], [], [])],
     }
     # The first byte that it touches is the fourth.
-    access = Access(
-        1, 0xFFFFFFFF81000000, True, True, 0xF0, 24, 0xFFFF888000001004, 0x1004
-    )  # fmt: skip
+    access = Access(1, 0xFFFFFFFF81000000, True, True, 0xF0, 24, 0xFFFF888000001004, 0x1004)
     assert found.uses == {8: [Use(0x1000, 2, 12, access)]}
 
 

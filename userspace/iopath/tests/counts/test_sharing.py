@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Rungs on several CPUs: the plan, which lines count as shared, and guests with two CPUs."""
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from helpers.examples import a_record, a_result
+from helpers.printed import printed
 from iopath.base import typed
 from iopath.compare import sharing_changes
 from iopath.counts import sharing
@@ -181,16 +180,14 @@ def test_runs_of_bytes() -> None:
 
 def test_tables_fit_80_columns() -> None:
     """What is written and the functions are wrapped beside the figures."""
-    console = Console(file=io.StringIO(), width=80, highlight=False)
     line = a_line("filp: struct file.f_count.counter")
     for row, name in zip(
         line["writes"], ("a_function_of_a_name", "a_function_of_another"), strict=True
     ):
         row["function"] = name
     whole = compared([line], [a_line("vm_node_stat+0x110"), line])
-    sharing_tables.show(whole, console)
-    sharing_tables.show_changes(sharing_changes.changes(whole), console)
-    said = console.file.getvalue()
+    said = printed(sharing_tables.show, whole, width=80)
+    said += printed(sharing_tables.show_changes, sharing_changes.changes(whole), width=80)
     assert max(map(len, said.splitlines())) <= 80
     for words in ("new true", "a_function_of_another", "vm_node_stat+0x110: f"):
         assert words in said
@@ -199,15 +196,13 @@ def test_tables_fit_80_columns() -> None:
 def test_table_of_many_cpus() -> None:
     """If there are more than two CPUs, those with the fewest and the most instructions are
     shown."""
-    console = Console(file=io.StringIO(), width=80, highlight=False)
     whole = compared([], [])
     for record in whole.results:
         record.cpus = 8
         (part,) = record.sharing.arrangements
         part.instructions_per_io = [2000.0 + cpu for cpu in (3, 0, 1, 2, 5, 6, 7, 4)]
         part.called_per_io = [2000.0] * 8
-    sharing_tables.show(whole, console)
-    said = console.file.getvalue()
+    said = printed(sharing_tables.show, whole, width=80)
     assert max(map(len, said.splitlines())) <= 80
     assert "2,000.00 + 2,000.00  2,007.00 + 2,000.00" in said
 

@@ -85,8 +85,7 @@ DEVICE = "/sys/module/biogen/parameters/device"
 
 
 @pytest.mark.parametrize(
-    ("disk", "later"),
-    [("/dev/blknull0", []), ("/dev/absent", [f"write {DEVICE} /dev/blknull0"])],
+    ("disk", "later"), [("/dev/blknull0", []), ("/dev/absent", [f"write {DEVICE} /dev/blknull0"])]
 )
 def test_named_at_boot(
     session: Session,

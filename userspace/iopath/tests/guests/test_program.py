@@ -155,9 +155,7 @@ def test_a_rung(iopath: Command, tmp_path: Path) -> None:
     for part, sign in ((many, 1), (few, -1)):
         for name, instructions in part.functions.items():
             difference[name.partition(" ")[0]] += sign * instructions
-    in_rung = {
-        one.name: one.instructions for one in rung.profile.functions if one.layer != "user"
-    }  # fmt: skip
+    in_rung = {one.name: one.instructions for one in rung.profile.functions if one.layer != "user"}
     each = {name: difference[name] / reads for name in in_rung}
     assert each == pytest.approx(in_rung, abs=0.01)
     assert sum(each.values()) == pytest.approx(sum(in_rung.values()), abs=0.01)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Results of two kernels that differ in a known way."""
 
-import io
 from collections import Counter
 from typing import Any
 
-from rich.console import Console
-
 from helpers.examples import BOOTS, COUNTS, a_record, a_result
+from helpers.printed import printed, words
 from iopath.compare.changes import ExactComparison
 from iopath.compare.exact import compare
 from iopath.results.layers import Layers
@@ -96,6 +94,4 @@ LOCKED = [row("one", 501.0, locked=3.0), *PLAIN[1:]]
 
 def shown(whole: dict[str, Any]) -> list[str]:
     """What compare prints, a single space between words."""
-    console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show_all(compared(whole), console)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    return words(printed(terminal.show_all, compared(whole)))

@@ -105,7 +105,7 @@ def result(*kernels: str) -> ExactResult:
         kernel["config"] |= {
             f"BLK_FEATURE_OF_A_LONG_NAME_{at}": "ny"[at % (number + 2) > 0] for at in range(9)
         }
-    return make(whole)  # fmt: skip
+    return make(whole)
 
 
 def compared(*kernels: str) -> str:

@@ -10,13 +10,7 @@ from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.errors import IopathError
 from iopath.base.process import need
 from iopath.base.programs import cross_compiler, guest_program
-from iopath.kernels.elf import (
-    ModuleFunction,
-    bpf_programs,
-    functions,
-    modinfo,
-    program_functions,
-)
+from iopath.kernels.elf import ModuleFunction, bpf_programs, functions, modinfo, program_functions
 
 SOURCE = """
 #define INFO(name, text) static const char name[] \\

@@ -38,10 +38,7 @@ def test_recipe_of_another_architecture() -> None:
     ]
     assert ["CONFIG_SERIAL_AMBA_PL011=y" in one for one in lines] == [False] * 2 + [True] * 2
     assert ["CONFIG_X86_64=y" in one for one in lines] == [False, True, False, False]
-    assert ["# CONFIG_EFI is not set" in one for one in lines] == [False] * 2 + [
-        True,
-        False,
-    ]
+    assert ["# CONFIG_EFI is not set" in one for one in lines] == [False] * 2 + [True, False]
     with pytest.raises(UsageError, match="the configuration is one of amd64: it must be one of ar"):
         kernelbuild.recipe("trixie", "CONFIG_X86_64=y\n", [], AARCH64)
 

@@ -11,6 +11,7 @@ import pytest
 from helpers.counted import HEADER
 from iopath.base.programs import guest_program
 from iopath.counts.pathcount import CountedRound
+from iopath.counts.symbols import of_kernel
 from iopath.measure.assemble import Counted, symbols_of
 from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
@@ -96,10 +97,14 @@ def test_the_rounds_of_a_boot_that_checks(entry: Path) -> None:
 
 
 def test_the_functions_of_a_kernel_are_read_once(entry: Path) -> None:
-    """All its guests have the same."""
+    """All its guests have the same, also those that load other modules."""
     kallsyms = (entry / "kallsyms.gz").read_bytes()
-    one, other = (symbols_of(bytes(bytearray(kallsyms)), {}, {}) for _ in range(2))
-    assert one is other
+    loaded = {"jited.x": f"{TEXT + 64 * 9:x} t bpf_prog_0123456789abcdef_x\t[bpf]\n"}
+    before = of_kernel.cache_info()
+    one, other = (symbols_of(bytes(bytearray(kallsyms)), texts, {}) for texts in ({}, loaded))
+    after = of_kernel.cache_info()
+    assert after.hits > before.hits and after.misses <= before.misses + 1
+    assert other.find(TEXT + 64 * 9).name == "bpf_prog_x" != one.find(TEXT + 64 * 9).name
     assert one.find(TEXT).name == NAMES[0]
     assert one.starts({NAMES[0], NAMES[1]}) is one.starts({NAMES[1], NAMES[0]})
 

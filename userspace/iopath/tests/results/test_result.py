@@ -2,16 +2,15 @@
 """From the rounds that a guest recorded to the figures, the result file and the table."""
 
 import copy
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from helpers.examples import STACKS, a_profile
+from helpers.printed import printed, words
 from helpers.rounds import PREAD, record, run_counts
 from iopath.base.errors import IopathError, UsageError
 from iopath.measure.rounds import figure as make_figure
@@ -184,10 +183,8 @@ def test_records_that_contradict_the_file(
 
 def shown(result: dict[str, Any]) -> list[str]:
     """The table and the facts as they are printed, a single space between words."""
-    console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show(parse(result), console)
-    terminal.show_facts(parse(result), console)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    shows = (terminal.show, terminal.show_facts)
+    return words("".join(printed(show, parse(result)) for show in shows))
 
 
 def test_table(result: dict[str, Any]) -> None:

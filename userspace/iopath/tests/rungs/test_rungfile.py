@@ -162,9 +162,7 @@ def test_a_family_of_rungs(tmp_path: Path) -> None:
     assert (first.base, second.base) == ("raw.pread", "raw.sixteen")
     assert replace(first, name=raw.name, about=raw.about, base="") == raw
     assert (second.batch, second.target, second.modules) == (16, raw.target, raw.modules)
-    assert second.options == (
-        "--ioengine=io_uring", "--direct=1", "--iodepth=16", "--registermem",
-    )  # fmt: skip
+    assert second.options == ("--ioengine=io_uring", "--direct=1", "--iodepth=16", "--registermem")
 
 
 OWN = """

@@ -18,6 +18,7 @@ from helpers.cases import cases
 from helpers.command import Command
 from helpers.examples import BOOTS, DIGEST, a_record, a_result
 from helpers.pairs import LOCKED, PLAIN, Row, compared, long_run, profiled, row, shown, two
+from helpers.printed import printed, words
 from helpers.waiting import wait_for
 from iopath.base import progress
 from iopath.compare.changes import Change
@@ -31,6 +32,14 @@ from iopath.show.markdown import markdown
 LONG = "a_function_with_a_very_long_name_of_its_own"
 
 
+def every_view(whole: dict[str, Any], width: int) -> str:
+    return (
+        printed(terminal.show, parse(whole), width=width)
+        + printed(terminal.show_all, compared(whole), width=width)
+        + printed(terminal.show_profile, parse(whole), 15, width=width)
+    )
+
+
 @pytest.mark.parametrize("width", [20, 60, 100, 400])
 def test_nothing_is_cut(width: int) -> None:
     """However narrow the terminal is, no word and no figure is cut."""
@@ -38,12 +47,8 @@ def test_nothing_is_cut(width: int) -> None:
     whole["kernels"][0]["compiler"] = "gcc-" + "1" * 90
     texts = []
     for columns in (width, 1000):
-        console = Console(file=io.StringIO(), width=columns, highlight=False)
-        terminal.show(parse(whole), console)
-        terminal.show_comparison(compared(whole), console)
-        terminal.show_all(compared(whole), console)
-        terminal.show_profile(parse(whole), console, 15)
-        texts.append(console.file.getvalue())
+        text = printed(terminal.show_comparison, compared(whole), width=columns)
+        texts.append(text + every_view(whole, columns))
     assert "…" not in texts[0]
     words = [set(re.findall(r"[^\s─█▌│;()]+", text)) for text in texts]
     assert words[0] == words[1]
@@ -58,9 +63,7 @@ def test_the_model_has_a_table_of_its_own() -> None:
         if record:
             every = {one.name: float(at) for at, one in enumerate(fields(Misses))}
             record["model"] = {"warm": every, "cold": every | {"l1d": 12.5}}
-        console = Console(file=io.StringIO(), width=200, highlight=False)
-        misses.show(parse(whole), console)
-        texts.append(" ".join(console.file.getvalue().split()))
+        texts.append(" ".join(printed(misses.show, parse(whole)).split()))
     assert texts[0] == ""
     assert texts[1].startswith("new: misses and mispredictions per I/O of a model, not of this CPU")
     assert "old:" not in texts[1]
@@ -81,16 +84,12 @@ def test_the_model_has_a_table_of_its_own() -> None:
     ],
 )  # fmt: skip
 def test_the_verdict_comes_first(rows: list[Row], text: str) -> None:
-    console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show_comparison(compared(two(rows)), console)
-    assert console.file.getvalue().splitlines()[0].rstrip() == f"old to new: {text}"
+    assert digest(two(rows), 200)[0] == f"old to new: {text}"
 
 
 def switching(before: float, after: float) -> dict[str, Any]:
     """A path that switches to a worker, which takes 700 instructions, *before* or *after*."""
-    worker = [
-        row("worker_thread", 100.0, "scheduling"), row("__schedule", 600.0, "scheduling"),
-    ]  # fmt: skip
+    worker = [row("worker_thread", 100.0, "scheduling"), row("__schedule", 600.0, "scheduling")]
     sides = [[*PLAIN, *worker] if turns else PLAIN for turns in (before, after)]
     whole = two(sides[1], [*sides[0], row("gone", 50.0)])
     for record, turns in zip(whole["results"], (before, after), strict=True):
@@ -176,17 +175,10 @@ def test_source_lines_of_a_profile() -> None:
     """Inlined functions below the function they are in, and the lines that execute most."""
     whole = two(PLAIN)
     whole["results"][1]["profile"]["source"] = [
-        {
-            "function": "one",
-            "inlined": inlined,
-            "line": f"bio.c:{line}",
-            "instructions": count,
-        }
+        {"function": "one", "inlined": inlined, "line": f"bio.c:{line}", "instructions": count}
         for inlined, line, count in (("", 10, 100.0), ("helper", 20, 390.0), ("helper", 21, 10.0))
     ]
-    console = Console(file=io.StringIO(), width=100, highlight=False)
-    terminal.show_profile(parse(whole), console, 15)
-    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    lines = words(printed(terminal.show_profile, parse(whole), 15, width=100))
     at = lines.index("one 500.00")
     assert lines[at + 1 : at + 3] == ["helper 400.00", "(its own) 100.00"]
     assert lines.index("bio.c:20 helper 390.00") < lines.index("bio.c:10 one 100.00")
@@ -240,9 +232,8 @@ def a_ladder(*kernels: str, same: int = 3) -> dict[str, Any]:
 
 
 def digest(whole: dict[str, Any], width: int, top: int | None = None) -> list[str]:
-    console = Console(file=io.StringIO(), width=width, highlight=False)
-    terminal.show_comparison(compared(whole), console, top)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    text = printed(terminal.show_comparison, compared(whole), top, width=width)
+    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_the_digest_of_a_ladder_fits_one_screen() -> None:
@@ -279,11 +270,7 @@ def test_long_tables_fit_the_terminal(width: int) -> None:
     """They are split into several, and each kernel's name is whole."""
     names = ["debian:5.10", "debian:6.1", "debian:6.12", "debian:7.2", "debian:7.3"]
     whole = a_ladder(*names)
-    console = Console(file=io.StringIO(), width=width, highlight=False)
-    terminal.show(parse(whole), console)
-    terminal.show_all(compared(whole), console)
-    terminal.show_profile(parse(whole), console, 5)
-    lines = console.file.getvalue().splitlines()
+    lines = every_view(whole, width).splitlines()
     assert max(map(len, map(str.rstrip, lines))) <= width
     heads = [line.split() for line in lines if line.startswith("rung")]
     assert {name for head in heads for name in head} >= {*names}
@@ -331,9 +318,7 @@ def test_deferred_work_is_said_in_words(width: int) -> None:
     long_run(whole, "old", 0, 0, {})
     long_run(whole, "new", 0, 1150.0, {"later": 1150.0})
     for show in (terminal.show_comparison, terminal.show_all):
-        console = Console(file=io.StringIO(), width=width, highlight=False)
-        show(compared(whole), console)
-        said = console.file.getvalue()
+        said = printed(show, compared(whole), width=width)
         assert ", all +" not in said
         assert "+1,151.00" in said
         assert "deferred work" in said
@@ -364,9 +349,7 @@ def test_who_executed_it_is_named() -> None:
     text = markdown(result, compared(whole))
     assert f"W{said[1:]}." in " ".join(text.split())
     assert sum(compared(whole).rungs[0].differences["new"].total.parts.values()) == 1141.0
-    console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show(result, console)
-    shown = console.file.getvalue()
+    shown = printed(terminal.show, result)
     assert "new dio.pread read: with deferred work 2,550.07: task 1,400.07," in shown
 
 
@@ -386,9 +369,7 @@ def test_noise_is_no_deferred_work(total: float, parts: dict[str, float], said: 
     whole["results"][0] |= {
         "instructions_per_io": 1300.0, "with_deferred": total, "all_parts": parts,
     }  # fmt: skip
-    console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show(parse(whole), console)
-    shown = console.file.getvalue()
+    shown = printed(terminal.show, parse(whole))
     assert ("total" in shown) == bool(said)
     assert [line for line in shown.splitlines() if "deferred" in line] == (
         [f"old dio.pread read: with deferred work {said}"] if said else []
@@ -408,11 +389,10 @@ def test_requests_are_listed_where_an_io_is_not_one_of_them() -> None:
     ):  # fmt: skip
         whole = a_result([a_record("old", "mq.uring", "read", 4096)])
         whole["results"][0]["counts"] |= usual | more
-        console = Console(file=io.StringIO(), width=200, highlight=False)
-        terminal.show(parse(whole), console)
-        lines = [line for line in console.file.getvalue().splitlines() if "per I/O" in line]
+        shown = printed(terminal.show, parse(whole)).splitlines()
+        lines = [line for line in shown if "per I/O" in line]
         assert [line for line in lines if "bios" in line] == said
-        missing = [line for line in console.file.getvalue().splitlines() if "not counted" in line]
+        missing = [line for line in shown if "not counted" in line]
         assert bool(missing) == bool(said)
         assert all("old: not counted, as functions are inlined: " in line for line in missing)
         assert all("queue runs" in line and "requests" not in line for line in missing)
@@ -432,9 +412,7 @@ def test_small_parts_are_one() -> None:
 def test_a_digest_has_what_makes_a_comparison_doubtful() -> None:
     comparison = compared(two(LOCKED))
     comparison.brief = ["coherent (old.json, new.json)", "GCC 10 to 12"]
-    console = Console(file=io.StringIO(), width=80, highlight=False)
-    terminal.show_comparison(comparison, console)
-    assert console.file.getvalue().splitlines()[-1] == (
+    assert printed(terminal.show_comparison, comparison, width=80).splitlines()[-1] == (
         "the kernels also differ in: coherent (old.json, new.json); GCC 10 to 12 (--all)"
     )
 
@@ -456,9 +434,8 @@ def test_one_rung_has_no_bar() -> None:
 
 
 def profile_lines(whole: dict[str, Any], top: int | None = 15, *, every: bool = False) -> list[str]:
-    console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show_profile(parse(whole), console, top, every=every)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    text = printed(terminal.show_profile, parse(whole), top, every=every)
+    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_a_profile_shows_what_is_not_zero() -> None:
@@ -571,11 +548,7 @@ def test_brackets_and_dollars_in_names_are_text(tmp_path: Path) -> None:
     names = ("tree:/[bold]a[/b]", "tree:/$x_1$ and $y^")
     whole = a_result([profiled(names[0], PLAIN), profiled(names[1], LOCKED)])
     whole["results"][1]["profile"]["functions"][0]["layer"] = "[red]"
-    console = Console(file=io.StringIO(), width=400, highlight=False)
-    terminal.show(parse(whole), console)
-    terminal.show_all(compared(whole), console)
-    terminal.show_profile(parse(whole), console, 5)
-    text = console.file.getvalue()
+    text = every_view(whole, 400)
     assert all(text.count(name) >= 4 for name in names)
     assert "[red]" in text
     for draw, path in ((charts.ladder, "ladder.svg"), (charts.history, "history.svg")):

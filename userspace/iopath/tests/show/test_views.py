@@ -119,9 +119,7 @@ def test_each_view_goes_to_the_standard_output(
 ) -> None:
     """Texts go to the standard error then. What cannot be written is one line, and the status 1."""
     words = ["compare", *files, f"--{one.option}"]
-    written = subprocess.run(
-        [IOPATH, *words, "-"], env=listed.env, capture_output=True, check=True
-    )  # fmt: skip
+    written = subprocess.run([IOPATH, *words, "-"], env=listed.env, capture_output=True, check=True)
     assert len(written.stdout) > 100
     assert b"vfs_read" in written.stderr
     for script, reason in (

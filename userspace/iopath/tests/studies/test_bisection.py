@@ -313,7 +313,7 @@ def test_a_search(by: int, metric: str) -> None:
     """Also among kernels on which the program fails."""
     looked, said = of_program(
         lambda number: None if number == 4 else 100 + by * (number >= 6), metric
-    )  # fmt: skip
+    )
     ends = bisection.packages(looked, POINT_RELEASES, said.append)
     assert [end.names for end in ends] == [["debian:6.12.5"], ["debian:6.12.6"]]
     assert f"following: {metric or 'read'}" in said

@@ -295,7 +295,7 @@ def test_functions_by_layer() -> None:
             name=name, layer=layer, before=10.0, after=10.0 + by, difference=by, counts={}, note=""
         )
         for name, layer, by in parts
-    ]  # fmt: skip
+    ]
     text = featuretable.functions(a_cost("x", 14.0, functions=some))
     assert text == [
         "VFS +6.00: a +10.00, b -6.00",

@@ -26,7 +26,7 @@ def test_views_of_a_site(site: Path) -> None:
     rows = [line for line in shown.markdown().splitlines() if "| block 000000000005 |" in line]
     assert [" ".join(row.split(" | ")[2:]) for row in rows] == [
         "dio.pread read +5.00 (+0.83 %) vfs_read +5.00 |"
-    ]  # fmt: skip
+    ]
     path = {
         one.kernel: one.value
         for one in shown.figures()

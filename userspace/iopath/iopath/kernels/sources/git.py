@@ -523,10 +523,7 @@ class _Workspace:
         return count
 
     def _run(
-        self,
-        command: list[str | Path],
-        what: str,
-        poll: Callable[[], None] | None = None,
+        self, command: list[str | Path], what: str, poll: Callable[[], None] | None = None
     ) -> None:
         if process.run(command, output=self._log, poll=poll):
             complaint = kbuild.complaint(self._log)
