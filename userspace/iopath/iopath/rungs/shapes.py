@@ -204,13 +204,20 @@ class Space:
         (op,) = rung.can
         return Run(region, rung, op, rung.block_size or 0)
 
-    def simpler(self, shape: Shape) -> Iterator[tuple[str, Shape]]:
-        """Shapes with the first value of a dimension that has another one, and the dimension."""
-        for name in self.differing(shape):
-            first = self.dimensions[self._at[name]].first
-            found = self.with_value(shape, name, first)
-            if found and found != shape:
-                yield name, found
+    def simpler(self, shape: Shape) -> dict[tuple[str, Value], Shape]:
+        """Shapes with a simpler value of one dimension, by that: the first value, or another that
+        is before the shape's own; targets, each of which takes guests, have the first only."""
+        found: dict[tuple[str, Value], Shape] = {}
+        for name, value in self.differing(shape).items():
+            dimension = self.dimension(name)
+            before = [dimension.first]
+            if not dimension.numbers and name != "target":
+                before = [*dimension.every[: dimension.every.index(value)]]
+            for one in before:
+                other = self.with_value(shape, name, one)
+                if other and other != shape and other not in found.values():
+                    found[name, one] = other
+        return found
 
     def dimension(self, name: str) -> Dimension:
         return self.dimensions[self._at[name]]

@@ -5,7 +5,7 @@ does."""
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from iopath.rungs.shapes import Shape, Space, Value
+from iopath.rungs.shapes import Dimension, Shape, Space, Value
 from iopath.studies.search import Contrast, ShapeSearch
 
 STAYS = 0.8  # of the growth, at least
@@ -60,24 +60,23 @@ def shrink(space: Space, contrast: Contrast, cause: str) -> Steps:
     """Give up one value after the other, then make numbers smaller."""
     stays = _judge(space, contrast, cause)
     best, needs = contrast, {}
-    while simpler := dict(space.simpler(best.shape)):
+    while simpler := space.simpler(best.shape):
         tried = dict(zip(simpler, (yield [*simpler.values()]), strict=True))
-        fine = [name for name, one in tried.items() if stays(one)]
-        needs = {
-            name: (space.dimension(name).first, space.named(best.shape)[name])
-            for name in tried
-            if name not in fine
-        }
+        fine: dict[str, Value] = {}
+        for (name, value), one in tried.items():
+            if stays(one):
+                fine.setdefault(name, value)
+        named = space.named(best.shape)
+        needs = {name: (value, named[name]) for name, value in reversed(tried)}
         if not fine:
             break
         # Values that can go one by one may not go together.
-        gone = {name: space.dimension(name).first for name in fine}
-        together = space.shape({**space.named(best.shape), **gone})
-        (whole,) = (yield [together]) if together else (tried[fine[0]],)
-        best = whole if stays(whole) else tried[fine[0]]
+        first = tried[next(iter(fine.items()))]
+        together = space.shape({**named, **fine})
+        (whole,) = (yield [together]) if together else (first,)
+        best = whole if stays(whole) else first
     for name in _NUMBERS:
-        value = space.named(best.shape)[name]
-        if isinstance(value, int):
+        if name in space.differing(best.shape):
             needs.pop(name, None)
             best, below = yield from _lowered(space, best, name, stays)
             if below is not None:
@@ -108,7 +107,7 @@ def _lowered(
     low: int | None = None
     while True:
         high = int(space.named(best.shape)[name])
-        numbers = _between(low, high, min(dimension.numbers), dimension.unit)
+        numbers = _between(low, high, dimension)
         shapes = {one: space.with_value(best.shape, name, one) for one in numbers}
         fitting = {
             one: shape for one, shape in shapes.items() if shape and space.named(shape)[name] == one
@@ -122,8 +121,10 @@ def _lowered(
             low = number
 
 
-def _between(low: int | None, high: int, least: int, unit: int) -> list[int]:
-    """Some multiples of *unit* above *low*, or from the *least* on, and below *high*."""
-    begin = least if low is None else low + unit
+def _between(low: int | None, high: int, dimension: Dimension) -> list[int]:
+    """Some numbers above *low*, or from the least on, and below *high*."""
+    unit = dimension.unit
+    begin = min(dimension.numbers) if low is None else low + unit
     width = max(unit, (high - begin) // _STEPS // unit * unit)
-    return [*range(begin, high, width)]
+    usual = (one for one in dimension.numbers if begin <= one < high)
+    return sorted({*range(begin, high, width), *usual})
