@@ -18,6 +18,7 @@ from iopath.rungs.rung import Rung
 from iopath.rungs.runs import Settings
 from iopath.rungs.shapes import Space
 from iopath.studies import boots, searchreport
+from iopath.studies.judges import Kernels, Monotonic
 from iopath.studies.search import Budget, ShapeSearch
 from iopath.studies.searchreport import SearchReport
 from iopath.studies.shrink import Shrunk, shrink_all
@@ -25,13 +26,19 @@ from iopath.studies.shrink import Shrunk, shrink_all
 EXAMPLES = (
     "iopath search debian:6.12 debian:7.2 --budget 30m",
     "iopath search tree:linux tree:linux-patched --rung 'dio.*' --shapes 2000 --toml found.toml",
+    "iopath search debian:7.2 --expect monotonic",
 )
 _BUDGET = 30 * 60
 _SHRUNK = 3  # times as many causes are shrunk as are shown: some become one
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kernels", nargs=2, metavar="KERNEL")
+    parser.add_argument("kernels", nargs="+", metavar="KERNEL")
+    parser.add_argument(
+        "--expect", choices=("monotonic",),
+        help="of one kernel: a larger I/O costs no more by byte, a deeper batch no more by I/O,"
+        " biogen no more than the block device, and requests not much more than bios",
+    )  # fmt: skip
     parser.add_argument(
         "--budget", type=in_units({"s": 1, "m": 60, "h": 3600}, "30m"), metavar="TIME",
         help="begin no further batch of shapes after this time (default: 30m)",
@@ -69,7 +76,10 @@ def run(args: argparse.Namespace, work: Work) -> int:
     building.check(args.kernels)
     if guest.rungs:
         raise UsageError("--rungs: search makes rungs of its own: choose some by --rung")
+    if len(args.kernels) != (1 if args.expect else 2):
+        raise UsageError("search: give two kernels, or one with --expect monotonic")
     space = shapes.space(tuple(args.rung))
+    judge = Monotonic(args.kernels[0], space) if args.expect else Kernels(args.kernels)
     budget = Budget(args.shapes, 0 if args.shapes else args.budget or _BUDGET)
     command = shlex.join(["iopath", *work.argv])
     with work.session(args.scheduler) as session:
@@ -77,7 +87,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         found: list[Shrunk] = []
         with screening(session, args.kernels, guest.machine) as screens:
             search = ShapeSearch(
-                screens, args.kernels, space, args.seed, corpus=args.corpus,
+                screens, judge, space, args.seed, corpus=args.corpus,
                 guided=not args.unguided, note=session.reporter.note,
                 usable=lambda target: not screens.lacks(_rung(space, target)),
             )  # fmt: skip
@@ -91,7 +101,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
                 raise
         settings = Settings([], machine=guest.machine, profile=True)
         findings, whole = searchreport.measured(
-            session, args.kernels, boots.asked(settings, args.boots),
+            session, space, args.kernels, boots.asked(settings, args.boots),
             searchreport.named(space, found)[: args.findings], table(None),
         )  # fmt: skip
     report = SearchReport(space, args.kernels, findings, search.state, command, whole, table(None))

@@ -12,7 +12,7 @@ import math
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Protocol
@@ -20,14 +20,12 @@ from typing import Protocol
 from iopath.base import files
 from iopath.base.errors import UsageError
 from iopath.measure.screening import SURE, Outcome
-from iopath.results.layers import table
 from iopath.rungs.runs import Run
 from iopath.rungs.shapes import Shape, Space, toml
+from iopath.studies.judges import Contrast, Judge
 
 GROUPS = 4  # targets of a batch
 EACH = 64  # shapes of a target in it
-LEAST = 4.0  # instructions per I/O that are a growth
-SHARE = 0.005  # and that share of what the I/O costs
 _MORE = 1.1  # times a known growth, that a larger one is
 _FRESH = 0.3  # of the shapes of a batch, that are not mutations
 _FILE = "corpus.toml"
@@ -39,73 +37,6 @@ class Screens(Protocol):
     def screen(
         self, groups: Sequence[Sequence[Run]], layouts: int = 1
     ) -> Mapping[str, list[list[Outcome]]]: ...
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """A shape, and what became of it: *before* is what it is compared with."""
-
-    shape: Shape
-    before: Outcome
-    after: Outcome
-
-    @property
-    def counted(self) -> bool:
-        return self.before.counted and self.after.counted
-
-    @property
-    def growth(self) -> float:
-        """Instructions per I/O more than before."""
-        return self.after.figure - self.before.figure if self.counted else 0.0
-
-    @property
-    def grew(self) -> bool:
-        return self.growth > self._least
-
-    @property
-    def _least(self) -> float:
-        return max(LEAST, SHARE * self.before.figure)
-
-    def by(self, function: str) -> float:
-        """By how much a function grew, and the whole did with it."""
-        if not self.counted:
-            return 0.0
-        names = (self.after.functions.get(function, 0), self.before.functions.get(function, 0))
-        return min(names[0] - names[1], self.growth)
-
-    def share(self, function: str) -> float:
-        """The same relative to what the I/O costs."""
-        return self.by(function) / max(self.before.figure, 1.0)
-
-    def functions(self) -> list[tuple[str, float]]:
-        """The functions that grew so that it matters, the largest difference first; none unless
-        the whole did."""
-        if not self.grew:
-            return []
-        names = {**self.before.functions, **self.after.functions}
-        found = [(name, by) for name in names if (by := self.by(name)) > self._least]
-        return sorted(found, key=lambda one: (-one[1], one[0]))
-
-    @property
-    def differs(self) -> str:
-        """How the kernels answer it differently, in words; empty if they do not. What dies on both
-        is told, too."""
-        answers = [_answer(one) for one in (self.before, self.after)]
-        if answers[0] != answers[1] or self.after.died:
-            return " / ".join(answers)
-        return ""
-
-
-def _renamed(outcome: Outcome, names: Mapping[str, str]) -> Outcome:
-    functions: dict[str, float] = {}
-    for name, count in outcome.functions.items():
-        newer = names.get(name, name)
-        functions[newer] = functions.get(newer, 0.0) + count
-    return replace(outcome, functions=functions)
-
-
-def _answer(outcome: Outcome) -> str:
-    return "the guest died" if outcome.died else outcome.error or "done"
 
 
 @dataclass
@@ -147,17 +78,16 @@ class SearchState:
 
 
 class ShapeSearch:
-    """A search on two kernels, the first of which others are compared with. *guided* is off to see
-    what chance finds."""
+    """A search for contrasts, as a *judge* makes them. *guided* is off to see what chance finds."""
 
     def __init__(
-        self, screens: Screens, names: Sequence[str], space: Space, seed: int,
+        self, screens: Screens, judge: Judge, space: Space, seed: int,
         *, corpus: Path | None = None, guided: bool = True,
         note: Callable[[str], None] = lambda text: None,
         usable: Callable[[str], bool] = lambda target: True,
     ) -> None:  # fmt: skip
         self.screens = screens
-        self.names = names
+        self._judge = judge
         self.space = space
         self.state = SearchState()
         self._seed = seed
@@ -170,7 +100,6 @@ class ShapeSearch:
         self._tried: set[Shape] = set()
         self._features: set[tuple[str, str, int]] = set()  # that kept shapes have
         self._batches = 0
-        self._layers = table(None)
 
     def run(self, budget: Budget) -> None:
         """Search until the budget is used up. *state* has what is known if this is interrupted."""
@@ -197,26 +126,22 @@ class ShapeSearch:
     def contrasts(self, shapes: Sequence[Shape], layouts: int = 1) -> list[Contrast]:
         """What becomes of *shapes*, in their order."""
         groups: dict[object, list[Shape]] = {}
-        for shape in dict.fromkeys(shapes):
+        for shape in dict.fromkeys(one for own in shapes for one in self._judge.wanted(own)):
             groups.setdefault(self.space.named(shape)["target"], []).append(shape)
         runs = [
             [self.space.run(one, f"shape.{number}") for number, one in enumerate(members)]
             for members in groups.values()
         ]
-        outcomes = self.screens.screen(runs, layouts)
-        known: dict[Shape, Contrast] = {}
-        for number, members in enumerate(groups.values()):
-            each = [outcomes[name][number] for name in self.names]
-            for shape, before, after in zip(members, each[0], each[-1], strict=True):
-                known[shape] = self._contrast(shape, before, after)
-        return [known[shape] for shape in shapes]
-
-    def _contrast(self, shape: Shape, before: Outcome, after: Outcome) -> Contrast:
-        """The contrast of two outcomes, whose functions have the newer names."""
-        names = self._layers.renamed({*before.functions}, {*after.functions})
-        if names:
-            before, after = (_renamed(one, names) for one in (before, after))
-        return Contrast(shape, before, after)
+        screened = self.screens.screen(runs, layouts)
+        outcomes = {
+            name: {
+                shape: one
+                for members, each in zip(groups.values(), of_kernel, strict=True)
+                for shape, one in zip(members, each, strict=True)
+            }
+            for name, of_kernel in screened.items()
+        }
+        return [self._judge.judge(shape, outcomes) for shape in shapes]
 
     def sure(self, found: Sequence[Contrast]) -> list[Contrast]:
         """The same counted in several layouts: those that still grew."""
@@ -306,7 +231,7 @@ class ShapeSearch:
     def _news(self, contrast: Contrast) -> str:
         """What a contrast executes that no kept one does; empty if nothing."""
         new = ""
-        for name, outcome in zip(self.names, (contrast.before, contrast.after), strict=False):
+        for name, outcome in (("before", contrast.before), ("after", contrast.after)):
             for function, count in outcome.functions.items():
                 feature = (name, function, int(math.log2(count)) if count >= 1 else -1)
                 if feature not in self._features:

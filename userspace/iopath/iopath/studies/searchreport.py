@@ -12,9 +12,11 @@ from rich.console import Console
 from iopath.base.errors import IopathError
 from iopath.compare import compare
 from iopath.compare.changes import ExactChange
+from iopath.measure.screening import Outcome
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
-from iopath.results.result import ExactResult
+from iopath.results.result import ExactRecord, ExactResult
+from iopath.results.symbol import plain
 from iopath.rungs.runs import Run, Settings
 from iopath.rungs.shapes import Space, fio, toml
 from iopath.show import texts
@@ -43,18 +45,19 @@ class Finding:
 
     def growth(self) -> str:
         """What grows, and by which functions."""
-        if self.shrunk.answer:
-            return f"{self.shrunk.answer}"
         contrast = self.shrunk.contrast
-        parts = contrast.functions()
-        difference, before = contrast.growth, contrast.before.figure
+        if self.shrunk.answer:
+            return self.shrunk.answer
+        parts, difference = contrast.functions(), contrast.growth
         if self.change:
             difference = self.change.difference
-            parts = [(one.name, one.difference) for one in self.change.functions]
-            parts = [one for one in parts if one[1] > 0] or contrast.functions()
+            grown = [(one.name, one.difference) for one in self.change.functions]
+            parts = [one for one in grown if one[1] > 0] or parts
+        before = contrast.before.figure
         percent = f" ({100 * difference / before:+.1f} %)" if before else ""
-        named = ", ".join(f"{name} {texts.signed(by)}" for name, by in parts[:_FUNCTIONS])
-        return f"{texts.signed(difference)}{percent}: {named}"
+        than = f" than {contrast.simpler.name} allows" if contrast.simpler else ""
+        names = ", ".join(f"{name} {texts.signed(by)}" for name, by in parts[:_FUNCTIONS])
+        return f"{texts.signed(difference)}{percent}{than}: {names}"
 
 
 def named(space: Space, found: Sequence[Shrunk]) -> list[Finding]:
@@ -72,36 +75,60 @@ def named(space: Space, found: Sequence[Shrunk]) -> list[Finding]:
 
 
 def measured(
-    session: Session, kernels: Sequence[str], settings: Settings, findings: Sequence[Finding],
-    layers: Layers,
+    session: Session, space: Space, kernels: Sequence[str], settings: Settings,
+    findings: Sequence[Finding], layers: Layers,
 ) -> tuple[list[Finding], ExactResult | None]:  # fmt: skip
-    """The findings that compare confirms, and the result of all. What could not be measured, or was
-    answered differently, is kept as it is."""
+    """The findings that are confirmed when they are measured as all rungs are, and the result of
+    all. What could not be measured, or was answered differently, is kept as it is."""
     found: list[Finding] = []
     wholes: list[ExactResult] = []
     for one in findings:
-        if one.shrunk.answer:
-            found.append(one)
-            continue
-        own = replace(settings, rungs=[one.run.rung])
         try:
-            results = session.results(kernels, own)
-            compared = boots.compare(
-                session, own, results, {name: name for name in kernels}, layers
-            )
+            confirmed, whole = _confirm(session, space, kernels, settings, one, layers)
         except IopathError as error:
             session.reporter.warn(f"{one.name}: not measured: {error}")
-            found.append(one)
-            continue
-        (rung,) = compared.comparison.rungs
-        change = rung.differences.get(kernels[-1])
-        if change and change.grew:
-            found.append(replace(one, change=change))
-            wholes.append(compared.whole)
+            confirmed, whole = one, None
+        if confirmed:
+            found.append(confirmed)
         else:
             session.reporter.note(f"{one.name}: not confirmed in {settings.boots} boots")
+        wholes += [whole] if confirmed and whole else []
     records = [record for whole in wholes for record in whole.results]
     return found, replace(wholes[0], results=records) if wholes else None
+
+
+def _confirm(
+    session: Session, space: Space, kernels: Sequence[str], settings: Settings, one: Finding,
+    layers: Layers,
+) -> tuple[Finding | None, ExactResult | None]:  # fmt: skip
+    """A finding as it is measured, None if it is not confirmed; and the result."""
+    contrast = one.shrunk.contrast
+    if one.shrunk.answer:
+        return one, None
+    if contrast.simpler:
+        base = space.run(contrast.simpler.shape, f"{one.name}.base")
+        own = replace(settings, rungs=[base.rung, one.run.rung])
+        (whole,) = session.results(kernels, own).values()
+        before, after = (_outcome(record) for record in whole.results)
+        checked = replace(contrast, before=contrast.simpler.allows(before), after=after)
+        sure = replace(one, shrunk=replace(one.shrunk, contrast=checked))
+        return (sure if checked.grew else None), whole
+    own = replace(settings, rungs=[one.run.rung])
+    results = session.results(kernels, own)
+    compared = boots.compare(session, own, results, {name: name for name in kernels}, layers)
+    (rung,) = compared.comparison.rungs
+    change = rung.differences.get(kernels[-1])
+    confirmed = replace(one, change=change) if change and change.grew else None
+    return confirmed, compared.whole
+
+
+def _outcome(record: ExactRecord) -> Outcome:
+    """A figure and its functions, as screening has them."""
+    functions: dict[str, float] = {}
+    for row in record.profile.functions if record.profile else ():
+        name = plain(row.name)
+        functions[name] = functions.get(name, 0.0) + row.instructions
+    return Outcome(record.instructions_per_io, functions)
 
 
 class SearchReport:
@@ -111,7 +138,8 @@ class SearchReport:
         self, space: Space, kernels: Sequence[str], findings: Sequence[Finding],
         state: SearchState, command: str, whole: ExactResult | None, layers: Layers,
     ) -> None:  # fmt: skip
-        comparison = compare.compare(whole, layers) if whole else None
+        two = whole and len(whole.kernels) > 1
+        comparison = compare.compare(whole, layers) if two else None
         self.measured = ProfileReport(whole, comparison, layers) if whole else None
         self.space = space
         self.kernels = kernels

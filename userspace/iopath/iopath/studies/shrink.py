@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from iopath.rungs.shapes import Dimension, Shape, Space, Value
-from iopath.studies.search import Contrast, ShapeSearch
+from iopath.studies.judges import Contrast
+from iopath.studies.search import ShapeSearch
 
 STAYS = 0.8  # of the growth, at least
 _SCALED = ("size", "segments")  # with them, a cost may grow in proportion

@@ -25,7 +25,7 @@ def plain(run: Run) -> dict[str, float]:
 
 
 @dataclass
-class Kernels:
+class Functions:
     """Screens on functions instead of kernels, and notes what was asked for."""
 
     costs: Mapping[str, Cost]

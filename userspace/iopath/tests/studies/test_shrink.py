@@ -3,8 +3,9 @@
 
 import pytest
 
-from helpers.screens import Kernels, plain, planted
+from helpers.screens import Functions, plain, planted
 from iopath.rungs.shapes import space
+from iopath.studies.judges import Kernels
 from iopath.studies.search import ShapeSearch
 from iopath.studies.shrink import Shrunk, shrink_all
 
@@ -13,8 +14,8 @@ BESIDE = {"engine": "preadv", "priority": "best-effort", "pattern": "random"}
 
 def shrunk(named: dict, cause: str) -> tuple[dict, dict]:
     """The values of a shape that are left, and those that it needs."""
-    kernels = Kernels({"a": plain, "b": planted})
-    search = ShapeSearch(kernels, ["a", "b"], space(("dio.*", "raw.*")), 1)
+    kernels = Functions({"a": plain, "b": planted})
+    search = ShapeSearch(kernels, Kernels(["a", "b"]), space(("dio.*", "raw.*")), 1)
     shape = search.space.shape(named)
     assert shape
     (one,) = shrink_all(search, [(cause, search.contrasts([shape])[0])])
@@ -63,7 +64,9 @@ def test_one_shape_is_one_finding() -> None:
     def two(run):  # noqa: ANN001, ANN202
         return {**plain(run), "one": 40.0, "other": 50.0}
 
-    search = ShapeSearch(Kernels({"a": plain, "b": two}), ["a", "b"], space(("dio.*",)), 1)
+    search = ShapeSearch(
+        Functions({"a": plain, "b": two}), Kernels(["a", "b"]), space(("dio.*",)), 1
+    )
     shapes = [search.space.shape({"size": size}) for size in (8192, 16384)]
     contrasts = search.contrasts([one for one in shapes if one])
     found: list[Shrunk] = shrink_all(search, [*zip(("one", "other"), contrasts, strict=True)])
