@@ -34,8 +34,8 @@ features() {
 }
 
 search() {
-	$iopath search debian:6.1 debian:7.2 --shapes 512 --boots 1 \
-		--markdown $pages/search.md >/dev/null
+	$iopath search debian:6.1 debian:7.2 --rung 'dio.*' --rung 'counted.*' \
+		--shapes 64 --findings 3 --boots 1 --markdown $pages/search.md >/dev/null
 }
 
 # From an empty cache: it takes a kernel's build and some ladders.

@@ -24,8 +24,7 @@ from iopath.studies.searchreport import SearchReport
 from iopath.studies.shrink import Shrunk, shrink_all
 
 EXAMPLES = (
-    "iopath search debian:6.12 debian:7.2 --budget 30m",
-    "iopath search tree:linux tree:linux-patched --rung 'dio.*' --shapes 2000 --toml found.toml",
+    "iopath search tree:linux tree:linux-patched --rung 'dio.*' --toml found.toml",
     "iopath search debian:7.2 --expect monotonic",
 )
 _BUDGET = 30 * 60
