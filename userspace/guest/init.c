@@ -37,6 +37,8 @@
  *	inotify PATH			the same
  *	env NAME VALUE			give programs an environment variable
  *	run NAME PROGRAM [ARGS...]	run a program; its stdout is the record
+ *	try SECONDS NAME PROGRAM [ARGS...]	the same; it is killed after this time,
+ *					and the plan goes on if it fails
  *	file PATH			a file's content is the record
  *
  * The first command that fails ends the plan.
@@ -57,6 +59,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -523,18 +526,26 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-static void run(const char *name, char **args)
+static pid_t child;
+
+static void kill_child(int sig)
+{
+	(void)sig;
+	kill(child, SIGKILL);
+}
+
+/* Returns the program's status, as a shell does. */
+static int run(const char *name, char **args)
 {
 	size_t len;
 	char *data;
 	int status;
-	pid_t pid;
 	int fd;
 
-	pid = fork();
-	if (pid < 0)
+	child = fork();
+	if (child < 0)
 		fail("fork: %s", strerror(errno));
-	if (!pid) {
+	if (!child) {
 		fd = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		if (fd < 0 || dup2(fd, 1) < 0)
 			die(OUTPUT);
@@ -543,7 +554,7 @@ static void run(const char *name, char **args)
 		die(args[0]);
 	}
 	/* Orphans of earlier programs are ours to reap, too. */
-	while (wait(&status) != pid)
+	while (wait(&status) != child)
 		;
 	data = read_file(OUTPUT, &len);
 	if (!data)
@@ -554,8 +565,7 @@ static void run(const char *name, char **args)
 		status = WEXITSTATUS(status);
 	record(name, status, data, len);
 	free(data);
-	if (status)
-		fail("%s: %s ended with status %d", name, args[0], status);
+	return status;
 }
 
 /* A step of steps.h with @n words; false if it is none. */
@@ -649,7 +659,14 @@ static void carry_out(char *line)
 		record(args[1], 0, data, len);
 		free(data);
 	} else if (n >= 3 && !strcmp(args[0], "run")) {
-		run(args[1], args + 2);
+		n = run(args[1], args + 2);
+		if (n)
+			fail("%s: %s ended with status %d", args[1], args[2], n);
+	} else if (n >= 4 && !strcmp(args[0], "try")) {
+		signal(SIGALRM, kill_child);
+		alarm(strtoul(args[1], NULL, 10));
+		run(args[2], args + 3);
+		alarm(0);
 	} else if (!carry_out_step(args, n)) {
 		fail("unknown command: %s", args[0]);
 	}

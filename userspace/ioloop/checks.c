@@ -55,6 +55,8 @@ static bool check_engine(struct options *o, char *msg, size_t size)
 	e = engine_number(o->ioengine);
 	if (o->split && e == &engine_libaio)
 		e = &engine_libaio_split;
+	if (o->segments > 1 && e == &engine_vsync)
+		e = &engine_vsync_segments;
 	o->engine = e;
 	o->calibrate = e == &engine_calibrate;
 	if (o->direct == UNSET)
@@ -191,6 +193,15 @@ bool check_options(struct options *o, char *msg, size_t size)
 		snprintf(msg, size,
 			 "--split=%" PRIu64 ": must divide --bs=%" PRIu64,
 			 o->split, o->bs);
+	else if (o->segments && o->bs % o->segments)
+		snprintf(msg, size,
+			 "--segments=%" PRIu64 ": must divide --bs=%" PRIu64,
+			 o->segments, o->bs);
+	else if (o->mem_offset && o->registermem)
+		snprintf(msg, size,
+			 "--mem_offset=%" PRIu64
+			 ": does not go with --registermem=1, whose pages are whole",
+			 o->mem_offset);
 	else if (o->iodepth * o->bs > MAX_BUFFERS / o->numjobs)
 		snprintf(msg, size,
 			 "--bs=%" PRIu64

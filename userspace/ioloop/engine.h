@@ -8,10 +8,20 @@
 #ifndef IOLOOP_ENGINE_H
 #define IOLOOP_ENGINE_H
 
+#include <linux/fs.h>
+
 #include "arch.h"
 #include "compiler.h"
 #include "error.h"
 #include "job.h"
+
+/* Newer than the headers of the suite that programs are built with. */
+#ifndef RWF_ATOMIC
+#define RWF_ATOMIC	0x40
+#endif
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE	0x80
+#endif
 
 /* For struct engine's flags */
 #define ENGINE_FILE	0x01	/* needs --filename */
@@ -80,6 +90,15 @@ extern const struct engine engine_streams;
 extern const struct engine engine_sync;
 extern const struct engine engine_syscall;
 extern const struct engine engine_vsync;
+extern const struct engine engine_vsync_segments;
+
+/* The flags of preadv2(), which asynchronous I/Os have, too. */
+static inline int engine_rw_flags(const struct options *o)
+{
+	return (o->hipri ? RWF_HIPRI : 0) | (o->nowait ? RWF_NOWAIT : 0) |
+	       (o->dsync ? RWF_DSYNC : 0) | (o->atomic ? RWF_ATOMIC : 0) |
+	       (o->uncached ? RWF_DONTCACHE : 0);
+}
 
 /**
  * cursor_save() - remember where a loop has come to

@@ -24,7 +24,8 @@
  * @layout: the number of its layout
  * @end: it has that many rounds when this layout is done
  * @fd: the open device
- * @buffers: iodepth buffers of bs bytes each, page aligned, @stride apart
+ * @buffers: iodepth buffers of bs bytes each, --mem_offset behind the start of a
+ *	page, @stride apart
  * @stride: distance between two of them
  * @random: offsets are drawn
  * @area: where I/Os may go

@@ -54,17 +54,30 @@ static bool free_huge_pages(uint64_t *nr)
 }
 
 /**
+ * machine_stride() - from one buffer of a job to the next
+ * @o: the options
+ *
+ * Each begins at the same place of a page, and so does each of --segments.
+ */
+uint64_t machine_stride(const struct options *o)
+{
+	const uint64_t segments = o->segments ? o->segments : 1;
+
+	return ((o->bs / segments + o->mem_offset + PAGE - 1) & ~(PAGE - 1)) *
+	       segments;
+}
+
+/**
  * machine_buffer_bytes() - what one job's buffers take
  * @o: the options
  *
- * Each is page aligned. Huge pages are mapped and unmapped as a whole.
+ * Huge pages are mapped and unmapped as a whole.
  */
 uint64_t machine_buffer_bytes(const struct options *o)
 {
 	const uint64_t unit = o->hugepages ? HUGE_PAGE : PAGE;
-	const uint64_t stride = (o->bs + PAGE - 1) & ~(PAGE - 1);
 
-	return (stride * o->iodepth + unit - 1) & ~(unit - 1);
+	return (machine_stride(o) * o->iodepth + unit - 1) & ~(unit - 1);
 }
 
 /**

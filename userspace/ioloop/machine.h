@@ -12,6 +12,7 @@
 
 bool machine_check(const struct options *o, unsigned int nr_jobs, char *msg,
 		   size_t size);
+uint64_t machine_stride(const struct options *o);
 uint64_t machine_buffer_bytes(const struct options *o);
 
 #endif /* IOLOOP_MACHINE_H */

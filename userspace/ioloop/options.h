@@ -12,6 +12,7 @@
 #define MAX_DEVICES	256
 #define MAX_SPLIT	1024
 #define MAX_BS		(UINT32_C(1) << 30)
+#define MAX_SEGMENTS	1024
 
 enum rw { RW_READ, RW_WRITE, RW_RANDREAD, RW_RANDWRITE };
 enum pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_FIXED };
@@ -41,6 +42,9 @@ struct options {
 	uint64_t hipri;
 	uint64_t nowait;
 	uint64_t dsync;
+	uint64_t atomic;
+	uint64_t uncached;
+	uint64_t segments;
 	uint64_t fsync;
 	uint64_t append;
 	uint64_t streams;
@@ -50,6 +54,7 @@ struct options {
 	uint64_t registermem;
 	uint64_t sqthread_poll;
 	uint64_t one_ring;
+	uint64_t link;
 	uint64_t single_issuer;
 	uint64_t defer_taskrun;
 	uint64_t userspace_reap;
@@ -63,8 +68,11 @@ struct options {
 	uint64_t warmup_ios;
 	uint64_t drain;
 	uint64_t rtprio;
+	uint64_t prioclass;
+	uint64_t prio;
 	uint64_t hugepages;
 	uint64_t scatter;
+	uint64_t mem_offset;
 	uint64_t numjobs;
 	uint64_t thread;
 	uint64_t share_file;

@@ -4,11 +4,13 @@
  * device, buffers, and what its engine sets up.
  */
 #include <fcntl.h>
+#include <linux/ioprio.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../kernel/include/uapi/biogen.h"
@@ -53,6 +55,21 @@ static bool set_priority(struct job *job)
 	return true;
 }
 
+static bool set_io_priority(struct job *job)
+{
+	const uint64_t level = job->o->prio;
+	const uint64_t class = job->o->prioclass;
+
+	if (!class && !level)
+		return true;
+	if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+		    class << IOPRIO_CLASS_SHIFT | level)) {
+		job_error(job, "ioprio_set", 0, 0, -errno);
+		return false;
+	}
+	return true;
+}
+
 static int open_file(const struct job *job)
 {
 	int flags = options_write(job->o) ? O_RDWR : O_RDONLY;
@@ -91,7 +108,7 @@ static bool make_buffers(struct job *job)
 	size_t size;
 	int err;
 
-	job->stride = (job->o->bs + PAGE - 1) & ~(PAGE - 1);
+	job->stride = machine_stride(job->o);
 	size = machine_buffer_bytes(job->o);
 	job->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | huge, -1, 0);
@@ -106,6 +123,7 @@ static bool make_buffers(struct job *job)
 		return false;
 	}
 	memset(job->buffers, 0x5a, size);
+	job->buffers += job->o->mem_offset;
 	return true;
 }
 
@@ -141,7 +159,7 @@ bool setup_job(struct job *job)
 	const struct engine *e = job->o->engine;
 
 	job->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	if (!bind_to_cpu(job) || !set_priority(job))
+	if (!bind_to_cpu(job) || !set_priority(job) || !set_io_priority(job))
 		return false;
 	if (job->dev && (!open_device(job) || !make_buffers(job)))
 		return false;
@@ -172,7 +190,8 @@ void setup_undo(struct job *job)
 	if (e->cleanup)
 		e->cleanup(job);
 	if (job->buffers)
-		munmap(job->buffers, machine_buffer_bytes(job->o));
+		munmap((void *)((uintptr_t)job->buffers & ~(PAGE - 1)),
+		       machine_buffer_bytes(job->o));
 	if (job->fd >= 0 && !job->o->share_file)
 		close(job->fd);
 	if (job->stat_fd >= 0)

@@ -30,6 +30,7 @@ static void fill_entries(const struct job *job, const struct ring *r)
 		ring_fill_entry(job, r, sqe, i);
 		sqe->addr = (uint64_t)(job->buffers + i * job->stride);
 		sqe->len = (uint32_t)job->o->bs;
+		sqe->rw_flags = engine_rw_flags(job->o) & ~RWF_HIPRI;
 	}
 }
 

@@ -101,6 +101,7 @@ static bool libaio_setup(struct job *job)
 
 		iocb->aio_lio_opcode = opcode(job->cursor.write);
 		iocb->aio_fildes = (uint32_t)job->fd;
+		iocb->aio_rw_flags = engine_rw_flags(job->o);
 		iocb->aio_buf = (uint64_t)(job->buffers + i * stride);
 		iocb->aio_nbytes = split ? stride : job->o->bs;
 		a->list[i] = iocb;

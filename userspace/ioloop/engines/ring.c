@@ -98,7 +98,8 @@ static long register_buffers(const struct job *job, const struct ring *r)
 		iov[i].iov_len = job->o->bs;
 	}
 	if (job->o->onebuf)
-		iov[0].iov_len = job->o->iodepth * job->stride;
+		iov[0].iov_len = job->o->iodepth * job->stride -
+				 job->o->mem_offset;
 	ret = sys4(SYS_io_uring_register, r->fd, IORING_REGISTER_BUFFERS,
 		   (long)iov, (long)number);
 	free(iov);
@@ -169,6 +170,8 @@ void ring_fill_entry(const struct job *job, const struct ring *r,
 		sqe->fd = 0;
 		sqe->flags = IOSQE_FIXED_FILE;
 	}
+	if (job->o->link)	/* up to the end of the batch */
+		sqe->flags |= IOSQE_IO_LINK;
 	if (job->o->fixedbufs && !job->o->onebuf)
 		sqe->buf_index = (uint16_t)index;
 	sqe->user_data = index;

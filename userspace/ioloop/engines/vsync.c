@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vsync: one preadv2() or pwritev2() after another, with the flags of --hipri,
- * --nowait and --dsync.
+ * --nowait, --dsync, --atomic and --uncached, and of one piece of memory or of
+ * --segments.
  *
  * If an I/O with --nowait would have to wait, it is counted in "again" and
  * repeated without that flag, as a program would do that needs its data.
  */
-#include <linux/fs.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -16,6 +16,7 @@
 struct vsync {
 	struct iovec iov;
 	int flags;
+	struct iovec segments[];
 };
 
 static void vsync_cleanup(struct job *job)
@@ -26,7 +27,9 @@ static void vsync_cleanup(struct job *job)
 static bool vsync_setup(struct job *job)
 {
 	const struct options *o = job->o;
-	struct vsync *v = calloc(1, sizeof(*v));
+	const uint64_t segments = o->segments ? o->segments : 1;
+	struct vsync *v = calloc(1, sizeof(*v) + segments * sizeof(v->iov));
+	uint64_t i;
 
 	if (!v) {
 		job_error(job, "calloc", 0, 0, -ENOMEM);
@@ -35,18 +38,23 @@ static bool vsync_setup(struct job *job)
 	job->data = v;
 	v->iov.iov_base = job->buffers;
 	v->iov.iov_len = o->bs;
-	v->flags = (o->hipri ? RWF_HIPRI : 0) |
-		   (o->nowait ? RWF_NOWAIT : 0) |
-		   (o->dsync ? RWF_DSYNC : 0);
+	for (i = 0; i < segments; i++) {
+		v->segments[i].iov_base =
+			job->buffers + i * job->stride / segments;
+		v->segments[i].iov_len = o->bs / segments;
+	}
+	v->flags = engine_rw_flags(o);
 	return true;
 }
 
 static __always_inline
-uint64_t vsync_loop(struct job *job, uint64_t nr, const bool random)
+uint64_t vsync_ios(struct job *job, uint64_t nr, const bool random,
+		   const bool several)
 {
 	struct vsync *const v = job->data;
 	const long fd = job->fd;
-	const long iov = (long)&v->iov;
+	const long iov = several ? (long)v->segments : (long)&v->iov;
+	const long segments = several ? (long)job->o->segments : 1;
 	const long all = v->flags;
 	const int *const stop = job->stop;
 	const struct area a = job->area;
@@ -61,7 +69,7 @@ uint64_t vsync_loop(struct job *job, uint64_t nr, const bool random)
 		position = cursor_next(&c, &a, random);
 		op = c.write ? SYS_pwritev2 : SYS_preadv2;
 again:
-		ret = sys6(op, fd, iov, 1, (long)position, 0, flags);
+		ret = sys6(op, fd, iov, segments, (long)position, 0, flags);
 		if (unlikely(ret != size)) {
 			if (ret == -EINTR)
 				goto again;
@@ -81,7 +89,20 @@ again:
 	return nr - left;
 }
 
+static __always_inline
+uint64_t vsync_loop(struct job *job, uint64_t nr, const bool random)
+{
+	return vsync_ios(job, nr, random, false);
+}
+
+static __always_inline
+uint64_t vsync_segments_loop(struct job *job, uint64_t nr, const bool random)
+{
+	return vsync_ios(job, nr, random, true);
+}
+
 ENGINE_DEFINE_RUN(vsync_loop)
+ENGINE_DEFINE_RUN(vsync_segments_loop)
 
 const struct engine engine_vsync = {
 	.name = "vsync",
@@ -89,5 +110,14 @@ const struct engine engine_vsync = {
 	.max_iodepth = 1,
 	.setup = vsync_setup,
 	.run = ENGINE_RUN(vsync_loop),
+	.cleanup = vsync_cleanup,
+};
+
+const struct engine engine_vsync_segments = {
+	.name = "vsync",
+	.flags = ENGINE_FILE,
+	.max_iodepth = 1,
+	.setup = vsync_setup,
+	.run = ENGINE_RUN(vsync_segments_loop),
 	.cleanup = vsync_cleanup,
 };

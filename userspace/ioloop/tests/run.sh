@@ -270,6 +270,24 @@ json 'job["ios"] == 100' "io_uring with a thread" --ioengine=io_uring \
 	--sqthread_poll --filename="$file" --number_ios=100
 json 'job["ios"] == 100' "vsync with flags" --ioengine=vsync --dsync \
 	--rw=write --filename="$file" --number_ios=100
+json 'job["ios"] == 100' "vsync with segments, each in its pages" --direct=1 \
+	--ioengine=vsync --segments=8 --bs=8k --mem_offset=512 \
+	--filename="$file" --number_ios=100
+expect 2 "must divide --bs" "three segments of a page" --ioengine=vsync \
+	--segments=3 --filename="$file" --number_ios=1
+expect 2 "is for --ioengine=vsync" "segments of sync" --segments=2 \
+	--filename="$file" --number_ios=1
+for engine in sync libaio io_uring mmap; do
+	json 'job["ios"] == 100' "$engine, buffers inside of pages" \
+		--ioengine=$engine --filename="$file" --number_ios=100 \
+		--mem_offset=1024 --prioclass=2 --prio=3
+done
+expect 1 "read of 4096 bytes at offset 0: Invalid argument (errno 22)" \
+	"a buffer that is not aligned" --filename="$file" --direct=1 \
+	--mem_offset=1 --number_ios=1
+json 'job["ios"] == 100' "io_uring, linked and registered" --ioengine=io_uring \
+	--fixedbufs --onebuf --link --iodepth=4 --mem_offset=512 --dsync \
+	--rw=write --direct=1 --filename="$file" --number_ios=100
 json 'len(r["jobs"]) == 6 and len(r["devices"]) == 2 and
       sum(j["ios"] for j in r["jobs"]) == 600 and
       r["jobs"][5]["filename"].endswith("file") and

@@ -36,8 +36,8 @@ QUESTIONS = {
 
 # The order in which help lists the commands; others follow.
 _ORDER = (
-    "kernels", "rungs", "cache", "measure", "profile", "compare", "bisect", "series", "track",
-    "features", "run", "bridge",
+    "kernels", "rungs", "cache", "measure", "profile", "compare", "search", "bisect", "series",
+    "track", "features", "run", "bridge",
 )  # fmt: skip
 
 _FOLDER = Path(__file__).parents[1] / "commands"

@@ -78,7 +78,9 @@ class Job:
 
     def done(self) -> float:
         """How much of the job is done (0 to 1)."""
-        records = sum(line.startswith(("run ", "file ", "quiet ")) for line in self.image.plan)
+        records = sum(
+            line.startswith(("run ", "try ", "file ", "quiet ")) for line in self.image.plan
+        )
         with contextlib.suppress(OSError, ValueError):
             return min(1.0, int(self.progress.read_text()) / records)
         return 0.0

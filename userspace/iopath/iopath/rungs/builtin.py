@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from iopath.base.errors import UsageError, did_you_mean
+from iopath.base.typed import JsonObject
 from iopath.rungs import tomlfile
 from iopath.rungs.rung import Overrides, Rung
 from iopath.rungs.rungfile import KINDS, RungFile
@@ -58,6 +59,14 @@ def load(path: Path) -> list[Rung]:
             f"{path}: unknown key {key!r}: rungs are tables [[rung]], parts are [part.NAME]"
         )
     return rungs
+
+
+def made(table: JsonObject) -> Rung:
+    """The rung of a table [[rung]], which may use the parts of those built in."""
+    name = tomlfile.named("rung", table, _TABLES)
+    own = tomlfile.values(f"rung {name}", table, KINDS[0]["rung"], _TABLES)
+    (rung,) = RungFile(_TABLES, {"part": {}, "rung": [own]}, _FILE).rungs()
+    return rung
 
 
 BIOGEN = "/dev/biogen0"

@@ -73,6 +73,7 @@ class Rung:
     batch: int = 1  # I/Os submitted at a time
     target: str | None = None  # a device or file; a rung without one has the single op "none"
     can: tuple[str, ...] = OPS  # operations on the target
+    block_size: int | None = None  # bytes of an I/O, if it has a size of its own
     modules: tuple[Module, ...] = ()  # to load, in this order
     needs: tuple[str, ...] = ()  # kernel options, CONFIG_..., that must be set
     since: tuple[int, ...] = ()  # the first series of kernels that has what it needs
@@ -105,7 +106,7 @@ class Rung:
         parts = {name: str(part) for name, part in vars(self).items() if name != "about"}
         parts["program"] = digest_file(self.program) if self.program else ""
         parts["files"] = ", ".join(f"{path} {digest_file(file)}" for path, file in self.files)
-        for name in ("devices", "since"):
+        for name in ("devices", "since", "block_size"):
             if not vars(self)[name]:
                 del parts[name]
         del parts["each_cpu"]  # modules have the parameters that follow from it

@@ -115,6 +115,7 @@ _PART: tomlfile.Fields = {
     "batch": ("batch", "a number, 1 or more", tomlfile.positive),
     "target": ("target", "a path", tomlfile.is_(str)),
     "ops": ("can", 'a list of "read" and "write"', tomlfile.ops),
+    "bs": ("block_size", "a multiple of 512", tomlfile.sectors),
     "modules": ("modules", "a table of tables of parameters", tomlfile.modules),
     "each_cpu": ("each_cpu", "a list of parameters", tomlfile.words),
     "devices": (

@@ -149,6 +149,8 @@ def make_runs(settings: Settings) -> tuple[list[Run], list[str]]:
     left_out: list[str] = []
     for rung in settings.rungs:
         sizes = settings.block_sizes if rung.target else (0,)
+        if rung.block_size:
+            sizes = (rung.block_size,)
         for size in sizes:
             if not rung.fits(size):
                 left_out.append(f"{rung.name} of {size >> 10} KiB")

@@ -94,6 +94,13 @@ def positive(value: object) -> int:
     return value
 
 
+def sectors(value: object) -> int:
+    found = positive(value)
+    if found % 512:
+        raise ValueError
+    return found
+
+
 def strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(part, str) and part for part in value):
         raise ValueError

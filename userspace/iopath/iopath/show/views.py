@@ -62,6 +62,7 @@ VIEWS = (
     View("markdown", "the figures, for a mail or a commit message", "markdown"),
     View("requests", "how many requests, how large, in what order, and who did it", "requests",
          "requestview.render"),
+    View("toml", "the rungs of what was found, for --rungs", "toml", suffixes=(".toml",)),
     View("reply", "a reply to the mails, in at most 25 lines; empty if nothing changed", "reply"),
     View("csv", "every figure, one a row", "figures", "csvfile.render"),
     View("callgrind", "functions, as callgrind_annotate reads them", "stacks", "callgrind.render"),

@@ -53,6 +53,7 @@ def write(path: Path, text: str) -> Path:
         ('[[rung]]\nname = "x"\nrounds = 1\n', "rung x: unknown key 'rounds': must be one of "),
         ('[[rung]]\nname = "x"\nios = 0\n', "rung x: ios must be a number, 1 or more"),
         ('[[rung]]\nname = "x"\nios = true\n', "rung x: ios must be a number, 1 or more"),
+        ('[[rung]]\nname = "x"\nbs = 1000\n', "rung x: bs must be a multiple of 512"),
         ('[[rung]]\nname = "x"\noptions = "a"\n', "rung x: options must be a list of words"),
         ('[[rung]]\nname = "x"\noptions = ["a b"]\n', "rung x: options must be a list of words"),
         (
@@ -238,3 +239,15 @@ def test_guests_side_by_side() -> None:
     sizes = [len(members) for members in found]
     assert len(sizes) > 1
     assert max(sizes) - min(sizes) <= 1
+
+
+def test_a_rung_with_a_size_of_its_own(tmp_path: Path) -> None:
+    """It has that size, whatever others have, and is known by it."""
+    text = '[[rung]]\nname = "x"\nparts = ["dio", "pread"]\nops = ["read"]\nbs = 65536\n'
+    (rung,) = builtin.load(write(tmp_path / "x.toml", text))
+    runs, _ = make_runs(Settings([rung, *builtin.select(["dio.pread"])], block_sizes=(512, 4096)))
+    assert [(run.rung.name, run.op, run.block_size) for run in runs] == [
+        ("x", "read", 65536), ("dio.pread", "read", 512), ("dio.pread", "write", 512),
+        ("dio.pread", "read", 4096), ("dio.pread", "write", 4096),
+    ]  # fmt: skip
+    assert rung.digest != replace(rung, block_size=None).digest

@@ -75,6 +75,7 @@ def counted() -> reports.TimesReport:
         ("profile", [*OF_ALL, *DRAWN]),
         ("compare", [*OF_ALL, *DRAWN]),
         ("bisect", [*OF_ALL, *DRAWN]),
+        ("search", ["json", "html", "markdown", "toml"]),
         ("series", [*OF_ALL[:4], "reply", *OF_ALL[4:], *DRAWN]),
         ("run", OF_ALL),
         ("track", [*(one for one in OF_ALL if one != "requests"), "kcidb"]),
