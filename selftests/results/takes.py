@@ -145,12 +145,13 @@ def command(*words: str) -> float:
 
 
 def prepared_cache() -> Path:
-    """A cache with all that the user's has, except of guests."""
+    """A cache with all that the user's has, except of guests. It has the same locks, so that neither
+    removes what is used in the other."""
     folder = CACHE / "prepared"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for path in cache_root().iterdir():
-        if path.name not in {*RESULTS_OF_GUESTS, "state", "locks", "logs"}:
+        if path.name not in {*RESULTS_OF_GUESTS, "state", "logs"}:
             (folder / path.name).symlink_to(path)
     return folder
 
