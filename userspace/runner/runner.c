@@ -115,7 +115,7 @@ static void take_huge_page(void)
 
 /*
  * Each CPU counts pages on its own, and passes on what has come together when it
- * is much: have it begin anew, so that this is at the same places of the program.
+ * is much: have it begin again, so that this is at the same places of the program.
  * For memory cgroups, a huge page is much at once. The kernel goes on looking at a
  * process that has had one, so it is one of its own.
  */
@@ -179,7 +179,7 @@ static uint64_t scheduler_ahead(void)
 }
 
 /*
- * From time to time, the kernel seeds its random numbers anew, and whoever asks
+ * From time to time, the kernel seeds its random numbers, and whoever asks
  * for the next ones generates them: have both done at the same places.
  */
 static void seed_anew(void)
