@@ -39,7 +39,7 @@ def differences(one: Result, other: Result) -> Iterator[str]:
     (name,) = comparison.comparison.others
     for rung in comparison.comparison.rungs:
         for metric, change in rung.differences[name].judged.items():
-            if change.differs:
+            if change.verdict != "same":
                 title = comparison.comparison.title(rung)
                 yield f"{title}: {metric} {change.verdict}, {change.difference:+,.2f}"
     grown, unknown = limits.regressions(comparison.comparison, 0.0, [])
