@@ -145,8 +145,8 @@ def command(*words: str) -> float:
 
 
 def prepared_cache() -> Path:
-    """A cache with all that the user's has, except of guests. It has the same locks, so that neither
-    removes what is used in the other."""
+    """A cache with all that the user's has, except of guests. It has the same locks, so that
+    neither removes what is used in the other."""
     folder = CACHE / "prepared"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -160,7 +160,9 @@ def comparisons() -> str:
     """The CPU seconds and guests of comparisons of two kernels that are prepared. Those that boot
     leave the states that the others resume."""
     folder = prepared_cache()
-    used = {**os.environ, "IOPATH_CACHE": str(folder)}
+    # An installed command is compiled once.
+    used = {**os.environ, "IOPATH_CACHE": str(folder), "PYTHONPYCACHEPREFIX": str(CACHE / "code")}
+    used.pop("PYTHONDONTWRITEBYTECODE", None)
     session = Session(Cache(folder), Reporter(Console(stderr=True)))
     for kernel in DEBIAN:
         session.build(session.find(kernel), lambda what, part: None)

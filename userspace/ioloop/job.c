@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "engine.h"
 #include "job.h"
+#include "tick.h"
 
 /* Added to the number of a region: the sleep after its rounds. */
 #define DRAIN_REGION	0x4000u
@@ -171,6 +172,19 @@ static void warm_up(struct job *job, uint64_t ios)
 }
 
 /*
+ * With --after_tick: begin just after a tick. The first interrupt of a device in
+ * a second has the kernel mix its random numbers at the next tick, and until then
+ * each interrupt is shorter. So there is a batch of I/Os before.
+ */
+static void begin_after_tick(struct job *job)
+{
+	if (!job->o->after_tick)
+		return;
+	warm_up(job, job->o->iodepth);
+	await_tick();
+}
+
+/*
  * Wait until what the process has left behind is done. Meanwhile the kernel's
  * caches are given back, so that the first I/Os after it cost more.
  */
@@ -258,6 +272,7 @@ void job_run(struct job *job)
 		goto pmu_read;
 	drain(job, false);
 	settle(job);
+	begin_after_tick(job);
 	getrusage(RUSAGE_THREAD, &before);
 	if (!res->nr_rounds)
 		res->start_ns = now_ns();

@@ -67,6 +67,7 @@ struct options {
 	uint64_t layouts;
 	uint64_t warmup_ios;
 	uint64_t drain;
+	uint64_t after_tick;
 	uint64_t rtprio;
 	uint64_t prioclass;
 	uint64_t prio;

@@ -16,6 +16,7 @@
 #include "../../kernel/include/uapi/biogen.h"
 #include "engine.h"
 #include "machine.h"
+#include "memory.h"
 #include "scatter.h"
 #include "setup.h"
 
@@ -110,8 +111,7 @@ static bool make_buffers(struct job *job)
 
 	job->stride = machine_stride(job->o);
 	size = machine_buffer_bytes(job->o);
-	job->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | huge, -1, 0);
+	job->buffers = map_in_one_table(size, huge);
 	if (job->buffers == MAP_FAILED) {
 		job->buffers = NULL;
 		job_error(job, "mmap", 0, size, -errno);

@@ -159,6 +159,9 @@ verdict $? "options: 200000 random command lines"
 compile plan "the test of plans builds"
 "$dir/plan" >"$dir/out" 2>"$dir/err"
 verdict $? "only what stays in the page cache is filled by the warm-up"
+compile memory "the test of memory builds"
+"$dir/memory" >"$dir/out" 2>"$dir/err"
+verdict $? "buffers lie in one page table"
 
 file=$dir/file
 dd if=/dev/urandom of="$file" bs=64k count=64 status=none

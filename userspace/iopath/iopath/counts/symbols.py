@@ -71,7 +71,7 @@ class Symbols:
         found: dict[int, str] = {}
         divided = set()
         for address, (_, name, module) in zip(self._addresses, self._names, strict=True):
-            known = plain(name)
+            known = plain(name) if "." in name else name
             if known not in wanted or module or ".cold" in name:
                 continue
             if ".part" in name:

@@ -76,7 +76,7 @@ def debug_inputs(debug: Path | None) -> list[str | int]:
 
 def digests(arch: Arch, settings: Settings) -> dict[str, str]:
     """The digests of the programs in the guest, and of the plugin."""
-    names = ("init", "runner" if settings.program else "ioloop")
+    names = ("init", "ioloop", *(["runner"] if settings.program else []))  # ioloop in any guest
     found = {name: digest_file(guest_program(name, arch)) for name in names}
     return found | {"pathcount": digest_file(guest_program("pathcount.so"))}
 

@@ -198,6 +198,8 @@ class Rung:
             words.append(f"--layouts={layouts}")
         if repeat > 1:
             words.append(f"--repeat={repeat}")
+        if long and self.waits and not self.program:
+            words.append("--after_tick")
         return [
             *words,
             f"--rounds={1 if long else rounds or self.rounds}", f"--region={region}",
