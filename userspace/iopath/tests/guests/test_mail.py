@@ -111,7 +111,7 @@ def test_a_series_by_mail(session: Session, linux: Path, tmp_path: Path) -> None
     assert len(lines) <= 25, text
     assert max(map(len, lines)) <= 72, text
     assert re.match(r"Subject: Re: \[PATCH v2 0/8\] .*\nIn-Reply-To: <\S+>\nReferences: <", text)
-    assert "Measured, not timed: instructions per I/O in emulation." in lines
+    assert "Measured, not timed: instructions per I/O in emulation. Repeat it with:" in lines
     quoted = [line for line in lines if line.startswith("> ")]
     assert quoted == [
         f"> [PATCH v2 {number}/8] {subject}"
