@@ -93,14 +93,15 @@ def _lines(entry: SeriesCommit | None) -> Iterator[str]:
             figure, functions, kind = change.total, change.total.functions or (), "total"
         part = "" if figure.percent is None else f" ({figure.percent:+.2f} %)"
         said = [f"{title}: {kind} {texts.signed(figure.difference)}{unsure}{part}"]
+        # What is said first is not cut off. Nothing else shows a shared line.
+        for shared in entry.shared.get(rung.key, ())[:1]:
+            said.append(f"shared: {sharing_tables.changed_lines(shared, 1)}")
         if functions:
             said.append(f"{functions[0].name} {texts.signed(functions[0].difference)}")
         if costly := texts.costly(change):
             said.append(costly)
         elif change.cause:
             said.append(change.cause)
-        for shared in entry.shared.get(rung.key, ())[:1]:
-            said.append(f"shared lines: {sharing_tables.changed_lines(shared, 1)}")
         if more := len(changes) - 1:
             said.append(f"{texts.rungs(more)} more")
         yield from wrap("; ".join(said), _WIDTH)

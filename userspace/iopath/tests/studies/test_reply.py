@@ -138,6 +138,6 @@ def test_shared_lines_are_said() -> None:
     patches = {0: SeriesCommit("c0", "base", result=found[0]), 1: compared(1, *found)}
     text = reply.text(Series(a_mail(1, 1), [a_mail(1, 1)]), patches, COMMAND, always=False)
     assert (
-        "dio.pread read: path +0.00 (+0.00 %); locked +1; shared lines: new\n"
-        "bios_submitted: submit_bio\n" in text
+        "dio.pread read: path +0.00 (+0.00 %); shared: new bios_submitted:\n"
+        "submit_bio; locked +1\n" in text
     )
