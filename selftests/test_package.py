@@ -69,13 +69,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[Arch, Path]:
     return folders
 
 
-def disk(built: Path, folder: Path) -> Path:
+def disk(built: Path, folder: Path, arch: Arch) -> Path:
     """A disk with the packages and the test."""
     folder.mkdir()
     for pattern in ("iopath*.deb", "iopath_*.tar.xz"):
         for path in built.glob(pattern):
             shutil.copy(path, folder)
     shutil.copy(ROOT / "selftests/package/user.sh", folder)
+    if arch == this_machine():
+        bundle = ["measure", "host", "--rung=dio.pread", "--passes=6", "--bundle"]
+        subprocess.run([ROOT / "build/bin/iopath", *bundle, folder / "iopath-host.sh"], check=True)
     lines = [*commands(ROOT / "Documentation/host.rst"), *commands(ROOT / "README.md")]
     # Other targets run guests, which the other tests boot; user.sh does what make does.
     ours = r"perf |build/bin/ioloop |.* host |.* compare before.json |sh iopath-host"
@@ -184,7 +187,7 @@ def test_programs_of_guests(built: dict[Arch, Path], arch: Arch, tmp_path: Path)
 def test_package(session: Session, built: dict[Arch, Path], series: str, tmp_path: Path) -> None:
     suite, arch = SYSTEMS[series]
     system = debian(session, suite, arch)
-    packages = disk(built[arch], tmp_path / "packages")
+    packages = disk(built[arch], tmp_path / "packages", arch)
     with contextlib.suppress(subprocess.TimeoutExpired):  # the results show what was done
         process.run(
             [need(arch.qemu, arch.qemu_package), "-nodefaults", "-display", "none", "-no-reboot",

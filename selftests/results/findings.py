@@ -11,8 +11,8 @@ import re
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from page import main, measure, table
@@ -21,6 +21,7 @@ from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
 from iopath.compare import attribution
 from iopath.compare.attribution import Pair
+from iopath.guest.machine import Machine
 from iopath.measure.session import Session
 from iopath.results.layers import Layers
 from iopath.results.result import REST, ExactRecord
@@ -65,12 +66,18 @@ class Code:
 
 @dataclass(frozen=True)
 class Finding:
-    """Cases with one cause, in words, and the code that has it."""
+    """Cases with one cause, in words, and the code that has it. *also* are functions that the words
+    name. The cases are measured again with the *control*, words of the kernel's command line, and
+    *then* says what this shows. *tried* is what could be."""
 
     title: str
     cases: Sequence[Case]
     why: str
+    tried: str
     code: Sequence[Code]
+    also: Sequence[str] = ()
+    control: str = ""
+    then: str = ""
 
 
 FINDINGS = (
@@ -82,20 +89,15 @@ FINDINGS = (
             Case(("ublk.pread", "6.12"), ("ublk.pread", "7.2")),
         ],
         """\
-The work is the same, but one more task sleeps and is woken per read. Four fifths of the growth, and
-more, is the scheduler. The worker that ended the I/O has woken the reader. On 6.12, which is
+The work is the same, but one more task sleeps and is woken per read, and most of the growth is the
+scheduler. The worker that ended the I/O has woken the reader. On 6.12, which is
 `PREEMPT_VOLUNTARY`, `cond_resched()` after each work item then switches to the reader, and the
 worker stays runnable: it finds the next item when the reader sleeps. Debian's 7.2 is
-`PREEMPT_LAZY`, where `cond_resched()` does nothing (`__cond_resched()` executes 78 instructions per
-read of tcm_loop on 6.12, and none on 7.2). So the worker finds its list empty and sleeps, and the
-next read has to wake it. The server of ublk waits in `io_uring_enter()`, and is woken once more,
-too.
-
-This is a third of the growth. With `--cmdline 'nokaslr mitigations=off preempt=full'`, where
-`cond_resched()` does nothing on either kernel, 6.12 takes 18,960 (tcm_loop, 1.47 wake-ups) and
-15,596 (nvme-loop, 2.00), and 7.2 as many as in the table: also then, the reader does not preempt
-the worker on 7.2. What is left, +3,263 and +3,083, is a longer sleep and wake-up, as of NVMe below.
-
+`PREEMPT_LAZY`, where `cond_resched()` does nothing: the tables have `__cond_resched` last. So the
+worker finds its list empty and sleeps, and the next read has to wake it. The server of ublk waits
+in `io_uring_enter()`, and is woken once more, too.
+""",
+        """\
 What could be tried: `RUN_TO_PARITY` off (`/sys/kernel/debug/sched/features`) tells whether the
 worker's protected slice makes the reader wait; a worker could yield once before it goes idle.
 """,
@@ -103,6 +105,15 @@ worker's protected slice makes the reader wait; a worker could yield once before
             Code("6.12", "process_one_work", "cond_resched();"),
             Code("7.2", "__sched_dynamic_update", "case preempt_dynamic_lazy:"),
         ],
+        also=("__cond_resched",),
+        control="preempt=full",
+        then="""\
+Here, `cond_resched()` does nothing on either kernel. With the two targets in memory, 7.2 takes as
+many instructions as before: also then, the reader does not preempt the worker. 6.12 takes more than
+before: this much of the growth is `cond_resched()`, and what is left is a longer sleep and wake-up,
+as of NVMe below. With ublk, 7.2 takes almost as few as 6.12: most of this growth comes with
+`PREEMPT_LAZY`.
+""",
     ),
     Finding(
         "A sleep and a wake-up take more instructions",
@@ -112,14 +123,16 @@ Wake-ups, switches and interrupts are the same: one sleep of the reader and its 
 instructions in the scheduler. Dequeueing, picking and enqueueing were taken apart for delayed
 dequeue, and each `update_curr()` also charges the fair server. `migrate_disable_switch()` is called
 twice, at each switch, and returns at once; its scoped guard and affinity context are set up before
-the test, so it takes 38 instructions.
-
+the test.
+""",
+        """\
 What could be tried: the test of `migration_disabled` in `__schedule()`, before the call.
 """,
         [
             Code("7.2", "migrate_disable_switch", "migration_disabled"),
             Code("7.2", "update_curr", "dl_server_update("),
         ],
+        also=("migrate_disable_switch",),
     ),
     Finding(
         "With a scheduler, a kworker dispatches each request",
@@ -132,7 +145,8 @@ A task without a plug gives its request to the scheduler and has a kworker run t
 though nothing else is queued: `blk_mq_run_hw_queue(hctx, true)` is asynchronous for each request
 with a scheduler. The read then takes two wake-ups and two switches, of the kworker and of the
 reader. The scheduler itself is the smaller part. Requests of a plug are dispatched by the task.
-
+""",
+        """\
 What could be tried: `false` there, for synchronous requests at least, as `blk_mq_flush_plug_list()`
 does; a queue whose driver blocks (`BLK_MQ_F_BLOCKING`) is for a task that may sleep, which this one
 is.
@@ -217,7 +231,7 @@ def turns(records: Records, finding: Finding) -> str:
     return table(["per read", "before", "after", "", *TURNS], rows)
 
 
-def details(records: Records, case: Case) -> Iterator[str]:
+def details(records: Records, case: Case, also: Sequence[str]) -> Iterator[str]:
     before, after = records[case.before], records[case.after]
     found = pairs(before, after)
     renames = case.before[1] != case.after[1]
@@ -227,7 +241,8 @@ def details(records: Records, case: Case) -> Iterator[str]:
             *(f"{counts['instructions']:,.0f}" for counts in (one.before, one.after)),
             f"{one.changes['instructions']:+,.0f}",
         ]
-        for one in found[:SHOWN]
+        for number, one in enumerate(found)
+        if number < SHOWN or one.name in also
     ]
     layers = ", ".join(
         f"{layer.layer} {layer.difference:+,.0f}" for layer in attribution.by_layer(found)[:3]
@@ -239,28 +254,50 @@ def details(records: Records, case: Case) -> Iterator[str]:
     yield table(["function", "before", "after", "difference"], rows) + "\n"
 
 
-def document(session: Session, names: Sequence[str]) -> str:
+def measured(
+    session: Session, cases: Iterable[Case], smaller: Sequence[str], machine: Machine
+) -> Records:
+    """The records of *cases*, and of *smaller* rungs on their kernels."""
     wanted: dict[str, dict[str, None]] = defaultdict(dict)
-    for case in (case for finding in FINDINGS for case in finding.cases):
+    for case in cases:
         for rung, kernel in (case.before, case.after):
             wanted[kernel][rung] = None
-            for name in SMALLER if case.before[1] != case.after[1] else ():
+            for name in smaller if case.before[1] != case.after[1] else ():
                 wanted[kernel][name] = None
-    records = {
+    settings = Settings([], ops=("read",), machine=machine, profile=True)
+    return {
         (record.rung, kernel): record
         for kernel, rungs in wanted.items()
         for record in measure(
-            session, f"debian:{kernel}", Settings(select([*rungs]), ops=("read",), profile=True)
+            session, f"debian:{kernel}", replace(settings, rungs=select([*rungs]))
         )
     }
+
+
+def controlled(session: Session, finding: Finding) -> Iterator[str]:
+    """The cases of a finding with its control."""
+    if finding.control:
+        machine = Machine()
+        machine = replace(machine, cmdline=f"{machine.cmdline} {finding.control}")
+        yield f"The same with `--cmdline '{machine.cmdline}'`:\n"
+        yield turns(measured(session, finding.cases, (), machine), finding) + "\n"
+        yield finding.then
+
+
+def document(session: Session, names: Sequence[str]) -> str:
+    cases = [case for finding in FINDINGS for case in finding.cases]
+    records = measured(session, cases, SMALLER, Machine())
     parts = [ABOUT]
     with tempfile.TemporaryDirectory() as folder:
         series = {code.series for finding in FINDINGS for code in finding.code}
         sources = {one: Source(session, one, Path(folder) / one) for one in sorted(series)}
         for finding in FINDINGS:
             parts += [f"## {finding.title}\n", turns(records, finding) + "\n", finding.why]
+            parts += [*controlled(session, finding), finding.tried]
             parts += (sources[code.series].excerpt(code) for code in finding.code)
-            parts += (part for case in finding.cases for part in details(records, case))
+            parts += (
+                part for case in finding.cases for part in details(records, case, finding.also)
+            )
     return "\n".join(parts)
 
 

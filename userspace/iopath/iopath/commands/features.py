@@ -77,10 +77,11 @@ def run(args: argparse.Namespace, work: Work) -> int:
     objects = [bpf.feature(path) for path in args.bpf]
     feature.distinct(known := [*known, *objects], "--bpf")
     asked = [*args.feature, *(one.name for one in objects)]
-    chosen = [feature.PLAIN, *feature.choose(known, asked)]
+    alone, together = feature.choose(known, asked), []
     for names in args.together:
         some = [feature.choose(known, [name]) for name in names.split(",")]
-        chosen.append(feature.together([one for part in some for one in part]))
+        together.append(feature.together([one for part in some for one in part]))
+    chosen = [feature.PLAIN, *alone, *together]
     if args.list:
         listed = Table("feature")
         listed.text_column("is", wraps=True, joined=True)
@@ -94,7 +95,8 @@ def run(args: argparse.Namespace, work: Work) -> int:
         settings = Settings([], ops=args.op or (), cpus=args.cpus)
         if of_program:
             settings = command.settings(session, session.find(args.kernels[0]).arch)
-            chosen = _suiting(chosen, base, settings.rungs[0], asked=bool(asked))
+            named = [*(alone if asked else ()), *together]
+            chosen = _suiting(chosen, base, settings.rungs[0], named)
         settings = replace(settings, machine=machine, profile=True)
         settings = boots.asked(settings, args.boots)
         study = features.FeatureStudy(session, base, settings, table(None))
@@ -108,11 +110,13 @@ def run(args: argparse.Namespace, work: Work) -> int:
     return 0
 
 
-def _suiting(chosen: Sequence[Feature], base: Base, device: Rung, *, asked: bool) -> list[Feature]:
+def _suiting(
+    chosen: Sequence[Feature], base: Base, device: Rung, named: Sequence[Feature]
+) -> list[Feature]:
     """Those of the *chosen* features that a program on a *device* can have. It is an error if
-    another was *asked* for."""
+    another was *named*."""
     suiting = [one for one in chosen if one.suits(device, base)]
-    for one in chosen if asked else ():
+    for one in named:
         if one not in suiting:
             rungs = ", ".join(one.rungs or base.rungs)
             raise UsageError(f"feature {one.name}: is for rungs such as {rungs}")

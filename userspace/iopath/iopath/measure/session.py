@@ -252,6 +252,7 @@ def _result(settings: Settings, arch: Arch, qemu: Qemu, found: known.Known) -> E
         if text := contradiction(record):
             raise IopathError(f"{record.kernel.name}: {record.title}: {text}")
     machine = settings.machine.on(arch)
+    on = {rung.name: rung.on for rung in settings.rungs}
     return ExactResult(
         schema=result.SCHEMA,
         program=f"iopath {__version__}",
@@ -266,7 +267,7 @@ def _result(settings: Settings, arch: Arch, qemu: Qemu, found: known.Known) -> E
         programs=known.digests(arch, settings),
         source=source_digest(),
         kernels=[found.description],
-        results=found.records,
+        results=[replace(one, on=on.get(one.rung) or None) for one in found.records],
         device=settings.rungs[0].name if settings.program else None,
     )
 

@@ -238,6 +238,9 @@ class ExactRecord(RungRecord):
     scenario: Annotated[
         str | None, "Digest of the rung: its program, files, modules and steps."
     ] = None
+    on: Annotated[
+        str | None, "What the rung does I/O on: a device or a file, modules, blknull's mode."
+    ] = None
     all_parts: Annotated[
         dict[str, float] | None,
         "Who executed with_deferred, in instructions per I/O, mean of the boots: the task, "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A rung: a scenario that measures one way of doing I/O. rungs.toml has those of iopath."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ _COPIES = "--ioengine=buffered"
 CACHED = "--direct=0"
 CACHED_SIZE = "--size=1m"  # as much of the device is read into the page cache before
 _WALKED = "--size=48m"  # the same in a long run of writes: 12,000 pages
+_BLKNULL = re.compile(r"/dev/blknull(\d+)")
+_OURS = ("/dev/blknull", "/dev/biogen")
 
 Overrides = Mapping[str, Mapping[str, str]]  # parameters by module and name
 
@@ -132,6 +135,31 @@ class Rung:
     def paths(self) -> tuple[str, ...]:
         """The files of its target, which is one or several with colons between them."""
         return tuple(self.target.split(":")) if self.target else ()
+
+    @property
+    def on(self) -> str:
+        """What it does I/O on: a target, with the modules that it takes, and what is below it."""
+        if not self.target:
+            return ""
+        if self.devices:
+            return f"{self.target} on {dict(self.devices[0])['driver']} of the emulator"
+        modules = [module.name for module in self.modules if not module.optional]
+        below = f"blknull, {self._mode} mode" if "blknull" in modules else ""
+        if below and self.target.startswith(_OURS):
+            return below
+        own = ", ".join(name for name in modules if name != "blknull")
+        return f"{self.target}{own and f' ({own})'}{below and f' on {below}'}"
+
+    @property
+    def _mode(self) -> str:
+        """The mode of the first device of blknull that it names."""
+        steps = (*self.start, *self.begin)
+        given = [dict(module.parameters) for module in self.modules]
+        named = (self.target or "", *(one.get("device", "") for one in given), *steps)
+        number = next((int(found[1]) for found in map(_BLKNULL.search, named) if found), 0)
+        modes = next((one["mode"] for one in given if "mode" in one), "bio").split(",")
+        in_configfs = any(step.endswith("/mode mq") for step in steps)
+        return "mq" if in_configfs else modes[min(number, len(modes) - 1)]
 
     @property
     def waits(self) -> bool:

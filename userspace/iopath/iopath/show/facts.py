@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Facts about a result that a reviewer asks for first: what was measured, and on what."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
-from iopath.results.result import ExactResult, HardwareResult, MeasuredKernel, Result
+from iopath.results.result import ExactRecord, ExactResult, HardwareResult, MeasuredKernel, Result
 
 Fact = tuple[str, str]  # a name and a text
 
@@ -12,25 +12,28 @@ Fact = tuple[str, str]  # a name and a text
 _PREEMPT = ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT", "PREEMPT_VOLUNTARY", "PREEMPT_LAZY")
 _MORE = ("BLK_CGROUP", "BUFFER_HEAD", "HARDENED_USERCOPY", "INIT_ON_ALLOC_DEFAULT_ON")
 
-# The devices of families of rungs that are not on blknull in mode bio.
-_OTHERS = {
-    "mq": "in mode mq",
-    "nullb": "null_blk",
-    **dict.fromkeys(("ahci", "nvme", "scsi", "virtio"), "of the emulator"),
-    **dict.fromkeys(("brd", "scsi_debug", "zram"), "the kernel's own"),
-    **dict.fromkeys(("nvme-loop", "nvme-tcp"), "NVMe's target on blknull"),
-    "tcm_loop": "a SCSI target on blknull",
-    **dict.fromkeys(("nbd", "ublk"), "a server in the guest"),
-}
-
-
 _COUNTED = "instructions per I/O, user and kernel, by the guest's clock"
 _BY_CALL = "instructions by system call, each by the emulator"
 
 
-def _has_blknull(kernel: MeasuredKernel) -> bool:
-    """Whether it has blknull, as a module or built in: an image alone has none."""
-    return "blknull" in kernel.modules or kernel.config.get("BLK_DEV_BLKNULL") == "y"
+def _devices(records: Iterable[ExactRecord]) -> str:
+    """What rungs do I/O on, if that is known."""
+    found: dict[str, str] = {}  # by rung, or by family where all of it have one
+    for record in records:
+        if record.on:
+            family = f"{record.rung.partition('.')[0]}.*"
+            alike = found.get(family, record.on) == record.on
+            found[family if alike else record.rung] = record.on
+    texts: dict[str, list[str]] = {}
+    for key, text in found.items():
+        texts.setdefault(text, []).append(key)
+    return "; ".join(_told(texts))
+
+
+def _told(texts: dict[str, list[str]]) -> Iterator[str]:
+    """Each device, and of all but the first one whose it is."""
+    for number, (text, keys) in enumerate(texts.items()):
+        yield f"for {', '.join(keys)}, {text}" if number else text
 
 
 @singledispatch
@@ -42,13 +45,7 @@ def facts(result: Result) -> list[Fact]:
 @facts.register
 def _(result: ExactResult) -> list[Fact]:
     machine, kernels, first = result.machine, result.kernels, result.kernels[0]
-    families = {record.rung.partition(".")[0] for record in result.results}
-    others = {name: text for name, text in _OTHERS.items() if name in families}
-    device = result.device or "; ".join(
-        ["blknull, bio mode"] * bool(families - others.keys() and any(map(_has_blknull, kernels)))
-        + [f"for {name}.*, {text}" for name, text in others.items()]
-        or ["none"]
-    )
+    device = result.device or _devices(result.results) or "none"
     cpus = dict.fromkeys(result.instrument(kernel).machine.cpu for kernel in kernels)
     if not first.zero_fill:
         device += ", zero_fill=0"

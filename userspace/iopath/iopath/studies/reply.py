@@ -17,7 +17,7 @@ from iopath.studies.series import SeriesCommit, SeriesReport
 
 _WIDTH = 72  # columns
 _LINES = 25
-_STATEMENT = "Measured, not timed: instructions {} in emulation."
+_STATEMENT = "Measured, not timed: instructions {} in emulation. Repeat it with:"
 _UTF_8 = (
     "MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8",
     "Content-Transfer-Encoding: 8bit",
@@ -53,8 +53,8 @@ def text(thread: Series, patches: Patches, command: str, *, always: bool) -> str
         return ""
     whats = [one.comparison.command for one in patches.values() if one.comparison]
     what = f"of {whats[0]}" if whats and whats[0] else "per I/O"
-    lines = [*_headers(thread.first), "", *wrap(_STATEMENT.format(what), _WIDTH), ""]
-    tail = ["", "Repeat it with:", *_command(command)]
+    lines = [*_headers(thread.first), ""]
+    tail = ["", *wrap(_STATEMENT.format(what), _WIDTH), *_command(command)]
     # Characters of others than ASCII are in subjects and names.
     if not all(map(str.isascii, itertools.chain(*blocks))):
         lines = [*_UTF_8, *lines]
@@ -93,14 +93,15 @@ def _lines(entry: SeriesCommit | None) -> Iterator[str]:
             figure, functions, kind = change.total, change.total.functions or (), "total"
         part = "" if figure.percent is None else f" ({figure.percent:+.2f} %)"
         said = [f"{title}: {kind} {texts.signed(figure.difference)}{unsure}{part}"]
+        # What is said first is not cut off. Nothing else shows a shared line.
+        for shared in entry.shared.get(rung.key, ())[:1]:
+            said.append(f"shared: {sharing_tables.changed_lines(shared, 1)}")
         if functions:
             said.append(f"{functions[0].name} {texts.signed(functions[0].difference)}")
         if costly := texts.costly(change):
             said.append(costly)
         elif change.cause:
             said.append(change.cause)
-        for shared in entry.shared.get(rung.key, ())[:1]:
-            said.append(f"shared lines: {sharing_tables.changed_lines(shared, 1)}")
         if more := len(changes) - 1:
             said.append(f"{texts.rungs(more)} more")
         yield from wrap("; ".join(said), _WIDTH)

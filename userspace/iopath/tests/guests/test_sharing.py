@@ -154,3 +154,22 @@ def test_freed_elsewhere(iopath: Command, tmp_path: Path, kernel: str, free: str
     assert [line for line in requests.sharing.lines if "blk_cpu_done of CPU" in line.where]
     fields = {row.at for line in requests.sharing.lines for row in line.writes}
     assert {"struct request.state", "struct request.bio"} <= fields, fields
+
+
+@guest
+@pytest.mark.long
+def test_four_threads_and_each_scheduler(iopath: Command, tmp_path: Path) -> None:
+    """They share the scheduler's data; each I/O still switches to a worker."""
+    out = tmp_path / "out.json"
+    words = ("debian:7.2", "--rung", "sched.*", "--op", "read", "--cpus", "4", "--json", out)
+    done = iopath.run("measure", *words, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    inserts = {"mq-deadline": "dd_insert", "kyber": "kyber_", "bfq": "bfq_insert_requests"}
+    records = result.load(out).results
+    assert [record.rung for record in records] == [f"sched.{name}" for name in inserts]
+    for record, function in zip(records, inserts.values(), strict=True):
+        names = [part.name for part in record.sharing.arrangements]
+        assert (record.cpus, names) == (4, ["files", "threads"])
+        by = {row.function for line in record.sharing.lines for row in line.writes}
+        assert any(name.startswith(function) for name in by), by
+        assert all(4000 < one < 14000 for one in record.sharing.arrangements[1].instructions_per_io)

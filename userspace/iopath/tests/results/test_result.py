@@ -228,16 +228,6 @@ def test_facts_answer_what_a_reviewer_asks(result: dict[str, Any]) -> None:
         assert fact in text
 
 
-def test_an_image_alone_has_no_device(result: dict[str, Any]) -> None:
-    """Its rungs do no I/O, since nothing built modules for it."""
-    assert any("blknull, bio mode" in line for line in shown(result))
-    for kernel in result["kernels"]:
-        kernel["modules"] = {}
-    assert not any("blknull" in line for line in shown(result))
-    result["kernels"][0]["config"]["BLK_DEV_BLKNULL"] = "y"
-    assert any("blknull, bio mode" in line for line in shown(result))
-
-
 @pytest.mark.parametrize(
     ("size", "text"), [(512, "512 B"), (4096, "4 KiB"), (1536, "1536 B"), (1 << 20, "1 MiB")]
 )

@@ -69,8 +69,6 @@ def test_what_changed_is_said() -> None:
         "In-Reply-To: <0@example.org>",
         "References: <0@example.org>",
         "",
-        "Measured, not timed: instructions per I/O in emulation.",
-        "",
         "> [PATCH v2 2/5] block: a 2",
         "dio.pread read 4 KiB: path +7.00 (+1.16 %); vfs_read +7.00; 1 rung more",
         "> [PATCH v2 3/5] block: a 3",
@@ -81,11 +79,11 @@ def test_what_changed_is_said() -> None:
         "> [PATCH v2 5/5] block: a 5",
         "does not apply: patch failed: block/bio.c:7",
         "",
-        "Repeat it with:",
+        "Measured, not timed: instructions per I/O in emulation. Repeat it with:",
         "  iopath series --from-mail 0@example.org --onto 'git:linux@0123[A=y]' \\",
         "    --rung dio.pread",
     ]
-    (command,) = [text.partition("Repeat it with:\n")[2].replace("\\\n", "")]
+    (command,) = [text.partition(" Repeat it with:\n")[2].replace("\\\n", "")]
     assert shlex.split(command) == shlex.split(COMMAND)
 
 
@@ -96,9 +94,16 @@ def test_silent_if_nothing_changed() -> None:
 
 def test_a_long_series_is_cut() -> None:
     text = a_text([7] * 30)
-    assert "> [PATCH v2 6/30] block: a 6\n" in text
-    assert "\n23 more patches that change something\n" in text
+    assert "> [PATCH v2 7/30] block: a 7\n" in text
+    assert "\n22 more patches that change something\n" in text
     assert len(text.splitlines()) == 25
+
+
+def test_what_a_block_lacks_is_taken_from_those_after_it() -> None:
+    """Seven patches leave room for three further lines."""
+    text = a_text([7, BROKEN, BROKEN, 7, BROKEN, BROKEN, 7])
+    assert text.count("error: expected declaration\nspecifiers\n") == 3
+    assert text.count("error: expected declaration ...\n") == 1
 
 
 @pytest.mark.parametrize("subject", ["block: größer", "block: " + "long " * 30])
@@ -133,6 +138,6 @@ def test_shared_lines_are_said() -> None:
     patches = {0: SeriesCommit("c0", "base", result=found[0]), 1: compared(1, *found)}
     text = reply.text(Series(a_mail(1, 1), [a_mail(1, 1)]), patches, COMMAND, always=False)
     assert (
-        "dio.pread read: path +0.00 (+0.00 %); locked +1; shared lines: new\n"
-        "bios_submitted: submit_bio\n" in text
+        "dio.pread read: path +0.00 (+0.00 %); shared: new bios_submitted:\n"
+        "submit_bio; locked +1\n" in text
     )
