@@ -45,7 +45,9 @@ def facts(result: Result) -> list[Fact]:
 @facts.register
 def _(result: ExactResult) -> list[Fact]:
     machine, kernels, first = result.machine, result.kernels, result.kernels[0]
-    device = result.device or _devices(result.results) or "none"
+    does_io = any(record.op != "none" for record in result.results)
+    unsaid = "unknown" if does_io else "none"  # files of older versions do not say it
+    device = result.device or _devices(result.results) or unsaid
     cpus = dict.fromkeys(result.instrument(kernel).machine.cpu for kernel in kernels)
     if not first.zero_fill:
         device += ", zero_fill=0"

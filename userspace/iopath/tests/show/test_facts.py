@@ -25,10 +25,12 @@ def test_the_heading_of_a_real_time_kernel_says_so() -> None:
         ({"nvme.pread": "B", "nvme.cmd": "C"}, "B; for nvme.cmd, C"),
         ({"syscall": None, "dio.pread": "A"}, "A"),
         ({"syscall": None}, "none"),
+        ({"dio.pread": None}, "unknown"),
     ],
 )
 def test_the_device_is_what_the_rungs_do_io_on(on: dict[str, str | None], text: str) -> None:
-    records = [a_record("k", rung, "read", 4096) for rung in on]
+    ops = {rung: "none" if rung == "syscall" else "read" for rung in on}
+    records = [a_record("k", rung, op, 4096) for rung, op in ops.items()]
     for record in records:
         if device := on[record["rung"]]:
             record["on"] = device
