@@ -45,7 +45,7 @@ MUTANTS = [
     Mutant("the pages are back when BIOGEN_UNREGISTER returns", "biogen/reg.c",
            "biogen_finish_work();", "", "biogen_reg -t limit"),
     Mutant("BIOGEN_REGISTER begins again after a signal", "biogen/reg.c", "ret = -ERESTARTNOINTR;",
-           "ret = -EINTR;", "biogen_reg -t signals"),
+           "ret = -EINTR;", "biogen_reg -t begins_again"),
     Mutant("close() waits for nothing", "biogen/reg.c", "biogen_reg_unpin(reg, true);",
            "synchronize_rcu();\n\tbiogen_reg_unpin(reg, true);", "biogen_reg -t no_grace_period"),
     Mutant("a registration is held by its I/O", "biogen/rw.c",
