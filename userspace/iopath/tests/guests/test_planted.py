@@ -5,6 +5,7 @@ The kernels are built from the source of one of Debian's with iopath's minimal.c
 stay in the user's cache, as do the results of measuring them.
 """
 
+import json
 import os
 import re
 import shutil
@@ -33,7 +34,7 @@ from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
 from iopath.measure.session import Session
 from iopath.results import result
-from iopath.rungs import together
+from iopath.rungs import builtin, together
 
 guest = pytest.mark.guest
 
@@ -224,6 +225,74 @@ def test_costs_that_the_median_does_not_show(
     assert "happens less often than once per round" in "".join(change["findings"])
     for function in (*SELDOM, LATER[0]):
         assert re.search(rf"{function} +\+", done.stdout)
+
+
+# Costs of some shapes only. No two are alike: the compiler would merge equal functions.
+OF_SHAPES = """
+static noinline void planted_unaligned(void)
+{
+	unsigned long n = 400;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static noinline void planted_odd(void)
+{
+	unsigned long n = 150;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static noinline void planted_priority(void)
+{
+	unsigned long n = 200;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+
+static void planted(struct bio *bio)
+{
+	if (bio_op(bio) == REQ_OP_READ && bio->bi_iter.bi_size >= 65536 &&
+		bio->bi_io_vec->bv_offset)
+		planted_unaligned();
+	if (bio_sectors(bio) & 1)
+		planted_odd();
+	if (IOPRIO_PRIO_CLASS(bio->bi_ioprio) == IOPRIO_CLASS_IDLE)
+		planted_priority();
+}
+
+"""
+
+
+@guest
+def test_search(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """Costs of a size, an alignment, an odd number of blocks and a priority are found without a
+    hint, each by its function, and shrunk to the condition; two kernels that are one differ in
+    nothing. A finding's file has the rungs for compare."""
+    before = named("before", trees.plain())
+    after = named("shapes", trees.copy("shapes", "\tplanted(bio);\n", OF_SHAPES))
+    out, rungs = tmp_path / "out.json", tmp_path / "found.toml"
+    words = ("--rung", "dio.*", "--shapes", "192", "--boots", "1", "--quiet")
+    files = ("--json", out, "--toml", rungs)
+    done = iopath.run("search", before, after, *words, *files, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    findings = json.loads(out.read_text())["search"]["findings"]
+    found = {one["functions"][0]: (one["shape"], one["needs"]) for one in findings}
+    assert {*found} == {"planted_unaligned", "planted_odd", "planted_priority"}, done.stdout
+    shape, needs = found["planted_unaligned"]
+    assert (shape["size"], shape["place"]) == (65536, 512)
+    assert needs["size"] == [65024, 65536]
+    assert needs["place"] == [0, 512]
+    shape, _ = found["planted_odd"]
+    assert shape == {"size": 512}
+    shape, needs = found["planted_priority"]
+    assert needs["priority"] == ["none", "idle"]
+    assert shape["priority"] == "idle"
+    names = {builtin.load(rungs)[number].name for number in range(3)}
+    assert names == {one["rung"] for one in findings}
+    same = named("same", trees.plain())
+    done = iopath.run("search", before, same, *words, timeout=3600)
+    assert ", 0 causes." in done.stdout
 
 
 # Work that is deferred by six seconds: a loop for each bio since the last time.
