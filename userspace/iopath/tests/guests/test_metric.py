@@ -9,13 +9,10 @@ import pytest
 
 from helpers.recipe_tree import PACKAGE, Tree, not_named
 
-METRIC = """    _counted(
-        "accessed bytes", Source(tally="bytes"), "bytes of accesses", "bytes",
-        costly=True,
-    ),
+METRIC = """\
+    _counted("accessed bytes", Source(tally="bytes"), "bytes of accesses", "bytes", costly=True),
 """
-BEFORE = """    _counted(
-        "string bytes","""
+BEFORE = """    _counted("string bytes","""
 COUNT = "ACCESS_COUNT(bytes, size)\n"
 ROW = """\
    accessed bytes, bytes, exact, bytes of accesses, per-CPU caches that are filled again, 0.05
