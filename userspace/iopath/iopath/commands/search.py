@@ -78,13 +78,14 @@ def run(args: argparse.Namespace, work: Work) -> int:
     if len(args.kernels) != (1 if args.expect else 2):
         raise UsageError("search: give two kernels, or one with --expect monotonic")
     space = shapes.space(tuple(args.rung))
-    judge = Monotonic(args.kernels[0], space) if args.expect else Kernels(args.kernels)
     budget = Budget(args.shapes, 0 if args.shapes else args.budget or _BUDGET)
     command = shlex.join(["iopath", *work.argv])
     with work.session(args.scheduler) as session:
         session.recipe = building.recipe(session)
         found: list[Shrunk] = []
         with screening(session, args.kernels, guest.machine) as screens:
+            space = space.without(screens.missing(space.needed))
+            judge = Monotonic(args.kernels[0], space) if args.expect else Kernels(args.kernels)
             search = ShapeSearch(
                 screens, judge, space, args.seed, corpus=args.corpus,
                 guided=not args.unguided, note=session.reporter.note,

@@ -7,7 +7,7 @@ kernel refuses, or that crashes or hangs the guest, is an outcome, too.
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -90,6 +90,15 @@ class Screening:
             if lack := unmet(rung, kernel.built):
                 return f"{kernel.name}: {lack}"
         return ""
+
+    def missing(self, options: Iterable[str]) -> set[str]:
+        """Those of the kernel options that any of the kernels lacks."""
+        configs = [kernel.built.config.read_text().splitlines() for kernel in self.kernels]
+        return {
+            option
+            for option in options
+            if not all({f"{option}=y", f"{option}=m"} & {*lines} for lines in configs)
+        }
 
     def screen(
         self, groups: Sequence[Sequence[Run]], layouts: int = 1

@@ -6,8 +6,9 @@ describes it is read as a table of a user's file is.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
@@ -117,6 +118,25 @@ class Space:
         """The targets of shapes that are wanted."""
         found = (str(named["target"]) for named in self._families() if self._wanted(named))
         return [*dict.fromkeys(found)]
+
+    @property
+    def needed(self) -> set[str]:
+        """The kernel options that values need."""
+        tables = (table for one in self.dimensions for table in one.values.values())
+        return {option for table in tables for option in table.get("needs", ())}
+
+    def without(self, options: Container[str]) -> "Space":
+        """The same without the values that need one of these kernel options."""
+        found = copy(self)
+        found.dimensions = [
+            replace(one, values={
+                name: table
+                for name, table in one.values.items()
+                if not any(option in options for option in table.get("needs", ()))
+            })
+            for one in self.dimensions
+        ]  # fmt: skip
+        return found
 
     def named(self, shape: Shape) -> dict[str, Value]:
         return {one.name: value for one, value in zip(self.dimensions, shape.values, strict=True)}

@@ -16,6 +16,7 @@ from helpers.screens import Functions, plain, planted
 from iopath.base.errors import IopathError
 from iopath.cli import parser
 from iopath.commands import search
+from iopath.rungs import shapes
 from iopath.rungs.runs import Run
 from iopath.studies.search import ShapeSearch
 
@@ -23,6 +24,9 @@ from iopath.studies.search import ShapeSearch
 class Screens(Functions):
     def lacks(self, rung: object) -> str:
         return ""
+
+    def missing(self, options: set[str]) -> set[str]:
+        return options
 
 
 class Work:
@@ -109,3 +113,11 @@ def test_an_interrupt_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_what_it_refuses(empty: Command, words: list[str], said: str) -> None:
     assert said in empty.fails("search", *words, status=2)
+
+
+def test_values_that_a_kernel_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Run] = []
+    carry_out(monkeypatch, "--shapes", "512", asked=asked)
+    assert asked
+    assert not [run for run in asked if "--hugepages" in run.rung.options or run.rung.needs]
+    assert shapes.space().needed == {"CONFIG_HUGETLBFS", "CONFIG_BLK_CGROUP"}
