@@ -3,7 +3,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,18 +37,22 @@ CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 FACTS = ("/proc/version", "/proc/cmdline", "/proc/cpuinfo", CLOCKSOURCE)
 
 
+def missing(options: Collection[str], built: Built) -> list[str]:
+    """Those of the kernel options that a kernel lacks."""
+    config = built.config.read_text() if options else ""
+    return [one for one in options if not re.search(rf"^{one}=[ym]$", config, re.MULTILINE)]
+
+
 def unmet(rung: Rung, built: Built) -> str:
     """What a rung needs and a kernel lacks; empty if nothing."""
-    config = built.config.read_text() if rung.needs else ""
     if rung.waits and not built.arch.tick:
         return f"rungs of devices are not measured on {built.arch.name}"
     if any(map(is_fixed, rung.devices)) and not built.arch.sata:
         return f"QEMU's machine of {built.arch.name} has no SATA controller"
     if rung.since and built.series < rung.since:
         return f"kernels from {'.'.join(map(str, rung.since))} on have it"
-    for option in rung.needs:
-        if not re.search(rf"^{option}=[ym]$", config, re.MULTILINE):
-            return f"the kernel has no {option}"
+    for option in missing(rung.needs, built):
+        return f"the kernel has no {option}"
     for module in rung.modules:
         if not (module.optional or modules.exists(module.name, built)):
             return f"the kernel has no module {module.name}"

@@ -7,7 +7,7 @@ kernel refuses, or that crashes or hangs the guest, is an outcome, too.
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,7 +29,7 @@ from iopath.kernels.built import Built
 from iopath.measure import assemble, packages
 from iopath.measure.jobs import Job
 from iopath.measure.measurement import Bench
-from iopath.measure.plan import modules_of, prepared, unmet
+from iopath.measure.plan import missing, modules_of, prepared, unmet
 from iopath.measure.pools import Pools, pools
 from iopath.measure.session import Session
 from iopath.results.layers import Layers, table
@@ -91,14 +91,9 @@ class Screening:
                 return f"{kernel.name}: {lack}"
         return ""
 
-    def missing(self, options: Iterable[str]) -> set[str]:
+    def missing(self, options: Collection[str]) -> set[str]:
         """Those of the kernel options that any of the kernels lacks."""
-        configs = [kernel.built.config.read_text().splitlines() for kernel in self.kernels]
-        return {
-            option
-            for option in options
-            if not all({f"{option}=y", f"{option}=m"} & {*lines} for lines in configs)
-        }
+        return {one for kernel in self.kernels for one in missing(options, kernel.built)}
 
     def screen(
         self, groups: Sequence[Sequence[Run]], layouts: int = 1

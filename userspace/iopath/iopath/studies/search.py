@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Search for shapes of I/O that cost more on one kernel than on another.
 
-A shape is kept if it reaches a function, or a new order of magnitude of a function's instructions,
-that no kept shape has; if it makes a function grow more, relative to its cost, than any other does;
-or if the kernels answer it differently. Most shapes are mutations of kept ones, and those seldom
-chosen come first. What is tried depends on the seed, the kept shapes and the number of shapes
-alone.
+A shape is kept for one of three reasons. It executes a function, or a power of two of its
+instructions, that no kept shape has. It has the largest relative growth of a function so far. Or
+the kernels answer it differently. Most shapes are mutations of kept ones, and those seldom chosen
+come first. What is tried depends on the seed, the kept shapes and the number of shapes alone.
 """
 
 import math
