@@ -21,7 +21,7 @@ from iopath.results import checks
 from iopath.results.layers import table
 from iopath.results.result import Result
 from iopath.show import terminal
-from iopath.show.reports import ProgramReport, report
+from iopath.show.reports import ProfileReport, report
 from iopath.studies import boots, onekernel
 
 EXAMPLES = (
@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         f" {noise.OFTEN})",
     )  # fmt: skip
     add_layers(parser)
-    Files.add(parser, ProgramReport)
+    Files.add(parser, ProfileReport)
     parser.add_argument(
         "--seconds", type=number(1, 86400, "seconds"), metavar="N",
         help=f"host: how long each rung runs (default: {_SECONDS})",

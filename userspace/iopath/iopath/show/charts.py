@@ -8,6 +8,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -19,6 +20,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from iopath.base import files
 from iopath.base.errors import UsageError
 from iopath.results.result import ExactRecord, ExactResult, Row, size_text
+from iopath.results.syscalls import SUMS, WHOLE
 from iopath.show.palette import Palette
 
 # The colours of text and axes, and of the background; dark mode has other ones. All other colours
@@ -50,6 +52,9 @@ STYLE = {
     "ytick.color": INK,
 }
 
+# Parts of a program that take less than this part of it are not drawn.
+_SMALL = 0.005
+
 _LEAST = 8.25  # points of the smallest text in an SVG: 11 pixels
 _BAR = 0.17  # inches of height for one bar
 
@@ -57,9 +62,10 @@ _BAR = 0.17  # inches of height for one bar
 def ladder(result: ExactResult) -> Figure:
     """What an I/O costs on every rung: a bar for each kernel, stacked by group of layers.
 
-    Operations are side by side; block sizes are below each other, each with a scale of its own.
+    Operations are side by side; block sizes are below each other, each with a scale of its own. Of
+    a program, a bar is what a part of it executes in all.
     """
-    table, palette = result.rows(), Palette(result)
+    table, palette = _drawn(result, in_all=True), Palette(result)
     kernels = result.names
     sizes = list(dict.fromkeys(row.block_size for row in table if row.block_size)) or [0]
     ops = list(dict.fromkeys(row.op for row in table if row.op != "none")) or ["none"]
@@ -93,7 +99,8 @@ def ladder(result: ExactResult) -> Figure:
                 words = ["" if op == "none" else op, size_text(size) if size else ""]
                 axes.set_title(" ".join(filter(None, words)), loc="left", fontweight="bold")
             _rung_names(axes_row[0], list(rungs), kernels)
-        figure.supxlabel("instructions per I/O", fontsize=9, color=INK)
+        per = f" of {result.command}" if result.command else " per I/O"
+        figure.supxlabel(f"instructions{per}", fontsize=9, color=INK)
         if palette.groups:
             handles = [
                 Patch(facecolor=group.colour, edgecolor="#ffffff", label=group.name)
@@ -103,6 +110,33 @@ def ladder(result: ExactResult) -> Figure:
                 handles=handles, loc="outside upper center", ncols=min(len(handles), 4 * len(ops))
             )
     return figure
+
+
+def _drawn(result: ExactResult, *, in_all: bool) -> list[Row[ExactRecord]]:
+    """The rows of a result. Those of a program are the parts that matter, as rungs: each with what
+    it executes each time, or *in_all*."""
+    if not result.command:
+        return result.rows()
+    rows = result.rows()
+    whole = max(record.path for row in rows if row.op == WHOLE for record in row.records.values())
+    found = []
+    for row in rows:
+        calls = [record.calls for record in row.records.values() if record.calls]
+        sums = any(one.kind in SUMS for one in calls)
+        most = max((one.instructions[0] for one in calls), default=0)
+        if most > _SMALL * whole and not (in_all and sums):
+            records = {name: _in_all(one) if in_all else one for name, one in row.records.items()}
+            found.append(Row(row.op, "none", 0, records))
+    return found
+
+
+def _in_all(record: ExactRecord) -> ExactRecord:
+    """A part of a program with what it executed in all, in the first boot."""
+    times = max(record.calls.times[0], 1) if record.calls else 1
+    profile = record.profile and replace(
+        record.profile, layers={name: n * times for name, n in record.profile.layers.items()}
+    )
+    return replace(record, instructions_per_io=record.boots[0] * times, profile=profile)
 
 
 def _length(record: ExactRecord) -> float:
@@ -188,7 +222,7 @@ def history(result: ExactResult) -> Figure:
     """
     kernels = result.names
     charts: dict[tuple[str, int], list[Row]] = {}
-    for row in result.rows():
+    for row in _drawn(result, in_all=False):
         charts.setdefault((row.rung, row.block_size), []).append(row)
     across = min(3, len(charts))
     down = -(-len(charts) // across)
@@ -245,7 +279,7 @@ def history(result: ExactResult) -> Figure:
             )
         for axes in grid[len(charts) :]:
             axes.set_axis_off()
-        figure.supylabel("instructions per I/O", fontsize=9, color=INK)
+        figure.supylabel(f"instructions {result.per}", fontsize=9, color=INK)
         ops = {row.op for group in charts.values() for row in group}
         handles = [
             Patch(facecolor=colour, label=op)

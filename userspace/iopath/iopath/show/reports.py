@@ -73,15 +73,8 @@ class CountsReport(TimesReport):
         return charts.history(self.result)
 
 
-class ProgramReport(SamplesReport):
-    """Counts of a program by system call, and by function."""
-
-    markdown = CountsReport.markdown
-    requests = CountsReport.requests
-
-
 class ProfileReport(CountsReport, SamplesReport):
-    """Counts by function."""
+    """Counts by function, of rungs or of a program by its parts."""
 
 
 _KINDS = {
@@ -94,6 +87,4 @@ def report(
     whole: Result, comparison: Comparison | None = None, layers: Layers | None = None
 ) -> TimesReport:
     """The report on a result."""
-    if isinstance(whole, ExactResult) and whole.device is not None:
-        return ProgramReport(whole, comparison, layers)
     return _KINDS[type(whole), whole.profiled](whole, comparison, layers)

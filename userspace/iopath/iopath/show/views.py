@@ -33,7 +33,7 @@ class View:
     def need(self, kind: type) -> None:
         """Refuse a kind of report that it does not fit."""
         if not self.fits(kind):
-            lack = _LACKS.get(self.of, "only exact results of rungs can be drawn")
+            lack = _LACKS.get(self.of, "only exact results can be drawn")
             raise UsageError(f"--{self.option}: {lack}")
 
     def write(self, report: object, path: Path) -> None:

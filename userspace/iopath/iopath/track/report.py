@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What views show of a site: all that was measured on the kernels of its watches."""
+"""What views show of a site: what was measured on the kernels of its watches. Its chart and its
+requests are those of the newest two kernels of each watch, its history that of the newest ones."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from iopath.base.errors import NotMeasured
 from iopath.results import result
 from iopath.results.result import ExactResult
 from iopath.show import figures, stacks
@@ -14,6 +17,11 @@ from iopath.show.stacks import Stacks
 from iopath.track import kcidb, site, store
 from iopath.track.index import Index
 from iopath.track.watches import Config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Chart
+
+_HISTORY = 20  # kernels of a watch; the page has all
 
 
 @dataclass
@@ -47,12 +55,32 @@ class SiteReport:
     def stacks(self) -> Iterator[Stacks]:
         return (one for whole in self._results() for one in stacks.of_result(whole))
 
+    def requests(self) -> tuple[ExactResult, None]:
+        return self._newest(2), None
+
+    def chart(self) -> "Chart":
+        from iopath.show import charts  # slow to load
+
+        return charts.ladder(self._newest(2))
+
+    def history(self) -> "Chart":
+        from iopath.show import charts
+
+        return charts.history(self._newest(_HISTORY))
+
     def kcidb(self) -> str:
         return json.dumps(kcidb.export(self.config, self.index), indent=1, sort_keys=True) + "\n"
 
-    def _results(self) -> Iterator[ExactResult]:
-        """The result of each kernel, which is named by its watch, too."""
+    def _newest(self, number: int) -> ExactResult:
+        """The result of the newest kernels, a *number* of each watch."""
+        if not (found := list(self._results(number))):
+            raise NotMeasured("no kernel could be measured")
+        return result.join(found)
+
+    def _results(self, newest: int = 0) -> Iterator[ExactResult]:
+        """The result of each kernel, which is named by its watch, too; or of the *newest* ones of
+        each watch."""
         for points in self.index.points().values():
-            for point in (point for point in points if not point.error):
+            for point in [point for point in points if not point.error][-newest:]:
                 whole = result.make(store.read(self.folder / point.path)[1])
                 yield result.renamed(whole, {point.title: f"{point.watch} {point.title}"})

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from helpers.counted import a_boot, a_program
 from helpers.examples import a_record, a_result
 from iopath.base.errors import UsageError
 from iopath.results.layers import Layers
@@ -142,6 +143,22 @@ def test_history_does_not_blow_up_what_is_nothing() -> None:
     result["results"][1]["instructions_per_io"] += 0.01
     bottom, top = charts.history(parse(result)).axes[0].get_ylim()
     assert top - bottom >= 0.05 * 601.93
+
+
+def test_a_program_is_drawn_by_its_parts() -> None:
+    """A bar is what a part executes in all, and a history what it executes each time. The sums are
+    only in the latter, and what is less than 0.5 % (the own code) is in neither."""
+    whole = a_program({"a": [a_boot(600)], "b": [a_boot(630)]})
+    figure = charts.ladder(whole)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == ["a", "b"] * 2
+    drawn = bars(figure.axes[0]).values()
+    assert [sum(width for _, width, _ in parts) for parts in drawn] == [6000, 6300, 70, 70]
+    figure = charts.history(whole)
+    assert [axes.get_title(loc="left") for axes in figure.axes if axes.lines] == [
+        "the whole", "I/O calls", "read", "page fault",
+    ]  # fmt: skip
+    assert list(figure.axes[2].get_lines()[0].get_ydata()) == [600, 630]
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])

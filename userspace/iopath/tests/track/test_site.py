@@ -10,6 +10,7 @@ import pytest
 from helpers.browser import Browser
 from helpers.examples import a_record, a_result
 from helpers.tracking import a_point, config, index_of, keep
+from iopath.base.errors import NotMeasured
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.show import texts
@@ -35,6 +36,18 @@ def test_views_of_a_site(site: Path) -> None:
     assert len(path) == 11
     assert path["block 000000000005"] - path["block 000000000004"] == pytest.approx(5)
     assert {one.kernel for one in shown.stacks()} == {*path}
+    newest = ["block 000000000006", "block 000000000007"]
+    assert shown.requests()[0].names[:2] == newest
+    drawn = [text.get_text() for text in shown.chart().axes[0].get_yticklabels()]
+    assert {*newest} <= {*drawn} <= {*path}
+    (first, *_) = shown.history().axes
+    assert len(first.get_xticks()) == 11
+
+
+def test_views_of_an_empty_site(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    with pytest.raises(NotMeasured, match="no kernel could be measured"):
+        SiteReport(tmp_path, config(tmp_path), index_of(tmp_path)).chart()
 
 
 # The site in a browser.
