@@ -41,7 +41,8 @@ def guest_program(name: str, arch: Arch | None = None) -> Path:
     """A statically linked program for a guest of an architecture, by default this machine's, or the
     plugin of this machine's emulator. Raises IopathError if it was not built."""
     arch = arch or this_machine()
-    for folder in (built_folder(arch), _entry(arch)):
+    for find in (built_folder, _entry):  # the second one reads all sources
+        folder = find(arch)
         if folder and (folder / name).is_file():
             return folder / name
     raise IopathError(f"the programs for guests of {arch.name} are missing: run make userspace")

@@ -12,8 +12,7 @@ from iopath.rungs.builtin import DEVICES, MOUNTS
 # Options that only rungs have, with their defaults.
 _OF_RUNGS = {
     "rung": [], "op": None, "bs": None, "no_fill": False, "incoherent": False, "rungs": None,
-    "cpus": 1, "scheduler": None, "svg": None, "png": None, "history": None, "seconds": None,
-    "on_cpu": None, "limits": None, "time": None,
+    "cpus": 1, "scheduler": None, "seconds": None, "on_cpu": None, "limits": None, "time": None,
 }  # fmt: skip
 
 

@@ -41,7 +41,10 @@ def options(kernels: Sequence[MeasuredKernel]) -> dict[str, list[str]]:
     """
     found = {}
     configs = [kernel.config for kernel in kernels]
+    same = dict(set.intersection(*(set(config.items()) for config in configs)))
     for option in dict.fromkeys(itertools.chain(*configs)):
+        if option in same:
+            continue
         values = [config.get(option, "") for config in configs]
         if len({value or "n" for value in values}) > 1:
             found[option] = values
@@ -81,9 +84,8 @@ def built_by(one: MeasuredKernel, other: MeasuredKernel) -> Sequence[str]:
     """The names of the compilers that built the same commit for two kernels with the same relevant
     options; nothing if anything else differs."""
     compilers = [version_of(kernel.compiler) for kernel in (one, other)]
-    found = options([one, other])
     same = (one.origin or "").startswith("git ") and one.origin == other.origin
-    if not same or compilers[0] == compilers[1] or any(map(matters, found)):
+    if not same or compilers[0] == compilers[1] or any(map(matters, options([one, other]))):
         return ()
     names = [name for name, _ in compilers]
     return names if names[0] != names[1] else [" ".join(part) for part in compilers]

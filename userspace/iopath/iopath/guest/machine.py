@@ -145,10 +145,11 @@ class Qemu:
     ) -> "Qemu":
         """The emulator of an architecture whose program is *path* and which *words* start.
 
-        The *cache* keeps what it says of itself. A command that finds its answer in the cache takes
-        a tenth longer if it starts the emulator."""
+        The *cache* keeps what it says of itself, and the digest of its program. A command that
+        finds its answer in the cache takes a tenth longer if it starts the emulator, and another
+        tenth if it reads it."""
         said = _remember(words, path, cache) if cache else _ask(words, path)
-        digest = _digest(path, [Path(folder) for folder in said.folders], arch)
+        digest = _digest(said, path, arch)
         return cls(words, said.version, digest, tuple(said.sandbox))
 
 
@@ -165,11 +166,12 @@ _SAID = "said.json"
 @dataclass(frozen=True)
 class _Said:
     """What an emulator says: its version, the options of its sandbox, and the folders of its
-    firmware."""
+    firmware; and the digest of its program."""
 
     version: str
     sandbox: Sequence[str]
     folders: list[str]
+    program: str
 
 
 def _ask(words: tuple[str, ...], path: Path) -> _Said:
@@ -186,14 +188,16 @@ def _ask(words: tuple[str, ...], path: Path) -> _Said:
     if found.returncode:
         sandbox = ()
         found = _data_folders(*words)
-    return _Said(match.group(1), sandbox, found.stdout.splitlines())
+    folders = found.stdout.splitlines()
+    return _Said(match.group(1), sandbox, folders, digest_file(path.resolve()))
 
 
 def _remember(words: tuple[str, ...], path: Path, cache: Cache) -> _Said:
     """What the emulator says, or said while its program was the same file."""
     program = path.resolve()
     status = program.stat()
-    inputs = {"words": words, "program": [str(program), status.st_size, status.st_mtime_ns]}
+    state = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+    inputs = {"words": words, "program": [str(program), *state]}
 
     def make(folder: Path) -> None:
         (folder / _SAID).write_text(json.dumps(asdict(_ask(words, path))))
@@ -210,12 +214,12 @@ def _data_folders(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*words, "-L", "help"], capture_output=True, text=True, check=False)
 
 
-def _digest(path: Path, folders: Sequence[Path], arch: Arch = X86_64) -> str:
+def _digest(said: _Said, path: Path, arch: Arch) -> str:
     """One digest of QEMU's program, its accelerator (a separate library on some distributions) and
-    its firmware, which is in the first of the *folders* that has it."""
+    its firmware, which is in the first of the folders that has it."""
     program = path.resolve()
-    parts = {"program": digest_file(program)}
-    for folder in reversed(folders):
+    parts = {"program": said.program}
+    for folder in map(Path, reversed(said.folders)):
         for name in arch.firmware:
             if (folder / name).is_file():
                 parts[name] = digest_file(folder / name)

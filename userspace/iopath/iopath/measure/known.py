@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What was measured on a kernel before: a question that was answered is not assembled again."""
+"""What was measured on a kernel before: a question that was answered is not assembled again.
+
+It is kept as a pickle, which is read in a tenth of the time that JSON takes. Nothing else reads it,
+and the digest of the code is in its key.
+"""
 
 import gzip
-import json
+import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from iopath.base import process, typed
+from iopath.base import process
 from iopath.base.arch import Arch
 from iopath.base.cache import Cache, digest_file
 from iopath.base.programs import code_digest, guest_program
@@ -17,7 +22,7 @@ from iopath.results.result import ExactKernel, ExactRecord
 from iopath.rungs.runs import Settings
 
 KIND = "measured"  # of the entries in the cache
-_FILE = "measured.json.gz"
+_FILE = "measured.pickle.gz"
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,12 @@ class Known:
     printed: str = ""
 
 
-def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, object]:
-    """Everything that the records of a measurement depend on. The kernel's own modules are in the
-    folder of vmlinuz, whose name is a digest of what they were made from."""
+def inputs(
+    wanted: Measurement, ready: Prepared, qemu: Qemu, programs: Mapping[str, str]
+) -> dict[str, object]:
+    """Everything that the records of a measurement depend on. *programs* are the digests of the
+    programs in the guest, and of the plugin. The kernel's own modules are in the folder of vmlinuz,
+    whose name is a digest of what they were made from."""
     settings, built = wanted.settings, ready.built
     program = settings.program
     return {
@@ -46,7 +54,7 @@ def inputs(wanted: Measurement, ready: Prepared, qemu: Qemu) -> dict[str, object
             built.digests,
         ],
         "qemu": [qemu.version, qemu.digest, *qemu.words, *qemu.sandbox],
-        "programs": list(digests(built.arch, settings).values()),
+        "programs": list(programs.values()),
         "machines": [machine.on(built.arch).inputs() for machine in settings.machines()],
         "runs": [
             [run.rung.digest, run.op, run.block_size, *run.rung.each_cpu] for run in ready.possible
@@ -86,14 +94,13 @@ def read(cache: Cache, inputs: dict[str, object]) -> Known | None:
     entry = cache.find(KIND, inputs)
     if not entry:
         return None
-    return typed.structure(json.loads(gzip.decompress((entry / _FILE).read_bytes())), Known)
+    return pickle.loads(gzip.decompress((entry / _FILE).read_bytes()))
 
 
 def keep(cache: Cache, inputs: dict[str, object], known: Known) -> None:
     """Keep what was measured."""
 
     def make(folder: Path) -> None:
-        data = json.dumps(typed.unstructure(known)).encode()
-        (folder / _FILE).write_bytes(gzip.compress(data, 1, mtime=0))
+        (folder / _FILE).write_bytes(gzip.compress(pickle.dumps(known), 1, mtime=0))
 
     cache.entry(KIND, inputs, make)

@@ -141,7 +141,11 @@ class Session(Finder):
         left = wanted.guests
         try:
             ready = self._prepare(wanted, kernel, build(), bench.warn)
-            inputs = known.inputs(wanted, ready, bench.qemu)
+            arch, of_program = ready.built.arch, bool(wanted.settings.program)
+            programs = self.once(
+                ("programs", arch, of_program), partial(known.digests, arch, wanted.settings)
+            )
+            inputs = known.inputs(wanted, ready, bench.qemu, programs)
             found = known.read(self.cache, inputs)
             if not found:
                 # What runs guests takes long to import.
@@ -157,7 +161,7 @@ class Session(Finder):
         for note in found.notes:
             bench.warn(note)
         self.printed[wanted.name] = found.printed.encode(errors="surrogateescape")
-        return _result(wanted.settings, ready.built.arch, bench.qemu, found)
+        return _result(wanted.settings, ready.built.arch, bench.qemu, found, programs)
 
     def emulator(self, suite: str, arch: Arch) -> Qemu:
         """The emulator of an architecture: that of a suite, or the installed one."""
@@ -246,7 +250,9 @@ class Session(Finder):
         return left
 
 
-def _result(settings: Settings, arch: Arch, qemu: Qemu, found: known.Known) -> ExactResult:
+def _result(
+    settings: Settings, arch: Arch, qemu: Qemu, found: known.Known, programs: dict[str, str]
+) -> ExactResult:
     """The result of a kernel. Raises IopathError where it contradicts itself."""
     for record in found.records:
         if text := contradiction(record):
@@ -264,7 +270,7 @@ def _result(settings: Settings, arch: Arch, qemu: Qemu, found: known.Known) -> E
             cmdline=settings.machine.cmdline,
             seed=settings.machine.seed,
         ),
-        programs=known.digests(arch, settings),
+        programs=programs,
         source=source_digest(),
         kernels=[found.description],
         results=[replace(one, on=on.get(one.rung) or None) for one in found.records],

@@ -13,7 +13,6 @@ ENDS = ("debian:6.1", "debian:7.2")
     [
         (["bisect", *ENDS, "--rung", "x", "--", "ls"], "--rung: is for rungs: leave it out with"),
         (["bisect", *ENDS, "--cpus", "2", "--", "ls"], "--cpus: is for rungs: "),
-        (["bisect", *ENDS, "--svg", "x.svg", "--", "ls"], "--svg: is for rungs: "),
         (["bisect", *ENDS, "--package", "fio"], "--package: is for a program: give the"),
         (["bisect", *ENDS, "--metric", "loked"], "--metric loked: no such metric: did you mean"),
         (["series", "A..B", "--no-fill", "--", "ls"], "--no-fill: is for rungs: "),

@@ -21,7 +21,7 @@ from helpers.command import Command
         (["host", "--boots", "3"], "--boots: cannot be used with host"),
         (["host", "--model"], "--model: cannot be used with host"),
         (["debian:6.1", "--accel", "kvm", "--model"], "--model: only emulated guests are modelled"),
-        (["host", "--svg", "x.svg"], "--svg: only exact results of rungs can be drawn"),
+        (["host", "--svg", "x.svg"], "--svg: only exact results can be drawn"),
         (["host", "--on-cpu", "9999"], "--on-cpu 9999: iopath may not run there: must be one of 0"),
         (["tree:/nonexistent"], "tree:/nonexistent: /nonexistent/arch/x86/boot/bzImage is missing"),
         (["debain:6.1"], "debain:6.1: not a kernel: did you mean 'debian'?"),

@@ -10,7 +10,7 @@ from iopath.base.arch import X86_64
 from iopath.base.cache import Cache
 from iopath.base.errors import IopathError
 from iopath.guest.guest import command
-from iopath.guest.machine import Machine, Qemu, _digest
+from iopath.guest.machine import Machine, Qemu, _digest, _Said
 from iopath.rungs.builtin import RUNGS
 from iopath.rungs.runs import Settings
 
@@ -37,9 +37,12 @@ def test_what_it_says_is_kept_while_it_is_the_same_file(
         )
         program.chmod(0o755)
 
+    digests = []
+
     def find() -> tuple[str, int]:
         (tmp_path / "started").write_text("")
         found = Qemu.find(X86_64, Cache(tmp_path / "cache"))
+        digests.append(found.digest)
         return found.version, len((tmp_path / "started").read_text())
 
     write("8.0.0")
@@ -49,6 +52,7 @@ def test_what_it_says_is_kept_while_it_is_the_same_file(
     write("10.0.0")
     version, started = find()
     assert (version, started > 0) == ("10.0.0", True)
+    assert digests[0] == digests[1] != digests[2]
     # A cache that cannot be written is no reason to fail.
     (tmp_path / "cache" / "qemu").rename(tmp_path / "cache" / "other")
     (tmp_path / "cache" / "qemu").touch()
@@ -64,15 +68,19 @@ def test_qemu_is_known_by_its_firmware(tmp_path: Path) -> None:
     program.parent.mkdir()
     firmware = tmp_path / "share"
     firmware.mkdir()
-    program.write_text("one")
-    seen = {_digest(program, [firmware])}
+
+    def digest(text: str) -> str:
+        said = _Said("8.0.0", (), [str(firmware)], text)
+        return _digest(said, program, X86_64)
+
+    seen = {digest("one"), digest("two")}
     for path in (firmware / "bios-256k.bin", firmware / "kvmvapic.bin",
                  tmp_path / "lib/x/qemu/accel-tcg-x86_64.so"):  # fmt: skip
         path.parent.mkdir(parents=True, exist_ok=True)
         for text in ("one", "two"):
             path.write_text(text)
-            seen.add(_digest(program, [firmware]))
-    assert len(seen) == 7
+            seen.add(digest("one"))
+    assert len(seen) == 8
 
 
 def test_qemu_forbids_itself_what_it_does_not_need() -> None:

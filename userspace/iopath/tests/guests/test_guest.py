@@ -297,7 +297,7 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("result", "records.json"), ("measured", "measured.json.gz")]
+    ("kind", "name"), [("result", "records.json"), ("measured", "measured.pickle.gz")]
 )
 def test_damaged_result_is_made_again(
     known: Command, answered: tuple[Path, str], tmp_path: Path, kind: str, name: str
