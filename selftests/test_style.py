@@ -408,7 +408,9 @@ def test_planted_mandoc(tmp_path: Path) -> None:
 # Phrases that read like a translation; a reader needs each sentence twice.
 STILTED = re.compile(
     r"\b(?:what there is|that which|of its own accord|for want of|is needed but to|what came since"
-    r"|what is to be|(?:can|could|may|cannot) be had|anew|whosoever|whatsoever)\b",
+    r"|what is to be|(?:can|could|may|cannot) be had|anew|whosoever|whatsoever"
+    r"|name it behind|that what a guest says depends|so many of a run's|times the I/Os of a round"
+    r"|by which each I/O ends|went on after these|puts? them apart|how much all may differ)\b",
     re.IGNORECASE,
 )
 QUOTES_THEM = {"COPYING", "Documentation/contributing.rst", "selftests/test_style.py"}

@@ -35,11 +35,11 @@ COUNTERS = {
     "branch_misses": ("branch_misses",),
 }
 
-# By how much all may differ from the path by noise alone, in instructions per I/O: the beginning
-# of a round weighs more in the path, and the background varies.
+# By how much the total may differ from the path by noise alone, in instructions per I/O: the
+# beginning of a round weighs more in the path, and the background varies.
 MORE = 5.0
 
-# The task that does the I/O, and the parts of all that do not have a name of their own.
+# The task that does the I/O, and the parts of the total that have no name of their own.
 TASK, REST = "task", "rest"
 
 Key = tuple[str, str, int]  # rung, operation, block size

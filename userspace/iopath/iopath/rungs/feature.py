@@ -36,7 +36,7 @@ class Feature:
     setup: tuple[str, ...] = ()  # steps before the run
     expect: tuple[str, ...] = ()  # files with the text that they must contain then: "PATH TEXT"
     ios: int = 0  # I/Os in a round, if not the usual number
-    interrupts: int = 0  # by which each I/O ends
+    interrupts: int = 0  # that end an I/O
     shows: tuple[str, ...] = ()  # functions that the rung must execute; A|B is one of these
     needs: tuple[str, ...] = ()  # kernel options
     since: tuple[int, ...] = ()  # the first series of kernels that has it

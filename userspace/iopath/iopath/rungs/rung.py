@@ -90,7 +90,7 @@ class Rung:
     program: Path | None = None  # a static program; ioloop if there is none
     round_ios: int | None = None  # I/Os in a round, if it is not the usual number
     own_threads: bool = True  # the program's threads do the I/O, so its counters see it
-    interrupts: int = 0  # by which each I/O ends; then the plugin counts the figure, not the clock
+    interrupts: int = 0  # that end an I/O; if any, the plugin counts the figure, not the clock
     devices: tuple[Device, ...] = ()  # of the emulator, by whose interrupts the I/Os of a batch end
     base: str = ""  # the rung without the layer, if this is one with a layer on the same device
     alone: bool = False  # each run has a guest of its own: what ran before would change the figure

@@ -25,10 +25,10 @@ DRAIN = 0x4000  # added to it: the sleep afterwards
 # The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
 # guest is idle meanwhile, so the sleep takes next to no time.
 DRAIN_MS = 12_000
-CALM = 0.25  # so many of a run's rounds, at least, must have no interrupt that is not its own
+CALM = 0.25  # the least share of a run's rounds that have no interrupt but their own
 ANY = "any"  # a number of interrupts that does not matter
 NOISE_PASSES = 12  # samples of each rung that tell the noise, where time is measured
-TIMED, TIMED_ROUNDS = 20, 20  # where time is measured: times the I/Os of a round; rounds
+TIMED, TIMED_ROUNDS = 20, 20  # to measure time: 20 rounds, of 20 times as many I/Os
 
 
 @dataclass(frozen=True)

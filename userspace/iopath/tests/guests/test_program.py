@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs are counted by their system calls: what they do is known, so their counts are, too."""
 
+import csv
+import itertools
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -340,9 +343,16 @@ def test_two_kernels(iopath: Command, tmp_path: Path) -> None:
     """A limit is judged, of as many boots as a verdict takes; the comparison adds up. Files are
     compared as kernels are."""
     made = tmp_path / "result.json"
-    words = ("run", KERNEL, "debian:7.2", "--json", made, "--fail-above", "1", "--", *DD)
-    done = iopath.run(*words)
+    files = {"--json": made, "--csv": tmp_path / "csv", "--svg": tmp_path / "result.svg"}
+    views = itertools.chain.from_iterable(files.items())
+    done = iopath.run("run", KERNEL, "debian:7.2", *views, "--fail-above", "1", "--", *DD)
     assert done.returncode == 1
+    figures = list(csv.DictReader((tmp_path / "csv").open()))
+    assert {(one["kernel"], one["name"]) for one in figures} == {
+        (name, shlex.join(DD)) for name in (KERNEL, "debian:7.2")
+    }
+    assert "the whole" not in files["--svg"].read_text()  # it is the sum of what is drawn
+    assert ">page fault<" in files["--svg"].read_text()
     assert f"read: debian:7.2 takes more than {KERNEL}: instructions " in done.stderr
     whole, *parts = json.loads(made.read_text())["comparison"]["rungs"]
     of = [rung["differences"]["debian:7.2"]["calls"] for rung in parts]

@@ -224,6 +224,14 @@ def test_callgrind_annotate_reads_functions(tmp_path: Path) -> None:
     assert sum(found.values()) == 2 * found["PROGRAM TOTALS"]
 
 
+def test_callgrind_annotate_reads_what_compare_writes(
+    listed: Command, files: list[str], tmp_path: Path
+) -> None:
+    listed.run("compare", *files, "--callgrind", tmp_path / "f")
+    found = rows(annotated((tmp_path / "f").read_text(), tmp_path))
+    assert found["b dio.pread read/VFS:vfs_read"] == 142000
+
+
 def test_callgrind_annotate_reads_calls(tmp_path: Path) -> None:
     text = annotated(view(two(), "callgrind"), tmp_path, "--inclusive=yes", "--tree=calling")
     called = re.findall(r"([\d,]+) \([\d. ]+%\) +> +(\S.*?) \(1x\)", text)
