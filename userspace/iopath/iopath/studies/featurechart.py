@@ -33,16 +33,17 @@ class _Group:
 
 
 def chart(costs: Sequence[Cost]) -> Figure:
-    """Instructions more per I/O: a line for each feature with a point for each kernel, all on one
-    axis that is logarithmic from 10 on, and the figures beside it. What runs in production is
-    first, tracers are last."""
+    """Instructions more per I/O, or of the parts of a program each time: a line for each feature
+    with a point for each kernel, all on one axis that is logarithmic from 10 on, and the figures
+    beside it. What runs in production is first, tracers are last."""
     kernels = list(dict.fromkeys(cost.kernel for cost in costs))
     drawn = list(_groups(costs))
     height = sum(_HEAD + _ROW * len(group.rows) for group in drawn) + _TOP + _FOOT
     width = _NAMES + _AXIS + _FIGURE * len(kernels) + 0.1
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height))
-        figure.set_label("What features cost: instructions more per I/O")
+        what = f"instructions more {'per I/O' if any(cost.rung for cost in costs) else 'each time'}"
+        figure.set_label(f"What features cost: {what}")
         axes = figure.add_axes(
             (_NAMES / width, _FOOT / height, _AXIS / width, 1 - (_TOP + _FOOT) / height)
         )
@@ -58,7 +59,7 @@ def chart(costs: Sequence[Cost]) -> Figure:
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", color="#808080", alpha=0.3, linewidth=0.5)
         axes.set_axisbelow(True)
-        axes.set_xlabel("instructions more per I/O", fontsize=8, color=INK)
+        axes.set_xlabel(what, fontsize=8, color=INK)
         for number, kernel in enumerate(kernels):
             _write(axes, number, -0.08, kernel.removeprefix("debian:"), bold=True)
             figure.add_artist(Line2D(

@@ -325,6 +325,14 @@ def test_chart() -> None:
     low, high = axes.get_xlim()
     assert low < -20
     assert high > 60000
+    assert axes.get_xlabel() == "instructions more per I/O"
+
+
+def test_chart_of_a_program() -> None:
+    """Its parts are in the place of rungs."""
+    (axes,) = featurechart.chart([replace(a_cost("bfq", 14.0), rung="", op="read")]).axes
+    assert [text.get_text() for text in axes.texts][1:] == ["read", "bfq", "+14"]
+    assert axes.get_xlabel() == "instructions more each time"
 
 
 class OnTwoCpus(Answers):
