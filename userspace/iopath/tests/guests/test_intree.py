@@ -102,7 +102,7 @@ def test_named_at_boot(
     plan = [
         f"file {DEVICE}",
         *later,
-        "run dd /bin/busybox dd if=/dev/biogen0 of=/dev/null bs=65536 count=2",
+        "run dd /bin/busybox dd if=/dev/biogen0 bs=65536 count=2",
         f"file {DEVICE}",
     ]
     image = Image(Start(built.vmlinuz, ()), plan, tools())
@@ -111,7 +111,7 @@ def test_named_at_boot(
     listed = b"biogen0 blknull0\n"
     before, read, after = records
     assert (before.data, after.data) == (b"" if later else listed, listed)
-    assert b"131072 bytes" in read.data
+    assert len(read.data) == 2 * 65536
     console = log.read_text(errors="replace")
     assert TROUBLE.findall(console) == []
     assert (f"biogen: cannot open device={disk}" in console) == bool(later)
