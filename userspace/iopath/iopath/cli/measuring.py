@@ -140,7 +140,7 @@ def add_range(parser: Options) -> None:
 
 def add_boots(parser: Options, default: int | None = None) -> None:
     """Without a *default*, studies/boots decides."""
-    what = default or f"{noise.BOOTS}; of programs and with --cpus {noise.OFTEN}"
+    what = default or f"{noise.BOOTS}; of programs and with several CPUs {noise.OFTEN}"
     parser.add_argument(
         "--boots", default=default, type=number(1, 100, "boots"), metavar="N",
         help=f"boot each kernel N times, with different seeds (default: {what})",

@@ -40,8 +40,9 @@ def count(wanted: Measurement, ready: Prepared, bench: Bench) -> Known:
     if settings.program:
         return bycalls.count(wanted, settings.program, ready, bench)
     here = _Here(wanted, ready, bench)
-    alone = _boots(here, _count, ready.alone, make_image, partial(make_image, checks=True))
-    shared = _boots(here, _share, ready.shared, several.make_image)
+    makes = make_image, partial(make_image, checks=True)
+    alone = _boots(here, _count, settings.boots, ready.alone, *makes)
+    shared = _boots(here, _share, settings.most_boots, ready.shared, several.make_image)
     results([future for boots in (*alone, *shared) for future in boots])
     records: dict[Run, ExactRecord] = {}
     notes = _left_out(wanted, ready)
@@ -99,7 +100,7 @@ class _Here:
         """What progress calls a guest of boot *number*."""
         boot = f"boot {number + 1}"
         if title := self.wanted.title:
-            return f"{title}, {boot}" if self.wanted.settings.boots > 1 else title
+            return f"{title}, {boot}" if self.wanted.settings.most_boots > 1 else title
         rungs = dict.fromkeys(run.rung.name for run in (members[0], members[-1]))
         return f"{self.wanted.name}, {boot}, {' to '.join(rungs)}"
 
@@ -107,19 +108,21 @@ class _Here:
 def _boots(
     here: _Here,
     function: Callable[[_Here, Members, Callable[[], Image], int], T],
+    often: int,
     parts: Sequence[Members],
     make: Make,
     *further: Make,
 ) -> list[list[Future[T]]]:
-    """What *function* gives for each boot of the guests that carry out *parts*; first boots come
-    first. Their images are made by *make*, those of all others by *further*, if it is given."""
+    """What *function* gives for each of *often* boots of the guests that carry out *parts*; first
+    boots come first. Their images are made by *make*, those of all others by *further*, if it is
+    given."""
     built, settings = here.ready.built, here.wanted.settings
     images = [
         [Once(partial(one, built, members, settings)) for one in (make, *further)]
         for members in parts
     ]
     found: list[list[Future[T]]] = [[] for _ in parts]
-    for number in range(settings.boots):
+    for number in range(often):
         for members, image, futures in zip(parts, images, found, strict=True):
             wanted = image[-1] if number else image[0]
             futures.append(here.bench.pools.job(function, here, members, wanted, number))

@@ -61,7 +61,7 @@ def inputs(
         ],
         "settings": {
             name: vars(settings)[name]
-            for name in ("fill", "coherent", "profile", "inline", "model", "cpus")
+            for name in ("fill", "coherent", "boots", "profile", "inline", "model", "cpus")
         },
         "program": program and [program.inputs, program.limit],
         "layers": layers.digest(settings.layers),

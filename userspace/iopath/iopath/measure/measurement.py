@@ -30,7 +30,7 @@ class Measurement:
     def guests(self) -> int:
         """The guests of a kernel that lacks nothing."""
         runs, _ = make_runs(self.settings)
-        return self.settings.boots * len(_alone(runs, self.settings) + _shared(runs, self.settings))
+        return _number(_alone(runs, self.settings), _shared(runs, self.settings), self.settings)
 
 
 T = TypeVar("T")
@@ -55,8 +55,12 @@ class Prepared:
         cls, settings: Settings, built: Built, possible: Sequence[Run], debug: Path | None
     ) -> Self:
         alone, shared = _alone(possible, settings), _shared(possible, settings)
-        each = len(alone) + len(shared)
-        return cls(built, possible, alone, shared, settings.boots * each, debug)
+        number = _number(alone, shared, settings)
+        return cls(built, possible, alone, shared, number, debug)
+
+
+def _number(alone: Parts, shared: Parts, settings: Settings) -> int:
+    return settings.boots * len(alone) + settings.most_boots * len(shared)
 
 
 def _alone(runs: Sequence[Run], settings: Settings) -> list[list[Run]]:

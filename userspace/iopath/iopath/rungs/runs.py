@@ -42,6 +42,7 @@ class Settings:
     fill: bool = True  # whether blknull fills what it must not leave uninitialised
     coherent: bool = True  # whether biogen keeps coherent with its block device's page cache
     boots: int = 1  # how often each kernel is booted
+    shared_boots: int = 1  # the same with several CPUs, if that is more often
     passes: int = 20  # samples of each rung, where time is measured
     profile: bool = False  # whether to count by function, too
     inline: bool = False  # whether to tell inlined functions and source lines apart
@@ -55,12 +56,16 @@ class Settings:
         """The parameters of modules that are not as the rungs have them."""
         return overrides(fill=self.fill, coherent=self.coherent)
 
+    @property
+    def most_boots(self) -> int:
+        """How often each kernel is booted with all of its CPUs."""
+        return max(self.boots, self.shared_boots) if self.cpus > 1 else self.boots
+
     def machines(self) -> list[Machine]:
         """The machine of each boot. Boots differ in the seed alone: with a command line of its own,
         a boot would differ from the others by more than chance."""
-        return [
-            replace(self.machine, seed=self.machine.seed + number) for number in range(self.boots)
-        ]
+        numbers = range(self.most_boots)
+        return [replace(self.machine, seed=self.machine.seed + number) for number in numbers]
 
 
 @dataclass(frozen=True)

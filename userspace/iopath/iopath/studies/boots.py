@@ -44,21 +44,26 @@ class Measures(Protocol):
 Found = TypeVar("Found", bound=Judged)
 
 
-def first(settings: Settings) -> int:
-    """How many boots of a kernel are judged first. What has no layouts takes more."""
-    return noise.OFTEN if settings.program or settings.cpus > 1 else noise.BOOTS
-
-
 def asked(settings: Settings, boots: int | None) -> Settings:
-    """The settings with as many boots as were asked for, if any were."""
-    return replace(settings, boots=boots or first(settings))
+    """The settings with as many boots as were asked for. If none were: with those that are judged
+    first, of what has no layouts more than of what has."""
+    if boots:
+        return replace(settings, boots=boots)
+    often = noise.OFTEN if settings.program else noise.BOOTS
+    return replace(settings, boots=often, shared_boots=noise.OFTEN)
+
+
+def _are_few(settings: Settings) -> bool:
+    """Whether fewer boots were asked for than are judged first."""
+    usual = asked(settings, None)
+    return settings.boots < usual.boots or settings.most_boots < usual.most_boots
 
 
 def enough(settings: Settings, wanted: Mapping[str, int]) -> Settings | None:
     """The settings that decide the rungs *wanted*; None if none is, or if so few boots were asked
     for that nothing is decided."""
     boots = max(wanted.values(), default=0)
-    if settings.boots < first(settings) or boots <= settings.boots:
+    if _are_few(settings) or boots <= settings.boots:
         return None
     rungs = [rung for rung in settings.rungs if rung.name in wanted]
     if settings.program or 2 * len(rungs) > len(settings.rungs):

@@ -163,7 +163,7 @@ class FeatureStudy:
         cmdline = _command_line(self._base.cmdline, feature.cmdline)
         machine = replace(settings.machine, cmdline=cmdline, devices=feature.devices)
         if feature == PLAIN:
-            machine = replace(machine, seed=machine.seed + settings.boots)
+            machine = replace(machine, seed=machine.seed + settings.most_boots)
         applied = feature.applied(row.rung, self._base)
         program = settings.program and replace(settings.program, rung=applied)
         what = program.name if program else f"{row.rung.name} {row.op}"

@@ -2,10 +2,12 @@
 """How often kernels are booted: as often as asked, and undecided rungs as often as it takes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 from helpers.examples import a_record, a_result
 from iopath.compare import compare
+from iopath.measure.measurement import Measurement
 from iopath.results import result
 from iopath.results.layers import Layers
 from iopath.results.result import Result
@@ -77,6 +79,18 @@ def test_few_boots_stay_few() -> None:
     session = Booted()
     assert compared(session, 1, *RUNGS).wanted
     assert len(session.asked) == 1
+
+
+def test_several_cpus_are_booted_more_often() -> None:
+    """Guests with one CPU, whose figures have layouts, are not. Fewer that were asked for stay."""
+    two = boots.asked(Settings(select(RUNGS[:1]), ops=("read",), cpus=2), None)
+    assert [len(two.machines()), two.boots, Measurement("a", two).guests] == [5, 2, 7]
+    assert boots.asked(replace(two, cpus=1), None).machines() == two.machines()[:2]
+    assert boots.enough(two, {RUNGS[0]: 4}).machines() == two.machines()
+    assert boots.enough(two, {RUNGS[0]: 4}).boots == 4
+    few = boots.asked(Settings(select(RUNGS[:1]), cpus=2), 3)
+    assert len(few.machines()) == few.boots == 3
+    assert boots.enough(few, {RUNGS[0]: 5}) is None
 
 
 def test_if_most_rungs_are_undecided_all_are_measured_again() -> None:
