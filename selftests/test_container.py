@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A cluster from the image of Documentation/examples: its scheduler, a worker that prepares the
-kernel and counts, and the command, each in a container with the rights that workers.yaml asks for.
-It takes minutes, so it is run by name only."""
+"""The images of Documentation/examples: ./iopath-container with podman counts what is counted here;
+and a cluster, its scheduler, a worker that prepares the kernel and counts, and the command, each in
+a container with the rights that workers.yaml asks for. They take minutes, so they are run by name
+only."""
 
 import contextlib
 import json
 import os
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,19 +16,98 @@ from pathlib import Path
 
 import pytest
 
+from helpers.command import build_into
+from helpers.compiled import LOG, compiled
 from iopath.base.process import need
 from iopath.base.sources import source_root
+from iopath.measure.session import Session
+from iopath.results import result
+from iopath.results.result import ExactResult
+from iopath.results.syscalls import CALL
 
 ROOT = source_root()
 EXAMPLES = ROOT / "Documentation/examples"
 SCHEDULER = "tcp://127.0.0.1:18786"
 KERNEL = "debian:6.1"
+(SUITE,) = re.findall(r"^ARG DEBIAN=(\w+)$", (EXAMPLES / "Containerfile").read_text(), re.MULTILINE)
 
 # A privileged container on the host's network, made by unshare and mount.
 _INSIDE = """
 mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc && mount --rbind /dev dev &&
 mount -t tmpfs tmpfs tmp && pivot_root . mnt && umount -l /mnt && exec "$@"
 """
+
+# podman as a program: its images, and what it takes without the right to raise limits.
+_ENGINE = """\
+#!/bin/sh
+export CONTAINERS_CONF={0}/containers.conf
+exec podman --root {0}/storage --runroot {0}/run "$@"
+"""
+_CONFIGURATION = """\
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+netns = "host"
+[engine]
+runtime = "runc"
+"""
+
+
+def debian(suite: str, folder: Path) -> Path:
+    """The file system of Debian's image."""
+    path = folder / f"{suite}.tar"
+    words = [need("mmdebstrap", "mmdebstrap"), "--quiet", "--variant=minbase", suite, path]
+    subprocess.run(words, check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What IOPATH_ENGINE names: podman that has Debian's image, with images of its own."""
+    folder = tmp_path_factory.mktemp("engine")
+    subprocess.run(["userspace/setup.sh", "container"], cwd=ROOT, check=True)
+    path = folder / "podman"
+    path.write_text(_ENGINE.format(folder))
+    path.chmod(0o755)
+    (folder / "containers.conf").write_text(_CONFIGURATION)
+    image = f"docker.io/library/debian:{SUITE}"
+    subprocess.run([path, "import", "--quiet", debian(SUITE, folder), image], check=True)
+    yield path
+    subprocess.run([path, "rmi", "--all", "--force"], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("build", "calls"),
+    [("SYNC", {"fsync": 100, "write": 100}), ("UNBUFFERED", {"write": 1600})],
+    ids=["fsync", "unbuffered"],
+)
+def test_a_program_in_a_container(
+    engine: Path, session: Session, tmp_path: Path, build: str, calls: dict[str, int]
+) -> None:
+    """With one version of QEMU, all records are equal to those of this machine, digit for digit:
+    system calls, requests and instructions. The container does not know what was measured here."""
+    program = compiled(tmp_path, f"#define {build} 1\n{LOG}")
+    cache = tmp_path / "cache"
+    build_into(session, KERNEL, cache)
+    env = {**os.environ, "IOPATH_ENGINE": str(engine)}
+    words = ["run", KERNEL, "--device=mq", "--", program, "/dev/blknull2"]
+
+    def ran(command: Path, *options: str, cache: Path) -> ExactResult:
+        out = tmp_path / f"{command.name}.json"
+        done = subprocess.run(
+            [command, *words[:3], *options, "--json", out, *words[3:]], cwd=tmp_path,
+            env={**env, "IOPATH_CACHE": str(cache)}, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return result.load(out)
+
+    inside = ran(ROOT / "iopath-container", cache=cache)
+    assert any((cache / "result").iterdir())
+    outside = ran(ROOT / "build/bin/iopath", f"--emulator={SUITE}", cache=session.cache.root)
+    assert inside.qemu.version == outside.qemu.version
+    assert inside.results == outside.results
+    times = {one.op: one.calls.times[0] for one in inside.results if one.calls.kind == CALL}
+    assert times.items() >= calls.items()
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +117,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]  # this machine's QEMU
     for words in (["userspace/setup.sh", "container"], ["make", "-s", "deb"]):
         subprocess.run(words, cwd=ROOT, check=True)
-    debootstrap = [need("mmdebstrap", "mmdebstrap"), "--quiet", "--variant=minbase"]
-    subprocess.run([*debootstrap, suite, folder / "base.tar"], check=True)
+    base_files = debian(suite, folder)
 
     def buildah(*words: str | Path) -> str:
         return subprocess.run(
@@ -48,7 +128,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
         ).stdout.strip()  # fmt: skip
 
     base = buildah("from", "scratch")
-    buildah("add", "--quiet", base, folder / "base.tar", "/")
+    buildah("add", "--quiet", base, base_files, "/")
     buildah("commit", "--quiet", base, f"debian:{suite}")
     buildah(
         "bud", "--quiet", "--pull-never", "--tag", "iopath", "--build-arg", f"DEBIAN={suite}",

@@ -25,7 +25,7 @@ riscv64) wanted=$riscv64 ;;
 check) wanted=$check ;;
 deb) wanted=$deb ;;
 package) wanted="$deb e2fsprogs lintian mmdebstrap mount qemu-system-arm qemu-system-x86 qemu-user-static" ;;
-container) wanted="$deb buildah mmdebstrap util-linux" ;;
+container) wanted="$deb buildah mmdebstrap podman runc util-linux" ;;
 *)
 	echo "usage: setup.sh userspace | measure | arm64 | riscv64 | check | deb | package | container" >&2
 	exit 2

@@ -12,7 +12,7 @@ import pytest
 
 from helpers import fio
 from helpers.command import KERNEL, Command
-from helpers.compiled import READS, compiled
+from helpers.compiled import LOG, READS, compiled
 from iopath.base.arch import AARCH64
 from iopath.base.programs import cross_compiler, guest_program
 from iopath.measure.session import Session
@@ -393,38 +393,6 @@ def test_another_program(iopath: Command, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "more than the kernel differs: the whole" in said
     assert "iflag=direct" in said
-
-
-# Records of a log: with an fsync() for each, or a system call for each of their parts.
-LOG = """
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-static char part[16];
-int main(int argc, char **argv)
-{
-    FILE *log = fopen(argv[1], "w");
-
-    if (!log || argc != 2)
-        return 1;
-#ifdef UNBUFFERED
-    setvbuf(log, NULL, _IONBF, 0);
-#endif
-    for (int i = 0; i < 100; i++) {
-        for (int n = 0; n < 16; n++)
-            if (fwrite(part, sizeof(part), 1, log) != 1)
-                return 2;
-        if (fflush(log))
-            return 3;
-#ifdef SYNC
-        if (fsync(fileno(log)))
-            return 4;
-#endif
-    }
-    return 0;
-}
-"""
 
 
 @pytest.fixture

@@ -31,6 +31,37 @@ char terms[] SEC("license") = "GPL";
 static unsigned long long seen;
 """
 
+# Records of a log: with an fsync() for each, or a system call for each of their parts.
+LOG = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+static char part[16];
+int main(int argc, char **argv)
+{
+    FILE *log = fopen(argv[1], "w");
+
+    if (!log || argc != 2)
+        return 1;
+#ifdef UNBUFFERED
+    setvbuf(log, NULL, _IONBF, 0);
+#endif
+    for (int i = 0; i < 100; i++) {
+        for (int n = 0; n < 16; n++)
+            if (fwrite(part, sizeof(part), 1, log) != 1)
+                return 2;
+        if (fflush(log))
+            return 3;
+#ifdef SYNC
+        if (fsync(fileno(log)))
+            return 4;
+#endif
+    }
+    return 0;
+}
+"""
+
 
 def compiled(folder: Path, source: str, compiler: str = "gcc") -> Path:
     """A static program."""
