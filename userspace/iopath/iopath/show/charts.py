@@ -139,6 +139,11 @@ def _in_all(record: ExactRecord) -> ExactRecord:
     return replace(record, instructions_per_io=record.boots[0] * times, profile=profile)
 
 
+def _figure(record: ExactRecord) -> str:
+    """What is written at a bar: of a program, what was executed in all is a whole number."""
+    return f"{record.instructions_per_io:,.{0 if record.calls else 2}f}"
+
+
 def _length(record: ExactRecord) -> float:
     return max(record.instructions_per_io, sum(_layers(record).values()))
 
@@ -182,7 +187,7 @@ def _bars(
                     )  # fmt: skip
                 left += count
             axes.text(
-                _length(record) + most / 100, y, f"{record.instructions_per_io:,.2f}",
+                _length(record) + most / 100, y, _figure(record),
                 va="center", fontsize=7,
             )  # fmt: skip
     axes.set_xlim(0, most * 1.2)

@@ -17,7 +17,8 @@ from iopath.rungs.runs import Settings
 from iopath.studies import series
 from iopath.studies.series import SeriesCommit
 
-_BROKEN = "does not build"
+_BROKEN, _REJECTED = "does not build", "does not apply"
+_HINDERED = _BROKEN, _REJECTED
 
 # By the number of the patch; 0 is the commit that they are applied to.
 Patches = dict[int, SeriesCommit]
@@ -45,14 +46,16 @@ def measure(
     while without := _hindrance(last):
         say(f"{without}/{len(thread.patches)} does not build: trying the next ones without it")
         last = once([*left_out, without], {})
-        if not any(found[number].error and not one.error for number, one in last.items()):
+        if not any(
+            found[number].error.startswith(_BROKEN) and not one.error.startswith(_HINDERED)
+            for number, one in last.items()
+        ):
             break
         left_out.append(without)
         label = f"{without}/{len(thread.patches)}"
         later = {number: one for number, one in last.items() if number > without}
         found |= {
-            number: replace(one, error=f"needs {label}") if one.error.startswith("does not apply")
-            else one
+            number: replace(one, error=f"needs {label}") if one.error.startswith(_REJECTED) else one
             for number, one in later.items()
         }  # fmt: skip
         broken = found[without]

@@ -154,6 +154,7 @@ def test_a_program_is_drawn_by_its_parts() -> None:
     assert names == ["a", "b"] * 2
     drawn = bars(figure.axes[0]).values()
     assert [sum(width for _, width, _ in parts) for parts in drawn] == [6000, 6300, 70, 70]
+    assert "6,300" in [text.get_text() for text in figure.axes[0].texts]
     figure = charts.history(whole)
     assert [axes.get_title(loc="left") for axes in figure.axes if axes.lines] == [
         "the whole", "I/O calls", "read", "page fault",
