@@ -85,7 +85,7 @@ void parts_reset(struct calls *calls)
  * parts_root() - what runs now was called before anything that is known
  * @parts: of the region
  * @calls: of the task
- * @pc: there
+ * @pc: address of what runs
  */
 void parts_root(struct parts *parts, struct calls *calls, uint64_t pc)
 {
@@ -135,7 +135,7 @@ void parts_enter(struct parts *parts, struct calls *calls, uint64_t pc)
 }
 
 /**
- * parts_leave() - it ends
+ * parts_leave() - the innermost part ends
  * @calls: of the task
  */
 void parts_leave(struct calls *calls)
