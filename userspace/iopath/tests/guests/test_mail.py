@@ -27,7 +27,7 @@ from iopath.measure.session import Session
 guest = pytest.mark.guest
 
 SIZE = 65536
-SPLIT = 2  # requests of an I/O of SIZE; more take rounds so long that most have a tick
+SPLIT = 4  # requests of an I/O of SIZE
 RUNG = ("--rung", "mq.pread", "--op", "read", "--bs", "64k", "--cpus", "2")
 
 _COUNTER = """\
@@ -42,7 +42,7 @@ def _shared(tree: Path) -> None:
 
 
 def _split(tree: Path) -> None:
-    """Requests have at most 32 KiB."""
+    """Requests have at most 16 KiB."""
     place = "block/blk-settings.c"
     text = (tree / place).read_text()
     limit = "\tlim->max_sectors = round_down("
@@ -50,7 +50,7 @@ def _split(tree: Path) -> None:
     at = text.index(";\n", text.index(limit)) + 2
     smaller = f"\tlim->max_sectors = min(lim->max_sectors, {SIZE // SPLIT // 512});\n"
     (tree / place).write_text(f"{text[:at]}{smaller}{text[at:]}")
-    commit(tree, place, "block: requests of 32 KiB")
+    commit(tree, place, "block: requests of 16 KiB")
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_series_by_mail(session: Session, linux: Path, tmp_path: Path) -> None
             (4, "block: call_rcu() for each bio"),
             (5, "block: count the bios that end"),
             (6, "block: a syntax error"),
-            (7, "block: requests of 32 KiB"),
+            (7, "block: requests of 16 KiB"),
             (8, 'Revert "block: seven nops"'),
         )
     ]
@@ -134,7 +134,7 @@ def test_a_series_by_mail(session: Session, linux: Path, tmp_path: Path) -> None
     assert "planted_callback" in text
     assert "planted_counter" in text
     assert said["6/8"].startswith("does not build: block/bdev.c:")
-    assert said["8/8"].startswith("mq.pread read: path -14.00 (")
+    assert said["8/8"].startswith("mq.pread read: path -28.00 (")
 
     # The builds that failed are known, too.
     shutil.rmtree(session.cache.root / "mailed")
