@@ -60,8 +60,8 @@ class Round:
 class Executed(NamedTuple):
     """What was executed of a block: its first instructions, and how many *times*. *counts* are
     those of the table of metrics, in its order: memory accesses and, of the string instruction
-    that ends the block, bytes. If that instruction has more iterations to do, it is not among the
-    instructions."""
+    that ends the block, bytes. A string instruction that has not done its last iteration is not
+    counted in *instructions*."""
 
     block: int
     instructions: int

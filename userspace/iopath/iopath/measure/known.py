@@ -40,8 +40,8 @@ def inputs(
     wanted: Measurement, ready: Prepared, qemu: Qemu, programs: Mapping[str, str]
 ) -> dict[str, object]:
     """Everything that the records of a measurement depend on. *programs* are the digests of the
-    programs in the guest, and of the plugin. The kernel's own modules are in the folder of vmlinuz,
-    whose name is a digest of what they were made from."""
+    programs in the guest, and of the plugin. The kernel's own modules are in the folder of vmlinuz.
+    That folder is an entry of the cache, and its name is the entry's key."""
     settings, built = wanted.settings, ready.built
     program = settings.program
     return {

@@ -51,8 +51,8 @@ def unmet(rung: Rung, built: Built) -> str:
         return f"QEMU's machine of {built.arch.name} has no SATA controller"
     if rung.since and built.series < rung.since:
         return f"kernels from {'.'.join(map(str, rung.since))} on have it"
-    for option in missing(rung.needs, built):
-        return f"the kernel has no {option}"
+    if lacking := missing(rung.needs, built):
+        return f"the kernel has no {lacking[0]}"
     for module in rung.modules:
         if not (module.optional or modules.exists(module.name, built)):
             return f"the kernel has no module {module.name}"

@@ -42,7 +42,7 @@ class Settings:
     fill: bool = True  # whether blknull fills what it must not leave uninitialised
     coherent: bool = True  # whether biogen keeps coherent with its block device's page cache
     boots: int = 1  # how often each kernel is booted
-    shared_boots: int = 1  # the same with several CPUs, if that is more often
+    shared_boots: int = 1  # how often a guest with several CPUs is booted, if more than boots
     passes: int = 20  # samples of each rung, where time is measured
     profile: bool = False  # whether to count by function, too
     inline: bool = False  # whether to tell inlined functions and source lines apart

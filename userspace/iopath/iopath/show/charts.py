@@ -115,9 +115,9 @@ def ladder(result: ExactResult) -> Figure:
 def _drawn(result: ExactResult, *, in_all: bool) -> list[Row[ExactRecord]]:
     """The rows of a result. Those of a program are the parts that matter, as rungs: each with what
     it executes each time, or *in_all*."""
-    if not result.command:
-        return result.rows()
     rows = result.rows()
+    if not result.command:
+        return rows
     whole = max(record.path for row in rows if row.op == WHOLE for record in row.records.values())
     found = []
     for row in rows:
@@ -132,15 +132,16 @@ def _drawn(result: ExactResult, *, in_all: bool) -> list[Row[ExactRecord]]:
 
 def _in_all(record: ExactRecord) -> ExactRecord:
     """A part of a program with what it executed in all, in the first boot."""
-    times = max(record.calls.times[0], 1) if record.calls else 1
+    times = max(record.calls.times[0], 1)
     profile = record.profile and replace(
         record.profile, layers={name: n * times for name, n in record.profile.layers.items()}
     )
-    return replace(record, instructions_per_io=record.boots[0] * times, profile=profile)
+    return replace(record, instructions_per_io=record.calls.instructions[0], profile=profile)
 
 
 def _figure(record: ExactRecord) -> str:
-    """What is written at a bar: of a program, what was executed in all is a whole number."""
+    """The label of a bar. Instructions of a program are a sum, which has no decimals. Those per I/O
+    are a mean."""
     return f"{record.instructions_per_io:,.{0 if record.calls else 2}f}"
 
 

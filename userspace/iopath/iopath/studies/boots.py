@@ -45,8 +45,8 @@ Found = TypeVar("Found", bound=Judged)
 
 
 def asked(settings: Settings, boots: int | None) -> Settings:
-    """The settings with as many boots as were asked for. If none were: with those that are judged
-    first, of what has no layouts more than of what has."""
+    """The settings with the number of *boots* that was asked for, or else with the default.
+    Programs and guests with several CPUs have no layouts, so their default is higher."""
     if boots:
         return replace(settings, boots=boots)
     often = noise.OFTEN if settings.program else noise.BOOTS

@@ -78,8 +78,8 @@ class SiteReport:
         return result.join(found)
 
     def _results(self, newest: int = 0) -> Iterator[ExactResult]:
-        """The result of each kernel, which is named by its watch, too; or of the *newest* ones of
-        each watch."""
+        """The result of each kernel, which is named by its watch, too. *newest* is how many of each
+        watch, 0 for all."""
         for points in self.index.points().values():
             for point in [point for point in points if not point.error][-newest:]:
                 whole = result.make(store.read(self.folder / point.path)[1])
