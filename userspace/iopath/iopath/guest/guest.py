@@ -20,6 +20,7 @@ import gzip
 import mmap
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -247,6 +248,8 @@ class _Guest:
             child = stack.enter_context(
                 process.start(words, output=self._folder / "qemu.log", keep=[theirs.fileno()])
             )
+        if limit := self._machine.cpu_limit:
+            resource.prlimit(child.pid, resource.RLIMIT_CPU, (limit, limit + 1))
         return child, Qmp(ours, self._machine.time_limit)
 
     def _mapped(self) -> Path | None:
@@ -437,6 +440,8 @@ def _diagnose(
         return f"the guest failed: {what}"
     if status is None:
         return f"the guest did not end within {machine.time_limit} s"
+    if machine.cpu_limit and status == -signal.SIGXCPU:
+        return f"the guest did not end within {machine.cpu_limit} s of CPU time"
     if status == -signal.SIGBUS:  # it wrote to a hole of its memory's file
         return f"no space for the guest's memory: {os.strerror(errno.ENOSPC)}"
     if status:

@@ -34,6 +34,7 @@ class Machine:
     devices: tuple[str, ...] = ()  # of QEMU that it has besides, as -device takes them
     disks: tuple[Device, ...] = ()  # of rungs, on controllers that it has
     real_time: bool = False  # while idle, its clock is the host's: for a device with a file's data
+    cpu_limit: int = 0  # seconds of the emulator's CPU time that it may take; 0: any number
 
     @property
     def model(self) -> str:
@@ -61,7 +62,7 @@ class Machine:
 
     def inputs(self) -> dict[str, object]:
         """The properties that a guest's figures and its state depend on."""
-        left_out = {"time_limit", "arch", "emulator", "real_time"}
+        left_out = {"time_limit", "cpu_limit", "arch", "emulator", "real_time"}
         left_out |= {
             name
             for name, usual in (("cpus", 1), ("ports", 0), ("devices", ()), ("disks", ()))

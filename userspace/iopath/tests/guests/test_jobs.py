@@ -55,12 +55,15 @@ def test_processes_as_threads(resumable: Command, tmp_path: Path) -> None:
     assert in_processes == in_threads
 
 
-def test_a_time_limit_in_a_process(ready: Command) -> None:
-    settings = replace(SETTINGS, machine=Machine(cmdline=FAST_START, time_limit=1))
+@pytest.mark.parametrize(
+    ("limit", "said"), [("time_limit", "within 1 s"), ("cpu_limit", "within 1 s of CPU time")]
+)
+def test_a_time_limit_in_a_process(ready: Command, limit: str, said: str) -> None:
+    settings = replace(SETTINGS, machine=replace(Machine(cmdline=FAST_START), **{limit: 1}))
     session = session_of(ready)
     with (
         pool() as session.executor,
-        pytest.raises(IopathError, match="did not end within 1 s") as error,
+        pytest.raises(IopathError, match=f"did not end {said} ") as error,
     ):
         session.measure([KERNEL], settings)
     assert str(error.value).startswith(f"{KERNEL}: ")
