@@ -109,6 +109,8 @@ static void add_job(struct line *l, const struct job *job)
 	const struct result *res = job->res;
 	const struct sums s = figures_sums(res);
 
+	if (!res->start_ns)	/* it failed before its first round */
+		return;
 	l->ios += res->ios;
 	l->bytes += res->bytes;
 	l->ns += s.ns;

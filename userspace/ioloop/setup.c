@@ -20,6 +20,9 @@
 #include "scatter.h"
 #include "setup.h"
 
+/* Memory that one job locks must not be what another one scatters. */
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static bool bind_to_cpu(struct job *job)
 {
 	cpu_set_t *set;
@@ -111,13 +114,16 @@ static bool make_buffers(struct job *job)
 
 	job->stride = machine_stride(job->o);
 	size = machine_buffer_bytes(job->o);
+	pthread_mutex_lock(&memory_lock);
 	job->buffers = map_in_one_table(size, huge);
 	if (job->buffers == MAP_FAILED) {
+		pthread_mutex_unlock(&memory_lock);
 		job->buffers = NULL;
 		job_error(job, "mmap", 0, size, -errno);
 		return false;
 	}
 	err = job->o->scatter ? scatter(job->buffers, size) : 0;
+	pthread_mutex_unlock(&memory_lock);
 	if (err) {
 		job_error(job, "scatter", 0, size, err);
 		return false;
@@ -171,9 +177,12 @@ bool setup_job(struct job *job)
 	 * Without the permission, all memory is at least touched. Threads that
 	 * start later lock their own memory.
 	 */
-	if (!(e->flags & ENGINE_NO_LOCK))
+	if (!(e->flags & ENGINE_NO_LOCK)) {
+		pthread_mutex_lock(&memory_lock);
 		job->res->locked = !mlockall(job->o->thread ? MCL_CURRENT :
 					     MCL_CURRENT | MCL_FUTURE);
+		pthread_mutex_unlock(&memory_lock);
+	}
 	return true;
 }
 

@@ -537,6 +537,12 @@ if (((0x$(awk '/^CapEff/ { print $2 }' /proc/self/status) >> 21) & 1)); then
 	compile scatter "the test of scattered pages builds"
 	"$dir/scatter" >"$dir/out" 2>"$dir/err"
 	verdict $? "no two neighbours are adjacent"
+	status=0
+	for _ in {1..20}; do
+		[ $status = 0 ] && run --thread --numjobs=8 --filename="$file" \
+			--scatter --bs=1m --number_ios=1 --rounds=1
+	done
+	verdict $status "threads that scatter buffers while others lock memory"
 	json 'job["ios"] == 100' "scattered buffers" --scatter --bs=64k \
 		--filename="$file" --number_ios=100
 else
