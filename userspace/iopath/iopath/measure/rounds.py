@@ -100,7 +100,8 @@ def figure(
         if len(calm) < len(rounds) * CALM:
             raise IopathError(
                 f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
-                " interrupt; try a smaller block size"
+                f" interrupt: {run.ios} I/Os, with what they defer, take longer than the timer's"
+                " tick; try a smaller block size"
             )
         figures.append(statistics.median_low(calm))
         found = _by_layout(rounds, ROUNDS // run.layouts)

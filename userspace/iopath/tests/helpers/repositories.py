@@ -59,8 +59,8 @@ def plant_seldom(tree: Path, subject: str) -> None:
     commit(tree, PLACE, subject)
 
 
-def plant_deferred(tree: Path, subject: str) -> None:
-    plant(tree, "\tplanted();\n", _CALLBACK, "submit_bio_noacct_nocheck")
+def plant_deferred(tree: Path, subject: str, function: str = "submit_bio_noacct_nocheck") -> None:
+    plant(tree, "\tplanted();\n", _CALLBACK, function)
     commit(tree, PLACE, subject)
 
 
