@@ -118,6 +118,7 @@ _TOP: tomlfile.Fields = {
     "url": ("url", "an address that begins with https:// or http://", _matching(r"https?://\S+")),
     "origin": ("origin", "letters a-z, digits and '_'", _matching(r"[a-z0-9_]+")),
     "rungs": ("rungs", "a list of names of rungs, each once", _some),
+    "rung_file": ("rung_file", "the path of a file of rungs", tomlfile.is_(str)),
     "ops": ("ops", "a list of 'read' and 'write'", tomlfile.ops),
     "block_sizes": ("block_sizes", "a list of multiples of 512 up to 1048576", _sizes),
     "boots": ("boots", "a number from 1 on", tomlfile.positive),
@@ -125,7 +126,7 @@ _TOP: tomlfile.Fields = {
     "program": ("program", "a table: write [program]", tomlfile.is_(dict)),
     "watch": ("watch", "tables: write [[watch]]", tomlfile.is_(list)),
 }
-_OF_RUNGS = ("rungs", "ops", "block_sizes", "cpus")
+_OF_RUNGS = ("rungs", "rung_file", "ops", "block_sizes", "cpus")
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -161,8 +162,10 @@ def load(path: Path) -> Config:
         for name in (name for name in _OF_RUNGS if name in found):
             raise UsageError(f"{path}: {name} is for rungs: leave it out with [program]")
         found = {"boots": noise.OFTEN, **found, "program": _program(found["program"], path)}
+    file = found.pop("rung_file", "")
+    added = builtin.load(path.parent / file) if file else []
     try:
-        chosen = builtin.select(found.pop("rungs", ())) if "program" not in found else []
+        chosen = builtin.select(found.pop("rungs", ()), added) if "program" not in found else []
     except UsageError as error:
         raise UsageError(f"{path}: rungs: {error}") from error
     watches = tuple(_watch(part, path) for part in found.pop("watch", ()))

@@ -251,3 +251,19 @@ def test_a_rung_with_a_size_of_its_own(tmp_path: Path) -> None:
         ("dio.pread", "read", 4096), ("dio.pread", "write", 4096),
     ]  # fmt: skip
     assert rung.digest != replace(rung, block_size=None).digest
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "git:none@a", "git:none@b"), ("bisect", "git:none@a", "git:none@b"),
+        ("profile", "git:none@a"), ("measure", "git:none@a"),
+    ],
+)  # fmt: skip
+def test_commands_take_it(words: tuple[str, ...], listed: Command, tmp_path: Path) -> None:
+    """A rung of the file is known to each command, and another one is not."""
+    path = write(tmp_path / "rungs.toml", '[[rung]]\nname = "x.y"\nparts = ["dio", "pread"]\n')
+    said = listed.fails(*words, "--rungs", path, "--rung", "x.y", status=2)
+    assert "git:none: there is no such folder" in said
+    said = listed.fails(*words, "--rungs", path, "--rung", "x.z", status=2)
+    assert "unknown rung 'x.z'" in said

@@ -59,3 +59,17 @@ def test_two_watches_of_one_name(tmp_path: Path) -> None:
     twice = FILE + FILE[FILE.index("[[watch]]") :]
     with pytest.raises(UsageError, match=r"two tables \[\[watch\]\] have the name 'block'"):
         config(tmp_path, twice)
+
+
+def test_rungs_of_a_file(tmp_path: Path) -> None:
+    """Its rungs are measured alone, or those that are named, as by --rungs and --rung."""
+    (tmp_path / "found.toml").write_text(
+        "".join(f'[[rung]]\nname = "search.{n}"\nparts = ["dio", "pread"]\n\n' for n in (1, 2))
+    )
+    alone = config(tmp_path, FILE.replace(RUNGS, 'rung_file = "found.toml"'))
+    assert [rung.name for rung in alone.rungs] == ["search.1", "search.2"]
+    named = f'rung_file = "found.toml"\n{RUNGS.replace("syscall", "search.1")}'
+    some = config(tmp_path, FILE.replace(RUNGS, named))
+    assert [rung.name for rung in some.rungs] == ["dio.pread", "search.1"]
+    with pytest.raises(UsageError, match=r"none\.toml: No such file"):
+        config(tmp_path, FILE.replace(RUNGS, 'rung_file = "none.toml"'))
