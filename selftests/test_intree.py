@@ -283,6 +283,7 @@ def test_kselftest(linux: Path) -> None:
     longer = subprocess.check_output([installed / "run_kselftest.sh", "-l"], text=True).split()
     assert set(longer) - set(listed) == {
         "blknull:blknull_churn",
+        "biogen:biogen_file",
         "biogen:biogen_io",
         "biogen:biogen_run",
     }

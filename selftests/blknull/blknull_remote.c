@@ -128,6 +128,8 @@ FIXTURE_VARIANT_ADD(remote, softirq) { .attrs = "mode=mq completion=softirq" };
 
 FIXTURE_SETUP(remote)
 {
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "needs a second CPU");
 	self->fd = -1;
 	self->buf = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -199,7 +199,7 @@ def test_planted(
     assert [fault for fault, said in wanted.items() if said not in text] == [], faults
 
 
-LONG = {"biogen_io", "biogen_run", "blknull_churn"}  # of which quick.sh runs a part
+LONG = {"biogen_file", "biogen_io", "biogen_run", "blknull_churn"}  # of which quick.sh runs a part
 
 
 @pytest.mark.parametrize(("words", "left_out"), [(["LONG=1"], set()), ([], LONG)])
