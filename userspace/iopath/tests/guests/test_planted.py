@@ -8,10 +8,12 @@ stay in the user's cache, as do the results of measuring them.
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -227,74 +229,185 @@ def test_costs_that_the_median_does_not_show(
         assert re.search(rf"{function} +\+", done.stdout)
 
 
-# Costs of some shapes only. No two are alike: the compiler would merge equal functions.
-OF_SHAPES = """
-static noinline void planted_unaligned(void)
-{
-	unsigned long n = 400;
+# Costs of some shapes only: the function of each, and its instructions. No two are alike: the
+# compiler would merge equal functions.
+OF_SHAPES = {
+    "planted_unaligned": 800,
+    "planted_segments": 350,
+    "planted_group": 400,
+    "planted_fua": 450,
+    "planted_hole": 500,
+    "planted_hugetlb": 550,
+    "planted_depth": 9000,
+}
+COST = """
+static noinline void {}(void)
+{{
+	unsigned long n = {};
 
 	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
-}
-
-static noinline void planted_odd(void)
-{
-	unsigned long n = 150;
-
-	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
-}
-
-static noinline void planted_priority(void)
-{
-	unsigned long n = 200;
-
-	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
-}
-
+}}
+"""
+WHERE = """
 static void planted(struct bio *bio)
 {
 	if (bio_op(bio) == REQ_OP_READ && bio->bi_iter.bi_size >= 65536 &&
 		bio->bi_io_vec->bv_offset)
 		planted_unaligned();
+	if (bio->bi_vcnt > 16 && !bio_flagged(bio, BIO_CLONED))
+		planted_segments();
+	if (IOPRIO_PRIO_CLASS(bio->bi_ioprio) && bio->bi_blkg && bio->bi_blkg->parent)
+		planted_group();
+	if ((bio->bi_opf & REQ_FUA) && bdev_get_queue(bio->bi_bdev)->elevator)
+		planted_fua();
+	if (bio->bi_vcnt && folio_test_hugetlb(page_folio(bio->bi_io_vec->bv_page)))
+		planted_hugetlb();
 	if (bio_sectors(bio) & 1)
-		planted_odd();
+		bio_associate_blkg(bio);
+}
+
+"""
+PLUG = "	struct task_struct *tsk = current;\n\n	/*\n	 * If this is a nested plug"
+HOLE = (
+    "fs/iomap/direct-io.c",
+    "static loff_t iomap_dio_hole_iter(const struct iomap_iter *iter,\n",
+    "	loff_t length = iov_iter_zero(iomap_length(iter), dio->submit.iter);\n\n",
+)
+
+
+def costs(*names: str) -> str:
+    return "".join(COST.format(name, OF_SHAPES[name] // 2) for name in names)
+
+
+def costly_shapes(trees: Trees) -> Path:
+    """A kernel in which some shapes cost more."""
+    file, function, body = HOLE
+    own = ("planted_hole", "planted_depth")
+    others = [name for name in OF_SHAPES if name not in own]
+    depth = PLUG.replace("\n\n", "\n\n	if (nr_ios == 33)\n		planted_depth();\n")
+    plug = "void blk_start_plug_nr_ios(struct blk_plug *plug, unsigned short nr_ios)\n{\n"
+    return trees.copy(
+        "shapes", "	planted(bio);\n", costs(*others) + WHERE, fragments=["search.config"],
+        replaced=[
+            (PLACE, plug + PLUG, costs("planted_depth") + plug + depth),
+            (file, function, costs("planted_hole") + function),
+            (file, body, body + "	planted_hole();\n"),
+        ],
+    )  # fmt: skip
+
+
+# A shape on which the kernel dies, and one on which it hangs.
+DEADLY = """
+static void planted(struct bio *bio)
+{
 	if (IOPRIO_PRIO_CLASS(bio->bi_ioprio) == IOPRIO_CLASS_IDLE)
-		planted_priority();
+		panic("planted");
+	while (bio_sectors(bio) == 9)
+		cpu_relax();
 }
 
 """
 
 
-@guest
-def test_search(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
-    """Costs of a size, an alignment, an odd number of blocks and a priority are found without a
-    hint, each by its function, and shrunk to the condition; two kernels that are one differ in
-    nothing. A finding's file has the rungs for compare."""
-    before = named("before", trees.plain())
-    after = named("shapes", trees.copy("shapes", "\tplanted(bio);\n", OF_SHAPES))
-    out, rungs = tmp_path / "out.json", tmp_path / "found.toml"
-    words = ("--rung", "dio.*", "--shapes", "192", "--boots", "1", "--quiet")
-    files = ("--json", out, "--toml", rungs)
-    done = iopath.run("search", before, after, *words, *files, timeout=3600)
+def deadly_shapes(trees: Trees) -> Path:
+    """A kernel that dies on some shapes."""
+    return trees.copy("deadly", "	planted(bio);\n", DEADLY, fragments=["search.config"])
+
+
+# What the smallest shape of each has, and the numbers below and from which on it shows. Pages of
+# a buffer are no neighbours, so 17 of them are segments, too.
+SMALLEST = {
+    "planted_unaligned": [
+        ({"size": 65536, "place": 512}, {"size": [65024, 65536], "place": [0, 512]})
+    ],
+    "planted_segments": [
+        ({"size": 66048}, {"size": [65536, 66048]}), ({"segments": 17}, {"segments": [16, 17]}),
+    ],
+    "planted_group": [({"group": "cgroup"}, {})],
+    "planted_fua": [({"op": "write"}, {})],
+    "planted_hole": [({"target": "ext4.hole"}, {})],
+    "planted_hugetlb": [({"memory": "hugetlb"}, {})],
+    "planted_depth": [({"depth": 33}, {})],
+    "bio_associate_blkg": [({"size": 512}, {})],
+}  # fmt: skip
+OF_DIO = {"planted_unaligned", "planted_segments", "bio_associate_blkg"}
+
+
+def searched(
+    iopath: Command, kernels: Sequence[str], tmp_path: Path, *words: str
+) -> dict[str, dict[str, Any]]:
+    """The findings of a search, by the function that grew most; rungs of all are in found.toml."""
+    out = tmp_path / "out.json"
+    files = ("--json", out, "--toml", tmp_path / "found.toml")
+    done = iopath.run("search", *kernels, "--boots", "1", "--quiet", *files, *words, timeout=7200)
     assert done.returncode == 0, done.stderr
     findings = json.loads(out.read_text())["search"]["findings"]
     assert not [one for one in findings if not one["functions"]], done.stdout
-    found = {one["functions"][0]: (one["shape"], one["needs"]) for one in findings}
-    # What each bio executes to tell whether it is one of them is found, too.
-    assert {*found} - {FUNCTION} == {"planted_unaligned", "planted_odd", "planted_priority"}
-    shape, needs = found["planted_unaligned"]
-    assert (shape["size"], shape["place"]) == (65536, 512)
-    assert needs["size"] == [65024, 65536]
-    assert needs["place"] == [0, 512]
-    shape, _ = found["planted_odd"]
-    assert shape == {"size": 512}
-    shape, needs = found["planted_priority"]
-    assert needs["priority"] == ["none", "idle"]
-    assert shape["priority"] == "idle"
-    names = {rung.name for rung in builtin.load(rungs)}
-    assert names == {one["rung"] for one in findings}
-    same = named("same", trees.plain())
-    done = iopath.run("search", before, same, *words, timeout=3600)
+    return {function: one for one in findings for function in one["functions"]}
+
+
+@guest
+def test_search(iopath: Command, trees: Trees, named: Callable, tmp_path: Path) -> None:
+    """Costs of a size, an alignment, a number of segments and an odd number of blocks are found
+    without a hint, each by its function, and shrunk to the condition; two kernels that are one
+    differ in nothing. A finding's file has the rungs for compare."""
+    plain = trees.plain("search.config")
+    kernels = named("before", plain), named("shapes", costly_shapes(trees))
+    words = ("--rung", "dio.*", "--shapes", "256")
+    found = searched(iopath, kernels, tmp_path, *words)
+    assert {*found} >= OF_DIO
+    check_smallest({name: found[name] for name in OF_DIO})
+    names = {rung.name for rung in builtin.load(tmp_path / "found.toml")}
+    assert names == {one["rung"] for one in found.values()}
+    done = iopath.run("search", kernels[0], named("same", plain), *words, timeout=3600)
     assert ", 0 causes." in done.stdout
+
+
+def check_smallest(found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Each finding is of the smallest shape, and says from where on."""
+    for name, one in found.items():
+        assert any(
+            shape.items() <= one["shape"].items() and needs.items() <= one["needs"].items()
+            for shape, needs in SMALLEST[name]
+        ), (name, one)
+
+
+@guest
+@pytest.mark.long
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_search_everywhere(
+    seed: str, iopath: Command, trees: Trees, named: Callable, tmp_path: Path
+) -> None:
+    """All of the costs are found within 60 CPU minutes, and shrunk."""
+    kernels = (
+        named("before", trees.plain("search.config")), named("shapes", costly_shapes(trees))
+    )  # fmt: skip
+    words = ("--shapes", "1536", "--findings", "20", "--seed", seed)
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = searched(iopath, kernels, tmp_path, *words)
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert {*found} >= {*SMALLEST}
+    check_smallest({name: found[name] for name in SMALLEST})
+    assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 3600
+
+
+@guest
+@pytest.mark.long
+def test_search_of_deadly_shapes(
+    iopath: Command, trees: Trees, named: Callable, tmp_path: Path
+) -> None:
+    """A shape on which the kernel dies or hangs is a finding, with the console."""
+    kernels = (
+        named("before", trees.plain("search.config")), named("deadly", deadly_shapes(trees))
+    )  # fmt: skip
+    out = tmp_path / "out.json"
+    words = ("--rung", "dio.pread", "--shapes", "64", "--boots", "1", "--json", out)
+    done = iopath.run("search", *kernels, *words, timeout=7200)
+    assert done.returncode == 0, done.stderr
+    findings = json.loads(out.read_text())["search"]["findings"]
+    answers = {one["answer"]: one["shape"] for one in findings if not one["functions"]}
+    assert [text for text, shape in answers.items() if shape.get("priority") == "idle"], answers
+    assert [text for text, shape in answers.items() if shape.get("size") == 4608], answers
 
 
 # Work that is deferred by six seconds: a loop for each bio since the last time.
