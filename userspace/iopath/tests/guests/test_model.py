@@ -45,6 +45,9 @@ def test_a_pread(iopath: Command, fresh: Command) -> None:
     """The figures are the same each time, and nearly the same with another seed. Counts are the
     same without the model."""
     words = ("--rung", "dio.pread", "--op", "read")
+    # Lines that were just used are in L1. A system call alone is short: no set has too many.
+    warm = records(iopath, "--rung", "syscall", "--model")["syscall"]["model"]["warm"]
+    assert warm["l1i"] == warm["itlb"] == 0
     first, again, off = (
         records(command, *words, *more)["dio.pread"]
         for command, more in ((iopath, ["--model"]), (fresh, ["--model"]), (iopath, []))
@@ -61,9 +64,11 @@ def test_a_pread(iopath: Command, fresh: Command) -> None:
     assert cold["itlb"] == counts["code pages"]
     assert abs(cold["l1d"] - counts["data lines"]) <= 3
     assert abs(cold["dtlb"] - counts["data pages"]) <= 3
-    # Lines that were just used are in L1. The kernel moves its stack at random.
+    # Of some 270 lines, more than eight may be in one of 64 sets. The kernel moves its stack at
+    # random.
     warm = model["warm"]
-    assert warm["l1i"] == warm["itlb"] == 0
+    assert warm["itlb"] == 0
+    assert warm["l1i"] <= 16
     assert warm["l1d"] <= 16
     assert warm["returns"] == 0
     assert 0 < warm["conditional"] < counts["branches"] / 10
