@@ -188,7 +188,7 @@ def test_same_bytes(
 
 # The fields that show that a driver has changed a bio: its device and its end.
 TESTS_OF_A_BIO = (
-    "compat_bio_is_on(bio, io->bg->target.bdev) &&",
+    "compat_bio_is_on(bio, bg->target.bdev) &&",
     "bio->bi_end_io == biogen_end_io &&",
 )
 
