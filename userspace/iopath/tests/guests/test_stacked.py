@@ -58,7 +58,7 @@ STACKS = {
     "redirect-later": [],
 }
 # Where Debian's kernels have no md linear.
-NO_LINEAR = ("6.12", "7.2", "7.3")
+NO_LINEAR = ("6.12", "6.12-arm64", "7.2", "7.3")
 
 # "make check" uses these: each driver at least once.
 QUICK_STACKS = ("dm-linear", "raid0", "raid1", "bcache", "redirect", "redirect-hook")
@@ -124,7 +124,7 @@ def run_on(
         ("mdadm", ["mdadm"]),
         ("bcache-tools", ["make-bcache"]),
     ):
-        files |= package(session, name, *tools)[1]
+        files |= package(session, name, *tools, arch=kernel.arch)[1]
     files |= {f"bin/{name}": programs[name] for name in ("sh", "stack.sh", "biogen_io")}
     own = {
         name: uncompressed(path) for name, path in kernel.own.items() if name == "configfs"
@@ -139,8 +139,8 @@ def run_on(
     for stack in stacks:
         words = ["/bin/biogen_io", LEFT_OUT.get(stack, ""), CHOICE[extent]]
         plan.append(f"run {stack} /bin/sh /bin/stack.sh {stack} {' '.join(filter(None, words))}")
-    machine = TwoCpus(cmdline=f"{TwoCpus.cmdline} panic_on_warn=1", memory=1024)
-    image = Image(Start(kernel.vmlinuz, (START,)), plan, files)
+    machine = TwoCpus(cmdline=f"{TwoCpus.cmdline} panic_on_warn=1", memory=1024).on(kernel.arch)
+    image = Image(Start(kernel.vmlinuz, (START,), arch=kernel.arch), plan, files)
     records, console, faults = boot(states, kernel, machine, image, log)
     faults += verdict(kernel, stacks, records, console)
     if faults:

@@ -3,15 +3,18 @@
 
 from collections.abc import Sequence
 
+from iopath.base.arch import X86_64, Arch
 from iopath.kernels.modules import exists, uncompressed, with_dependencies
 from iopath.kernels.sources.debian import DebianKernel
 from iopath.measure import packages
 from iopath.measure.session import Session
 
 
-def package(session: Session, name: str, *programs: str) -> tuple[str, dict[str, bytes]]:
+def package(
+    session: Session, name: str, *programs: str, arch: Arch = X86_64
+) -> tuple[str, dict[str, bytes]]:
     """A package's version, and the files that its *programs* need in a guest."""
-    version, files = packages.files(session.cache, session.apt, name, *programs)
+    version, files = packages.files(session.cache, session.apt.of(arch), name, *programs)
     return version, {path: file.read_bytes() for path, file in files.items()}
 
 
