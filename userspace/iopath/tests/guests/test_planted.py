@@ -322,6 +322,7 @@ SMALLEST = {
     ],
     "planted_segments": [
         ({"size": 66048}, {"size": [65536, 66048]}), ({"segments": 17}, {"segments": [16, 17]}),
+        ({"size": 62464, "place": 3584}, {"size": [61952, 62464]}),
     ],
     "planted_group": [({"group": "cgroup"}, {})],
     "planted_fua": [({"op": "write"}, {})],
