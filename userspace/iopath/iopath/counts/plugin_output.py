@@ -58,10 +58,10 @@ class Round:
 
 
 class Executed(NamedTuple):
-    """What was executed of a block: its first instructions, and how many *times*. *counts* are
-    those of the table of metrics, in its order: memory accesses and, of the string instruction
-    that ends the block, bytes. A string instruction that has not done its last iteration is not
-    counted in *instructions*."""
+    """The executions of a block: the number of its first instructions, and how many *times* they
+    were executed. *counts* has the counts of metrics.py, in that order, such as memory accesses. If
+    a string instruction ends the block, its bytes are counted, too. *instructions* includes a
+    string instruction only after its last iteration."""
 
     block: int
     instructions: int

@@ -40,8 +40,8 @@ def inputs(
     wanted: Measurement, ready: Prepared, qemu: Qemu, programs: Mapping[str, str]
 ) -> dict[str, object]:
     """Everything that the records of a measurement depend on. *programs* are the digests of the
-    programs in the guest, and of the plugin. The kernel's own modules are in the folder of vmlinuz.
-    That folder is an entry of the cache, and its name is the entry's key."""
+    programs in the guest, and of the plugin. The cache entry with vmlinuz has the kernel's own
+    modules, too. The key of that entry stands for them."""
     settings, built = wanted.settings, ready.built
     program = settings.program
     return {

@@ -255,9 +255,9 @@ def test_kselftest_is_short(
     installed: dict[str, bytes],
     tmp_path: Path,
 ) -> None:
-    """With one CPU, too, every program passes; and the default set takes less than 45 s on hardware
-    that executes three instructions in a nanosecond: the guest's clock advances by a nanosecond
-    with each."""
+    """Every program passes with one CPU. The default set takes less than 45 s on hardware that
+    executes three instructions per nanosecond. The clock of this guest counts one instruction as
+    one nanosecond."""
     commands = [STAT, "run kselftest /bin/run-", STAT]
     name = kernel(repositories("7.2"), "m")
     # High-resolution timers need a clock that the kernel relies on.
