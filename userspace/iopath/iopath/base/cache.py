@@ -9,6 +9,7 @@ so that a damaged entry is noticed and made again.
 import contextlib
 import errno
 import fcntl
+import functools
 import json
 import os
 import shutil
@@ -30,6 +31,7 @@ MANIFEST = "manifest.json"  # its time is that of the last use of the entry
 SIZE = "size"  # the bytes that the entry takes on the disk
 DOWNLOADS = "downloads"  # the name under which downloaded packages are used
 
+_TICK = 0.1  # seconds, at least, between two times that a file system tells apart
 _RETRY = 0.1  # seconds until a lock that another holds is tried again
 
 # Errors that say that a place cannot be written, not that the program is wrong.
@@ -49,6 +51,19 @@ def cache_root() -> Path:
 
 
 def digest_file(path: Path) -> str:
+    """The SHA-256 of a file. It is computed once in each program, unless the file has changed."""
+    status = path.stat()
+    if time.time() - status.st_ctime < _TICK:  # a change within the same tick would not show
+        return _digest(path)
+    return _digest_of(path, status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+
+
+@functools.cache
+def _digest_of(path: Path, device: int, inode: int, size: int, changed: int) -> str:
+    return _digest(path)
+
+
+def _digest(path: Path) -> str:
     import hashlib  # it loads OpenSSL; commands that only print do without
 
     with path.open("rb") as file:

@@ -6,7 +6,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Sequence, Set
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from pathlib import Path
 
 from iopath.base.arch import ARCHES
@@ -42,7 +42,7 @@ class Layers:
         beginning of names. These are looked up, because it takes long to compile so many."""
         self._names: dict[str, int] = {}
         self._begins: dict[str, int] = {}
-        self._others: list[tuple[str, int]] = []
+        others: list[tuple[str, int]] = []
         for number, (_, patterns) in enumerate(layers):
             for pattern in patterns:
                 wildcard = _WILDCARD.search(pattern)
@@ -51,7 +51,10 @@ class Layers:
                 elif wildcard.group() == "*" and wildcard.end() == len(pattern):
                     self._begins.setdefault(pattern[:-1], number)
                 else:
-                    self._others.append((pattern, number))
+                    others.append((pattern, number))
+        either = "|".join(f"({translate(pattern)})" for pattern, _ in others)
+        self._others = re.compile(either or "(?!)")
+        self._other_numbers = [number for _, number in others]
         self._lengths = sorted({*map(len, self._begins)})
         self._layers = [*(name for name, _ in layers), OTHER]
 
@@ -62,7 +65,8 @@ class Layers:
             none = len(self._layers) - 1
             found = [self._names.get(text, none)]
             found += [self._begins.get(text[:length], none) for length in self._lengths]
-            found += [number for pattern, number in self._others if fnmatchcase(text, pattern)]
+            if other := self._others.match(text):  # the first pattern, so the lowest number
+                found.append(self._other_numbers[other.lastindex - 1])
             self._known[symbol] = self._layers[min(found)]
         return self._known[symbol]
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from helpers.waiting import wait_for
-from iopath.base.cache import Cache, digest_of, out_of_space
+from iopath.base import cache as cache_module
+from iopath.base.cache import Cache, digest_file, digest_of, out_of_space
 from iopath.base.errors import IopathError
 
 INPUTS = {"name": "x", "number": 1}
@@ -45,6 +46,31 @@ def parts(cache: Cache) -> list[Path]:
 
 def never(folder: Path) -> None:
     raise AssertionError(f"made {folder} again")
+
+
+def test_a_file_is_digested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_TICK", 0)
+    read: list[Path] = []
+    monkeypatch.setattr(cache_module, "_digest", lambda path: str(read.append(path)))
+    file = tmp_path / "file"
+    file.write_bytes(b"text")
+    for _ in range(2):
+        digest_file(file)
+    assert read == [file]
+    file.write_bytes(b"changed")
+    digest_file(file)
+    assert read == [file, file]
+
+
+def test_a_file_that_was_just_written_is_digested_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "_TICK", float("inf"))
+    file = tmp_path / "file"
+    file.write_bytes(b"one")
+    first = digest_file(file)
+    file.write_bytes(b"two")
+    assert digest_file(file) != first
 
 
 def test_digest_depends_on_values_not_on_order() -> None:

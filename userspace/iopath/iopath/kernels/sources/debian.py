@@ -7,6 +7,7 @@ debian:7.2-arm64              the same of another architecture; also 7.2-rt-arm6
 debian:7.2.12+deb13-amd64     exactly this one, as uname -r prints it
 """
 
+import functools
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -117,6 +118,7 @@ class _SuitePackages:
         self._versions: dict[str, list[Package]] = {}
         for package in packages:
             self._versions.setdefault(package.name, []).append(package)
+        self._meets = functools.cache(self._has)  # most relations are those of several packages
 
     def find(self, name: str, version: str | None = None) -> Package | None:
         for package in self._versions.get(name, ()):
@@ -134,7 +136,7 @@ class _SuitePackages:
                 return choices[0]
         return ""
 
-    def _meets(self, relation: str) -> bool:
+    def _has(self, relation: str) -> bool:
         match = _RELATION.match(relation)
         if not match:
             return False
