@@ -5,7 +5,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from iopath.base.errors import Stopped, UsageError
+from iopath.base.errors import IopathError, Stopped, UsageError
 from iopath.cli.building import Building
 from iopath.cli.measuring import Guest, add_boots, add_scheduler
 from iopath.cli.options import in_units, number
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
             try:
                 search.run(budget)
                 found = shrink_all(search, search.worst(_SHRUNK * args.findings))
-            except (KeyboardInterrupt, Stopped):
+            except (KeyboardInterrupt, Stopped, IopathError):
                 found = [Shrunk(one, [name]) for name, one in search.worst(args.findings)]
                 findings = searchreport.named(space, found)
                 searchreport.show(space, args.kernels, findings, search.state, work.out)

@@ -57,6 +57,10 @@ class Round:
     model: Mapping[str, Mapping[str, int]] | None
 
 
+class MiscountError(IopathError):
+    """The plugin counted nothing, or its regions were not as they should be."""
+
+
 class Executed(NamedTuple):
     """The executions of a block: the number of its first instructions, and how many *times* they
     were executed. *counts* has the counts of metrics.py, in that order, such as memory accesses. If
@@ -263,7 +267,7 @@ def _read(records: Iterable[JsonObject]) -> Output:
             raise ValueError(f"it begins with {kind}")
         elif kind == "end":
             if record["errors"]:
-                raise IopathError(f"pathcount: {'; '.join(record['errors'])}")
+                raise MiscountError(f"pathcount: {'; '.join(record['errors'])}")
             return found
         elif kind == "block":
             found.blocks[record["block"]] = Block(

@@ -21,6 +21,7 @@ from iopath.base.programs import guest_program
 from iopath.base.progress import Reporter
 from iopath.counts import plugin_output
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import MiscountError
 from iopath.guest.guest import GuestError
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import QUIET, Image, Start
@@ -127,6 +128,15 @@ class Screening:
             ]
             try:
                 outcomes = self._guest(kernel, runs, layouts)
+            except MiscountError as error:
+                if len(left) == 1:
+                    outcomes = [Outcome(died=str(error))]
+                else:  # any of them may be to blame
+                    middle = len(left) // 2
+                    halves = [[run for _, run in half] for half in (left[:middle], left[middle:])]
+                    outcomes = [
+                        one for half in halves for one in self._screen(kernel, half, layouts)
+                    ]
             except GuestError as error:
                 done = sum(record.name.startswith("try.") for record in error.records)
                 if not done and len(left) > 1 and _failed_early(error):
@@ -207,17 +217,19 @@ def _outcomes(
 ) -> list[Outcome]:
     """What the guest of a cache *entry* gave."""
     texts = json.loads((entry / "records.json").read_text())
+    errors = [_error(texts[f"try.{run.region}"]) for run in runs]
+    if all(errors):
+        return [Outcome(error=error) for error in errors]  # there is nothing to count
     counts = gzip.decompress((entry / "counts.gz").read_bytes()).decode(errors="replace")
     output = plugin_output.read(counts.splitlines())
     symbols = assemble.symbols_of(
         (entry / "kallsyms.gz").read_bytes(), texts, files, files["bin/ioloop"]
     )
     found = BootProfile(output, symbols, layers)
-    return [_outcome(run, texts[f"try.{run.region}"], found) for run in runs]
+    return [_outcome(run, error, found) for run, error in zip(runs, errors, strict=True)]
 
 
-def _outcome(run: Run, text: str, found: BootProfile) -> Outcome:
-    error = _error(text)
+def _outcome(run: Run, error: str, found: BootProfile) -> Outcome:
     flat = found.flats.get(FLAT | run.region)
     if error or flat is None or not flat.rounds:
         return Outcome(error=error or "refused")

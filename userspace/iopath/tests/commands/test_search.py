@@ -78,14 +78,15 @@ def test_what_it_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert rungs.read_text().count("[[rung]]") == 2
 
 
-def test_an_interrupt_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), IopathError("the disk is full")])
+def test_an_end_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> None:
     """It is shown, not shrunk and not measured."""
     whole = ShapeSearch._save
 
     def save(self: ShapeSearch) -> None:
         whole(self)
         if self.state.shapes >= 1024:
-            raise KeyboardInterrupt
+            raise end
 
     monkeypatch.setattr(ShapeSearch, "_save", save)
     shown: list[str] = []
@@ -94,7 +95,7 @@ def test_an_interrupt_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> 
         shown.append(f"{len(given[2])} causes of {given[3].shapes} shapes")  # type: ignore[arg-type, attr-defined]
 
     monkeypatch.setattr(search.searchreport, "show", show)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(type(end)):
         carry_out(monkeypatch, "--rung", "dio.*")
     assert shown
     assert shown[0].endswith("of 1024 shapes")

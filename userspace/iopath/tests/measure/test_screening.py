@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """Screening: a guest that dies costs the run that ended it, and no other."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from iopath.counts.plugin_output import MiscountError
 from iopath.guest.channel import Record
 from iopath.guest.guest import GuestError
 from iopath.measure import screening
 from iopath.measure.screening import Outcome, Screening
+from iopath.results.layers import table
 from iopath.rungs.runs import Run
 from iopath.rungs.shapes import space
 
@@ -23,14 +28,17 @@ def runs(*sizes: int) -> list[Run]:
 class Guests(Screening):
     """Guests that die at a run of 1,536 bytes, or whose first step fails."""
 
-    def __init__(self, *, fails: bool = False) -> None:
+    def __init__(self, *, fails: bool = False, miscounts: int = 0) -> None:
         self.sizes: list[list[int]] = []
         self._fails = fails
+        self._miscounts = miscounts
 
     def _guest(self, kernel: object, members: Sequence[Run], layouts: int) -> list[Outcome]:
         self.sizes.append([run.block_size for run in members])
         if self._fails:
             raise GuestError("the guest failed: mkfs", [Record("error", 1, b"mkfs")])
+        if self._miscounts in self.sizes[-1]:
+            raise MiscountError("pathcount: regions do not nest")
         if 1536 in self.sizes[-1]:
             done = self.sizes[-1].index(1536)
             records = [Record(f"try.{number}", 0, b"") for number in range(1, done + 1)]
@@ -47,6 +55,26 @@ def test_a_guest_that_dies() -> None:
     assert [one.figure for one in found] == [512, 1024, 0, 2048]
     assert found[2].died == "the guest crashed: BUG (console: log)"
     assert guests.sizes == [[512, 1024, 1536, 2048], [512, 1024, 2048]]
+
+
+def test_a_run_that_spoils_the_counts() -> None:
+    """A program that is killed inside a region leaves it open for those after it."""
+    guests = Guests(miscounts=1024)
+    found = guests._screen(KERNEL, runs(512, 1024, 2048, 4096), 1)  # type: ignore[arg-type]
+    assert [one.figure for one in found] == [512, 0, 2048, 4096]
+    assert found[1].died == "pathcount: regions do not nest"
+    assert guests.sizes == [[512, 1024, 2048, 4096], [512, 1024], [512], [1024], [2048, 4096]]
+
+
+def test_all_are_refused(tmp_path: Path) -> None:
+    """No region begins then, which the plugin takes for a fault."""
+    text = (
+        '{"ok": false, "jobs": [{"first_error": {"op": "read", "strerror": "No", "result": -1}}]}'
+    )
+    (tmp_path / "records.json").write_text(json.dumps({"try.1": text, "try.2": text}))
+    two = [replace(run, region=at) for at, run in enumerate(runs(512, 1024), 1)]
+    found = screening._outcomes(tmp_path, two, {}, table(None))
+    assert found == [Outcome(error="read: No")] * 2
 
 
 def test_a_step_that_fails() -> None:
