@@ -28,7 +28,7 @@
 #include "run.h"
 #include "setup.h"
 
-/* A thread's stack, with room for job.c's text of /proc/stat; all gets locked. */
+/* A thread's stack, with room for job.c's text of /proc/stat. */
 #define STACK_SIZE	(256ul << 10)
 
 /**

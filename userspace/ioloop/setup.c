@@ -109,7 +109,7 @@ static bool open_device(struct job *job)
 static bool make_buffers(struct job *job)
 {
 	const int huge = job->o->hugepages ? MAP_HUGETLB : 0;
-	size_t size;
+	size_t size, at;
 	int err;
 
 	job->stride = machine_stride(job->o);
@@ -128,7 +128,8 @@ static bool make_buffers(struct job *job)
 		job_error(job, "scatter", 0, size, err);
 		return false;
 	}
-	memset(job->buffers, 0x5a, size);
+	for (at = 0; at < size; at += PAGE)
+		job->buffers[at] = 0x5a;
 	job->buffers += job->o->mem_offset;
 	return true;
 }
@@ -174,13 +175,13 @@ bool setup_job(struct job *job)
 	if (job->o->registermem && !register_memory(job, true))
 		return false;
 	/*
-	 * Without the permission, all memory is at least touched. Threads that
-	 * start later lock their own memory.
+	 * Each page is locked when it is first used, which is before or in the
+	 * warm-up. Threads that start later lock their own memory.
 	 */
 	if (!(e->flags & ENGINE_NO_LOCK)) {
 		pthread_mutex_lock(&memory_lock);
-		job->res->locked = !mlockall(job->o->thread ? MCL_CURRENT :
-					     MCL_CURRENT | MCL_FUTURE);
+		job->res->locked = !mlockall(MCL_ONFAULT | MCL_CURRENT |
+					     (job->o->thread ? 0 : MCL_FUTURE));
 		pthread_mutex_unlock(&memory_lock);
 	}
 	return true;

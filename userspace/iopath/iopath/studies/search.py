@@ -24,7 +24,8 @@ from iopath.rungs.shapes import Shape, Space, toml
 from iopath.studies.judges import Contrast, Judge
 
 GROUPS = 4  # targets of a batch
-EACH = 64  # shapes of a target in it
+EACH = 64  # shapes of a target in it, when it has its first turn
+_MOST = 4  # times as many, at most, in later turns: each guest takes a second to begin
 _MORE = 1.1  # times a known growth, that a larger one is
 _FRESH = 0.3  # of the shapes of a batch, that are not mutations
 _FILE = "corpus.toml"
@@ -107,7 +108,7 @@ class ShapeSearch:
         while not (budget.shapes and self.state.shapes >= budget.shapes):
             if budget.seconds and time.monotonic() - begun >= budget.seconds:
                 break
-            left = budget.shapes - self.state.shapes if budget.shapes else GROUPS * EACH
+            left = budget.shapes - self.state.shapes if budget.shapes else GROUPS * EACH * _MOST
             if not self._batch(left):
                 break
             state = self.state
@@ -159,10 +160,10 @@ class ShapeSearch:
         """Screen some shapes, and keep those that show something new; whether there are any."""
         random = Random(f"{self._seed} {self._batches}")
         self._batches += 1
-        targets = self._choose_targets(random)
+        turn, targets = self._choose_targets(random)
         shapes: list[Shape] = []
         for target in targets:
-            for _ in range(EACH):
+            for _ in range(EACH * min(turn + 1, _MOST)):
                 if len(shapes) < most and (shape := self._next(random, target)):
                     self._tried.add(shape)
                     shapes.append(shape)
@@ -170,15 +171,16 @@ class ShapeSearch:
         self.state.shapes += len(shapes)
         return bool(shapes)
 
-    def _choose_targets(self, random: Random) -> list[str]:
-        """The targets of a batch: all in turn, as the random order of each turn has them."""
+    def _choose_targets(self, random: Random) -> tuple[int, list[str]]:
+        """The targets of a batch, and which turn it is: all in turn, as the random order of each
+        turn has them."""
         per_turn = -(-len(self._targets) // GROUPS)
         turn, at = divmod(self._batches - 1, per_turn)
         order = [*self._targets]
         Random(f"{self._seed} turn {turn}").shuffle(order)
         chosen = order[at * GROUPS : (at + 1) * GROUPS]
         spare = [one for one in order if one not in chosen]
-        return chosen + random.sample(spare, min(len(spare), GROUPS - len(chosen)))
+        return turn, chosen + random.sample(spare, min(len(spare), GROUPS - len(chosen)))
 
     def _next(self, random: Random, target: str) -> Shape | None:
         """A shape that was not tried yet, if there is one."""
