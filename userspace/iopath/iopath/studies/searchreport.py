@@ -23,21 +23,24 @@ from iopath.show import texts
 from iopath.show.console import put_text
 from iopath.show.reports import ProfileReport
 from iopath.studies import boots
+from iopath.studies.judges import Contrast
 from iopath.studies.search import SearchState
 from iopath.studies.shrink import Shrunk
 
 _FUNCTIONS = 4  # named of a finding
+_ALIKE = 0.5  # of the growth by function, that two shapes of one cause share
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A shape that differs, under the name of its rung. *change* is what compare says of it; it is
-    None if it was not measured."""
+    """A shape that differs, under the name of its rung, and *others* that the same functions make
+    grow. *change* is what compare says of it; it is None if it was not measured."""
 
     name: str
     shrunk: Shrunk
     run: Run
     change: ExactChange | None = None
+    others: Sequence[Shrunk] = ()
 
     @property
     def title(self) -> str:
@@ -61,17 +64,36 @@ class Finding:
 
 
 def named(space: Space, found: Sequence[Shrunk]) -> list[Finding]:
-    """What was found, under names; what grew most comes first, and what kernels answer differently
-    last."""
+    """What was found, under names: the causes, each with the shape that grew most; the largest
+    growth comes first, and what kernels answer differently last."""
 
     def rank(one: Shrunk) -> tuple[bool, float]:
         contrast = one.contrast
         return bool(one.answer), -contrast.growth / max(contrast.before.figure, 1.0)
 
+    causes: list[list[Shrunk]] = []
+    for one in sorted(found, key=rank):
+        known = next((cause for cause in causes if _alike(cause[0].contrast, one.contrast)), None)
+        if known:
+            known.append(one)
+        else:
+            causes.append([one])
     return [
-        Finding(name := f"search.{number}", one, space.run(one.contrast.shape, name))
-        for number, one in enumerate(sorted(found, key=rank), 1)
+        Finding(name := f"search.{number}", one, space.run(one.contrast.shape, name), others=others)
+        for number, (one, *others) in enumerate(causes, 1)
     ]
+
+
+def _alike(one: Contrast, other: Contrast) -> bool:
+    """Whether the same functions make two shapes grow: how much of the growth is in functions that
+    both have, each in the smaller of its two shares."""
+    shares = []
+    for contrast in (one, other):
+        grown = dict(contrast.functions())
+        whole = sum(grown.values()) or 1.0
+        shares.append({name: by / whole for name, by in grown.items()})
+    common = shares[0].keys() & shares[1].keys()
+    return sum(min(shares[0][name], shares[1][name]) for name in common) >= _ALIKE
 
 
 def measured(
@@ -161,6 +183,8 @@ class SearchReport:
         return {
             "rung": one.name,
             "shape": self.space.differing(one.shrunk.contrast.shape),
+            "growth": one.growth(),
+            "described": [*describe(self.space, one)],
             "functions": one.shrunk.functions,
             "answer": one.shrunk.answer or None,
             "needs": {name: [*pair] for name, pair in one.shrunk.needs.items()},
@@ -211,9 +235,17 @@ def describe(space: Space, finding: Finding) -> Iterator[str]:
             yield f"from {name} {value:,} on, not at {without:,}"
         else:
             yield f"only with {name} {value}, not with {without}"
+    if finding.others:
+        titles = dict.fromkeys(_where(space, one) for one in finding.others)
+        yield f"also: {', '.join(titles)}"
     yield f"ioloop: {shlex.join(ioloop(finding.run))}"
     if finding.shrunk.contrast.after.died:
         yield finding.shrunk.contrast.after.died
+
+
+def _where(space: Space, one: Shrunk) -> str:
+    named = space.named(one.contrast.shape)
+    return f"{named['target']}.{named['engine']} {named['op']}"
 
 
 def ioloop(run: Run) -> list[str]:

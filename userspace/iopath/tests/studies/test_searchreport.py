@@ -21,7 +21,7 @@ from iopath.studies import searchreport
 from iopath.studies.judges import Kernels, Monotonic
 from iopath.studies.search import ShapeSearch
 from iopath.studies.searchreport import Finding, SearchReport
-from iopath.studies.shrink import shrink_all
+from iopath.studies.shrink import Shrunk, shrink_all
 
 LONGER = (*STACKS, (("loop [user]", "do_syscall_64", "unaligned"), "other", 90.0))
 KERNELS = ["a", "b"]
@@ -93,6 +93,22 @@ def test_show(search: ShapeSearch) -> None:
     assert "only with flag dsync, not with none\n" in text
     assert "sync=dsync" in text
     assert text.count("fio:") == 1  # which has no offset in a page
+
+
+def test_one_cause(search: ShapeSearch) -> None:
+    """Shapes that the same functions make grow are one finding, with the one that grew most."""
+    named = (
+        {"size": 65536, "place": 512, "engine": "aio"},
+        {"size": 131072, "place": 512, "engine": "preadv"},
+        {"engine": "preadv", "op": "write", "flag": "dsync", "priority": "idle"},
+    )
+    shapes = [shape for one in named if (shape := search.space.shape(one))]
+    found = [Shrunk(one, ["unaligned"]) for one in search.contrasts(shapes)]
+    first, second = searchreport.named(search.space, found)
+    assert first.run.rung.options[0] == "--ioengine=libaio"
+    assert "   also: dio.preadv read\n" in shown(search, [first, second])
+    assert second.shrunk.answer
+    assert not second.others
 
 
 def report(search: ShapeSearch, session: Measured) -> SearchReport:
