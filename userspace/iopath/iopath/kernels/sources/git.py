@@ -21,7 +21,7 @@ from iopath.base.arch import X86_64, Arch
 from iopath.base.cache import Cache, digest_file, digest_of, entry_name
 from iopath.base.errors import IopathError, UsageError
 from iopath.kernels import gitrepo, kbuild, own_modules
-from iopath.kernels.apt import Apt
+from iopath.kernels.apt import SUITES, Apt
 from iopath.kernels.built import Built, Entry, Step, built
 from iopath.kernels.finder import Finder
 from iopath.kernels.gitrepo import Repository, open_repository
@@ -210,7 +210,7 @@ def _recipe(spec: str, finder: Finder) -> Recipe:
     usual = finder.recipe
     if not settings:
         return usual
-    options, base = list(usual.asked), usual.base
+    options, base, suite = list(usual.asked), usual.base, usual.suite
     for word in filter(None, settings[1].split(",")):
         if word.startswith("config="):
             base, own = configuration(
@@ -220,9 +220,13 @@ def _recipe(spec: str, finder: Finder) -> Recipe:
                 ),
             )
             options += own
+        elif word.startswith("suite="):
+            suite = word.removeprefix("suite=")
+            if suite not in SUITES:
+                raise UsageError(f"{word}: must be one of {', '.join(SUITES)}")
         else:
             options.append(word)
-    return recipe(usual.suite, base, options, usual.arch)
+    return recipe(suite, base, options, usual.arch)
 
 
 def _warn_of_changes(spec: str, found: Repository, revision: str, finder: Finder) -> None:

@@ -119,6 +119,10 @@ def test_a_configuration_for_one_kernel(history: Path, cache: Cache, tmp_path: P
     found = git_kernels.find(f"{history}@HEAD[config=defconfig+{own},B=y]", finder).recipe
     assert (found.target, found.asked) == ("defconfig", ("A=y", "E=y", "F=n", "B=y"))
     assert kernelbuild.recipe("trixie", None, []).target == "tinyconfig"
+    other = git_kernels.find(f"{history}@HEAD[suite=bookworm,B=y]", finder)
+    assert other.recipe == kernelbuild.recipe("bookworm", None, ["A=y", "B=y"])
+    with pytest.raises(UsageError, match="suite=gcc: must be one of bullseye, "):
+        git_kernels.find(f"{history}@HEAD[suite=gcc]", finder)
     with pytest.raises(UsageError, match="invalid option 'B': must be like FOO=y, FOO=n or LL"):
         git_kernels.find(f"{history}@HEAD[B]", finder)
     with pytest.raises(UsageError, match="cannot read the configuration /none: No such file"):
