@@ -102,7 +102,7 @@ def run(args: argparse.Namespace, work: Work) -> int:
         settings = Settings([], machine=guest.machine, profile=True)
         findings, whole = searchreport.measured(
             session, space, args.kernels, boots.asked(settings, args.boots),
-            searchreport.named(space, found)[: args.findings], table(None),
+            searchreport.named(space, found), table(None), args.findings,
         )  # fmt: skip
     report = SearchReport(space, args.kernels, findings, search.state, command, whole, table(None))
     searchreport.show(space, args.kernels, findings, search.state, work.out)

@@ -98,13 +98,16 @@ def _alike(one: Contrast, other: Contrast) -> bool:
 
 def measured(
     session: Session, space: Space, kernels: Sequence[str], settings: Settings,
-    findings: Sequence[Finding], layers: Layers,
+    findings: Sequence[Finding], layers: Layers, most: int,
 ) -> tuple[list[Finding], ExactResult | None]:  # fmt: skip
-    """The findings that are confirmed when they are measured as all rungs are, and the result of
-    all. What could not be measured, or was answered differently, is kept as it is."""
+    """The first findings that are confirmed when they are measured as all rungs are, at *most* so
+    many, and the result of all. What could not be measured, or was answered differently, is kept as
+    it is."""
     found: list[Finding] = []
     wholes: list[ExactResult] = []
     for one in findings:
+        if len(found) == most:
+            break
         try:
             confirmed, whole = _confirm(session, space, kernels, settings, one, layers)
         except IopathError as error:

@@ -120,6 +120,7 @@ def report(search: ShapeSearch, session: Measured) -> SearchReport:
         settings,
         findings(search),
         Layers(),  # type: ignore[arg-type]
+        10,
     )
     return SearchReport(
         search.space, KERNELS, found, search.state, "iopath search a b", whole, Layers()
@@ -153,6 +154,21 @@ def test_what_is_not_confirmed(search: ShapeSearch) -> None:
         found.html()
 
 
+def test_as_many_as_are_wanted(search: ShapeSearch) -> None:
+    """What is not confirmed makes room for the next one."""
+    found = findings(search)
+    session = Measured(more=0.0)
+    settings = Settings([], boots=7)
+    kept, _ = searchreport.measured(
+        session, search.space, KERNELS, settings, found, Layers(), 1  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert [one.name for one in kept] == ["search.2"]
+    kept, _ = searchreport.measured(
+        Measured(), search.space, KERNELS, settings, found, Layers(), 1  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert [one.name for one in kept] == ["search.1"]
+
+
 def test_what_cannot_be_measured(search: ShapeSearch) -> None:
     """It is shown as it was found."""
     session = Measured(error="it crashed")
@@ -178,6 +194,7 @@ def test_of_one_kernel() -> None:
         Settings([], boots=7),
         found,
         Layers(),  # type: ignore[arg-type]
+        10,
     )
     (one,) = sure
     assert measured
