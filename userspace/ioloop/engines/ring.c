@@ -170,7 +170,11 @@ void ring_fill_entry(const struct job *job, const struct ring *r,
 		sqe->fd = 0;
 		sqe->flags = IOSQE_FIXED_FILE;
 	}
-	if (job->o->link)	/* up to the end of the batch */
+	/*
+	 * The last one of a batch ends the chain. One that is still open when
+	 * all are submitted is left to io-wq.
+	 */
+	if (job->o->link && (index + 1) % job->o->iodepth)
 		sqe->flags |= IOSQE_IO_LINK;
 	if (job->o->fixedbufs && !job->o->onebuf)
 		sqe->buf_index = (uint16_t)index;

@@ -291,6 +291,15 @@ expect 1 "read of 4096 bytes at offset 0: Invalid argument (errno 22)" \
 json 'job["ios"] == 100' "io_uring, linked and registered" --ioengine=io_uring \
 	--fixedbufs --onebuf --link --iodepth=4 --mem_offset=512 --dsync \
 	--rw=write --direct=1 --filename="$file" --number_ios=100
+# An open chain is left to io-wq, for which the task waits: 1,000 times here.
+python3 - "$ioloop" "$file" >"$dir/out" 2>"$dir/err" <<-'PYTHON'
+	import resource, subprocess, sys
+	subprocess.run([sys.argv[1], "--ioengine=io_uring", "--link", "--iodepth=4",
+	                f"--filename={sys.argv[2]}", "--number_ios=4000"], check=True)
+	waited = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+	assert waited < 500, f"waited {waited} times in 1,000 batches"
+PYTHON
+verdict $? "the last request of a batch ends the chain"
 json 'len(r["jobs"]) == 6 and len(r["devices"]) == 2 and
       sum(j["ios"] for j in r["jobs"]) == 600 and
       r["jobs"][5]["filename"].endswith("file") and
