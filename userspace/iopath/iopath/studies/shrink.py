@@ -93,8 +93,11 @@ def _judge(space: Space, contrast: Contrast, cause: str) -> Callable[[Contrast],
         if not contrast.counted:
             return other.differs == contrast.differs
         sizes = space.named(other.shape)
-        scale = min(1.0, *(int(sizes[one]) / int(named[one]) for one in _SCALED))
-        return other.grew and other.by(cause) >= STAYS * scale * contrast.by(cause)
+        scale = STAYS * min(1.0, *(int(sizes[one]) / int(named[one]) for one in _SCALED))
+        if other.by(cause) >= scale * contrast.by(cause):
+            return other.grew
+        # The function may be a small part of what grew, and depend on something else besides.
+        return cause in dict(other.functions()) and other.growth >= scale * contrast.growth
 
     return stays
 

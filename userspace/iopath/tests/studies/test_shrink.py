@@ -3,7 +3,8 @@
 
 import pytest
 
-from helpers.screens import Functions, plain, planted
+from helpers.screens import Functions, options, plain, planted
+from iopath.rungs.runs import Run
 from iopath.rungs.shapes import space
 from iopath.studies.judges import Kernels
 from iopath.studies.search import ShapeSearch
@@ -56,6 +57,24 @@ def test_shrink(named: dict, cause: str, left: dict, needs: dict) -> None:
     values, found = shrunk(named, cause)
     assert values == left
     assert {name: found.get(name) for name in needs} == needs
+
+
+def test_a_small_part_of_what_grew() -> None:
+    """A function that depends on more than the whole does is no reason to keep a value."""
+
+    def switched(run: Run) -> dict[str, float]:
+        return {
+            **plain(run),
+            "switch": 1000.0,
+            "psi": 100.0 if options(run).get("prioclass") else 50.0,
+        }
+
+    whole = space(("dio.*",))
+    search = ShapeSearch(Functions({"a": plain, "b": switched}), Kernels(["a", "b"]), whole, 1)
+    shape = whole.shape(BESIDE)
+    assert shape
+    (one,) = shrink_all(search, [("psi", search.contrasts([shape])[0])])
+    assert whole.differing(one.contrast.shape) == {}
 
 
 def test_one_shape_is_one_finding() -> None:
