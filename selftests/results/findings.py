@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from page import main, measure, table
+from worst import worst
 
 from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
@@ -298,7 +299,7 @@ def document(session: Session, names: Sequence[str]) -> str:
             parts += (
                 part for case in finding.cases for part in details(records, case, finding.also)
             )
-    return "\n".join(parts)
+    return "\n".join([*parts, worst()])
 
 
 if __name__ == "__main__":

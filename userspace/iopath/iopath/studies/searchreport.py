@@ -64,8 +64,8 @@ class Finding:
 
 
 def named(space: Space, found: Sequence[Shrunk]) -> list[Finding]:
-    """What was found, under names: the causes, each with the shape that grew most; the largest
-    growth comes first, and what kernels answer differently last."""
+    """What was found, under names: the causes, each with its simplest shape; the largest growth
+    comes first, and what kernels answer differently last."""
 
     def rank(one: Shrunk) -> tuple[bool, float]:
         contrast = one.contrast
@@ -78,10 +78,16 @@ def named(space: Space, found: Sequence[Shrunk]) -> list[Finding]:
             known.append(one)
         else:
             causes.append([one])
-    return [
-        Finding(name := f"search.{number}", one, space.run(one.contrast.shape, name), others=others)
-        for number, (one, *others) in enumerate(causes, 1)
+    simplest = [
+        sorted(cause, key=lambda one: len(space.differing(one.contrast.shape))) for cause in causes
     ]
+    findings = []
+    for number, (one, *others) in enumerate(sorted(simplest, key=lambda cause: rank(cause[0])), 1):
+        name = f"search.{number}"
+        every = dict.fromkeys(function for each in (one, *others) for function in each.functions)
+        run = space.run(one.contrast.shape, name)
+        findings.append(Finding(name, replace(one, functions=[*every]), run, others=others))
+    return findings
 
 
 def _alike(one: Contrast, other: Contrast) -> bool:
