@@ -68,12 +68,14 @@ class BatchDone:
 
 @dataclass
 class SearchState:
-    """What a search has found: the corpus, and by function the contrast that makes it grow most."""
+    """What a search has found: the corpus, by function the contrast that makes it grow most, and
+    the one of which it is the largest part."""
 
     shapes: int = 0
     corpus: list[KeptShape] = field(default_factory=list)
     causes: dict[str, Contrast] = field(default_factory=dict)
     answers: dict[str, Contrast] = field(default_factory=dict)
+    purest: dict[str, Contrast] = field(default_factory=dict)
     curve: list[BatchDone] = field(default_factory=list)
 
 
@@ -149,12 +151,20 @@ class ShapeSearch:
         return [one for one in again if one.grew]
 
     def worst(self, most: int) -> list[tuple[str, Contrast]]:
-        """The functions that grew most, each with its contrast; those of one shape together. After
-        them come what the kernels answer differently, without a function."""
+        """The functions that grew most, each with a contrast to shrink. After them come what the
+        kernels answer differently, without a function."""
         causes = self.state.causes
         order = sorted(causes, key=lambda name: (-causes[name].share(name), name))[:most]
-        found = [(name, causes[name]) for name in order]
+        found = [(name, self._purest(name)) for name in order]
         return found + [("", one) for one in self.state.answers.values()]
+
+    def _purest(self, name: str) -> Contrast:
+        """What is shrunk to find the cause of a function's growth: the worst contrast may have a
+        second cause besides. So it is the one of which the function is the largest part, if it has
+        half of the growth at least."""
+        worst, purest = (each.get(name) for each in (self.state.causes, self.state.purest))
+        assert worst
+        return purest if purest and 2 * purest.share(name) >= worst.share(name) else worst
 
     def _batch(self, most: int) -> bool:
         """Screen some shapes, and keep those that show something new; whether there are any."""
@@ -207,6 +217,12 @@ class ShapeSearch:
         best = dict(state.causes)
         for one in found:
             best |= self._grown(one, best)
+        for one in found:
+            for name, by in one.functions():
+                known = state.purest.get(name)
+                part = known.by(name) / known.growth if known else 0.0
+                if by / one.growth > part and 2 * one.share(name) >= best[name].share(name):
+                    state.purest[name] = one
         rivals = {one.shape: one for name, one in best.items() if one is not state.causes.get(name)}
         sure = {one.shape: one for one in self.sure([*rivals.values()])}
         for one in found:

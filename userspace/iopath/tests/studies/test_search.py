@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.screens import Functions, plain, planted
+from helpers.screens import Functions, options, plain, planted
 from iopath.base.errors import UsageError
 from iopath.rungs.runs import Run
 from iopath.rungs.shapes import space
@@ -67,6 +67,28 @@ def test_no_shape_is_tried_twice() -> None:
     kernels = Functions({"a": plain, "b": plain})
     search(kernels).run(Budget(shapes=1000))
     assert len({*tried(kernels)}) == 1000
+
+
+def test_a_second_cause_beside() -> None:
+    """Two causes of one shape, of which one is seen alone in another shape, are two findings."""
+
+    def two(run: Run) -> dict[str, float]:
+        found = plain(run)
+        if run.block_size == 65536:
+            found |= {"large": 800.0} | ({"both": 300.0} if "mem_offset" in options(run) else {})
+        if run.block_size > 65536:
+            found["both"] = 300.0
+        return found
+
+    found = search(Functions({"a": plain, "b": two}))
+    found.run(Budget(shapes=1000))
+    shrunk = shrink_all(found, found.worst(5))
+    sizes = {
+        name: int(found.space.named(one.contrast.shape)["size"])
+        for one in shrunk for name in one.functions
+    }  # fmt: skip
+    assert {*sizes} == {"large", "both"}
+    assert sizes["large"] == 65536 < sizes["both"]
 
 
 def test_guidance_reaches_more() -> None:
