@@ -327,7 +327,8 @@ SMALLEST = {
     ],
     "planted_segments": [
         ({"size": 66048}, {"size": [65536, 66048]}), ({"segments": 17}, {"segments": [16, 17]}),
-        ({"size": 62464, "place": 3584}, {"size": [61952, 62464]}),
+        *(({"size": 66048 - place, "place": place}, {"size": [65536 - place, 66048 - place]})
+          for place in range(512, 4096, 512)),
     ],
     "planted_group": [({"group": "cgroup"}, {})],
     "planted_fua": [({"op": "write"}, {})],
