@@ -33,11 +33,6 @@ features() {
 		--svg $large/features.svg >/dev/null
 }
 
-search() {
-	$iopath search debian:6.1 debian:7.2 --rung 'dio.*' --rung 'counted.*' \
-		--shapes 64 --findings 3 --boots 1 --markdown $pages/search.md >/dev/null
-}
-
 # From an empty cache: it takes a kernel's build and some ladders.
 takes() {
 	repository
@@ -142,7 +137,7 @@ for part in modules ancestors emulators peak claims clang findings; do
 	eval "$part() { page $part; }"
 done
 
-parts="ladder modules features search drivers findings ancestors emulators peak claims clang shown questions track site rt takes readme"
+parts="ladder modules features drivers findings ancestors emulators peak claims clang shown questions track site rt takes readme"
 # The names of parts have no blanks.
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $parts

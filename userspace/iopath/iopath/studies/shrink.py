@@ -60,7 +60,8 @@ def shrink_all(search: ShapeSearch, causes: Sequence[tuple[str, Contrast]]) -> l
 def shrink(space: Space, contrast: Contrast, cause: str) -> Steps:
     """Give up one value after the other, then make numbers smaller."""
     stays = _judge(space, contrast, cause)
-    best, needs = contrast, {}
+    best = contrast
+    needs: dict[str, tuple[Value, Value]] = {}
     while simpler := space.simpler(best.shape):
         tried = dict(zip(simpler, (yield [*simpler.values()]), strict=True))
         fine: dict[str, Value] = {}
@@ -71,6 +72,7 @@ def shrink(space: Space, contrast: Contrast, cause: str) -> Steps:
         needs = {name: (value, named[name]) for name, value in reversed(tried)}
         if not fine:
             break
+        needs = {}
         # Values that can go one by one may not go together.
         first = tried[next(iter(fine.items()))]
         together = space.shape({**named, **fine})

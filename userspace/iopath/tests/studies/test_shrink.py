@@ -75,6 +75,7 @@ def test_a_small_part_of_what_grew() -> None:
     assert shape
     (one,) = shrink_all(search, [("psi", search.contrasts([shape])[0])])
     assert whole.differing(one.contrast.shape) == {}
+    assert one.needs == {}
 
 
 def test_one_shape_is_one_finding() -> None:
