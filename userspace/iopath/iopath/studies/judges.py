@@ -2,6 +2,7 @@
 """What a shape is compared with: itself on another kernel, or a simpler shape on the same kernel,
 than which it should not cost more."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -12,6 +13,8 @@ from iopath.rungs.shapes import Shape, Space, Value
 
 LEAST = 4.0  # instructions per I/O that are a growth
 SHARE = 0.005  # and that share of what the I/O costs
+
+_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,}\b")
 
 Outcomes = Mapping[str, Mapping[Shape, Outcome]]  # by kernel
 
@@ -91,7 +94,12 @@ class Contrast:
 
 
 def _answer(outcome: Outcome) -> str:
-    return "the guest died" if outcome.died else outcome.error or "done"
+    """An answer in words; equal ones are one finding. A crash is known by what the kernel said,
+    without addresses; a guest that took too long hung."""
+    if "did not end within" in outcome.died:
+        return "the guest hung"
+    said = outcome.died.partition(" (console:")[0]
+    return _ADDRESS.sub("...", said) or outcome.error or "done"
 
 
 class Judge(Protocol):
