@@ -63,9 +63,11 @@ def section(name: str, found: JsonObject, causes: Sequence[Mapping[str, str]]) -
     for number, one in enumerate(found["findings"], 1):
         shape, *rest = one["described"]
         growth, _, functions = one["growth"].partition(": ")
+        if one["answer"]:
+            growth, functions = one["answer"], ""
         texts = [text for text in rest if not text.startswith("ioloop: ")]
         lines += [f"{number}. **{growth}**, {shape.removeprefix('shape: ')}."]
-        lines += [f"   By {functions}."] if "instructions" not in functions and functions else []
+        lines += [f"   By {functions}."] if functions else []
         lines += [f"   {'; '.join(texts)}."] if texts else []
         lines += [f"   {text}" for text in why(name, one, causes).split("\n") if text]
         lines += [""]
@@ -75,9 +77,10 @@ def section(name: str, found: JsonObject, causes: Sequence[Mapping[str, str]]) -
 def why(name: str, one: JsonObject, causes: Sequence[Mapping[str, str]]) -> str:
     """The cause in words, if it is known."""
     shape = one["described"][0].removeprefix("shape: ")
+    first = one["answer"] or one["growth"].partition(": ")[2].partition(" ")[0]
     for cause in causes:
         fits = cause["between"] == name and shape.startswith(cause.get("where", ""))
-        if fits and cause.get("function", "") in one["growth"]:
+        if fits and cause.get("function", first) in (first, first.partition(": ")[2]):
             return cause["why"]
     return ""
 
