@@ -291,7 +291,7 @@ expect 1 "read of 4096 bytes at offset 0: Invalid argument (errno 22)" \
 json 'job["ios"] == 100' "io_uring, linked and registered" --ioengine=io_uring \
 	--fixedbufs --onebuf --link --iodepth=4 --mem_offset=512 --dsync \
 	--rw=write --direct=1 --filename="$file" --number_ios=100
-# An open chain is left to io-wq, for which the task waits: 1,000 times here.
+# Without an end, the kernel gives each chain to io-wq, and the task waits 1,000 times.
 python3 - "$ioloop" "$file" >"$dir/out" 2>"$dir/err" <<-'PYTHON'
 	import resource, subprocess, sys
 	subprocess.run([sys.argv[1], "--ioengine=io_uring", "--link", "--iodepth=4",

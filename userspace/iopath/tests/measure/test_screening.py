@@ -67,7 +67,7 @@ def test_a_run_that_spoils_the_counts() -> None:
 
 
 def test_all_are_refused(tmp_path: Path) -> None:
-    """No region begins then, which the plugin takes for a fault."""
+    """No region begins, and the plugin reports a fault. The answers are the outcomes."""
     text = (
         '{"ok": false, "jobs": [{"first_error": {"op": "read", "strerror": "No", "result": -1}}]}'
     )

@@ -155,7 +155,7 @@ def test_what_is_not_confirmed(search: ShapeSearch) -> None:
 
 
 def test_as_many_as_are_wanted(search: ShapeSearch) -> None:
-    """What is not confirmed makes room for the next one."""
+    """Findings that compare does not confirm do not count towards the limit."""
     found = findings(search)
     session = Measured(more=0.0)
     settings = Settings([], boots=7)

@@ -60,7 +60,7 @@ def test_shrink(named: dict, cause: str, left: dict, needs: dict) -> None:
 
 
 def test_a_small_part_of_what_grew() -> None:
-    """A function that depends on more than the whole does is no reason to keep a value."""
+    """A value is given up if most of the whole growth stays, although the function grows less."""
 
     def switched(run: Run) -> dict[str, float]:
         return {
