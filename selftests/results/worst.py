@@ -19,6 +19,7 @@ from iopath.base.errors import IopathError
 from iopath.base.sources import source_root
 from iopath.base.typed import JsonObject
 from iopath.show import charts
+from iopath.show.picture import BAR, GREW
 
 SHAPES = 1536
 GCC = ("git:build/linux@HEAD[suite=bookworm]", "git:build/linux@HEAD")
@@ -31,7 +32,6 @@ PAIRS = {
 }
 CURVE = "6.12 to 7.2"  # where searches with guidance and without are compared
 LARGE = source_root() / "build/results"
-_GUIDED, _CHANCE = "#d9542b", "#8a9099"  # on white and in the dark
 
 ABOUT = f"""\
 # What a search finds
@@ -93,7 +93,7 @@ def curve(guided: JsonObject, chance: JsonObject) -> str:
         figure.set_label("What a search has seen after so many shapes, guided and by chance")
         every = figure.subplots(2, 1, sharex=True)
         for axes, (what, title) in zip(every, whats.items(), strict=True):
-            for found, color, name in ((guided, _GUIDED, "guided"), (chance, _CHANCE, "by chance")):
+            for found, color, name in ((guided, GREW, "guided"), (chance, BAR, "by chance")):
                 batches = [{"shapes": 0, what: 0}, *found["curve"]]
                 points = [[one[key] for one in batches] for key in ("shapes", what)]
                 axes.plot(*points, color=color, label=name)

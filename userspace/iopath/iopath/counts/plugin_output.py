@@ -21,6 +21,10 @@ _PLACES = {metric.source.places[0] for metric in PLACES if metric.source.places}
 _BUILD = "build both from one source (make userspace)"
 
 
+class MiscountError(IopathError):
+    """The plugin counted nothing, or its regions were not as they should be."""
+
+
 @dataclass(frozen=True)
 class Block:
     """A straight run of instructions as the emulator translated it: the length and the kind of each
@@ -55,10 +59,6 @@ class Round:
     counts: Mapping[str, int]
     places: Mapping[str, Mapping[str, int]]
     model: Mapping[str, Mapping[str, int]] | None
-
-
-class MiscountError(IopathError):
-    """The plugin counted nothing, or its regions were not as they should be."""
 
 
 class Executed(NamedTuple):

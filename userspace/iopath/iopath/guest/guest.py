@@ -49,6 +49,8 @@ _CONSOLE = "console.log"  # what its console said
 _STARTED = "started.gz"  # and what the commands of its start recorded
 _IN_FILE = [{"capability": "x-ignore-shared", "state": True}]  # memory is not in the state
 
+NOT_ENDED = "the guest did not end within"  # what GuestError says of a guest that hangs
+
 _TROUBLE = re.compile(
     r"Kernel panic[^\n]*|(?:BUG|Oops|WARNING): [^\n]*|Out of memory[^\n]*|^init: [^\n]*",
     re.MULTILINE,
@@ -439,9 +441,9 @@ def _diagnose(
             what += _first_error(output) or _last_complaint(log)
         return f"the guest failed: {what}"
     if status is None:
-        return f"the guest did not end within {machine.time_limit} s"
+        return f"{NOT_ENDED} {machine.time_limit} s"
     if machine.cpu_limit and status == -signal.SIGXCPU:
-        return f"the guest did not end within {machine.cpu_limit} s of CPU time"
+        return f"{NOT_ENDED} {machine.cpu_limit} s of CPU time"
     if status == -signal.SIGBUS:  # it wrote to a hole of its memory's file
         return f"no space for the guest's memory: {os.strerror(errno.ENOSPC)}"
     if status:

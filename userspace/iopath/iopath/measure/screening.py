@@ -133,9 +133,10 @@ class Screening:
                     outcomes = [Outcome(died=str(error))]
                 else:  # any of them may be to blame
                     middle = len(left) // 2
-                    halves = [[run for _, run in half] for half in (left[:middle], left[middle:])]
                     outcomes = [
-                        one for half in halves for one in self._screen(kernel, half, layouts)
+                        one
+                        for half in (left[:middle], left[middle:])
+                        for one in self._screen(kernel, [run for _, run in half], layouts)
                     ]
             except GuestError as error:
                 done = sum(record.name.startswith("try.") for record in error.records)

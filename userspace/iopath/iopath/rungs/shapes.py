@@ -83,6 +83,11 @@ class Shape:
     values: tuple[Value, ...]
 
 
+def rung_name(named: Mapping[str, Value]) -> str:
+    """The rung of a shape as --rung takes it: TARGET.ENGINE."""
+    return f"{named['target']}.{named['engine']}"
+
+
 class Space:
     """The shapes that dimensions make. Those of a rung that matches none of *patterns*, if there
     are any, are left out: a shape belongs to the rung TARGET.ENGINE."""
@@ -102,7 +107,7 @@ class Space:
                 yield {"target": target, "engine": engine}
 
     def _wanted(self, named: Mapping[str, Value]) -> bool:
-        name = f"{named['target']}.{named['engine']}"
+        name = rung_name(named)
         return not self._patterns or any(fnmatchcase(name, one) for one in self._patterns)
 
     @property

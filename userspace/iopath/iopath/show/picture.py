@@ -19,8 +19,8 @@ from iopath.show.charts import INK, STYLE
 
 RUNGS = ("gen.sync", "raw.pread", "dio.pread", "dio.uring", "buf.pread")
 
-_BAR = "#8a9099"  # on white and in the dark
-_GREW = "#d9542b"
+BAR = "#8a9099"  # on white and in the dark
+GREW = "#d9542b"
 _WIDTH = 3.4  # inches: as wide as a text on a phone, so that it is not made smaller
 _PITCH = 0.15  # inches of height for one bar
 _GAP = 1.5  # of a bar, above a rung's bars, for its name
@@ -119,9 +119,9 @@ def draw(result: ExactResult, op: str = "read") -> Figure:
 def _bar(
     axes: Axes, y: float, length: float, before: float | None, step: RungStep | None, most: float
 ) -> None:
-    axes.barh(y, length, height=0.84, color=_BAR)
+    axes.barh(y, length, height=0.84, color=BAR)
     if step and before is not None:
-        axes.barh(y, length - before, left=before, height=0.84, color=_GREW)
+        axes.barh(y, length - before, left=before, height=0.84, color=GREW)
     axes.text(length + most / 100, y, f"{length:,.0f}", va="center", fontsize=_TEXT)
 
 

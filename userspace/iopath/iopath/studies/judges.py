@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from iopath.guest.guest import NOT_ENDED
 from iopath.measure.screening import Outcome
 from iopath.results.layers import table
 from iopath.rungs.shapes import Shape, Space, Value
@@ -96,7 +97,7 @@ class Contrast:
 def _answer(outcome: Outcome) -> str:
     """An answer in words; equal ones are one finding. A crash is known by what the kernel said,
     without addresses; a guest that took too long hung."""
-    if "did not end within" in outcome.died:
+    if outcome.died.startswith(NOT_ENDED):
         return "the guest hung"
     said = outcome.died.partition(" (console:")[0]
     return _ADDRESS.sub("...", said) or outcome.error or "done"

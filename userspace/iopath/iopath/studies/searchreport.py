@@ -18,7 +18,7 @@ from iopath.results.layers import Layers
 from iopath.results.result import ExactRecord, ExactResult
 from iopath.results.symbol import plain
 from iopath.rungs.runs import Run, Settings
-from iopath.rungs.shapes import Space, fio, toml
+from iopath.rungs.shapes import Space, fio, rung_name, toml
 from iopath.show import texts
 from iopath.show.console import put_text
 from iopath.show.reports import ProfileReport
@@ -232,7 +232,7 @@ def describe(space: Space, finding: Finding) -> Iterator[str]:
     """From where on it shows, and the smallest way to see it."""
     shape = finding.shrunk.contrast.shape
     named = space.named(shape)
-    words = [f"{named['target']}.{named['engine']}", str(named["op"]), f"{named['size']:,} bytes"]
+    words = [rung_name(named), str(named["op"]), f"{named['size']:,} bytes"]
     words += [
         f"{name} {value}"
         for name, value in space.differing(shape).items()
@@ -245,16 +245,12 @@ def describe(space: Space, finding: Finding) -> Iterator[str]:
         else:
             yield f"only with {name} {value}, not with {without}"
     if finding.others:
-        titles = dict.fromkeys(_where(space, one) for one in finding.others)
+        others = [space.named(one.contrast.shape) for one in finding.others]
+        titles = dict.fromkeys(f"{rung_name(one)} {one['op']}" for one in others)
         yield f"also: {', '.join(titles)}"
     yield f"ioloop: {shlex.join(ioloop(finding.run))}"
     if finding.shrunk.contrast.after.died:
         yield finding.shrunk.contrast.after.died
-
-
-def _where(space: Space, one: Shrunk) -> str:
-    named = space.named(one.contrast.shape)
-    return f"{named['target']}.{named['engine']} {named['op']}"
 
 
 def ioloop(run: Run) -> list[str]:

@@ -69,10 +69,9 @@ def shrink(space: Space, contrast: Contrast, cause: str) -> Steps:
             if stays(one):
                 fine.setdefault(name, value)
         named = space.named(best.shape)
-        needs = {name: (value, named[name]) for name, value in reversed(tried)}
         if not fine:
+            needs = {name: (value, named[name]) for name, value in reversed(tried)}
             break
-        needs = {}
         # Values that can go one by one may not go together.
         first = tried[next(iter(fine.items()))]
         together = space.shape({**named, **fine})
