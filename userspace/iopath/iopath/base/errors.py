@@ -24,6 +24,10 @@ class Lacking(IopathError):
     """A kernel lacks something that a measurement needs. The text names it."""
 
 
+class Interrupted(IopathError):
+    """A run has no figure, because too few of its rounds are without an interrupt."""
+
+
 class NotMeasured(IopathError):
     """Not all could be measured, so there is no verdict: for git bisect run, neither good nor
     bad."""

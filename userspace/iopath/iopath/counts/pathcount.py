@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from iopath.base.errors import IopathError
+from iopath.base.errors import Interrupted, IopathError
 from iopath.counts import parts
 from iopath.counts.plugin_output import Block, Flat, InContext, Node, Output, Region, Round
 from iopath.counts.symbols import KERNEL, Symbols
@@ -155,7 +155,7 @@ class BootProfile:
         if region is None or not region.rounds:
             raise IopathError(f"no marker of region {number} was seen: ioloop and pathcount differ")
         if region.median is None:
-            raise IopathError(f"every round of region {number} was interrupted")
+            raise Interrupted("each of its rounds was interrupted")
         scale = 1 / ios_per_round
         functions: dict[Symbol, Counts] = defaultdict(lambda: defaultdict(float))
         stacks: dict[tuple[str, ...], float] = defaultdict(float)
@@ -326,7 +326,7 @@ class BootProfile:
         rounds."""
         counted = [part.places[name] for part in self._quiet(number) if name in part.places]
         if not counted:
-            raise IopathError(f"no round of region {number} counted its {name}")
+            raise Interrupted(f"each of its rounds that counts {name} was interrupted")
         fewest = min(counted, key=lambda places: sum(places.values()))
         return {name: round(count / ios_per_round, 4) for name, count in fewest.items()}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from iopath.base.errors import Interrupted
 from iopath.counts import inline, longrun, plugin_output
 from iopath.counts.pathcount import BootProfile
 from iopath.counts.symbols import Symbols
@@ -80,7 +81,7 @@ class Counted:
 
     @property
     def run_counts(self) -> dict[int, RunCounts]:
-        """What the plugin counted of the runs, by region."""
+        """What the plugin counted of the runs, by region, but for those that were interrupted."""
         return self._read[0]
 
     @property
@@ -88,8 +89,13 @@ class Counted:
         """The profiles by region."""
         return self._read[1]
 
+    @property
+    def interrupted(self) -> dict[int, str]:
+        """Why a run has no figure, by region."""
+        return self._read[2]
+
     @cached_property
-    def _read(self) -> tuple[dict[int, RunCounts], dict[int, ExactProfile]]:
+    def _read(self) -> tuple[dict[int, RunCounts], dict[int, ExactProfile], dict[int, str]]:
         waits = self.runs[0].rung.waits
         trees = {run.lines_region for run in self.runs} if not (self.full or waits) else None
         counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
@@ -99,43 +105,54 @@ class Counted:
         functions = symbols_of(kallsyms, texts, self.files, program)
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
-        counts = {}
+        source = inline.Lines(self.debug, functions) if self.full and self.debug else None
+        counts, profiles, interrupted = {}, {}, {}
         for run in self.runs:
-            long = ioloop_report.read(texts[f"long.{run.region}"])
-            fully = run.counted_fully or not self.checks
-            device = long.counted
-            counts[run.region] = RunCounts(
-                longs.figures(run, long.tsc),
-                {
-                    **(found.events(run.lines_region, run.rung.batch) if fully else {}),
-                    **longs.metrics(run),
-                    **metrics.of_device(device.counters or {}, run.long_ios),
-                },
-                found.rounds(run.rounds_region(checks=self.checks)),
-                found.model(run.lines_region, run.rung.batch) if fully else None,
-                Requests(
-                    who=longs.who(run),
-                    sizes=[*device.sizes] or None,
-                    seen=device.seen.splitlines() or None,
-                ),
-            )
-        return counts, self._profiles(found, functions) if self.full else {}
+            try:
+                counts[run.region] = self._run_counts(run, texts, found, longs)
+                if self.full:
+                    profiles[run.region] = _profile(run, found, functions, source)
+            except Interrupted as error:
+                interrupted[run.region] = str(error)
+        return counts, profiles, interrupted
 
-    def _profiles(self, found: BootProfile, functions: Symbols) -> dict[int, ExactProfile]:
-        regions: dict[int, ExactProfile] = {}
-        for run in self.runs:
-            noise = found.code_lines_noise(run.lines_region, run.rung.batch)
-            regions[run.region] = replace(
-                found.region(run.region, run.ios),
-                lines=found.lines(run.lines_region, run.rung.batch),
-                lines_noise={"code_kernel": noise},
-            )
-        if self.debug:
-            lines = inline.Lines(self.debug, functions)
-            for run in self.runs:
-                counts = found.addresses(run.region, run.ios)
-                regions[run.region].source = inline.break_down(counts, lines, functions)
-        return regions
+    def _run_counts(
+        self, run: Run, texts: Mapping[str, str], found: BootProfile, longs: longrun.LongRuns
+    ) -> RunCounts:
+        long = ioloop_report.read(texts[f"long.{run.region}"])
+        fully = run.counted_fully or not self.checks
+        device = long.counted
+        return RunCounts(
+            longs.figures(run, long.tsc),
+            {
+                **(found.events(run.lines_region, run.rung.batch) if fully else {}),
+                **longs.metrics(run),
+                **metrics.of_device(device.counters or {}, run.long_ios),
+            },
+            found.rounds(run.rounds_region(checks=self.checks)),
+            found.model(run.lines_region, run.rung.batch) if fully else None,
+            Requests(
+                who=longs.who(run),
+                sizes=[*device.sizes] or None,
+                seen=device.seen.splitlines() or None,
+            ),
+        )
+
+
+def _profile(
+    run: Run, found: BootProfile, functions: Symbols, source: inline.Lines | None
+) -> ExactProfile:
+    """The profile of a run, with lines of the *source* if there is any."""
+    noise = found.code_lines_noise(run.lines_region, run.rung.batch)
+    profile = replace(
+        found.region(run.region, run.ios),
+        lines=found.lines(run.lines_region, run.rung.batch),
+        lines_noise={"code_kernel": noise},
+    )
+    if source:
+        counts = found.addresses(run.region, run.ios)
+        profile.source = inline.break_down(counts, source, functions)
+    return profile
 
 
 def symbols_of(
@@ -160,21 +177,31 @@ def _unpack(path: Path) -> str:
 
 def results(
     name: str, release: str, boots: Sequence[Counted], *, profile: bool
-) -> list[ExactRecord]:
-    """The records of the runs that were carried out in *boots* of a kernel; with profiles if
-    *profile* says so."""
+) -> tuple[dict[Run, ExactRecord], list[str]]:
+    """The records of the runs that were carried out in *boots* of a kernel, with profiles if
+    *profile* says so; and why other runs have none."""
     texts = [boot.records() for boot in boots]
-    counts = [boot.run_counts for boot in boots]
-    found = []
+    found, notes = {}, []
     for run in boots[0].runs:
-        reports = [ioloop_report.read(text[f"run.{run.region}"]) for text in texts]
-        counted = [boot[run.region] for boot in counts]
-        for one, other in zip(reports, counted, strict=True):
-            rounds.check_rounds(run, one, other.rounds)
-        found.append(rounds.figure(name, release, run, reports, counted))
-    if not profile:
-        return found
-    for run, record in zip(boots[0].runs, found, strict=True):
-        long_run = counts[0][run.region].long.functions
-        record.profile = replace(boots[0].profiles[run.region], long_run=long_run)
-    return found
+        try:
+            found[run] = _record(name, release, run, boots, texts)
+        except Interrupted as error:
+            notes.append(f"{run.title}: {error}")
+            continue
+        if profile:
+            long_run = boots[0].run_counts[run.region].long.functions
+            found[run].profile = replace(boots[0].profiles[run.region], long_run=long_run)
+    return found, notes
+
+
+def _record(
+    name: str, release: str, run: Run, boots: Sequence[Counted], texts: Sequence[Mapping[str, str]]
+) -> ExactRecord:
+    reports = [ioloop_report.read(text[f"run.{run.region}"]) for text in texts]
+    for boot in boots:
+        if text := boot.interrupted.get(run.region):
+            raise Interrupted(text)
+    counts = [boot.run_counts[run.region] for boot in boots]
+    for one, other in zip(reports, counts, strict=True):
+        rounds.check_rounds(run, one, other.rounds)
+    return rounds.figure(name, release, run, reports, counts)

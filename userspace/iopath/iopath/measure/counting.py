@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from iopath.base.errors import IopathError
 from iopath.base.once import Once
 from iopath.base.programs import guest_program
 from iopath.counts import sharing
@@ -46,18 +47,25 @@ def count(wanted: Measurement, ready: Prepared, bench: Bench) -> Known:
     results([future for boots in (*alone, *shared) for future in boots])
     records: dict[Run, ExactRecord] = {}
     notes = _left_out(wanted, ready)
-    for members, boots in zip(ready.alone, map(results, alone), strict=True):
-        made = assemble.results(wanted.name, built.release, boots, profile=settings.profile)
-        records |= dict(zip(members, made, strict=True))
+    interrupted: list[str] = []
+    for boots in map(results, alone):
+        made, missing = assemble.results(
+            wanted.name, built.release, boots, profile=settings.profile
+        )
+        records |= made
+        interrupted += missing
+    if not records:
+        raise IopathError("; ".join(interrupted))
+    notes += [f"{wanted.name}: left out: {text}" for text in interrupted]
     for members, found in zip(ready.shared, map(results, shared), strict=True):
-        for run in members:
+        for run in filter(records.__contains__, members):
             records[run].cpus = settings.cpus
             records[run].sharing = sharing.merged(found, run)
             failed = sharing.failures(found, run)
             notes += [f"{wanted.name}: left out: {text}" for text in failed]
     texts = alone[0][0].result().records()
     described = description.describe(wanted.name, built, texts, settings)
-    return Known(described, [records[run] for run in ready.possible], notes)
+    return Known(described, [records[run] for run in ready.possible if run in records], notes)
 
 
 def _left_out(wanted: Measurement, ready: Prepared) -> list[str]:
@@ -149,7 +157,7 @@ def _count(here: _Here, members: Members, image: Callable[[], Image], number: in
     reporter = here.bench.reporter
     if not number and settings.boots > 1 and reporter.shows_figures:
         name, release = here.wanted.name, here.ready.built.release
-        for record in assemble.results(name, release, [found], profile=False):
+        for record in assemble.results(name, release, [found], profile=False)[0].values():
             reporter.figure(record.title, name, record.instructions_per_io)
     return found
 

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from iopath.base.errors import IopathError
+from iopath.base.errors import Interrupted, IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
 from iopath.results.iorequests import Requests
@@ -98,10 +98,9 @@ def figure(
             ]
         calm = [figure for figure, quiet in rounds if quiet]
         if len(calm) < len(rounds) * CALM:
-            raise IopathError(
-                f"{run.rung.name} {run.op}: only {len(calm)} of {len(rounds)} rounds had no"
-                f" interrupt: {run.ios} I/Os, with what they defer, take longer than the timer's"
-                " tick; try a smaller block size"
+            raise Interrupted(
+                f"only {len(calm)} of {len(rounds)} rounds had no interrupt: {run.ios} I/Os, with"
+                " what they defer, take longer than the timer's tick, or wait for it"
             )
         figures.append(statistics.median_low(calm))
         found = _by_layout(rounds, ROUNDS // run.layouts)

@@ -12,7 +12,7 @@ from helpers.counted import HEADER
 from iopath.base.programs import guest_program
 from iopath.counts.pathcount import CountedRound
 from iopath.counts.symbols import of_kernel
-from iopath.measure.assemble import Counted, symbols_of
+from iopath.measure.assemble import Counted, results, symbols_of
 from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.model import Misses
@@ -135,3 +135,23 @@ def test_the_model_is_of_the_round_that_misses_least(entry: Path) -> None:
     found = counted(entry).model
     assert found
     assert (found.warm.l1d, found.cold.l1d) == (3.0, 7.0)
+
+
+def test_a_run_without_a_quiet_round_is_left_out(entry: Path) -> None:
+    """The other runs of its guest have their figures."""
+    counts = gzip.decompress((entry / "counts.gz").read_bytes()).decode().splitlines()
+    short = f'"round", "region": {RUN.lines_region},'
+    texts = [
+        line.replace('"quiet": true', '"quiet": false') if short in line else line
+        for line in counts
+    ]
+    (entry / "counts.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
+    records = json.loads((entry / "records.json").read_text())
+    records[f"run.{RUN.region}"] = json.dumps(report(100))
+    (entry / "records.json").write_text(json.dumps(records))
+    files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
+    boot = Counted(entry, [RUN], files, Layers(), full=True)
+    assert boot.run_counts == boot.profiles == {}
+    found, notes = results("debian:6.1", "6.1.0", [boot], profile=True)
+    assert found == {}
+    assert notes == ["dio.pread read: each of its rounds that counts lines was interrupted"]
