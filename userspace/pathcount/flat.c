@@ -46,18 +46,18 @@ struct task {
 
 /**
  * struct flat_count - how often a CPU executed a block in the round under way
- * @block:	the block
  * @listed:	it is on the CPU's list of blocks
- * @next:	that list
  * @times:	executions by context
  * @repeats:	those after which its repeated string instruction went on
+ * @next:	the list of blocks
+ * @block:	the block
  */
 struct flat_count {
-	struct block *block;
 	bool listed;
-	struct flat_count *next;
 	int64_t times[FLAT_CONTEXTS];
 	int64_t repeats[FLAT_CONTEXTS];
+	struct flat_count *next;
+	struct block *block;
 };
 
 struct flat_region *flat_regions[NR_REGIONS];
@@ -443,6 +443,13 @@ static inline void step(uint64_t pc, struct block *next)
 	follow(block, pc, next);
 }
 
+/* Is @block the next iteration of a string instruction that is a block alone? */
+static inline bool is_next_iteration(const struct block *block)
+{
+	return block == now->block && block_repeats(block, block->addr) &&
+	       !now->loaded_task;
+}
+
 /**
  * flat_step() - the next block begins
  * @cpu: on this CPU
@@ -451,6 +458,13 @@ static inline void step(uint64_t pc, struct block *next)
 void flat_step(unsigned int cpu, struct block *block)
 {
 	now = &cpus[cpu];
+	if (is_next_iteration(block)) {
+		/* As below, in a fifth of the time. */
+		block->flat[cpu].times[now->context]++;
+		block->flat[cpu].repeats[now->context]++;
+		now->region->iterations++;
+		return;
+	}
 	step(block->addr, block);
 	now->block = block;
 	count(block, now->context, 1);

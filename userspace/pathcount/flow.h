@@ -18,38 +18,44 @@
  * struct block - a straight run of instructions, as QEMU translated it
  * @addr:	where it begins
  * @end:	the address after it
- * @last_pc:	its last instruction: address, kind, target, accesses
+ * @target:	where its last instruction jumps to, or 0
+ * @flat:	executions in the flat rounds under way, by CPU
  * @nr:		how many instructions; 0 is the empty run after a marker
+ * @last_kind:	the kind of its last instruction
+ * @falls_through: the code after it may come next
  * @entry_shape: looks like an entry of an interrupt or exception
+ * @pauses:	it has a pause instruction
+ * @last_pc:	the address of its last instruction
+ * @accesses:	those of its last instruction
  * @id:		its number in the output, -1 until the output needs it
  * @lens:	the lengths of the instructions
  * @kinds:	their kinds, enum insn_kind
  * @bytes:	their bytes, to tell code that changed in place
  * @recent:	the record that counted it last
- * @falls_through: the code after it may come next
- * @pauses:	it has a pause instruction
- * @flat:	executions in the flat rounds under way, by CPU
  * @callee:	the part of a flat region that its call led to last
  * @calls:	executions in a region that is counted by system calls
  * @next:	in its bucket of all blocks
+ *
+ * What flat.c reads of each block that is executed comes first, in one line of
+ * the cache.
  */
 struct block {
 	uint64_t addr;
 	uint64_t end;
-	uint64_t last_pc;
 	uint64_t target;
-	char last_kind;
-	unsigned int accesses;
+	struct flat_count *flat;
 	unsigned int nr;
+	char last_kind;
+	bool falls_through;
 	bool entry_shape;
+	bool pauses;
+	uint64_t last_pc;
+	unsigned int accesses;
 	int id;
 	uint8_t *lens;
 	char *kinds;
 	uint8_t *bytes;
 	struct record *recent;
-	bool falls_through;
-	bool pauses;
-	struct flat_count *flat;
 	struct part *callee;
 	struct calls_count *calls;
 	struct block *next;

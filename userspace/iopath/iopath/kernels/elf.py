@@ -13,8 +13,9 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
+_SECTIONS = 40  # where the header has the place of those of the sections
 _INTERPRETER = 3  # the segment that names a program's loader
-_SYMTAB = 2
+_NOTHING, _SYMTAB, _NOBITS = 0, 2, 8  # kinds of sections
 _ALLOC, _EXEC = 2, 4
 _NAMED_KINDS = (0, 2)  # symbols without a type, and functions; not sections and files
 _CHOSEN = 10  # a function that is chosen among several when the program starts (IFUNC)
@@ -102,6 +103,26 @@ def functions(module: bytes) -> tuple[ModuleFunction, ...]:
             if not name.startswith("$"):
                 found.append(ModuleFunction(kept[section], value, name))
     return tuple(sorted(found, key=lambda one: (one.name, one.offset)))
+
+
+def without_debug(module: bytes) -> bytes:
+    """A module file without its debug information, which the kernel copies and does not use, and
+    without its signature. Sections keep their numbers: those that are left out are empty."""
+    file = _File(module)
+    data = bytearray(module[: HEADER.size])
+    headers = []
+    for number, section in enumerate(file.headers):
+        name, kind, flags, address, place, size, link, info, align, each = section
+        if file.name(number).startswith((".debug", ".rela.debug")):
+            place = size = 0
+        elif kind not in (_NOTHING, _NOBITS):
+            data += bytes(-len(data) % (align or 1))
+            place = len(data)
+            data += file.content(number)
+        headers.append((name, kind, flags, address, place, size, link, info, align, each))
+    data += bytes(-len(data) % 8)
+    struct.pack_into("<Q", data, _SECTIONS, len(data))
+    return bytes(data) + b"".join(_SECTION.pack(*section) for section in headers)
 
 
 def program_functions(program: bytes) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from iopath.base.devices import is_fixed
 from iopath.base.programs import guest_program
 from iopath.guest.payload import QUIET, Image, Start
-from iopath.kernels import modules
+from iopath.kernels import elf, modules
 from iopath.kernels.built import Built
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import (
@@ -116,7 +116,7 @@ def load(
             name = path.name.split(".")[0]
             if f"modules/{name}.ko" in files:
                 continue
-            files[f"modules/{name}.ko"] = modules.uncompressed(path)
+            files[f"modules/{name}.ko"] = elf.without_debug(modules.uncompressed(path))
             words = module.words(settings.overrides) if name == module.name else []
             plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
     return files, plan

@@ -10,7 +10,15 @@ from iopath.base.arch import AARCH64, X86_64, Arch
 from iopath.base.errors import IopathError
 from iopath.base.process import need
 from iopath.base.programs import cross_compiler, guest_program
-from iopath.kernels.elf import ModuleFunction, bpf_programs, functions, modinfo, program_functions
+from iopath.kernels.elf import (
+    HEADER,
+    ModuleFunction,
+    bpf_programs,
+    functions,
+    modinfo,
+    program_functions,
+    without_debug,
+)
 
 SOURCE = """
 #define INFO(name, text) static const char name[] \\
@@ -37,6 +45,39 @@ def module(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     command = [cross_compiler(arch), "-O2", "-fno-pic", "-c", "module.c", "-o", "module.ko"]
     subprocess.run(command, cwd=tmp_path, check=True)
     return tmp_path / "module.ko"
+
+
+def test_without_debug(module: Path) -> None:
+    """What is left is as strip leaves it, and the functions and .modinfo are the same. A signature
+    is behind the file."""
+    arch = AARCH64 if HEADER.unpack_from(module.read_bytes())[4] == AARCH64.elf else X86_64
+    (with_debug := module.with_name("debug.ko")).write_bytes(b"")
+    command = [cross_compiler(arch), "-g", "-O2", "-fno-pic", "-c", "module.c", "-o", with_debug]
+    subprocess.run(command, cwd=module.parent, check=True)
+    whole = with_debug.read_bytes() + b"signature" * 100
+    least = without_debug(whole)
+    assert len(least) < len(whole) - 900
+    assert functions(least) == functions(module.read_bytes())
+    assert modinfo(least) == modinfo(module.read_bytes())
+    for name, data in {"whole.ko": whole, "least.ko": least}.items():
+        module.with_name(name).write_bytes(data)
+
+    def read(name: str, *options: str) -> str:
+        command = [need("readelf", "binutils"), *options, module.with_name(name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert not done.stderr
+        return done.stdout.replace(name, "")
+
+    for options in ("-s", "-x.text", "-x.modinfo", "-x.init.text"):
+        assert read("least.ko", options) == read("whole.ko", options)
+    # Where the relocations are in the file is not the same.
+    least, whole = (
+        [part.partition(" at offset ") for part in read(name, "-r").split("\n\n")]
+        for name in ("least.ko", "whole.ko")
+    )
+    kept = [part for part in whole if ".debug" not in part[0]]
+    assert [part[0] for part in least] == [part[0] for part in kept]
+    assert [part[2].split("\n")[1:] for part in least] == [part[2].split("\n")[1:] for part in kept]
 
 
 def test_functions(module: Path) -> None:
