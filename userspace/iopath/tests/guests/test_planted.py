@@ -485,10 +485,12 @@ SMALL = {
 @guest
 @pytest.mark.long
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("series", ["trees", "recent"], ids=["6.12", "7.2"])
 def test_small_costs_and_those_of_some_layouts(
-    name: str, iopath: Command, trees: Trees, named: Callable
+    name: str, series: str, iopath: Command, named: Callable, request: pytest.FixtureRequest
 ) -> None:
     """One comparison finds each, and says so in its first line and its status."""
+    trees: Trees = request.getfixturevalue(series)
     functions, what, size, metric = SMALL[name]
     before = named("before", trees.plain())
     after = named(name, trees.copy(name, what, functions))
