@@ -139,6 +139,16 @@ def test_a_guest_that_waits_may_take_longer() -> None:
         check_rounds(RUN, CALM, counts)
 
 
+def test_an_interrupt_before_the_marker_is_not_counted() -> None:
+    """The clock counts it, and the round is not calm."""
+    report = record((1000, 0), (3552, 1), (1000, 0))
+    counts = counted(report)
+    counts[1] = replace(counts[0], quiet=True)
+    check_rounds(RUN, report, counts)
+    with pytest.raises(IopathError, match="the rounds took 7, 2559 instructions more than"):
+        check_rounds(RUN, record((1000, 0), (3552, 0), (1000, 0)), counts)
+
+
 @pytest.mark.parametrize("instructions", [500, 996, 998])
 def test_a_round_that_the_plugin_counts_otherwise_is_refused(instructions: int) -> None:
     counts = counted(CALM)
