@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compare kernels with themselves: with other seeds, nothing may differ and all be decided.
 
-    build/venv/bin/python selftests/results/itself.py [--sets N] [--rung PATTERN]... [KERNEL...]
+    build/venv/bin/python selftests/results/itself.py [--sets N] [--size small|large]
+        [--rung PATTERN]... [KERNEL...]
 
 A set is the boots of a kernel that compare makes, with seeds of their own. Each is compared with
 each other, as `compare --fail-above 0` does. Exits with 1 if any pair differs. What was measured
@@ -30,7 +31,7 @@ from iopath.rungs.builtin import select
 from iopath.rungs.runs import Settings
 
 KERNELS = ("debian:6.1", "debian:7.2")
-SIZES = {"4 KiB": (4096,), "64 KiB and 1 MiB": (65536, 1 << 20)}
+SIZES = {"small": ("4 KiB", (4096,)), "large": ("64 KiB and 1 MiB", (65536, 1 << 20))}
 
 
 def differences(one: Result, other: Result) -> Iterator[str]:
@@ -65,14 +66,16 @@ def compared(session: Session, kernel: str, settings: Settings, sets: int) -> tu
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--sets", type=int, default=7, metavar="N")
+    parser.add_argument("--size", choices=SIZES, help="(default: both)")
     parser.add_argument("--rung", action="append", default=[], metavar="PATTERN")
     parser.add_argument("kernels", nargs="*", default=KERNELS, metavar="KERNEL")
     args = parser.parse_args(argv)
     reporter = Reporter(Console(stderr=True))
     session = Session(Cache(cache_root(), reporter.warn), reporter)
+    wanted = [SIZES[args.size]] if args.size else [*SIZES.values()]
     rows, every = [], []
     try:
-        for kernel, (size, sizes) in itertools.product(args.kernels, SIZES.items()):
+        for kernel, (size, sizes) in itertools.product(args.kernels, wanted):
             settings = Settings(select(args.rung), block_sizes=sizes)
             pairs, found = compared(session, kernel, settings, args.sets)
             rows.append([kernel, size, str(pairs), str(len(found))])

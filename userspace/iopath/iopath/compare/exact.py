@@ -207,7 +207,8 @@ class _Rules:
         one, other = metric.value(before), metric.value(after)
         if not one or not other:
             return None
-        least = max(metric.resolution, _layout(metric, before, after))
+        share = metric.share * abs(min(one))
+        least = max(metric.resolution, share, _layout(metric, before, after))
         if metric.sigma:
             figures = self.rows * len(self.deviations)
             return noise.judge_varying(one, other, self.deviations[metric.name], figures, least)
@@ -225,7 +226,7 @@ class _Rules:
             varies /= _EVENT
         if metric in REQUESTS:
             varies = 0.0
-        least = max(least, varies, noise.COUNT_SHARE * min(one))
+        least = max(least, varies)
         difference = statistics.fmean(other) - statistics.fmean(one)
         return noise.judge_exact(difference, one, other, least, least)
 

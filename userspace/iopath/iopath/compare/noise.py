@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 BOOTS = 2  # of each kernel: the second shows whether a boot adds anything to the layouts
 OFTEN = 5  # of what has no layouts: 2 / 2^10 that a figure of two values differs by chance
-PHASE, PHASE_SHARE = 1.0, 0.0005  # instructions, or this part of a figure
-COUNT_SHARE = 0.001  # the same of counts, of which fewer rounds are counted
+PHASE, PHASE_SHARE = 1.0, 0.0005  # instructions, or this part of the path
 _KNOWN = 8  # rows of two boots that the known deviation of a figure is worth
 _ERROR = 0.005  # how often any varying figure of a ladder differs by chance
 

@@ -215,7 +215,7 @@ def _lines(runs: Sequence[Run]) -> list[str]:
         words = run.rung.command(
             run.op, run.block_size, run.lines_region, ios=run.rung.batch, rounds=LINE_ROUNDS
         )
-        plan += _steps(run, [" ".join([f"run lines.{run.region}", *words])], age=False)
+        plan += _steps(run, [" ".join([f"run lines.{run.region}", *words])])
     return plan
 
 

@@ -60,11 +60,12 @@ class Metric:
     """A figure of a record, which has a value in each boot.
 
     *value* returns these; None if the record lacks them. *noise* says why boots, or builds of the
-    same source, differ. Differences up to *resolution* mean nothing, even if they repeat; *layout*
-    is what another build of a record's kernel may add to that. *gated*: a general limit judges it.
-    *costly*: it is shown even where the number of instructions is the same, because one more costs
-    far more than another instruction. *source* is where the plugin's output has it. *sigma* is the
-    known standard deviation between boots of a figure that varies around its mean; 0 of others.
+    same source, differ. Differences up to *resolution*, or to that *share* of the figure, mean
+    nothing, even if they repeat; *layout* is what another build of a record's kernel may add to
+    that. *gated*: a general limit judges it. *costly*: it is shown even where the number of
+    instructions is the same, because one more costs far more than another instruction. *source* is
+    where the plugin's output has it. *sigma* is the known standard deviation between boots of a
+    figure that varies around its mean; 0 of others.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Metric:
     layout: Callable[[MetricRecord], float] = lambda record: 0.0
     source: Source = Source()
     sigma: float = 0.0
+    share: float = 0.0
 
     @property
     def key(self) -> str:
@@ -98,10 +100,10 @@ def _counted(
     layout: Callable[[MetricRecord], float] = lambda record: 0.0,
     sigma: float = 0.0,
 ) -> Metric:
-    """A metric that the plugin counts in the short rounds of a single batch."""
+    """A metric that the plugin counts in the short rounds of a single batch, which are few."""
     return Metric(
         name, unit, counted, noise, resolution, lambda record: (record.counts or {}).get(name),
-        gated, costly, layout, source, sigma,
+        gated, costly, layout, source, sigma, share=0.001,
     )  # fmt: skip
 
 
@@ -137,12 +139,13 @@ INSTRUCTIONS = Metric(
 )  # fmt: skip
 MEAN = Metric(
     "mean", "instructions", "the plugin, in the task, over the long run",
-    "switches to other tasks", 0.5, lambda record: record.mean_boots, sigma=0.05,
+    "switches to other tasks", 0.5, lambda record: record.mean_boots, sigma=0.05, share=1e-4,
 )  # fmt: skip
 TOTAL = Metric(
     "total", "instructions",
     "the plugin, in all contexts, over the long run and after",
-    "when deferred work is done", 0.5, lambda record: record.with_deferred_boots, sigma=0.1,
+    "when deferred work is done, and periods of the scheduler", 0.5,
+    lambda record: record.with_deferred_boots, sigma=0.1, share=1e-4,
 )  # fmt: skip
 LONG_RUN = (MEAN, TOTAL)
 INTERRUPTS = Metric(
@@ -150,6 +153,7 @@ INTERRUPTS = Metric(
     "the guest's clock, mean of all rounds with the timer's interrupts",
     "when ticks fall", 5.0,
     lambda record: [record.mean_with_interrupts] if record.layouts else record.boots, sigma=1.0,
+    share=5e-4,
 )  # fmt: skip
 
 METRICS = (

@@ -250,6 +250,29 @@ def test_a_spread_that_jumps_is_a_finding(before: float, after: float, found: in
     assert len(findings(records[1], records[0])) == found
 
 
+def test_a_part_of_a_figure_means_nothing() -> None:
+    """Each write is written back by a worker. Its switches depend on when periods of the scheduler
+    end, so the totals of a kernel in two sets of boots do not meet."""
+    both = [
+        (
+            SimpleNamespace(with_deferred_boots=[one, other], calls=None, layouts=[[1.0]]),
+            SimpleNamespace(with_deferred_boots=after, calls=None, layouts=[[1.0]]),
+        )
+        for one, other, after in [
+            (6657.3768, 6657.4907, [6656.8524, 6657.0584]),
+            *[(one, one, [one, one + 0.02]) for one in range(2000, 3000, 30)],
+            (2500.0, 2500.0, [2500.6, 2500.6]),
+        ]
+    ]  # fmt: skip
+    for pair in both:
+        for one in pair:
+            one.mean_boots, one.counts, one.mean_with_interrupts = None, {}, 0.0
+    rules = _Rules.of(both)
+    verdicts = [rules.judge(TOTAL, *pair).verdict for pair in both]
+    assert {*verdicts[:-1]} == {"same"}
+    assert verdicts[-1] == "longer"
+
+
 # The path, in layouts.
 
 VALUES = BOOTS * LAYOUTS
