@@ -1031,7 +1031,9 @@ static int compare_totals(const void *a, const void *b)
  * @region: the region
  *
  * By round_own(). If their number is even, it is the lower of the middle two;
- * of equal rounds it is the first, which has samples.
+ * of equal rounds it is the first, which has samples. Of a region in which each
+ * round counts lines it is the lowest: the median of so few rounds would depend
+ * on which of them an interrupt comes in.
  *
  * Return: its index, -1 if no round was quiet.
  */
@@ -1046,7 +1048,10 @@ int flow_median_round(const struct region *region)
 			quiet[nr++] = &region->rounds[i];
 	if (nr) {
 		qsort(quiet, nr, sizeof(*quiet), compare_totals);
-		i = (nr - 1) / 2;
+		if (!region->rounds[region->nr_rounds - 1].has_lines)
+			i = (nr - 1) / 2;
+		else
+			i = 0;
 		while (i && round_own(quiet[i - 1]) == round_own(quiet[i]))
 			i--;
 		median = quiet[i];
