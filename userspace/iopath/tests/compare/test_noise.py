@@ -259,7 +259,7 @@ def test_a_part_of_a_figure_means_nothing() -> None:
             SimpleNamespace(with_deferred_boots=after, calls=None, layouts=[[1.0]]),
         )
         for one, other, after in [
-            (6657.3768, 6657.4907, [6656.8524, 6657.0584]),
+            (6657.3768, 6657.4907, [6656.81, 6657.0462]),
             *[(one, one, [one, one + 0.02]) for one in range(2000, 3000, 30)],
             (2500.0, 2500.0, [2500.6, 2500.6]),
         ]
@@ -339,5 +339,8 @@ def test_what_grew_anywhere_has_grown() -> None:
     """Most layouts take less, and one takes more. The gate judges the largest growth."""
     after = [*same(2900.0, VALUES - 1), 3300.0]
     assert in_layouts(same(3000.0, VALUES), after) == ("longer", 300)
+    # The highest value is gone, and so is the lowest.
+    before = [2900.0, *same(3000.0, VALUES - 2), 3300.0]
+    assert in_layouts(before, same(3000.0, VALUES)) == ("longer", 100)
     found = judge_exact(100.0, same(3000.0, 32), [*same(3100.0, 31), 3450.0], RESOLUTION, 1.5)
     assert (found.verdict, found.difference, found.most) == ("longer", 450.0, 450.0)
