@@ -153,7 +153,7 @@ INTERRUPTS = Metric(
     "the guest's clock, mean of all rounds with the timer's interrupts",
     "when ticks fall", 5.0,
     lambda record: [record.mean_with_interrupts] if record.layouts else record.boots, sigma=1.0,
-    share=1e-3,
+    share=2e-3,
 )  # fmt: skip
 
 METRICS = (
