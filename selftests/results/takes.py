@@ -290,9 +290,9 @@ calibration of CPU 0's timer, 2.0 s for init to read `/proc/kallsyms`. An unpack
 `no_timer_check tsc_early_khz=1000000` saves nothing.
 
 From saved states, a ladder of 7.2 takes 47 s. 22 s are the rounds in layouts, 15 s the long runs,
-6 s Python, which reads the output of the plugin, and 4 s what guests do before their first run. A
-layout is a process: of its 3.1 million instructions, 1.2 million are I/Os. Layouts that are counted
-flat, with six rounds that are counted fully, would save 4 s.
+6 s Python, which reads the output of the plugin, and 4 s what guests do before their first run.
+Each layout runs in a process of its own. The process executes 3.1 million instructions, 1.2 million
+of them for its I/Os. Counting the layouts flat, and six rounds fully, would save 4 s.
 """
 
 ABOUT_SIMULATION = f"""\

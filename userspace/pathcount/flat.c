@@ -459,7 +459,7 @@ void flat_step(unsigned int cpu, struct block *block)
 {
 	now = &cpus[cpu];
 	if (is_next_iteration(block)) {
-		/* As below, in a fifth of the time. */
+		/* The same as below, without the tests for other blocks. */
 		block->flat[cpu].times[now->context]++;
 		block->flat[cpu].repeats[now->context]++;
 		now->region->iterations++;

@@ -1031,9 +1031,9 @@ static int compare_totals(const void *a, const void *b)
  * @region: the region
  *
  * By round_own(). If their number is even, it is the lower of the middle two;
- * of equal rounds it is the first, which has samples. Of a region in which each
- * round counts lines it is the lowest: the median of so few rounds would depend
- * on which of them an interrupt comes in.
+ * of equal rounds it is the first, which has samples. If all rounds of the region
+ * count lines, it is the shortest round. There are few such rounds, and an
+ * interrupt in one of them would change the median.
  *
  * Return: its index, -1 if no round was quiet.
  */
