@@ -145,6 +145,10 @@ bool check_options(struct options *o, char *msg, size_t size)
 		snprintf(msg, size,
 			 "--layouts=%" PRIu64 ": must divide --rounds=%" PRIu64,
 			 o->layouts, o->rounds);
+	else if (o->first_layout && o->layouts == 1)
+		snprintf(msg, size,
+			 "--first_layout=%" PRIu64 ": needs --layouts",
+			 o->first_layout);
 	else if (o->layouts > 1 && (o->thread || o->pmu || o->perf_control ||
 				    o->time_based || o->split))
 		snprintf(msg, size,

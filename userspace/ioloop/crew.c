@@ -2,16 +2,18 @@
 /*
  * The processes or threads that the jobs run in: starts, stops and awaits them.
  *
- * Each job is a process, unless --thread is given: in a process with several
- * threads the kernel takes a reference on the open file for each system call,
- * so figures would depend on --numjobs. The results are in memory that parent
- * and jobs share. Signals go to the parent only. A word in the shared memory
- * tells the jobs to stop.
+ * Each job is a process, unless --thread is given: where threads share a table
+ * of files, the kernel takes a reference on the open file for each system call,
+ * so figures would depend on --numjobs. With --layouts, a job is a thread that
+ * has a table of its own: to start and end a process would take longer than its
+ * I/Os. The results are in memory that parent and jobs share. Signals go to the
+ * parent only. A word in the shared memory tells the jobs to stop.
  *
  * Parent and jobs wake each other by signals to a thread, which may be the
  * first one of a process.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +89,17 @@ static void on_wake_up(int sig)
 	(void)sig;
 }
 
+static bool are_threads(const struct options *o)
+{
+	return o->thread || o->layouts > 1;
+}
+
+/* A job that is alone in its layout waits for nobody. */
+static bool is_alone(const struct job *job, const struct shared *shared)
+{
+	return job->o->layouts > 1 && shared->nr_jobs == 1;
+}
+
 /* What each process or thread does. */
 static void member_main(struct job *job, struct shared *shared)
 {
@@ -96,12 +109,14 @@ static void member_main(struct job *job, struct shared *shared)
 	sa.sa_handler = on_wake_up;
 	sigaction(SIGUSR2, &sa, NULL);
 
-	if (setup_job(job))
+	if (!job->res->errors && setup_job(job))
 		job_warm_up(job);
-	wait_for_start(shared);
+	if (!is_alone(job, shared))
+		wait_for_start(shared);
 	if (!job->res->errors)
 		job_run(job);
-	wait_for_others(shared);
+	if (!is_alone(job, shared))
+		wait_for_others(shared);
 	setup_undo(job);
 }
 
@@ -110,7 +125,9 @@ static void *thread_main(void *data)
 	struct worker *w = data;
 
 	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	member_main(w->job, w->shared);
+	if (w->job->o->layouts > 1 && unshare(CLONE_FILES))
+		job_error(w->job, "unshare", 0, 0, -errno);
+	layout_call(w->job->layout, member_main, w->job, w->shared);
 	__atomic_store_n(&w->tid, -1, __ATOMIC_RELEASE);
 	wake(w->shared->parent, w->shared->parent, SIGCHLD);
 	return NULL;
@@ -177,13 +194,13 @@ static void start_all(struct worker *workers, const struct run *r)
 	signal_all(workers, r->nr_jobs, SIGUSR1);
 }
 
-static bool ended(struct worker *w, bool thread)
+static bool ended(struct worker *w)
 {
 	int status;
 
 	if (!w->running)
 		return false;
-	if (thread) {
+	if (are_threads(w->job->o)) {
 		if (__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) >= 0)
 			return false;
 		pthread_join(w->thread, NULL);
@@ -202,7 +219,7 @@ static unsigned int reap(struct worker *workers, const struct run *r)
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < r->nr_jobs; i++) {
-		if (!ended(&workers[i], r->o->thread))
+		if (!ended(&workers[i]))
 			continue;
 		workers[i].running = false;
 		nr++;
@@ -333,15 +350,14 @@ bool crew_run(struct run *r, struct shared *shared)
 	for (i = 0; i < r->nr_jobs; i++) {
 		workers[i].job = &r->jobs[i];
 		workers[i].shared = shared;
-		if (!(r->o->thread ? start_thread(&workers[i]) :
-				     start_process(&workers[i])))
+		if (!(are_threads(r->o) ? start_thread(&workers[i]) :
+					  start_process(&workers[i])))
 			break;
-		if (!r->o->thread && !workers[i].tgid) {
+		if (!workers[i].tgid) {
 			free(workers);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() == shared->parent)
-				layout_call(r->jobs[i].layout, member_main,
-					    &r->jobs[i], shared);
+				member_main(&r->jobs[i], shared);
 			return false;
 		}
 	}

@@ -28,7 +28,6 @@
 #define ENGINE_CACHED	0x02	/* works through the page cache only */
 #define ENGINE_WARM	0x04	/* --invalidate is 0 unless it is given */
 #define ENGINE_READS	0x08	/* cannot write */
-#define ENGINE_NO_LOCK	0x10	/* mlockall() would read the whole device */
 #define ENGINE_COMMANDS	0x20	/* sends commands to a namespace of NVMe */
 
 typedef uint64_t (*run_fn)(struct job *job, uint64_t nr);

@@ -21,24 +21,24 @@
 
 /*
  * A process that begins or ends leaves work to RCU and timers, which would
- * interrupt the few rounds of a layout: ns until it is done.
+ * interrupt the few rounds of a layout: ns until it is done, and I/Os after it,
+ * or a batch.
  */
 #define SETTLE_NS	50000000
-
-/* Room for /proc/stat up to its line of interrupts, with 1000 processors. */
-static __thread char stat_text[128 << 10];
+#define SETTLE_IOS	20
 
 /* The number after "intr" in /proc/stat; -1 if there is none. */
 static int64_t interrupts(int fd)
 {
+	char text[128 << 10];	/* up to this line, with 1000 processors */
 	const char *line;
 	ssize_t n;
 
-	n = pread(fd, stat_text, sizeof(stat_text) - 1, 0);
+	n = pread(fd, text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return -1;
-	stat_text[n] = '\0';
-	line = strstr(stat_text, "\nintr ");
+	text[n] = '\0';
+	line = strstr(text, "\nintr ");
 	return line ? strtoll(line + 6, NULL, 10) : -1;
 }
 
@@ -157,17 +157,14 @@ static void do_rounds(struct job *job)
 	}
 }
 
-/* Run the code of a round, outside any region. */
+/* I/Os outside any region. */
 static void warm_up(struct job *job, uint64_t ios)
 {
 	const run_fn run = job->o->engine->run[job->random];
 	struct cursor cursor = job->cursor;
 
-	interrupts(job->stat_fd);
-	now_ns();
 	if (run && ios)
 		run(job, ios);
-	interrupts(job->stat_fd);
 	job->cursor = cursor;
 }
 
@@ -196,6 +193,8 @@ static void settle(struct job *job)
 	if (job->o->layouts <= 1)
 		return;
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	if (ios > SETTLE_IOS && ios > job->o->iodepth)
+		ios = job->o->iodepth > SETTLE_IOS ? job->o->iodepth : SETTLE_IOS;
 	if (ios > job->o->number_ios)
 		ios = job->o->number_ios;
 	warm_up(job, ios);
@@ -232,6 +231,8 @@ void job_warm_up(struct job *job)
 
 	if (job->layout && ios > job->o->iodepth)
 		ios = job->o->iodepth;
+	interrupts(job->stat_fd);
+	now_ns();
 	warm_up(job, ios);
 	if (job->o->split)
 		reset_latencies(job);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layouts: what chance decides in a process that does I/O, varied on purpose.
+ * Layouts: what chance decides in a task that does I/O, varied on purpose.
  *
  * The kernel takes objects and pages from lists whose order is what was freed
- * before, and a process has files and a stack where its past put them. A cost
+ * before, and a task has files and a stack where its past put them. A cost
  * that depends on that is seen if a job runs in several layouts.
  */
 #include <alloca.h>
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,8 +16,9 @@
 #include "layout.h"
 #include "machine.h"
 
-#define MOST_FILES	24	/* pairs; a table of 64 files is enlarged at times */
-#define MOST_PAGES	96
+#define MOST_FILES	12	/* pairs */
+#define TABLE_FILES	64	/* a table of so many is enlarged for one more */
+#define MOST_PAGES	24
 #define MOST_STACK	2048
 
 static uint64_t draw(uint64_t *state, uint64_t below)
@@ -27,17 +29,24 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 	return (*state >> 16) % below;
 }
 
-/* Of files that come in pairs, keep those that chance decides. */
+/*
+ * Of files that come in pairs, keep those that chance decides. A pipe that is
+ * written to has a page, which costs less than one of the task's memory.
+ */
 static void vary_files(uint64_t *state)
 {
 	int fds[MOST_FILES][2];
 	uint64_t i, nr = draw(state, MOST_FILES);
 
+	if (draw(state, 2))
+		fcntl(eventfd(0, EFD_CLOEXEC), F_DUPFD_CLOEXEC, TABLE_FILES);
 	for (i = 0; i < nr; i++) {
 		if (pipe(fds[i]))
 			return;
 		if (draw(state, 2))
 			eventfd(0, EFD_CLOEXEC);
+		if (write(fds[i][1], "", 1) < 0)
+			return;
 	}
 	for (i = 0; i < nr; i++) {
 		if (draw(state, 2)) {
@@ -47,16 +56,12 @@ static void vary_files(uint64_t *state)
 	}
 }
 
-/* Of pages that are taken one after the other, free some out of order. */
-static void vary_pages(uint64_t *state)
+/* Of @pages that are taken one after the other, free some out of order. */
+static void vary_pages(uint64_t *state, char *pages)
 {
 	const uint64_t nr = 1 + draw(state, MOST_PAGES), step = 1 + 2 * draw(state, 16);
-	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t i;
 
-	if (pages == MAP_FAILED)
-		return;
 	for (i = 0; i < nr; i++)
 		pages[i * PAGE] = 1;
 	for (i = 0; i < nr; i++)
@@ -72,7 +77,7 @@ static void vary_pages(uint64_t *state)
  * @job: its first argument
  * @shared: its second argument
  *
- * What a layout takes is freed when the process ends.
+ * The files that a layout takes are closed when the thread ends.
  */
 __attribute_noinline__
 void layout_call(unsigned int number,
@@ -80,14 +85,20 @@ void layout_call(unsigned int number,
 		 struct job *job, struct shared *shared)
 {
 	uint64_t state = number * 0x9e3779b97f4a7c15ull;
+	char *pages = MAP_FAILED;
 	void *room;
 
 	if (number) {
 		vary_files(&state);
-		vary_pages(&state);
+		pages = mmap(NULL, MOST_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (pages != MAP_FAILED)
+			vary_pages(&state, pages);
 		room = alloca(16 * (1 + draw(&state, MOST_STACK / 16)));
 		/* A reader that the compiler cannot see: it keeps the room. */
 		__asm__ volatile("" : : "r"(room) : "memory");
 	}
 	function(job, shared);
+	if (pages != MAP_FAILED)
+		munmap(pages, MOST_PAGES * PAGE);
 }

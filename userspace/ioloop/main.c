@@ -63,7 +63,8 @@ static bool run_layouts(struct run *r, struct shared *shared)
 		for (i = 0; i < r->nr_jobs; i++) {
 			if (r->results[i].errors)
 				return true;
-			r->jobs[i].layout = layout;
+			r->jobs[i].layout =
+				(unsigned int)r->o->first_layout + layout;
 			r->jobs[i].end = (layout + 1) * each;
 		}
 		shared->ready = 0;
@@ -152,7 +153,7 @@ static void print_help(void)
 "  --time_based --runtime=TIME   for a time; the default is one pass\n"
 "  --number_ios=N --rounds=N --warmup_ios=N   I/Os per round; rounds; before it\n"
 "  --repeat=N     N times the I/Os in each round, as if in so many rounds\n"
-"  --layouts=N    rounds in N processes that have memory and files elsewhere\n"
+"  --layouts=N --first_layout=N   rounds in N tasks with memory, files elsewhere\n"
 "  --numjobs=N --thread --share_file --cpus_allowed=LIST   jobs\n"
 "  --rtprio=N --prioclass=N --prio=N --hugepages --scatter --mem_offset=N\n"
 "  --hipri --nowait --dsync --atomic --uncached --fixedbufs --onebuf --one_ring\n"

@@ -63,6 +63,7 @@ const struct option option_table[] = {
 	OPT(rounds, SIZE, 1, 1000000, NULL, NULL),
 	OPT(repeat, SIZE, 1, 1000000, NULL, NULL),
 	OPT(layouts, SIZE, 1, 1000, NULL, NULL),
+	OPT(first_layout, SIZE, 0, 1000, NULL, NULL),
 	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(drain, TIME, 0, 3600 * NS_PER_S, NULL, NULL),
 	OPT(after_tick, BOOL, 0, 1, NULL, NULL),

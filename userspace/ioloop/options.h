@@ -65,6 +65,7 @@ struct options {
 	uint64_t rounds;
 	uint64_t repeat;
 	uint64_t layouts;
+	uint64_t first_layout;
 	uint64_t warmup_ios;
 	uint64_t drain;
 	uint64_t after_tick;

@@ -48,7 +48,7 @@ struct io_error {
  * @errors: failed and short I/Os, and failed preparations
  * @first_error: the first of them
  * @again: I/Os that had to be repeated, because --nowait would have waited
- * @locked: mlockall() worked
+ * @locked: its buffers are locked in memory
  * @latency: that of all I/Os, with --split; else NULL
  * @pieces: that of the pieces of an I/O, in the order of completion
  * @latency_overhead: ticks that noting one latency takes

@@ -20,9 +20,6 @@
 #include "scatter.h"
 #include "setup.h"
 
-/* Memory that one job locks must not be what another one scatters. */
-static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static bool bind_to_cpu(struct job *job)
 {
 	cpu_set_t *set;
@@ -114,22 +111,20 @@ static bool make_buffers(struct job *job)
 
 	job->stride = machine_stride(job->o);
 	size = machine_buffer_bytes(job->o);
-	pthread_mutex_lock(&memory_lock);
 	job->buffers = map_in_one_table(size, huge);
 	if (job->buffers == MAP_FAILED) {
-		pthread_mutex_unlock(&memory_lock);
 		job->buffers = NULL;
 		job_error(job, "mmap", 0, size, -errno);
 		return false;
 	}
 	err = job->o->scatter ? scatter(job->buffers, size) : 0;
-	pthread_mutex_unlock(&memory_lock);
 	if (err) {
 		job_error(job, "scatter", 0, size, err);
 		return false;
 	}
 	for (at = 0; at < size; at += PAGE)
 		job->buffers[at] = 0x5a;
+	job->res->locked = !mlock(job->buffers, size);
 	job->buffers += job->o->mem_offset;
 	return true;
 }
@@ -174,16 +169,6 @@ bool setup_job(struct job *job)
 		return false;
 	if (job->o->registermem && !register_memory(job, true))
 		return false;
-	/*
-	 * Each page is locked when it is first used, which is before or in the
-	 * warm-up. Threads that start later lock their own memory.
-	 */
-	if (!(e->flags & ENGINE_NO_LOCK)) {
-		pthread_mutex_lock(&memory_lock);
-		job->res->locked = !mlockall(MCL_ONFAULT | MCL_CURRENT |
-					     (job->o->thread ? 0 : MCL_FUTURE));
-		pthread_mutex_unlock(&memory_lock);
-	}
 	return true;
 }
 

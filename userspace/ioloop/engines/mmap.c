@@ -119,7 +119,7 @@ ENGINE_DEFINE_RUN(mmap_loop)
 
 const struct engine engine_mmap = {
 	.name = "mmap",
-	.flags = ENGINE_FILE | ENGINE_CACHED | ENGINE_NO_LOCK,
+	.flags = ENGINE_FILE | ENGINE_CACHED,
 	.max_iodepth = 1,
 	.setup = mmap_setup,
 	.before_round = mmap_before_round,

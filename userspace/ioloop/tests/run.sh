@@ -534,6 +534,8 @@ expect 2 "does not go with --hugepages" "scattered huge pages" --scatter \
 	--hugepages --filename="$file"
 expect 2 "must divide --rounds=6" "a round in no layout" --layouts=4 --rounds=6 \
 	--number_ios=1 --filename="$file"
+expect 2 "needs --layouts" "a first layout of one" --first_layout=1 \
+	--filename="$file"
 expect 2 "does not go with --thread" "layouts of threads" --layouts=2 --rounds=2 \
 	--thread --number_ios=1 --filename="$file"
 json 'job["ios"] == 60 and len(job["rounds"]) == 6 and
@@ -660,15 +662,16 @@ inject() {
 	verdict $? "$name"
 }
 if strace -qq -o /dev/null true 2>"$dir/err"; then
-	# Each layout is a process, and all but the first take files and pages.
-	strace -qf -o "$dir/strace" -e trace=clone,pipe2,madvise "$ioloop" --layouts=3 \
-		--rounds=3 --number_ios=1 --filename="$file" >"$dir/out" 2>"$dir/err" &&
+	# Each layout is a thread with its own files. All but layout 0 take files and pages.
+	strace -qf -o "$dir/strace" -e trace=clone,clone3,unshare,pipe2,eventfd2 \
+		"$ioloop" --layouts=4 --rounds=4 --number_ios=1 --filename="$file" >"$dir/out" 2>"$dir/err" &&
 		python3 - "$dir/strace" 2>"$dir/err" <<-'PYTHON'
 		import sys
 		calls = [line.split(None, 1) for line in open(sys.argv[1])]
-		took = {pid for pid, call in calls if call.startswith("pipe2")}
+		took = {pid for pid, call in calls if call.startswith(("pipe2", "eventfd2"))}
 		clones = sum(call.startswith("clone") for _, call in calls)
-		assert (clones, len(took)) == (3, 2), (clones, took)
+		alone = sum(call.startswith("unshare(CLONE_FILES") for _, call in calls)
+		assert (clones, alone, len(took)) == (4, 4, 3), (clones, alone, took)
 		PYTHON
 	verdict $? "layouts differ"
 	dd if=/dev/zero of="$file" bs=64k count=64 status=none

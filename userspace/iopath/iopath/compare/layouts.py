@@ -15,12 +15,13 @@ def of_layout(number: int) -> Mapping[str, int]:
     if not number:
         return found
     draw = _draws(number * 0x9E3779B97F4A7C15 & _MASK)
-    pairs = draw(24)
+    pairs = draw(12)
+    more = 2 * draw(2)
     events = sum(draw(2) for _ in range(pairs))
     closed = sum(draw(2) for _ in range(pairs))
-    taken, step = 1 + draw(96), 1 + 2 * draw(16)
+    taken, step = 1 + draw(24), 1 + 2 * draw(16)
     freed = {at * step % taken for at in range(taken) if draw(2)}
-    return dict(zip(found, (2 * (pairs - closed) + events, taken, len(freed)), strict=True))
+    return dict(zip(found, (2 * (pairs - closed) + events + more, taken, len(freed)), strict=True))
 
 
 def _draws(state: int) -> Callable[[int], int]:

@@ -119,18 +119,21 @@ class Counted:
     def _run_counts(
         self, run: Run, texts: Mapping[str, str], found: BootProfile, longs: longrun.LongRuns
     ) -> RunCounts:
+        parts = run.parts(checks=self.checks)
+        counted = [one for part in parts for one in found.rounds(part.region)]
+        if self.checks and not run.counted_fully:
+            return RunCounts(counted)
         long = ioloop_report.read(texts[f"long.{run.region}"])
-        fully = run.counted_fully or not self.checks
         device = long.counted
         return RunCounts(
+            counted,
             longs.figures(run, long.tsc),
             {
-                **(found.events(run.lines_region, run.rung.batch) if fully else {}),
+                **found.events(run.lines_region, run.rung.batch),
                 **longs.metrics(run),
                 **metrics.of_device(device.counters or {}, run.long_ios),
             },
-            found.rounds(run.rounds_region(checks=self.checks)),
-            found.model(run.lines_region, run.rung.batch) if fully else None,
+            found.model(run.lines_region, run.rung.batch),
             Requests(
                 who=longs.who(run),
                 sizes=[*device.sizes] or None,
@@ -189,15 +192,19 @@ def results(
             notes.append(f"{run.title}: {error}")
             continue
         if profile:
-            long_run = boots[0].run_counts[run.region].long.functions
-            found[run].profile = replace(boots[0].profiles[run.region], long_run=long_run)
+            long = boots[0].run_counts[run.region].long
+            functions = long.functions if long else []
+            found[run].profile = replace(boots[0].profiles[run.region], long_run=functions)
     return found, notes
 
 
 def _record(
     name: str, release: str, run: Run, boots: Sequence[Counted], texts: Sequence[Mapping[str, str]]
 ) -> ExactRecord:
-    reports = [ioloop_report.read(text[f"run.{run.region}"]) for text in texts]
+    reports = [
+        ioloop_report.joined(text[part.name] for part in run.parts(checks=boot.checks))
+        for text, boot in zip(texts, boots, strict=True)
+    ]
     for boot in boots:
         if text := boot.interrupted.get(run.region):
             raise Interrupted(text)

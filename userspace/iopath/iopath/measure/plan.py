@@ -14,9 +14,9 @@ from iopath.kernels import elf, modules
 from iopath.kernels.built import Built
 from iopath.rungs.rung import Rung
 from iopath.rungs.runs import (
-    CHECK,
     DRAIN_MS,
     FLAT,
+    FLAT_ROUNDS,
     LINE_ROUNDS,
     NOISE_PASSES,
     TIMED,
@@ -156,7 +156,7 @@ def make_image(
     built: Built, runs: Sequence[Run], settings: Settings, *, checks: bool = False
 ) -> Image:
     """What a guest is given to carry out *runs*, which must fit one guest; if it *checks* what
-    another boot of it gave, in fewer layouts."""
+    another boot of it gave, in fewer layouts and without long runs."""
     image = prepared(
         built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
     )
@@ -174,25 +174,27 @@ def make_image(
     if not settings.machine.exact:
         plan += _timed(runs, NOISE_PASSES + settings.passes)
         return image
-    plan += [*rounds(runs, checks=checks), *_impatient(built), *_long(runs)]
+    plan += rounds(runs, checks=checks)
+    if long := [run for run in runs if run.counted_fully or not checks]:
+        plan += [*_impatient(built), *_long(long)]
     return image
 
 
 def rounds(runs: Sequence[Run], *, checks: bool) -> list[str]:
     """The calibration and the rounds. What is counted in another way comes later: the emulator
     translates all code again."""
-    fully = [run for run in runs if run.counted_fully or not checks]
-    flat = [run for run in runs if run not in fully]
-    found = {}
+    plan: dict[bool, list[str]] = {False: [], True: []}  # by whether it is counted flat
     for run in runs:
-        words = run.checking if checks else run.command
-        found[run] = _steps(run, [" ".join([f"run run.{run.region}", *words])])
+        for part in run.parts(checks=checks):
+            command = " ".join([f"run {part.name}", *run.command_of(part)])
+            plan[part.flat] += _steps(run, [command])
+    fully = plan[False]
     return [
-        f"run calibrate /bin/ioloop --calibrate --region={0 if fully else CHECK}"
+        f"run calibrate /bin/ioloop --calibrate --region={0 if fully else FLAT_ROUNDS}"
         f" --output-format=json --number_ios={_CALIBRATION} --rounds=10",
-        *(step for run in fully for step in found[run]),
-        *_lines(fully),
-        *(step for run in flat for step in found[run]),
+        *fully,
+        *_lines([run for run in runs if run.counted_fully or not checks]),
+        *plan[True],
     ]
 
 

@@ -20,13 +20,13 @@ _OVERHEAD = 64  # instructions between two readings of the counter outside the l
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What the plugin counted of a run in one boot: its long run, the metrics (those of short
-    rounds not in a boot that checks another one), and each round; what a modelled CPU would have
-    missed in a short round; and what became of the I/Os of the long run."""
+    """What the plugin counted of a run in one boot: each round; and, but for a boot that checks
+    another one, its long run, the metrics, what a modelled CPU would have missed in a short round,
+    and what became of the I/Os of the long run."""
 
-    long: LongRun
+    rounds: list[CountedRound]
+    long: LongRun | None = None
     events: dict[str, float] = field(default_factory=dict)
-    rounds: list[CountedRound] = field(default_factory=list)
     model: Model | None = None
     requests: Requests | None = None
 
@@ -84,10 +84,11 @@ def figure(
     The figure of a boot is the median of the rounds without an interrupt: if their number is even,
     the lower of the middle two, as in the plugin, so that the profile adds up to it. Its spread is
     their largest less their smallest. The figure of the rung is the mean of the boots. The profile
-    and the model are of the first boot. The guest's clock counts instructions and iterations of
-    string instructions. The iterations are subtracted. The clock also runs while the
-    guest waits for an interrupt. If I/Os end by an interrupt, the plugin's count is used instead,
-    without the instructions of the idle loop.
+    and the model are of the first boot, and where a run has layouts, so is its long run.
+
+    The guest's clock counts instructions and iterations of string instructions. The iterations are
+    subtracted. The clock also runs while the guest waits for an interrupt. If I/Os end by an
+    interrupt, the plugin's count is used instead, without the instructions of the idle loop.
     """
     figures, layouts, spreads, interrupted, whole = [], [], [], 0, []
     for report, counted in zip(reports, counts, strict=True):
@@ -113,8 +114,9 @@ def figure(
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
-    means = [counted.long.mean for counted in counts]
-    deferred = [counted.long.with_deferred for counted in counts]
+    longs = [counted.long for counted in counts if counted.long]
+    means = [long.mean for long in longs]
+    deferred = [long.with_deferred for long in longs]
     return ExactRecord(
         kernel=KernelName(name=name, release=release),
         rung=run.rung.name,
@@ -129,7 +131,7 @@ def figure(
         mean_boots=means,
         with_deferred=_mean(deferred),
         with_deferred_boots=deferred,
-        all_parts=_mean_parts([one.long.parts for one in counts], _mean(deferred)),
+        all_parts=_mean_parts([long.parts for long in longs], _mean(deferred)),
         long_run_ios=run.long_ios,
         drain_ms=DRAIN_MS,
         counts={

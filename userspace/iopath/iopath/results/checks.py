@@ -69,8 +69,8 @@ def _of_record(record: ExactRecord) -> Iterator[str]:
     of_boots = {"layouts": record.layouts, "mean_boots": record.mean_boots,
                 "with_deferred_boots": record.with_deferred_boots}  # fmt: skip
     for name, values in (of_boots | counts).items():
-        # The first boot alone has most counts of rounds that have layouts.
-        alone = record.layouts and name in counts and values and len(values) == 1
+        # Where rounds have layouts, the first boot alone has counts and a long run.
+        alone = record.layouts and name != "layouts" and values and len(values) == 1
         if values is not None and len(values) != boots and not alone:
             yield f"{name} has {len(values)} boots, its figure has {boots}"
     for name, values in counts.items():

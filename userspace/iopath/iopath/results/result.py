@@ -222,14 +222,16 @@ class ExactRecord(RungRecord):
         "and without interrupts. Median of the boots: of an even number the lower of the "
         "middle two.",
     ] = None
-    mean_boots: Annotated[Several[NotNegative] | None, "The mean of each boot."] = None
+    mean_boots: Annotated[
+        Several[NotNegative] | None, "The mean of each boot that has a long run."
+    ] = None
     with_deferred: Annotated[
         float | None,
         "The mean plus the work of interrupts, callbacks and other tasks for the I/Os of "
         "the long run, until no work is left. The work of an idle guest in the same time is "
         "subtracted. Mean of the boots.",
     ] = None
-    with_deferred_boots: Annotated[Several[float] | None, "with_deferred of each boot."] = None
+    with_deferred_boots: Annotated[Several[float] | None, "with_deferred of these boots."] = None
     counts: Annotated[
         dict[str, Several[float]] | None,
         "The other metrics per I/O (Documentation/metrics.rst), each with its value in each "

@@ -4,6 +4,7 @@ a user's rung reports less (rounds.h): the rounds without their time in ns, and 
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iopath.base import typed
@@ -85,6 +86,11 @@ class Report:
     def tsc(self) -> int:
         """The time of all rounds by the processor's clock."""
         return sum(part.tsc for part in self.rounds)
+
+
+def joined(texts: Iterable[str]) -> Report:
+    """One report of the jobs in several *texts*."""
+    return Report(tuple(job for text in texts for job in read(text).jobs))
 
 
 def read(text: str) -> Report:

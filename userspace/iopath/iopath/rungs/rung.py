@@ -15,7 +15,8 @@ from iopath.results.ops import OPS
 # and files are laid out in other ways: a cost that half of the layouts pay shows in the rounds.
 ROUNDS = 48
 LAYOUTS = 16
-CHECKED = 4  # of these layouts, in a boot that shows whether it adds anything
+FULLY = 4  # so many of these layouts count functions and memory accesses
+CHECKED = 4  # so many are in a boot that shows whether it adds anything
 LONG = 120  # the long run has the I/Os of so many rounds; it shows rare and deferred work
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
@@ -202,11 +203,12 @@ class Rung:
 
     def command(
         self, op: str, block_size: int, region: int, *, ios: int = 0, rounds: int = 0,
-        layouts: int = 1, long: bool = False,
+        layouts: int = 1, first: int = 0, long: bool = False,
     ) -> list[str]:  # fmt: skip
         """The command line of one run, which prints JSON; with *ios* to a round, if given, and
-        with the rounds in so many *layouts*. A *long* run has one round, of as many I/Os as many
-        rounds. In it, cached writes go from page to page: each page is written back once."""
+        with the rounds in so many *layouts* from the *first* on. A *long* run has one round, of as
+        many I/Os as many rounds. In it, cached writes go from page to page: each page is written
+        back once."""
         ios = ios or self.ios(block_size)
         repeat = self.long_ios(block_size) // ios if long else 1
         if repeat > 1 and not self._repeats:
@@ -224,6 +226,8 @@ class Rung:
             words.append("--scatter")
         if layouts > 1:
             words.append(f"--layouts={layouts}")
+        if first:
+            words.append(f"--first_layout={first}")
         if repeat > 1:
             words.append(f"--repeat={repeat}")
         if long and self.waits and not self.program:

@@ -10,7 +10,7 @@ from iopath.results.ops import OPS
 from iopath.results.result import title
 from iopath.rungs.builtin import overrides
 from iopath.rungs.program import Program
-from iopath.rungs.rung import CHECKED, ROUNDS, Overrides, Rung
+from iopath.rungs.rung import CHECKED, FULLY, ROUNDS, Overrides, Rung
 
 MOST_CPUS = 8
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
@@ -20,7 +20,7 @@ LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
 LINES = 0x4000  # the short rounds
 FLAT = 0x8000
 LONG = FLAT  # the long run
-CHECK = FLAT | 0x2000  # the rounds of a boot that checks another one
+FLAT_ROUNDS = FLAT | 0x2000  # the rounds that are counted flat
 DRAIN = 0x4000  # added to it: the sleep afterwards
 # The length of this sleep, in which deferred work is done: a lazy RCU callback waits for 10 s. The
 # guest is idle meanwhile, so the sleep takes next to no time.
@@ -69,6 +69,21 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class SomeRounds:
+    """Some of the rounds of a run: the *name* of their record, their region, and their layouts."""
+
+    name: str
+    region: int
+    first: int
+    layouts: int
+
+    @property
+    def flat(self) -> bool:
+        """Whether they are counted without functions and memory accesses."""
+        return self.region >= FLAT
+
+
+@dataclass(frozen=True)
 class Run:
     """One run of ioloop in the guest."""
 
@@ -94,28 +109,32 @@ class Run:
     @property
     def command(self) -> list[str]:
         """The command line of its rounds."""
-        return self._command(self.layouts)
+        return self.command_of(SomeRounds("", self.region, 0, self.layouts))
 
-    @property
-    def checking(self) -> list[str]:
-        """The same in a boot other than the first, in fewer layouts."""
-        return self._command(min(self.layouts, CHECKED), self.rounds_region(checks=True))
-
-    def _command(self, layouts: int, region: int = 0) -> list[str]:
+    def command_of(self, part: SomeRounds) -> list[str]:
+        """The command line of some of its rounds."""
         return self.rung.command(
-            self.op, self.block_size, region or self.region,
-            rounds=ROUNDS * layouts // self.layouts, layouts=layouts,
+            self.op, self.block_size, part.region,
+            rounds=ROUNDS * part.layouts // self.layouts, layouts=part.layouts, first=part.first,
         )  # fmt: skip
 
-    def rounds_region(self, *, checks: bool) -> int:
-        """The region of its rounds: in a boot that *checks* another one, they may be counted
-        without functions and memory accesses."""
-        return self.region | CHECK if checks and not self.counted_fully else self.region
+    def parts(self, *, checks: bool) -> list[SomeRounds]:
+        """Its rounds in the first boot, or in one that *checks* it, in the order of the layouts."""
+        if self.counted_fully:
+            return [SomeRounds(f"run.{self.region}", self.region, 0, self.layouts)]
+        name, region = f"flat.{self.region}", self.region | FLAT_ROUNDS
+        if checks:
+            return [SomeRounds(name, region, 0, CHECKED)]
+        return [
+            SomeRounds(f"run.{self.region}", self.region, 0, FULLY),
+            SomeRounds(name, region, FULLY, self.layouts - FULLY),
+        ]
 
     @property
     def counted_fully(self) -> bool:
-        """Whether all boots count functions and memory accesses: where layouts do not tell how
-        much they vary, and where the idle loop's instructions are left out by function."""
+        """Whether functions and memory accesses are counted in all rounds of all boots: where
+        layouts do not tell how much they vary, and where the idle loop's instructions are left out
+        by function."""
         return self.layouts == 1 or self.rung.waits or bool(self.rung.interrupts)
 
     @property

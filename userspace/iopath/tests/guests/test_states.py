@@ -58,7 +58,7 @@ LONG_RUNS = ("run long.",)
 
 def not_counted(rounds: int) -> RunCounts:
     """The result of a run without the plugin."""
-    return RunCounts(LongRun(0.0, 0.0, []), {}, [CountedRound(0, 0, True, 0)] * rounds)
+    return RunCounts([CountedRound(0, 0, True, 0)] * rounds, LongRun(0.0, 0.0, []))
 
 
 def without_long_runs(image: Image) -> Image:

@@ -35,4 +35,4 @@ def run_counts(
 ) -> RunCounts:
     """What the plugin counts of a run in a boot."""
     rounds = counted(report, iterations=iterations)
-    return RunCounts(LongRun(mean, mean + later, []), {}, rounds)
+    return RunCounts(rounds, LongRun(mean, mean + later, []))

@@ -17,7 +17,7 @@ from iopath.measure.rounds import RunCounts
 from iopath.results.layers import Layers
 from iopath.results.model import Misses
 from iopath.rungs.builtin import select
-from iopath.rungs.runs import CHECK, DRAIN, LONG, Run
+from iopath.rungs.runs import DRAIN, FLAT_ROUNDS, LONG, Run
 
 RUN = Run(1, select(["dio.pread"])[0], "read", 4096)
 TEXT = 0xFFFFFFFF81000000
@@ -62,7 +62,7 @@ def entry(tmp_path: Path) -> Path:
         {"type": "round", "region": RUN.region, **counted, "instructions": 200},
         {"type": "region", "region": RUN.lines_region, "median_round": 0},
         {"type": "round", "region": RUN.lines_region, **counted, **short},
-        flat(RUN.region | CHECK, [[0, 10, TASK, 9], [1, 10, FAULT, 1]], faults=1)
+        flat(RUN.region | FLAT_ROUNDS, [[0, 10, TASK, 9], [1, 10, FAULT, 1]], faults=1)
         | {"each": [[50, 3, 0, []], [50, 0, 1, [[FAULT, 1]]]]},
         flat(LONG, []),
         flat(RUN.long_region, [[0, 10, TASK, ios], [1, 10, FAULT, ios]], faults=ios),
@@ -90,10 +90,16 @@ def test_the_rounds_of_a_boot_that_checks(entry: Path) -> None:
     """They are counted flat. An exception belongs to the path, an interrupt does not."""
     found = counted(entry, checks=True)
     assert found.rounds == [CountedRound(50, 3, True, 0), CountedRound(50, 0, True, 1)]
-    assert "reads" not in found.events
+    assert (found.long, found.events) == (None, {})
     text = gzip.decompress((entry / "kallsyms.gz").read_bytes()).replace(NAMES[2].encode(), b"irq")
     (entry / "kallsyms.gz").write_bytes(gzip.compress(text))
     assert [part.quiet for part in counted(entry, checks=True).rounds] == [True, False]
+
+
+def test_the_rounds_of_the_first_boot(entry: Path) -> None:
+    """Those that are counted fully come first: they are of the first layouts."""
+    counts = [part.instructions for part in counted(entry).rounds]
+    assert counts == [100, 200, 50, 50]
 
 
 def test_the_functions_of_a_kernel_are_read_once(entry: Path) -> None:
@@ -147,7 +153,8 @@ def test_a_run_without_a_quiet_round_is_left_out(entry: Path) -> None:
     ]
     (entry / "counts.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
     records = json.loads((entry / "records.json").read_text())
-    records[f"run.{RUN.region}"] = json.dumps(report(100))
+    for part in RUN.parts(checks=False):
+        records[part.name] = json.dumps(report(100))
     (entry / "records.json").write_text(json.dumps(records))
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     boot = Counted(entry, [RUN], files, Layers(), full=True)

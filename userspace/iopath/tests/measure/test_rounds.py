@@ -16,7 +16,7 @@ from iopath.measure.rounds import figure as make_figure
 from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
 from iopath.rungs.ioloop_report import LoopJob, LoopRound, Report
-from iopath.rungs.runs import CHECK, Run, Settings, make_runs
+from iopath.rungs.runs import FLAT_ROUNDS, Run, Settings, make_runs
 
 
 def figure(*rounds: tuple[int, int | None], iterations: int = 0) -> ExactRecord:
@@ -70,24 +70,45 @@ def test_the_figure_is_the_mean_of_the_boots() -> None:
     assert found.instructions_per_io == 11.5
 
 
-def test_a_boot_that_checks_counts_figures_alone() -> None:
-    """What short rounds count is the first boot's; the long run's metrics have a value in each."""
-    boots = [record((1000, 0)), record((1000, 0))]
-    first, second = [run_counts(boot) for boot in boots]
+def test_a_boot_that_checks_has_rounds_alone() -> None:
+    """The counts of short rounds and the long run are the first boot's."""
+    boots = [record((1000, 0)), record((1010, 0))]
+    first, second = [run_counts(boot, 12.5, 1.0) for boot in boots]
     first = replace(first, events={"locked": 3.0, "bios": 1.0})
-    second = replace(second, events={"bios": 1.01})
+    second = RunCounts(second.rounds)
     found = make_figure("a", "b", RUN, boots, [first, second])
-    assert found.counts == {"locked": [3.0], "bios": [1.0, 1.01]}
+    assert found.boots == [10, 10.1]
+    assert found.counts == {"locked": [3.0], "bios": [1.0]}
+    assert (found.mean, found.with_deferred) == (12.5, 13.5)
+    assert (found.mean_boots, found.with_deferred_boots) == ([12.5], [13.5])
 
 
-def test_regions_of_a_boot_that_checks() -> None:
-    """They are counted without functions and memory accesses, where layouts tell how much these
-    vary, and nothing is left out by function."""
-    regions = {"dio.pread": CHECK | 1, "dio.aio.100": CHECK | 1, "nvme.pread": 1}
-    for name, region in regions.items():
+def test_parts_of_the_rounds() -> None:
+    """Some layouts are counted with functions and memory accesses, the others without. In a boot
+    that checks, all are without. All rounds of all boots are counted fully where layouts do not
+    tell how much they vary, and where instructions are left out by function."""
+    for name in ("dio.pread", "dio.aio.100"):
         run = run_of(name)
-        assert (run.rounds_region(checks=False), run.rounds_region(checks=True)) == (1, region)
-        assert f"--region={region}" in run.checking
+        first, second = run.parts(checks=False)
+        assert (first.region, first.flat, second.region, second.flat) == (
+            1, False, FLAT_ROUNDS | 1, True
+        )  # fmt: skip
+        assert words(run.command_of(first)) == ("--layouts=4", "--rounds=12")
+        assert words(run.command_of(second)) == (
+            "--layouts=12", "--first_layout=4", "--rounds=36"
+        )  # fmt: skip
+        (checking,) = run.parts(checks=True)
+        assert (checking.region, checking.flat) == (FLAT_ROUNDS | 1, True)
+        assert words(run.command_of(checking)) == ("--layouts=4", "--rounds=12")
+        assert words(run.command) == ("--layouts=16", "--rounds=48")
+        others = [
+            {word for word in one if word not in words(one) and not word.startswith("--region=")}
+            for one in (run.command, *map(run.command_of, (first, second, checking)))
+        ]
+        assert others[1:] == others[:1] * 3
+    run = run_of("nvme.pread")
+    assert run.parts(checks=False) == run.parts(checks=True)
+    assert [part.flat for part in run.parts(checks=True)] == [False]
 
 
 def test_iterations_of_string_instructions_are_no_instructions() -> None:
@@ -173,25 +194,16 @@ def run_of(name: str) -> Run:
 
 
 def words(command: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word for word in command if word.startswith(("--rounds=", "--layouts=")))
-
-
-def test_further_boots_have_fewer_layouts() -> None:
-    """They check that a boot adds nothing: as many rounds in each layout as in the first boot."""
-    run = run_of("dio.pread")
-    assert words(run.command) == ("--layouts=16", "--rounds=48")
-    assert words(run.checking) == ("--layouts=4", "--rounds=12")
-    others = [
-        {word for word in one if word not in words(one) and not word.startswith("--region=")}
-        for one in (run.command, run.checking)
-    ]
-    assert others[0] == others[1]
+    options = ("--rounds=", "--layouts=", "--first_layout=")
+    return tuple(word for word in command if word.startswith(options))
 
 
 def test_without_layouts_all_boots_are_alike() -> None:
     run = run_of("dio.pread")
     run = replace(run, rung=replace(run.rung, program=Path("/bin/true")))
-    assert run.checking == run.command
+    (part,) = run.parts(checks=False)
+    assert run.parts(checks=True) == [part]
+    assert run.command_of(part) == run.command
     assert words(run.command) == ("--rounds=48",)
 
 
@@ -204,9 +216,7 @@ def test_layouts_of_a_further_boot(interrupted: Sequence[int], found: list[float
     costs = [400] * 9 + [900] * 3
     rounds = [LoopRound(100, cost, int(at in interrupted)) for at, cost in enumerate(costs)]
     report = Report((LoopJob(tuple(rounds)),))
-    counts = RunCounts(
-        LongRun(0.0, 0.0, []), {}, [CountedRound(cost, 0, True, 0) for cost in costs]
-    )
+    counts = RunCounts([CountedRound(cost, 0, True, 0) for cost in costs], LongRun(0.0, 0.0, []))
     assert make_figure("", "", run, [report], [counts]).layouts == [found]
 
 
@@ -217,7 +227,7 @@ def test_a_further_boot_whose_layouts_are_interrupted() -> None:
         rounds = [LoopRound(100, 400, int(at in rare and at % 3 > 0)) for at in range(12)]
         reports.append(Report((LoopJob(tuple(rounds)),)))
         ran = [CountedRound(400, 0, True, 0) for _ in rounds]
-        counts.append(RunCounts(LongRun(0.0, 0.0, []), {}, ran))
+        counts.append(RunCounts(ran, LongRun(0.0, 0.0, [])))
     run = run_of("dio.pread")
     assert make_figure("", "", run, reports, counts).layouts == [[4.0] * 4, [4.0]]
     assert make_figure("", "", run, reports[1:], counts[1:]).layouts is None
