@@ -33,6 +33,8 @@ struct left {
  * @depth:	how many of these it is in
  * @left:	what each of them interrupted
  * @entry:	the context of each
+ * @called:	the block whose system call it is in, or was last
+ * @called_at:	where that led
  * @calls:	where it is, unless it is the region's
  */
 struct task {
@@ -41,6 +43,8 @@ struct task {
 	unsigned int depth;
 	struct left left[MAX_DEPTH];
 	unsigned int entry[MAX_DEPTH];
+	struct block *called;
+	uint64_t called_at;
 	struct calls calls;
 };
 
@@ -320,6 +324,24 @@ static void enter(struct block *block, uint64_t pc, struct block *next)
 	set_context();
 }
 
+/*
+ * Back from a system call. An exception in the block that the call ends looks
+ * like the call, until the task goes on in that block at @pc.
+ */
+static void leave_call(uint64_t pc)
+{
+	struct task *task = now->task;
+	struct block *block = task->called;
+
+	if (task->calls.part)
+		parts_root(&now->region->parts, &task->calls, pc);
+	task->called = NULL;
+	if (!block || pc < block->addr || pc >= block->last_pc)
+		return;
+	count_part(block, now->context, index_of(block, pc));
+	now->region->entries[entry_context(task->called_at)]++;
+}
+
 /* Back from an interrupt or exception to what it interrupted. */
 static void leave(uint64_t pc)
 {
@@ -329,8 +351,7 @@ static void leave(uint64_t pc)
 	int *kind;
 
 	if (!task->depth) {
-		if (task->calls.part)
-			parts_root(&now->region->parts, &task->calls, pc);
+		leave_call(pc);
 		return;
 	}
 	left = task->left[--task->depth];
@@ -378,6 +399,10 @@ static void follow(struct block *block, uint64_t pc, struct block *next)
 		return;
 	}
 	if (leads_to(block, pc, next)) {
+		if (block->last_kind == INSN_SYSCALL) {
+			now->task->called = block;
+			now->task->called_at = pc;
+		}
 		follow_call(block, pc);
 		return;
 	}
@@ -395,6 +420,7 @@ static void new_task(struct task *task, uint64_t where, unsigned int base)
 	task->where = where;
 	task->base = base;
 	task->depth = 0;
+	task->called = NULL;
 	parts_reset(&task->calls);
 }
 

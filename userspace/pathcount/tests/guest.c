@@ -58,6 +58,11 @@ asm(".text\n"
 	"body_fault: mov $64, %ecx\n"
 	"1: movb $1, (%rdi); add $4096, %rdi; dec %ecx; jnz 1b\n"
 	"ret\n"
+	/* 1 + 64 * (3 + syscall 1 + 2) + 1 = 386: a fault before a system call */
+	"body_fault_syscall: mov $64, %r8d\n"
+	"1: mov $110, %eax; movb $1, (%rdi); add $4096, %rdi; syscall\n"
+	"dec %r8d; jnz 1b\n"
+	"ret\n"
 	/* 3 + 64 * (1 + leaf 2 + 3) + 2 = 389: the call itself faults */
 	"body_fault_call: mov $64, %ecx; mov %rsp, %rdx\n"
 	"lea 4096(%rdi), %rsp\n"
@@ -107,8 +112,9 @@ asm(".text\n"
 
 typedef void body_fn(void *arg);
 body_fn body_loop, body_long, body_calls, body_locked, body_indirect,
-	body_fault, body_fault_call, body_fault_rep, body_rep, body_getppid,
-	body_pingpong, body_retpoline, body_long_indirect, body_costly, body_lines;
+	body_fault, body_fault_syscall, body_fault_call, body_fault_rep,
+	body_rep, body_getppid, body_pingpong, body_retpoline,
+	body_long_indirect, body_costly, body_lines;
 
 /* Ticks from the first rdtsc to the second: the region's and four more. */
 static uint32_t timed(body_fn *body, void *arg)
@@ -206,6 +212,7 @@ int main(int argc, char **argv)
 	if (ioperm(0x80, 1, 1))
 		goto out;
 	run(14, ROUNDS, body_costly, p, 0);
+	run(15, 4, body_fault_syscall, pages(4 * 64), 64 * PAGE);
 	run(65535, 4, body_lines, p, 0);
 	if (faults) {
 		iopath_mark_end();

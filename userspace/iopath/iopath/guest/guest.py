@@ -24,6 +24,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -36,7 +37,7 @@ from pathlib import Path
 from iopath.base import devices, process, temporary
 from iopath.base.cache import out_of_space
 from iopath.base.errors import IopathError
-from iopath.guest import channel, kvm
+from iopath.guest import channel, kvm, unpacked
 from iopath.guest.channel import Record
 from iopath.guest.machine import Machine, Qemu
 from iopath.guest.payload import Image, Start
@@ -47,6 +48,7 @@ RAM = "ram"  # beside it, its memory
 _PACKED = "ram.zst"  # or its memory, compressed, if the guest has several CPUs
 _CONSOLE = "console.log"  # what its console said
 _STARTED = "started.gz"  # and what the commands of its start recorded
+_CLOCK = struct.Struct(">qq")  # of a saved state, in ns and instructions
 _IN_FILE = [{"capability": "x-ignore-shared", "state": True}]  # memory is not in the state
 
 NOT_ENDED = "the guest did not end within"  # what GuestError says of a guest that hangs
@@ -131,7 +133,7 @@ def save(
 
     *log* gets the console; *progress* is called four times a second. Raises StateError if QEMU
     cannot save it."""
-    machine = replace(machine, real_time=False)
+    machine = replace(machine, real_time=False, shift=machine.arch.boot_shift)
     with _Guest(qemu, machine, start, log, progress, saved=True) as guest:
         guest.wait_started()
         guest.save(folder / STATE)
@@ -235,7 +237,7 @@ class _Guest:
         ours, theirs = socket.socketpair()
         stack.enter_context(ours)
         words = command(
-            self._qemu, self._machine, self._start.vmlinuz, self._folder, self._mapped(),
+            self._qemu, self._machine, self._image(), self._folder, self._mapped(),
             saved=self._saved,
         )  # fmt: skip
         words += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}"]
@@ -253,6 +255,17 @@ class _Guest:
         if limit := self._machine.cpu_limit:
             resource.prlimit(child.pid, resource.RLIMIT_CPU, (limit, limit + 1))
         return child, Qmp(ours, self._machine.time_limit)
+
+    def _image(self) -> Path:
+        """What boots: the kernel in its image, if QEMU starts that."""
+        if self._state or not self._machine.exact:
+            return self._start.vmlinuz
+        kernel = unpacked.kernel(self._start.vmlinuz)
+        if kernel is None:
+            return self._start.vmlinuz
+        path = self._folder / "vmlinux"
+        path.write_bytes(kernel)
+        return path
 
     def _mapped(self) -> Path | None:
         """The saved memory, if it can be mapped. The memory of a guest with several CPUs is read at
@@ -336,7 +349,7 @@ class _Guest:
             raise StateError(self._complaint()) from None
         except QmpError as error:
             raise StateError(str(error)) from None
-        path.write_bytes(_unmapped(state))
+        path.write_bytes(_with_usual_clock(_unmapped(state), self._machine.shift))
         shutil.copyfile(self._folder / "console.log", path.with_name(_CONSOLE))
         self._copy_ram(self.ram, path.with_name(memory_file(self._machine)))
 
@@ -428,6 +441,19 @@ def _unmapped(state: bytes) -> bytes:
     if not found or name in after:
         raise StateError("QEMU saves the channel in another way")
     return before + name + bytes(8) + after[8:]
+
+
+def _with_usual_clock(state: bytes, shift: int) -> bytes:
+    """A saved state whose clock goes on from the same time, by 1 ns with each instruction and no
+    longer by 2^*shift*. It has the number of executed instructions, and by how much the clock is
+    ahead of them."""
+    name = b"\x0ctimer/icount" + (1).to_bytes(4, "big")
+    before, found, after = state.partition(name)
+    if not found or name in after:
+        raise StateError("QEMU saves the clock in another way")
+    ahead, executed = _CLOCK.unpack_from(after)
+    ahead += (executed << shift) - executed
+    return before + name + _CLOCK.pack(ahead, executed) + after[_CLOCK.size :]
 
 
 def _diagnose(

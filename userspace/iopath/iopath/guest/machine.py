@@ -34,6 +34,7 @@ class Machine:
     devices: tuple[str, ...] = ()  # of QEMU that it has besides, as -device takes them
     disks: tuple[Device, ...] = ()  # of rungs, on controllers that it has
     real_time: bool = False  # while idle, its clock is the host's: for a device with a file's data
+    shift: int = 0  # its clock advances by 2^N ns with each instruction
     cpu_limit: int = 0  # seconds of the emulator's CPU time that it may take; 0: any number
 
     @property
@@ -62,7 +63,7 @@ class Machine:
 
     def inputs(self) -> dict[str, object]:
         """The properties that a guest's figures and its state depend on."""
-        left_out = {"time_limit", "cpu_limit", "arch", "emulator", "real_time"}
+        left_out = {"time_limit", "cpu_limit", "arch", "emulator", "real_time", "shift"}
         left_out |= {
             name
             for name, usual in (("cpus", 1), ("ports", 0), ("devices", ()), ("disks", ()))
@@ -79,7 +80,7 @@ class Machine:
             return ["-accel", self.accel, "-smp", "1"]
         cpus = f"{self.cpus},sockets={self.cpus}" if self.cpus > 1 else "1"
         sleep = "on" if self.real_time else "off"
-        return ["-accel", "tcg", "-icount", f"shift=0,sleep={sleep}", "-smp", cpus]
+        return ["-accel", "tcg", "-icount", f"shift={self.shift},sleep={sleep}", "-smp", cpus]
 
     def besides(self) -> list[str]:
         """QEMU's options for its own devices: an IOMMU must be there before what it maps for."""

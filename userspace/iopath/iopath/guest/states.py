@@ -22,6 +22,7 @@ def inputs(qemu: Qemu, machine: Machine, start: Start) -> dict[str, object]:
         **guest.inputs(qemu, machine),
         **start.digests,
         "files": [guest.STATE, guest.memory_file(machine)],
+        "boot_shift": machine.arch.boot_shift,
     }
 
 

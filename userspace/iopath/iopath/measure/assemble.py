@@ -62,8 +62,8 @@ def entry(job: Job, title: str, bench: Bench) -> Path:
 @dataclass(frozen=True, eq=False)
 class Counted:
     """The output, in its cache *entry*, of the guest that carried out *runs* with *files*. It has
-    profiles if *full*, with source lines if there is *debug* information. A boot that *checks*
-    another one counts less."""
+    profiles if *full*, with source lines if there is *debug* information. A boot that checks
+    another one, the *first*, counts less, and has its functions."""
 
     entry: Path
     runs: Sequence[Run]
@@ -71,7 +71,11 @@ class Counted:
     layers: Layers
     full: bool = False
     debug: Path | None = None
-    checks: bool = False
+    first: "Counted | None" = None
+
+    @property
+    def checks(self) -> bool:
+        return self.first is not None
 
     def records(self) -> dict[str, str]:
         """The programs' reports and the files, by name."""
@@ -101,7 +105,7 @@ class Counted:
         counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
         texts = self.records()
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
-        kallsyms = (self.entry / _KALLSYMS).read_bytes()
+        kallsyms = ((self.first or self).entry / _KALLSYMS).read_bytes()
         functions = symbols_of(kallsyms, texts, self.files, program)
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)

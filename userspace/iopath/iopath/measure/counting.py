@@ -115,15 +115,15 @@ class _Here:
 
 def _boots(
     here: _Here,
-    function: Callable[[_Here, Members, Callable[[], Image], int], T],
+    function: Callable[[_Here, Members, Callable[[], Image], int, Future[T] | None], T],
     often: int,
     parts: Sequence[Members],
     make: Make,
     *further: Make,
 ) -> list[list[Future[T]]]:
-    """What *function* gives for each of *often* boots of the guests that carry out *parts*; first
-    boots come first. Their images are made by *make*, those of all others by *further*, if it is
-    given."""
+    """What *function* gives for each of *often* boots of the guests that carry out *parts*. First
+    boots come first, and the others are told what they give. Their images are made by *make*, those
+    of all others by *further*, if it is given."""
     built, settings = here.ready.built, here.wanted.settings
     images = [
         [Once(partial(one, built, members, settings)) for one in (make, *further)]
@@ -133,12 +133,19 @@ def _boots(
     for number in range(often):
         for members, image, futures in zip(parts, images, found, strict=True):
             wanted = image[-1] if number else image[0]
-            futures.append(here.bench.pools.job(function, here, members, wanted, number))
+            first = futures[0] if futures else None
+            futures.append(here.bench.pools.job(function, here, members, wanted, number, first))
     return found
 
 
-def _count(here: _Here, members: Members, image: Callable[[], Image], number: int) -> Counted:
-    """What a guest counted in boot *number*. Profiles are of the first boot."""
+def _count(
+    here: _Here,
+    members: Members,
+    image: Callable[[], Image],
+    number: int,
+    first: Future[Counted] | None,
+) -> Counted:
+    """What a guest counted in boot *number*. Profiles are of the *first* boot."""
     settings = here.wanted.settings
     entry = here.run(
         settings.machines()[number], image(), plugin_options(members, settings),
@@ -147,13 +154,15 @@ def _count(here: _Here, members: Members, image: Callable[[], Image], number: in
     full = settings.profile and not number
     layers_, debug = layers.table(settings.layers), here.ready.debug
 
+    checked = first.result() if first else None
+
     def count() -> Counted:
-        found = Counted(entry, members, image().files, layers_, full, debug, bool(number))
+        found = Counted(entry, members, image().files, layers_, full, debug, checked)
         _ = found.run_counts  # while other guests run
         return found
 
     key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
-    found = here.bench.once((*key, layers_.digest, full, debug, number > 0), count)
+    found = here.bench.once((*key, layers_.digest, full, debug, checked and checked.entry), count)
     reporter = here.bench.reporter
     if not number and settings.boots > 1 and reporter.shows_figures:
         name, release = here.wanted.name, here.ready.built.release
@@ -162,7 +171,13 @@ def _count(here: _Here, members: Members, image: Callable[[], Image], number: in
     return found
 
 
-def _share(here: _Here, members: Members, image: Callable[[], Image], number: int) -> sharing.Boot:
+def _share(
+    here: _Here,
+    members: Members,
+    image: Callable[[], Image],
+    number: int,
+    _: object,
+) -> sharing.Boot:
     """What several CPUs share in a guest in boot *number*."""
     settings = here.wanted.settings
     entry = here.run(

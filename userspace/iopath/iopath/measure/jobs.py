@@ -88,8 +88,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a job gives: the guest's records by name, its /proc/kallsyms and the plugin's counts
-    (both compressed by gzip), and warnings."""
+    """What a job gives: the guest's records by name, its /proc/kallsyms, if it read that, and the
+    plugin's counts (both compressed by gzip), and warnings."""
 
     texts: dict[str, str]
     kallsyms: bytes
@@ -126,7 +126,7 @@ def run(job: Job) -> Recorded:
     if job.shared:
         return Recorded({sharing.RECORD: json.dumps(shared)}, b"", b"", tuple(warnings))
     texts = {record.name: record.data.decode(errors="surrogateescape") for record in records}
-    kallsyms = texts.pop(KALLSYMS).encode()
+    kallsyms = texts.pop(KALLSYMS, "").encode()
     return Recorded(texts, _pack(kallsyms), _pack(counts), tuple(warnings))
 
 

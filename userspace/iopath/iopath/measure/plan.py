@@ -157,9 +157,10 @@ def make_image(
 ) -> Image:
     """What a guest is given to carry out *runs*, which must fit one guest; if it *checks* what
     another boot of it gave, in fewer layouts and without long runs."""
-    image = prepared(
-        built, [run.rung for run in runs], settings, Start(built.vmlinuz, arch=built.arch)
-    )
+    start = Start(built.vmlinuz, arch=built.arch)
+    if checks:
+        start = replace(start, commands=(QUIET,))  # the first boot has the kernel's functions
+    image = prepared(built, [run.rung for run in runs], settings, start)
     plan, files = image.plan, image.files
     for program in {run.rung.program for run in runs if run.rung.program}:
         files[f"bin/{program.name}"] = program.read_bytes()

@@ -26,6 +26,27 @@ def test_a_state_without_the_channel_is_refused(state: bytes) -> None:
         guest._unmapped(state)
 
 
+CLOCK = b"\x0ctimer/icount" + (1).to_bytes(4, "big")
+
+
+def clock(ahead: int, executed: int) -> bytes:
+    return CLOCK + ahead.to_bytes(8, "big", signed=True) + executed.to_bytes(8, "big")
+
+
+@pytest.mark.parametrize(("shift", "ahead"), [(0, -5), (3, 7 * 1000 - 5)])
+def test_the_clock_of_a_saved_state_goes_on(shift: int, ahead: int) -> None:
+    """It has the same time when each instruction takes 1 ns."""
+    state = b'before "timer/icount"' + clock(-5, 1000) + b"after"
+    wanted = b'before "timer/icount"' + clock(ahead, 1000) + b"after"
+    assert guest._with_usual_clock(state, shift) == wanted
+
+
+@pytest.mark.parametrize("state", [b"", b"timer/icount", clock(0, 0) * 2])
+def test_a_state_with_another_clock_is_refused(state: bytes) -> None:
+    with pytest.raises(StateError, match="in another way"):
+        guest._with_usual_clock(state, 3)
+
+
 PATTERN = b"\xaa" * (32 << 20)  # a debug kernel fills its free memory with it
 AT = 8 << 20
 
