@@ -21,7 +21,7 @@
 #define DRAIN_REGION	0x4000u
 
 /*
- * A process that begins or ends leaves work to RCU and timers, which would
+ * A task that begins or ends leaves work to RCU and timers, which would
  * interrupt the few rounds of a layout: ns until it is done, and I/Os after it,
  * or a batch.
  */
@@ -195,7 +195,7 @@ static void begin_after_tick(struct job *job)
 }
 
 /*
- * Wait until what the process has left behind is done. Meanwhile the kernel's
+ * Wait until what the task has left behind is done. Meanwhile the kernel's
  * caches are given back, so that the first I/Os after it cost more.
  */
 static void settle(struct job *job)

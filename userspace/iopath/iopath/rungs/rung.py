@@ -11,7 +11,7 @@ from iopath.base.devices import Device
 from iopath.results.ops import OPS
 
 # Rounds are short compared with the kernel's timer tick (4 ms, four million instructions), so most
-# see no tick. They are many, so their median is the path itself. They are in processes whose memory
+# see no tick. They are many, so their median is the path itself. They are in threads whose memory
 # and files are laid out in other ways: a cost that half of the layouts pay shows in the rounds.
 ROUNDS = 48
 LAYOUTS = 16

@@ -463,7 +463,7 @@ def test_work_that_is_put_off(
     assert row.deferred == pytest.approx(1000, rel=0.01)
 
 
-# Small costs, and costs that chance decides: by the number of the process, which is another one in
+# Small costs, and costs that chance decides: by the number of the thread, which is another one in
 # each layout, and by whether the pages of the buffer are one segment.
 LOOP = 'unsigned long n = {}; asm volatile("1: dec %0; jnz 1b" : "+r" (n));'
 SMALL = {
