@@ -284,15 +284,12 @@ ABOUT_COMPARISONS = f"""\
 whole ladder. CPU seconds are those of the command and of all that it starts, so on two CPUs the
 answer takes half as long, if nothing else runs. `takes.py --comparisons` makes this table alone.
 
-A boot of 7.2 takes 12 s of CPU time: 2.8 s until the first line on the console, 2.8 s for the
-calibration of CPU 0's timer, 2.0 s for init to read `/proc/kallsyms`. An unpacked `vmlinux` saves
-1.2 s. A clock of 8 ns an instruction during the boot saves 2.5 s. `quiet` saves nothing.
-`no_timer_check tsc_early_khz=1000000` saves nothing.
+The seconds of one table are those of one machine at one time: between runs, the speed of a shared
+machine changes by half.
 
-From saved states, a ladder of 7.2 takes 47 s. 22 s are the rounds in layouts, 15 s the long runs,
-6 s Python, which reads the output of the plugin, and 4 s what guests do before their first run.
-Each layout runs in a process of its own. The process executes 3.1 million instructions, 1.2 million
-of them for its I/Os. Counting the layouts flat, and six rounds fully, would save 4 s.
+From saved states, seven tenths of a ladder's time are the rounds in layouts and the long runs, a
+seventh what guests do before their first run, and a tenth Python, which reads the output of the
+plugin.
 """
 
 ABOUT_SIMULATION = f"""\
