@@ -100,9 +100,18 @@ static bool is_alone(const struct job *job, const struct shared *shared)
 	return job->o->layouts > 1 && shared->nr_jobs == 1;
 }
 
+static void begin_counters(struct device *devices, const struct options *o)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->nr_files; i++)
+		counters_begin(&devices[i].counters, devices[i].block);
+}
+
 /* What each process or thread does. */
 static void member_main(struct job *job, struct shared *shared)
 {
+	const bool waits = !is_alone(job, shared);
 	struct sigaction sa;
 
 	memset(&sa, 0, sizeof(sa));
@@ -111,11 +120,13 @@ static void member_main(struct job *job, struct shared *shared)
 
 	if (!job->res->errors && setup_job(job))
 		job_warm_up(job);
-	if (!is_alone(job, shared))
+	if (waits)
 		wait_for_start(shared);
+	else if (job->layout == job->o->first_layout)
+		begin_counters(job->dev, job->o);
 	if (!job->res->errors)
 		job_run(job);
-	if (!is_alone(job, shared))
+	if (waits)
 		wait_for_others(shared);
 	setup_undo(job);
 }
@@ -272,8 +283,7 @@ static void supervise(struct worker *workers, unsigned int running,
 {
 	const struct timespec soon = { .tv_nsec = 100000000 };
 	struct cpu_time before = { 0, 0 };
-	bool started = false, released = false;
-	unsigned int i;
+	bool started = is_alone(&r->jobs[0], shared), released = started;
 	int sig;
 
 	while (running) {
@@ -298,9 +308,7 @@ static void supervise(struct worker *workers, unsigned int running,
 		if (!started && __atomic_load_n(&shared->ready,
 						__ATOMIC_RELAXED) >= running) {
 			started = true;
-			for (i = 0; i < r->o->nr_files; i++)
-				counters_begin(&r->devices[i].counters,
-					       r->devices[i].block);
+			begin_counters(r->devices, r->o);
 			before = cpu_time();
 			start_all(workers, r);
 		}

@@ -36,7 +36,7 @@
  */
 struct job {
 	const struct options *o;
-	const struct device *dev;
+	struct device *dev;
 	struct result *res;
 	int *stop;
 	unsigned int index;

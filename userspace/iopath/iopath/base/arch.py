@@ -85,7 +85,7 @@ X86_64 = Arch(
     # take longer than that.
     boot_shift=3,
     # With a single CPU the kernel would turn locked instructions into plain ones. Tests of ciphers
-    # take a third of a boot.
+    # take a quarter of a boot of 7.2.
     cmdline="console=ttyS0 panic=-1 noreplace-smp cryptomgr.notests",
     cmdline_several="tsc=reliable",  # the CPUs have one time stamp counter
     source="x86",

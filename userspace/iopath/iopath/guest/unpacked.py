@@ -18,7 +18,7 @@ from iopath.base import process
 # Offsets in a bzImage (Documentation/arch/x86/boot.rst of the kernel).
 _SETUP_SECTORS, _MAGIC, _PAYLOAD = 0x1F1, 0x202, 0x248
 _SECTOR = 512
-_SIZE = 4  # bytes behind the packed kernel: how long it is unpacked
+_SIZE = 4  # bytes at the end: how long the kernel is when unpacked
 
 # Of a 64-bit ELF file: where its segments are listed, and how large and how many they are; a
 # segment; and the head of a note.
