@@ -3,9 +3,9 @@
 
 from iopath.results.result import ExactRecord
 
-# The largest normal distance of mean and median, in instructions per I/O. The start of a round
-# weighs more in the median.
-_RARE = 2.0
+# The largest normal distance of mean and median: in instructions per I/O, because the start of a
+# round weighs more in the median, and as a part of the path.
+_RARE, _RARE_SHARE = 2.0, 1e-4
 
 # A mean, which has only the program's task, is below the median if interrupts or other tasks do a
 # part of each I/O. The deferred work then is what the mean lacks, within this part of it.
@@ -28,7 +28,8 @@ def findings(record: ExactRecord, before: ExactRecord | None = None) -> list[str
         return found
     above = record.mean - record.instructions_per_io
     later = (record.with_deferred or record.mean) - record.mean
-    if abs(above) <= max(_RARE, max(record.mean_boots) - min(record.mean_boots)):
+    between = max(record.mean_boots) - min(record.mean_boots)
+    if abs(above) <= max(_RARE, between, _RARE_SHARE * record.instructions_per_io):
         pass
     elif above < 0 and abs(above + later) <= -_OTHERS * above:
         found.append(

@@ -220,11 +220,18 @@ def recorded(**figures: Any) -> ExactRecord:  # noqa: ANN401
     ("mean", "found"),
     [(2694.0, 0), (2695.4, 0), (2696.9, 1), (2746.5, 1), (2693.4, 0), (2300.0, 1)],
 )
-def test_a_mean_off_the_median_is_a_finding(mean: float, found: int) -> None:
-    record = recorded(instructions_per_io=2694.47, mean=mean, mean_boots=[mean, mean + 0.1])
-    texts = findings(record)
+@pytest.mark.parametrize("boots", [1, 2])
+def test_a_mean_off_the_median_is_a_finding(mean: float, found: int, boots: int) -> None:
+    means = [mean, mean + 0.1][:boots]
+    texts = findings(recorded(instructions_per_io=2694.47, mean=mean, mean_boots=means))
     assert len(texts) == found
     assert all("happens less often than once per round" in text for text in texts)
+
+
+@pytest.mark.parametrize(("mean", "found"), [(125670.36, 0), (125680.0, 1)])
+def test_of_a_long_path_a_part_is_normal(mean: float, found: int) -> None:
+    path = {"instructions_per_io": 125666.1, "mean": mean, "mean_boots": [mean]}
+    assert len(findings(recorded(**path))) == found
 
 
 def test_work_of_other_tasks_is_a_finding() -> None:
