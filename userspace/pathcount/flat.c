@@ -368,6 +368,9 @@ static void leave(uint64_t pc)
 				   left.block->nr - 1);
 		else
 			count_repeat(left.block, left.context);
+	} else if (index && *kind < 0 && leads_to(left.block, pc, NULL)) {
+		/* An interrupt comes at the end of a block: it leads into itself. */
+		follow_call(left.block, pc);
 	} else if (index) {
 		count_part(left.block, left.context, index);
 		++*kind;

@@ -63,6 +63,15 @@ asm(".text\n"
 	"1: mov $110, %eax; movb $1, (%rdi); add $4096, %rdi; syscall\n"
 	"dec %r8d; jnz 1b\n"
 	"ret\n"
+	/*
+	 * 1 + 4,000,000 * (1 + 2 * 3 + 2) + 1 = 36,000,002: ticks where a block
+	 * leads into itself
+	 */
+	"body_long_loops: mov $4000000, %r8d\n"
+	"1: mov $2, %ecx\n"
+	"2: nop; dec %ecx; jnz 2b\n"
+	"dec %r8d; jnz 1b\n"
+	"ret\n"
 	/* 3 + 64 * (1 + leaf 2 + 3) + 2 = 389: the call itself faults */
 	"body_fault_call: mov $64, %ecx; mov %rsp, %rdx\n"
 	"lea 4096(%rdi), %rsp\n"
@@ -114,7 +123,7 @@ typedef void body_fn(void *arg);
 body_fn body_loop, body_long, body_calls, body_locked, body_indirect,
 	body_fault, body_fault_syscall, body_fault_call, body_fault_rep,
 	body_rep, body_getppid, body_pingpong, body_retpoline,
-	body_long_indirect, body_costly, body_lines;
+	body_long_indirect, body_long_loops, body_costly, body_lines;
 
 /* Ticks from the first rdtsc to the second: the region's and four more. */
 static uint32_t timed(body_fn *body, void *arg)
@@ -213,6 +222,7 @@ int main(int argc, char **argv)
 		goto out;
 	run(14, ROUNDS, body_costly, p, 0);
 	run(15, 4, body_fault_syscall, pages(4 * 64), 64 * PAGE);
+	run(16, 2, body_long_loops, NULL, 0);
 	run(65535, 4, body_lines, p, 0);
 	if (faults) {
 		iopath_mark_end();

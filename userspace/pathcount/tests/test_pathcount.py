@@ -40,6 +40,7 @@ EXPECTED = {
     13: ("body_long_indirect", 20000004, 2),
     14: ("body_costly", 1112, 10),
     15: ("body_fault_syscall", 387, 4),
+    16: ("body_long_loops", 36000003, 2),
     65535: ("body_lines", 9, 4),
 }
 
