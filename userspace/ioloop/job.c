@@ -201,13 +201,15 @@ static void begin_after_tick(struct job *job)
 static void settle(struct job *job)
 {
 	const struct timespec ts = { .tv_nsec = SETTLE_NS };
-	uint64_t ios = job->o->warmup_ios;
+	uint64_t ios = job->o->warmup_ios, most = SETTLE_IOS;
 
 	if (job->o->layouts <= 1)
 		return;
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
-	if (ios > SETTLE_IOS && ios > job->o->iodepth)
-		ios = job->o->iodepth > SETTLE_IOS ? job->o->iodepth : SETTLE_IOS;
+	if (most < job->o->iodepth)
+		most = job->o->iodepth;
+	if (ios > most)
+		ios = most;
 	if (ios > job->o->number_ios)
 		ios = job->o->number_ios;
 	warm_up(job, ios);

@@ -81,8 +81,8 @@ X86_64 = Arch(
     cpu_options="",
     firmware=("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin", "pvh.bin"),
     resumes=True,
-    # To calibrate its timer, the kernel executes a loop for 100 ms. With a slower clock, ticks
-    # take longer than that.
+    # The kernel calibrates its timer in a loop of 100 ms. With more ns for each instruction, the
+    # loop has fewer instructions, but the timer's ticks take more of the boot.
     boot_shift=3,
     # With a single CPU the kernel would turn locked instructions into plain ones. Tests of ciphers
     # take a quarter of a boot of 7.2.

@@ -121,9 +121,10 @@ def _boots(
     make: Make,
     *further: Make,
 ) -> list[list[Future[T]]]:
-    """What *function* gives for each of *often* boots of the guests that carry out *parts*. First
-    boots come first, and the others are told what they give. Their images are made by *make*, those
-    of all others by *further*, if it is given."""
+    """What *function* returns for each of *often* boots of the guests that carry out *parts*. The
+    first boots of all guests are submitted first. The further boots of a guest get the future of
+    its first one. *make* makes the image of a first boot. *further* makes those of further boots;
+    without it, *make* does."""
     built, settings = here.ready.built, here.wanted.settings
     images = [
         [Once(partial(one, built, members, settings)) for one in (make, *further)]
@@ -153,7 +154,6 @@ def _count(
     )  # fmt: skip
     full = settings.profile and not number
     layers_, debug = layers.table(settings.layers), here.ready.debug
-
     checked = first.result() if first else None
 
     def count() -> Counted:

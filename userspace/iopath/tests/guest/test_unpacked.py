@@ -67,8 +67,9 @@ def test_unpacked(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     ids=["empty", "arm64", "packed", "gzip", "xz", "entry", "elf"],
 )
 def test_what_boots_as_it_is(image: bytes, tmp_path: Path) -> None:
-    """An image of another architecture, a damaged one, one that is packed in another way, and one
-    whose kernel QEMU cannot start."""
+    """No kernel is found in an empty file, in an image of another architecture, in one with an
+    unknown compression, in a damaged one, and in one whose kernel is no ELF file or has no PVH
+    entry."""
     path = tmp_path / "vmlinuz"
     path.write_bytes(image)
     assert unpacked.kernel(path) is None
