@@ -20,7 +20,6 @@
 
 #include "arch.h"
 #include "calls.h"
-#include "flat.h"
 
 #define MAX_LEVELS	16	/* of interrupts and exceptions in each other */
 #define MAX_CALLED	64	/* calls while tasks are switched */
@@ -293,11 +292,10 @@ static void retract(const struct departure *from)
  * there was an exception; else it goes on.
  */
 
-/* Code behind a call may look like an entry: clac or a NOP, then a call. */
 static bool is_entry(uint64_t pc, const struct block *next)
 {
 	return kind_of(pc) == 'x' || kind_of(pc) == 'i' ||
-	       (next && next->entry_shape && !flat_is_return(pc));
+	       (next && next->entry_shape);
 }
 
 /* Could @block, executed to its end, be followed by the code at @pc? */

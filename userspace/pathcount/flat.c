@@ -218,12 +218,6 @@ bool flat_is_return(uint64_t pc)
 	return return_room && return_set[return_place(pc)];
 }
 
-/* Code behind a call may look like an entry: clac or a NOP, then a call. */
-static bool is_entry(uint64_t pc, const struct block *next)
-{
-	return next && next->entry_shape && !flat_is_return(pc);
-}
-
 /* Could @block, executed to its end, be followed by the code at @pc? */
 static bool leads_to(const struct block *block, uint64_t pc,
 		     const struct block *next)
@@ -237,7 +231,7 @@ static bool leads_to(const struct block *block, uint64_t pc,
 	/* No call or return leads into the block that it ends. */
 	if (block->last_kind != INSN_JUMP_IND && index_of(block, pc))
 		return false;
-	return is_kernel(block->addr) && !is_entry(pc, next);
+	return is_kernel(block->addr) && !(next && next->entry_shape);
 }
 
 /* Calls are not followed on several CPUs. */

@@ -422,7 +422,9 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 	block->end = addr + size;
 	block->nr = nr;
 	block->id = -1;
-	block->entry_shape = arch->is_entry(bytes, size, addr);
+	/* Code behind a call may look like an entry: clac or a NOP, then a call. */
+	block->entry_shape = arch->is_entry(bytes, size, addr) &&
+			     !flat_is_return(addr);
 	block->lens = flow_alloc(nr + 1);
 	memcpy(block->lens, lens, nr);
 	block->bytes = flow_alloc(size + 1);

@@ -230,7 +230,8 @@ static void decode(const uint8_t *bytes, size_t len, uint64_t pc,
  * Linux enters an interrupt or exception with clac (a three-byte NOP where
  * the CPU has none), followed by cld, a push or a call, or, for device
  * interrupts, by pushing the vector and jumping; endbr64 may come first. No
- * function that is called begins so.
+ * function that is called begins so. QEMU ends a block after clac: clac alone
+ * is an entry, too, or the code behind a call that copies to or from user space.
  */
 static bool is_entry(const uint8_t *bytes, size_t len, uint64_t pc)
 {
@@ -242,7 +243,8 @@ static bool is_entry(const uint8_t *bytes, size_t len, uint64_t pc)
 		bytes += sizeof(endbr);
 		len -= sizeof(endbr);
 	}
-	/* clac alone is found behind copies to and from user space, too. */
+	if (len == sizeof(clac) && !memcmp(bytes, clac, sizeof(clac)))
+		return true;
 	if (len > sizeof(clac) && (!memcmp(bytes, clac, sizeof(clac)) ||
 				   !memcmp(bytes, nop3, sizeof(nop3))))
 		return bytes[3] == 0xfc || bytes[3] == 0x6a ||

@@ -84,6 +84,40 @@ DECODES('.', "movbe (%rdi), %eax");
 DECODES('.', "nopl 0x0(%rax)");
 DECODES('.', "endbr64");
 
+/* Blocks as QEMU ends them, by what they begin. */
+static const struct {
+	const char *text;
+	uint8_t len, bytes[8];
+	bool entry;
+} blocks[] = {
+	{ "clac", 3, { 0x0f, 0x01, 0xca }, true },
+	{ "endbr64; clac", 7,
+	  { 0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x01, 0xca }, true },
+	{ "clac; cld", 4, { 0x0f, 0x01, 0xca, 0xfc }, true },
+	{ "nopl (%rax); push $-1", 5, { 0x0f, 0x1f, 0x00, 0x6a, 0xff }, true },
+	{ "push $33; jmp", 4, { 0x6a, 0x21, 0xeb, 0x10 }, true },
+	{ "stac", 3, { 0x0f, 0x01, 0xcb }, false },
+	{ "clac; ret", 4, { 0x0f, 0x01, 0xca, 0xc3 }, false },
+	{ "nopl (%rax); ret", 4, { 0x0f, 0x1f, 0x00, 0xc3 }, false },
+	{ "endbr64", 4, { 0xf3, 0x0f, 0x1e, 0xfa }, false },
+};
+
+static bool entries_are_found(void)
+{
+	bool found = true;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
+		if (arch_x86_64.is_entry(blocks[i].bytes, blocks[i].len, 0) ==
+		    blocks[i].entry)
+			continue;
+		printf("%s: should %sbe an entry\n", blocks[i].text,
+		       blocks[i].entry ? "" : "not ");
+		found = false;
+	}
+	return found;
+}
+
 int main(void)
 {
 	const struct test_case *test, *end;
@@ -93,7 +127,7 @@ int main(void)
 	/* The linker defines where a section begins and ends. */
 	asm("lea __start_cases(%%rip), %0\n\t"
 	    "lea __stop_cases(%%rip), %1" : "=&r" (test), "=r" (end));
-	failed = test == end;
+	failed = test == end || !entries_are_found();
 	for (; test < end; test++) {
 		arch_x86_64.decode((const uint8_t *)test->bytes, test->len, 0,
 				   &insn);
