@@ -27,6 +27,7 @@
  */
 #define SETTLE_NS	50000000
 #define SETTLE_IOS	20
+#define PHASE_NS	250000
 
 /* The number after "intr" in /proc/stat; -1 if there is none. */
 static int64_t interrupts(int fd)
@@ -196,11 +197,15 @@ static void begin_after_tick(struct job *job)
 
 /*
  * Wait until what the task has left behind is done. Meanwhile the kernel's
- * caches are given back, so that the first I/Os after it cost more.
+ * caches are given back, so that the first I/Os after it cost more. Each layout
+ * waits a little longer than the one before: ticks, which begin the wait and end
+ * it, shall not fall into the same of its rounds.
  */
 static void settle(struct job *job)
 {
-	const struct timespec ts = { .tv_nsec = SETTLE_NS };
+	const struct timespec ts = {
+		.tv_nsec = SETTLE_NS + job->layout % 16 * PHASE_NS,
+	};
 	uint64_t ios = job->o->warmup_ios, most = SETTLE_IOS;
 
 	if (job->o->layouts <= 1)

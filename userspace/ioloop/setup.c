@@ -111,7 +111,7 @@ static bool make_buffers(struct job *job)
 
 	job->stride = machine_stride(job->o);
 	size = machine_buffer_bytes(job->o);
-	job->buffers = map_in_one_table(size, huge);
+	job->buffers = map_in_few_tables(size, huge);
 	if (job->buffers == MAP_FAILED) {
 		job->buffers = NULL;
 		job_error(job, "mmap", 0, size, -errno);
