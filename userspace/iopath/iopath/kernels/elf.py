@@ -105,15 +105,17 @@ def functions(module: bytes) -> tuple[ModuleFunction, ...]:
     return tuple(sorted(found, key=lambda one: (one.name, one.offset)))
 
 
-def without_debug(module: bytes) -> bytes:
+def without_debug(module: bytes, *, types: bool = False) -> bytes:
     """A module file without its debug information, which the kernel copies and does not use, and
-    without its signature. Sections keep their numbers: those that are left out are empty."""
+    without its signature. Its BTF, which takes long to check, is kept if *types* are needed, as by
+    eBPF. Sections keep their numbers: those that are left out are empty."""
+    unused = (".debug", ".rela.debug") if types else (".debug", ".rela.debug", ".BTF")
     file = _File(module)
     data = bytearray(module[: HEADER.size])
     headers = []
     for number, section in enumerate(file.headers):
         name, kind, flags, address, place, size, link, info, align, each = section
-        if file.name(number).startswith((".debug", ".rela.debug")):
+        if file.name(number).startswith(unused):
             place = size = 0
         elif kind not in (_NOTHING, _NOBITS):
             data += bytes(-len(data) % (align or 1))

@@ -103,6 +103,7 @@ def load(
     """The files of ioloop and of the modules that *rungs* need, and the commands that load them."""
     files = {"bin/ioloop": guest_program("ioloop", built.arch).read_bytes()}
     plan: list[str] = []
+    types = any(path.startswith("bpf/") for rung in rungs for path, _ in rung.files)
     for module in dict.fromkeys(module for rung in rungs for module in rung.modules):
         if modules.ours_built_in(module.name, built):
             steps = module.steps(settings.overrides)
@@ -116,7 +117,7 @@ def load(
             name = path.name.split(".")[0]
             if f"modules/{name}.ko" in files:
                 continue
-            files[f"modules/{name}.ko"] = elf.without_debug(modules.uncompressed(path))
+            files[f"modules/{name}.ko"] = elf.without_debug(modules.uncompressed(path), types=types)
             words = module.words(settings.overrides) if name == module.name else []
             plan.append(" ".join([f"insmod /modules/{name}.ko", *words]))
     return files, plan

@@ -80,6 +80,25 @@ def test_without_debug(module: Path) -> None:
     assert [part[2].split("\n")[1:] for part in least] == [part[2].split("\n")[1:] for part in kept]
 
 
+@pytest.mark.parametrize("arch", [X86_64, AARCH64], ids=lambda arch: arch.name)
+def test_without_types(arch: Arch, tmp_path: Path) -> None:
+    """BTF is kept where it is needed: the module's, and what it takes from the kernel."""
+    types = [
+        f'asm(".pushsection {name}; .fill 500, 1, {byte}; .popsection");\n'
+        for name, byte in ((".BTF", 65), (".BTF.base", 66))
+    ]
+    (tmp_path / "module.c").write_text(SOURCE + "".join(types))
+    command = [cross_compiler(arch), "-O2", "-fno-pic", "-c", "module.c", "-o", "module.ko"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    whole = (tmp_path / "module.ko").read_bytes()
+    kept, least = without_debug(whole, types=True), without_debug(whole)
+    assert b"A" * 500 in kept
+    assert b"B" * 500 in kept
+    assert b"AA" not in least
+    assert b"BB" not in least
+    assert functions(least) == functions(kept) == functions(whole)
+
+
 def test_functions(module: Path) -> None:
     lines = subprocess.run(
         [need("nm", "binutils"), "--format=sysv", "--defined-only", module],
