@@ -287,8 +287,8 @@ answer takes half as long, if nothing else runs. `takes.py --comparisons` makes 
 The seconds of one table are those of one machine at one time: between runs, the speed of a shared
 machine changes by half.
 
-From saved states, seven tenths of a ladder's time are the rounds in layouts and the long runs, a
-seventh what guests do before their first run, and a tenth Python, which reads the output of the
+From saved states, seven tenths of a ladder's time are the rounds in layouts and the long runs. A
+tenth is what guests do before their first run, and a tenth is Python, which reads the output of the
 plugin.
 """
 
