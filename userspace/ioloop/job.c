@@ -22,8 +22,8 @@
 
 /*
  * A task that begins or ends leaves work to RCU and timers, which would
- * interrupt the few rounds of a layout: ns until it is done, and I/Os after it,
- * or a batch.
+ * interrupt the few rounds of a layout: ns until it is done, I/Os after it (or a
+ * batch), and how many ns longer the next layout waits.
  */
 #define SETTLE_NS	50000000
 #define SETTLE_IOS	20
@@ -198,8 +198,8 @@ static void begin_after_tick(struct job *job)
 /*
  * Wait until what the task has left behind is done. Meanwhile the kernel's
  * caches are given back, so that the first I/Os after it cost more. Each layout
- * waits a little longer than the one before: ticks, which begin the wait and end
- * it, shall not fall into the same of its rounds.
+ * waits PHASE_NS longer than the one before, so that the timer's ticks do not
+ * fall into the same round of all layouts.
  */
 static void settle(struct job *job)
 {

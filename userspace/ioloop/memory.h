@@ -23,7 +23,7 @@ static inline char *map_memory(char *at, size_t size, int flags)
 /*
  * The kernel chooses where by chance, and memory that lies in two page tables
  * takes longer to pin: if one has room for it, it is moved below its end. Larger
- * memory is moved to where a table begins, so that always as many I/Os lie in two.
+ * memory begins where a table begins, so that always the same I/Os lie in two.
  */
 static inline char *map_in_few_tables(size_t size, int flags)
 {
