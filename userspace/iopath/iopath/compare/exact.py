@@ -210,6 +210,9 @@ class _Rules:
         share = metric.share * abs(min(one))
         least = max(metric.resolution, share, _layout(metric, before, after))
         if metric.sigma:
+            # The mean and the total are those of one layout of one boot.
+            if metric in LONG_RUN and before.layouts and after.layouts:
+                least += _varies(before, after)
             figures = self.rows * len(self.deviations)
             return noise.judge_varying(one, other, self.deviations[metric.name], figures, least)
         if not before.layouts or not after.layouts:
@@ -221,7 +224,7 @@ class _Rules:
             difference = after.path - before.path
             return noise.judge_exact(difference, before.samples, after.samples, least, phase)
         # A count of the path varies by no more than the path does. Requests are of the long run.
-        varies = max(max(side.samples) - min(side.samples) for side in (before, after))
+        varies = _varies(before, after)
         if metric.name in _EVENTS:
             varies /= _EVENT
         if metric in REQUESTS:
@@ -234,6 +237,11 @@ class _Rules:
 def judge(metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | None:
     """The verdict on one metric of two records, alone; None if either lacks it."""
     return _Rules.of([(before, after)]).judge(metric, before, after)
+
+
+def _varies(*records: ExactRecord) -> float:
+    """By how much the path of a record differs between its layouts and boots, at most."""
+    return max(max(one.samples) - min(one.samples) for one in records)
 
 
 def _known(record: ExactRecord) -> float:

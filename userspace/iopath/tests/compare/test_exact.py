@@ -263,6 +263,24 @@ def test_a_count_differs_where_the_path_does_not() -> None:
     assert regressions(compared(varies), 0, []) == []
 
 
+def test_the_long_run_has_one_of_the_layouts() -> None:
+    """Its mean and total may differ by as much as layouts and boots do, and not by more."""
+
+    def said(mean: float, *, boot: float = 0.0) -> list[str]:
+        whole = in_layouts(two(PLAIN))
+        for name in ("old", "new"):
+            long_run(whole, name, mean * (name == "new"), 0, {})
+        for record in whole["results"]:
+            record["layouts"][1] = [figure - boot for figure in record["layouts"][1]]
+        return regressions(compared(whole), 0, [])
+
+    assert said(2.0, boot=2.0) == []
+    (text,) = said(2.0)
+    assert "mean 0.14 %" in text
+    (text,) = said(5.0, boot=2.0)
+    assert "mean 0.36 %" in text
+
+
 def test_a_switch_takes_more_than_the_path_varies() -> None:
     whole = in_layouts(two(PLAIN))
     for record, switches in zip(whole["results"], (2.0, 0.0), strict=True):

@@ -274,6 +274,7 @@ def test_a_part_of_a_figure_means_nothing() -> None:
     for pair in both:
         for one in pair:
             one.mean_boots, one.counts, one.mean_with_interrupts = None, {}, 0.0
+            one.samples = one.layouts[0]
     rules = _Rules.of(both)
     verdicts = [rules.judge(TOTAL, *pair).verdict for pair in both]
     assert {*verdicts[:-1]} == {"same"}
