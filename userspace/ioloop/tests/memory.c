@@ -34,5 +34,6 @@ int main(void)
 	}
 	printf("in two tables: %d of %d, and %d\n", usual, i, moved);
 	printf("large, not at a table: %d, and %d\n", usual_large, moved_large);
-	return !usual || moved || !usual_large || moved_large;
+	/* Linux 6.7 to 6.12 begin large memory at a table, for huge pages. */
+	return !usual || moved || moved_large;
 }
