@@ -132,7 +132,9 @@ def _confirm(
     session: Session, space: Space, kernels: Sequence[str], settings: Settings, one: Finding,
     layers: Layers,
 ) -> tuple[Finding | None, ExactResult | None]:  # fmt: skip
-    """A finding as it is measured, None if it is not confirmed; and the result."""
+    """A finding as it is measured, None if it is not confirmed; and the result. It is confirmed if
+    it grew by more than it differs between layouts: of many shapes, those are found that differ
+    most by chance."""
     contrast = one.shrunk.contrast
     if one.shrunk.answer:
         return one, None
@@ -149,8 +151,9 @@ def _confirm(
     compared = boots.compare(session, own, results, {name: name for name in kernels}, layers)
     (rung,) = compared.comparison.rungs
     change = rung.differences.get(kernels[-1])
-    confirmed = replace(one, change=change) if change and change.grew else None
-    return confirmed, compared.whole
+    if not change or not change.grew or change.difference <= (change.noise or 0.0):
+        return None, compared.whole
+    return replace(one, change=change), compared.whole
 
 
 def _outcome(record: ExactRecord) -> Outcome:

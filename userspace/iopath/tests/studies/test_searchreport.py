@@ -28,10 +28,12 @@ KERNELS = ["a", "b"]
 
 
 class Measured:
-    """A session whose kernel "b", or whose rung search.1, takes 90 instructions more."""
+    """A session whose kernel "b", or whose rung search.1, takes 90 instructions more. A layout
+    takes *apart* more than the others."""
 
-    def __init__(self, more: float = 90.0, error: str = "") -> None:
+    def __init__(self, more: float = 90.0, error: str = "", apart: float = 0.0) -> None:
         self._more = more
+        self._apart = apart
         self._error = error
         self.said: list[str] = []
         self.reporter = SimpleNamespace(note=self.said.append, warn=self.said.append)
@@ -46,7 +48,8 @@ class Measured:
                 longer = self._more and (name == "b" or [*names, rung.name] == ["a", "search.1"])
                 stacks = LONGER if longer else STACKS
                 record = a_record(name, rung.name, rung.can[0], rung.block_size or 0, stacks)
-                record["layouts"] = [[record["instructions_per_io"]] * 16] * 7
+                figure = record["instructions_per_io"]
+                record["layouts"] = [[figure] * 15 + [figure + self._apart]] * 7
                 records.append(record)
             found[name] = result.parse(a_result(records))
         return found
@@ -152,6 +155,17 @@ def test_what_is_not_confirmed(search: ShapeSearch) -> None:
     assert "results" not in json.loads(found.json())
     with pytest.raises(IopathError, match="nothing was found"):
         found.html()
+
+
+@pytest.mark.parametrize(
+    ("apart", "names"), [(80.0, ["search.1", "search.2"]), (100.0, ["search.2"])]
+)
+def test_what_differs_more_between_layouts(
+    search: ShapeSearch, apart: float, names: Sequence[str]
+) -> None:
+    """A growth of 90 is not confirmed if layouts of one kernel differ by more."""
+    found = report(search, Measured(apart=apart))
+    assert [one.name for one in found.findings] == names
 
 
 def test_as_many_as_are_wanted(search: ShapeSearch) -> None:
