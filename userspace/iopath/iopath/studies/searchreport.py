@@ -132,9 +132,9 @@ def _confirm(
     session: Session, space: Space, kernels: Sequence[str], settings: Settings, one: Finding,
     layers: Layers,
 ) -> tuple[Finding | None, ExactResult | None]:  # fmt: skip
-    """A finding as it is measured, None if it is not confirmed; and the result. It is confirmed if
-    it grew by more than it differs between layouts: of many shapes, those are found that differ
-    most by chance."""
+    """A finding as it is measured, None if it is not confirmed; and the result. The growth must be
+    larger than the difference between layouts of one kernel. A search counts hundreds of shapes, so
+    some of them grow by chance."""
     contrast = one.shrunk.contrast
     if one.shrunk.answer:
         return one, None
