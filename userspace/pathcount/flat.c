@@ -51,7 +51,7 @@ struct task {
 /**
  * struct flat_count - how often a CPU executed a block in the round under way
  * @listed:	it is on the CPU's list of blocks
- * @times:	executions by context
+ * @times:	executions by context; of the task on a single CPU, the block has them
  * @repeats:	those after which its repeated string instruction went on
  * @next:	the list of blocks
  * @block:	the block
@@ -112,6 +112,14 @@ static inline void charge(int instructions)
 		part->instructions += instructions;
 }
 
+/* Where the executions of a block that has been counted are. */
+static inline int64_t *times_of(struct block *block, unsigned int context)
+{
+	if (context == CONTEXT_TASK && flat_nr_cpus == 1)
+		return &block->times;
+	return &block->flat[now->number].times[context];
+}
+
 static void count(struct block *block, unsigned int context, int times)
 {
 	struct flat_count *counts;
@@ -125,7 +133,7 @@ static void count(struct block *block, unsigned int context, int times)
 		counts->next = now->touched;
 		now->touched = counts;
 	}
-	counts->times[context] += times;
+	*times_of(block, context) += times;
 	charge(times * (int)block->nr);
 	if (block->pauses && context == CONTEXT_TASK && is_kernel(block->addr))
 		now->waited = true;
@@ -483,14 +491,18 @@ void flat_step(unsigned int cpu, struct block *block)
 	now = &cpus[cpu];
 	if (is_next_iteration(block)) {
 		/* The same as below, without the tests for other blocks. */
-		block->flat[cpu].times[now->context]++;
+		++*times_of(block, now->context);
 		block->flat[cpu].repeats[now->context]++;
 		now->region->iterations++;
 		return;
 	}
 	step(block->addr, block);
 	now->block = block;
-	count(block, now->context, 1);
+	/* Most often; the rest of a count is in another line of the cache. */
+	if (block->times && now->context == CONTEXT_TASK)
+		block->times++;
+	else
+		count(block, now->context, 1);
 }
 
 /**
@@ -590,7 +602,8 @@ static uint64_t round_length(unsigned int contexts)
 
 	for (counts = now->touched; counts; counts = counts->next)
 		for (i = 0; i < contexts; i++)
-			length += counts->block->nr * counts->times[i] -
+			length += counts->block->nr *
+				  *times_of(counts->block, i) -
 				  counts->repeats[i];
 	for (i = now->first_row; i < region->nr_rows; i++)
 		if (region->rows[i].context < contexts)
@@ -627,7 +640,7 @@ static void add_counts(const struct flat_count *counts, unsigned int context)
 {
 	struct block *block = counts->block;
 	int64_t repeats = counts->repeats[context];
-	int64_t whole = counts->times[context] - repeats;
+	int64_t whole = *times_of(block, context) - repeats;
 
 	if (whole)
 		add_row(block, block->nr, context, whole);
@@ -648,6 +661,7 @@ static void finish(bool keep)
 	for (counts = now->touched; counts; counts = counts->next) {
 		for (i = 0; keep && i < flat_nr_contexts; i++)
 			add_counts(counts, i);
+		counts->block->times = 0;
 		memset(counts->times, 0, sizeof(counts->times));
 		memset(counts->repeats, 0, sizeof(counts->repeats));
 		counts->listed = false;

@@ -20,6 +20,7 @@
  * @end:	the address after it
  * @target:	where its last instruction jumps to, or 0
  * @flat:	executions in the flat rounds under way, by CPU
+ * @times:	in that of a guest of one CPU, executions by the region's task
  * @nr:		how many instructions; 0 is the empty run after a marker
  * @last_kind:	the kind of its last instruction
  * @falls_through: the code after it may come next
@@ -44,6 +45,7 @@ struct block {
 	uint64_t end;
 	uint64_t target;
 	struct flat_count *flat;
+	int64_t times;
 	unsigned int nr;
 	char last_kind;
 	bool falls_through;
@@ -59,7 +61,7 @@ struct block {
 	struct part *callee;
 	struct calls_count *calls;
 	struct block *next;
-};
+} __attribute__((aligned(64)));
 
 /* What counts.h has: with a block, of a round, and of one that counts lines. */
 enum {
