@@ -6,9 +6,11 @@ all else of a boot. The kernel in it is an ELF file, which QEMU starts if it has
 hypervisors: CONFIG_PVH.
 """
 
+import functools
 import lzma
 import struct
 import subprocess
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -41,8 +43,18 @@ _UNPACKERS: dict[bytes, Callable[[bytes], bytes]] = {
 }
 
 
+_one_at_a_time = threading.Lock()
+
+
 def kernel(image: Path) -> bytes | None:
-    """The kernel in a bzImage; None if it is not one, is packed in another way, or has no entry."""
+    """The kernel in a bzImage; None if it is not one, is packed in another way, or has no entry.
+    The last one is kept: the boots of a kernel follow each other."""
+    with _one_at_a_time:
+        return _kernel(image)
+
+
+@functools.lru_cache(maxsize=1)
+def _kernel(image: Path) -> bytes | None:
     data = image.read_bytes()
     if data[_MAGIC : _MAGIC + 4] != b"HdrS":
         return None
