@@ -67,8 +67,8 @@ _CLOCKWORK = {
         "thread_stack_free_rcu",
     ),
     "hrtimer": (
-        "hrtick", "hrtimer_wakeup", "sched_rt_period_timer", "tick_nohz_handler",
-        "tick_sched_timer", "watchdog_timer_fn",
+        "dl_task_timer", "hrtick", "hrtimer_wakeup", "inactive_task_timer",
+        "sched_rt_period_timer", "tick_nohz_handler", "tick_sched_timer", "watchdog_timer_fn",
     ),
     "kworker": (
         "addrconf_verify_work", "blk_mq_timeout_work", "check_lifetime",

@@ -4,7 +4,7 @@
 import gzip
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -63,7 +63,7 @@ def entry(job: Job, title: str, bench: Bench) -> Path:
 class Counted:
     """The output, in its cache *entry*, of the guest that carried out *runs* with *files*. It has
     profiles if *full*, with source lines if there is *debug* information. A boot that checks
-    another one, the *first*, counts less, and has its functions."""
+    another one, which *first* returns when it is counted, counts less, and has its functions."""
 
     entry: Path
     runs: Sequence[Run]
@@ -71,7 +71,7 @@ class Counted:
     layers: Layers
     full: bool = False
     debug: Path | None = None
-    first: "Counted | None" = None
+    first: "Callable[[], Counted] | None" = None
 
     @property
     def checks(self) -> bool:
@@ -105,7 +105,8 @@ class Counted:
         counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
         texts = self.records()
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
-        kallsyms = ((self.first or self).entry / _KALLSYMS).read_bytes()
+        named = self.first() if self.first else self
+        kallsyms = (named.entry / _KALLSYMS).read_bytes()
         functions = symbols_of(kallsyms, texts, self.files, program)
         found = BootProfile(counted, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)

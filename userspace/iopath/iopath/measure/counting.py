@@ -154,15 +154,15 @@ def _count(
     )  # fmt: skip
     full = settings.profile and not number
     layers_, debug = layers.table(settings.layers), here.ready.debug
-    checked = first.result() if first else None
 
-    def count() -> Counted:
-        found = Counted(entry, members, image().files, layers_, full, debug, checked)
-        _ = found.run_counts  # while other guests run
-        return found
+    def counted() -> Counted:
+        named = first.result if first else None
+        return Counted(entry, members, image().files, layers_, full, debug, named)
 
     key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
-    found = here.bench.once((*key, layers_.digest, full, debug, checked and checked.entry), count)
+    found = here.bench.once((*key, layers_.digest, full, debug), counted)
+    if not first or first.done():  # or else a place would wait for the first boot
+        _ = found.run_counts  # while other guests run
     reporter = here.bench.reporter
     if not number and settings.boots > 1 and reporter.shows_figures:
         name, release = here.wanted.name, here.ready.built.release

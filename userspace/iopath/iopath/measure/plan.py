@@ -28,8 +28,8 @@ from iopath.rungs.runs import (
 _CONFIGFS = "mount configfs /sys/kernel/config"
 
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
-# Runs of a guest. Fewer make more guests, each of which takes a second before its first run.
-_GUEST_RUNS = 19
+# Runs of a guest. A guest takes two seconds before its first run, and translates all code anew.
+_GUEST_RUNS = 40
 
 
 # Files of the guest that describe what it runs on.
@@ -178,7 +178,7 @@ def make_image(
         return image
     plan += rounds(runs, checks=checks)
     if long := [run for run in runs if run.counted_fully or not checks]:
-        plan += [*_impatient(built), *_long(long)]
+        plan += long_runs(long, built)
     return image
 
 
@@ -224,29 +224,46 @@ def _lines(runs: Sequence[Run]) -> list[str]:
 
 
 # Dirty pages are written after two seconds instead of 35. The kernel does no work of its own at
-# random times, because that would hide what the runs leave behind.
+# random times or each half second, because that would hide what the runs leave behind, and because
+# the task is switched out for it.
 _IMPATIENT = (
-    ("PROC_SYSCTL", "write /proc/sys/vm/dirty_expire_centisecs 100"),
-    ("PROC_SYSCTL", "write /proc/sys/vm/dirty_writeback_centisecs 100"),
-    ("DAMON_STAT_ENABLED_DEFAULT", "write /sys/module/damon_stat/parameters/enabled N"),
+    ({"PROC_SYSCTL"}, "write /proc/sys/vm/dirty_expire_centisecs 100"),
+    ({"PROC_SYSCTL"}, "write /proc/sys/vm/dirty_writeback_centisecs 100"),
+    ({"PROC_SYSCTL", "COMPACTION"}, "write /proc/sys/vm/compaction_proactiveness 0"),
+    ({"DAMON_STAT_ENABLED_DEFAULT"}, "write /sys/module/damon_stat/parameters/enabled N"),
 )
+# The same each second. When dirty pages are written depends on the sums of vmstat.
+_CALM = (({"PROC_SYSCTL", "SMP"}, "write /proc/sys/vm/stat_interval 3600"),)
 
 
-def _impatient(built: Built) -> list[str]:
-    """The settings for the long runs that a kernel has."""
+def _settings(wanted: Sequence[tuple[set[str], str]], built: Built) -> list[str]:
+    """Those of the settings for long runs whose options a kernel has."""
     config = built.config.read_text()
-    return [step for option, step in _IMPATIENT if f"CONFIG_{option}=y\n" in config]
+    return [
+        step
+        for options, step in wanted
+        if all(f"CONFIG_{option}=y\n" in config for option in options)
+    ]
 
 
-def _long(runs: Sequence[Run]) -> list[str]:
+def long_runs(runs: Sequence[Run], built: Built) -> list[str]:
     """The long runs. They come last because they are counted in another way, and the emulator takes
     a while to change between the two. Nothing that earlier runs left is done in a later sleep."""
-    plan = ["sync", QUIET]
-    for run in runs:
-        words = run.rung.command(run.op, run.block_size, run.long_region, long=True)
-        command = " ".join([f"run long.{run.region}", *words, f"--drain={DRAIN_MS}ms"])
-        plan += _steps(run, [command])
+    plan = [*_settings(_IMPATIENT, built), "sync", QUIET]
+    cached = [run for run in runs if run.rung.uses_cache]
+    direct = [run for run in runs if not run.rung.uses_cache]
+    for run in cached:
+        plan += _long_steps(run)
+    if direct:
+        plan += [*_settings(_CALM, built), QUIET]
+    for run in direct:
+        plan += _long_steps(run)
     return plan
+
+
+def _long_steps(run: Run) -> list[str]:
+    words = run.rung.command(run.op, run.block_size, run.long_region, long=True)
+    return _steps(run, [" ".join([f"run long.{run.region}", *words, f"--drain={DRAIN_MS}ms"])])
 
 
 def _timed(runs: Sequence[Run], passes: int) -> list[str]:

@@ -91,7 +91,7 @@ def test_ticks_are_left_out() -> None:
     long = region(RUN.long_region, [("path", TASK, IOS), ("tick", TIMER, 90)], ticks=7)
     found = figures(long, [], 10 * IOS + 900)
     assert (found.mean, found.with_deferred) == (10, 10)
-    assert by_name(found) == {"path": (10, 0), "tick": (0, 0.075), OWN: (0, -0.075)}
+    assert by_name(found) == {"path": (10, 0), "tick": (0, 0.15), OWN: (0, -0.15)}
 
 
 def test_what_callbacks_do_is_deferred() -> None:
@@ -106,7 +106,7 @@ def test_what_callbacks_do_is_deferred() -> None:
         "task": 10, "RCU callback callback": 10, "thread kjournald2": 10, "rest": 0
     }  # fmt: skip
     assert by_name(found) == {
-        "callback": (0, 20), "path": (10, 0), "tick": (0, 0.075), OWN: (0, -0.075)
+        "callback": (0, 20), "path": (10, 0), "tick": (0, 0.15), OWN: (0, -0.15)
     }  # fmt: skip
 
 
@@ -127,8 +127,8 @@ def test_parts_add_up_to_all() -> None:
         ("tick", OTHER, 7),
     ]
     long = region(RUN.long_region, rows, ticks=9, switches=2)
-    long["parts"][3][-1] -= 400
-    long["parts"].append([3, "C", at("callback"), CALLBACK, 400])
+    long["parts"][3][-1] -= 200
+    long["parts"].append([3, "C", at("callback"), CALLBACK, 200])
     later = [("tick", TIMER, 40), ("path", TASK, 2 * IOS), ("callback", OTHER, IOS // 7)]
     found = figures(long, later, 40 * IOS + 970)
     assert list(found.parts) == ["thread kjournald2", "task", "rest"]

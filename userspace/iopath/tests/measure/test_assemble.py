@@ -83,7 +83,7 @@ def entry(tmp_path: Path) -> Path:
 def counted(entry: Path, *, checks: bool = False) -> RunCounts:
     files = {"bin/ioloop": guest_program("ioloop").read_bytes()}
     first = Counted(entry, [RUN], files, Layers())
-    found = Counted(entry, [RUN], files, Layers(), first=first) if checks else first
+    found = Counted(entry, [RUN], files, Layers(), first=lambda: first) if checks else first
     return found.run_counts[RUN.region]
 
 

@@ -2,9 +2,13 @@
 """The plan of a guest."""
 
 import re
+from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
-from iopath.measure.plan import rounds
+import pytest
+
+from iopath.measure.plan import long_runs, rounds
 from iopath.rungs.builtin import select
 from iopath.rungs.runs import FLAT, Settings, make_runs
 
@@ -41,3 +45,43 @@ def test_each_file_of_a_target_is_aged() -> None:
         assert plan[at - 2 : at] == aged[:2]
     (ran,) = [step for step in plan if step.startswith("run run.")]
     assert "--filename=/dev/blknull0:/dev/blknull1 " in ran
+
+
+@dataclass
+class Kernel:
+    """All that a plan asks a kernel for."""
+
+    config: Path
+
+
+VMSTAT = "write /proc/sys/vm/stat_interval 3600"
+COMPACTION = "write /proc/sys/vm/compaction_proactiveness 0"
+
+
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        (["PROC_SYSCTL", "SMP", "COMPACTION"], [COMPACTION, VMSTAT]),
+        (["PROC_SYSCTL", "SMP"], [VMSTAT]),
+        (["SMP", "COMPACTION"], []),
+    ],
+)
+def test_the_kernel_does_not_interrupt_long_runs(
+    options: list[str], written: list[str], tmp_path: Path
+) -> None:
+    """It folds no sums and compacts no memory meanwhile. When it writes dirty pages depends on
+    these sums, so runs that leave some come before."""
+    config = tmp_path / "config"
+    config.write_text("".join(f"CONFIG_{option}=y\n" for option in options))
+    runs, _ = make_runs(Settings(select(["dio.pread", "buf.pread", "ext4.pread"]), ops=["write"]))
+    plan = long_runs(runs, Kernel(config))  # type: ignore[arg-type]
+    assert [step for step in plan if step in (VMSTAT, COMPACTION)] == written
+    names = [re.match(r"run long.* --filename=(\S+)", step) for step in plan]
+    files = [found[1] for found in names if found]
+    assert sorted(files[:2]) == ["/dev/blknull0", "/mnt/file"]
+    assert files[2:] == ["/dev/blknull0"]
+    if VMSTAT in written:
+        at = plan.index(VMSTAT)
+        assert [one for one in plan[at:] if one.startswith("run ")] == plan[-1:]
+        assert plan[at + 1].startswith("quiet ")
+    assert all("--after_tick" in step for step in plan if step.startswith("run "))

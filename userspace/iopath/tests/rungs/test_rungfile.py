@@ -232,8 +232,10 @@ def test_rungs_of_other_devices_have_other_guests() -> None:
 
 
 def test_guests_side_by_side() -> None:
-    """The ladder takes several guests with similar shares."""
+    """The ladder takes one guest, and with two sizes several with similar shares."""
     runs, _ = make_runs(Settings(builtin.select([])))
+    assert plan.guests(runs, Settings(())) == [runs]
+    runs, _ = make_runs(Settings(builtin.select([]), block_sizes=(512, 4096)))
     found = plan.guests(runs, Settings(()))
     assert [run for members in found for run in members] == runs
     sizes = [len(members) for members in found]
