@@ -28,7 +28,7 @@ from iopath.rungs.runs import (
 _CONFIGFS = "mount configfs /sys/kernel/config"
 
 _CALIBRATION = 20_000  # iterations of a loop of known length, in each of ten rounds
-# Runs of a guest. A guest takes two seconds before its first run, and translates all code anew.
+# Runs of a guest. A guest takes two seconds before its first run, and translates all code again.
 _GUEST_RUNS = 40
 
 
