@@ -153,13 +153,18 @@ def figure(
 def _by_layout(rounds: Sequence[tuple[float, bool]], each: int) -> list[float]:
     """The lowest of the rounds of each layout, which has *each* so many: what a layout costs is in
     all its rounds, and rare work, which the mean has, in few. It takes two rounds without an
-    interrupt. If an interrupt hides another one, and these differ, it may hide the lowest: such a
-    layout is left out, unless all are such."""
+    interrupt. If fewer than half of the layouts have these, all such rounds tell how much the
+    figure varies. If an interrupt hides another one, and these differ, it may hide the lowest: such
+    a layout is left out, unless more than half are such."""
     parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
     calm = [[figure for figure, quiet in part if quiet] for part in parts]
-    usable = [part for part in calm if len(part) > 1]
-    known = [part for part in usable if len(part) == each or len({*part}) == 1]
-    return [round(min(part), 4) for part in known or usable]
+    found = [part for part in calm if len(part) > 1]
+    if found and 2 * len(found) < len(parts):
+        return [round(figure, 4) for part in calm for figure in part]
+    known = [part for part in found if len(part) == each or len({*part}) == 1]
+    if 2 * len(known) >= len(parts):
+        found = known
+    return [round(min(part), 4) for part in found]
 
 
 def _mean_parts(boots: Sequence[Mapping[str, float]], whole: float) -> dict[str, float]:

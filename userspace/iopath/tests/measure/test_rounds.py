@@ -222,8 +222,11 @@ def test_layouts_of_a_further_boot(interrupted: Sequence[int], found: list[float
 
 @pytest.mark.parametrize(
     ("interrupted", "found"),
-    [((), [4.0] * 4), ((2,), [4.0] * 3), ((0, 4), [4.0, 4.0]), ((2, 5, 8, 11), [6.14] * 4)],
-)
+    [
+        ((), [4.0] * 4), ((2,), [4.0] * 3), ((0, 4), [4.0] * 2), ((2, 5, 8), [6.14] * 3 + [4.0]),
+        ((2, 5, 8, 11), [6.14] * 4), ((0, 3, 4, 6, 7, 9, 10), [6.16, 4.0, 4.0, 4.0, 4.0]),
+    ],
+)  # fmt: skip
 def test_an_interrupt_may_hide_the_lowest_round(
     interrupted: Sequence[int], found: list[float]
 ) -> None:
