@@ -183,16 +183,17 @@ static void warm_up(struct job *job, uint64_t ios)
 }
 
 /*
- * With --after_tick: begin just after a tick. The first interrupt of a device in
- * a second has the kernel mix its random numbers at the next tick, and until then
- * each interrupt is shorter. So there is a batch of I/Os before.
+ * With --after_batch, do a batch of I/Os, and with --after_tick, wait for a tick.
+ * The first interrupt of a device in a second has the kernel mix its random
+ * numbers at the next tick, and until then each interrupt is shorter. At a tick
+ * the kernel also does what became due while it was idle.
  */
-static void begin_after_tick(struct job *job)
+static void begin_after(struct job *job)
 {
-	if (!job->o->after_tick)
-		return;
-	warm_up(job, job->o->iodepth);
-	await_tick();
+	if (job->o->after_batch)
+		warm_up(job, job->o->iodepth);
+	if (job->o->after_tick)
+		await_tick();
 }
 
 /*
@@ -294,7 +295,7 @@ void job_run(struct job *job)
 		goto pmu_read;
 	drain(job, false);
 	settle(job);
-	begin_after_tick(job);
+	begin_after(job);
 	getrusage(RUSAGE_THREAD, &before);
 	if (!res->nr_rounds)
 		res->start_ns = now_ns();

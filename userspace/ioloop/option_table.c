@@ -66,6 +66,7 @@ const struct option option_table[] = {
 	OPT(first_layout, SIZE, 0, 1000, NULL, NULL),
 	OPT(warmup_ios, SIZE, 0, INT64_MAX, NULL, NULL),
 	OPT(drain, TIME, 0, 3600 * NS_PER_S, NULL, NULL),
+	OPT(after_batch, BOOL, 0, 1, NULL, NULL),
 	OPT(after_tick, BOOL, 0, 1, NULL, NULL),
 	OPT(rtprio, SIZE, 0, 99, NULL, NULL),
 	OPT(prioclass, SIZE, 0, 3, NULL, NULL),

@@ -68,6 +68,7 @@ struct options {
 	uint64_t first_layout;
 	uint64_t warmup_ios;
 	uint64_t drain;
+	uint64_t after_batch;
 	uint64_t after_tick;
 	uint64_t rtprio;
 	uint64_t prioclass;

@@ -237,7 +237,8 @@ class Rung:
         if repeat > 1:
             words.append(f"--repeat={repeat}")
         if long and not self.program:
-            words.append("--after_tick")  # it does what became due while the guest was idle
+            words += ["--after_batch"] if self.waits else []
+            words.append("--after_tick")
         return [
             *words,
             f"--rounds={1 if long else rounds or self.rounds}", f"--region={region}",
