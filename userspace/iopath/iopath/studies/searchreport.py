@@ -134,7 +134,7 @@ def _confirm(
 ) -> tuple[Finding | None, ExactResult | None]:  # fmt: skip
     """A finding as it is measured, None if it is not confirmed; and the result. The growth must be
     larger than the difference between layouts of one kernel. A search counts hundreds of shapes, so
-    some of them grow by chance."""
+    some of them grow by chance, and so do functions of the shapes that are said with it."""
     contrast = one.shrunk.contrast
     if one.shrunk.answer:
         return one, None
@@ -153,7 +153,9 @@ def _confirm(
     change = rung.differences.get(kernels[-1])
     if not change or not change.grew or change.difference <= (change.noise or 0.0):
         return None, compared.whole
-    return replace(one, change=change), compared.whole
+    grown = {plain(row.name) for row in change.functions if row.difference > 0}
+    sure = [name for name in one.shrunk.functions if name in grown] or one.shrunk.functions
+    return replace(one, shrunk=replace(one.shrunk, functions=sure), change=change), compared.whole
 
 
 def _outcome(record: ExactRecord) -> Outcome:

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from types import SimpleNamespace
 
@@ -166,6 +167,17 @@ def test_what_differs_more_between_layouts(
     """A growth of 90 is not confirmed if layouts of one kernel differ by more."""
     found = report(search, Measured(apart=apart))
     assert [one.name for one in found.findings] == names
+
+
+def test_functions_that_are_not_confirmed(search: ShapeSearch) -> None:
+    """A function of another shape that grew by chance is none of the cause."""
+    one, *_ = findings(search)
+    one = replace(one, shrunk=replace(one.shrunk, functions=["unaligned", "chance"]))
+    settings = Settings([], boots=7)
+    (kept,), _ = searchreport.measured(
+        Measured(), search.space, KERNELS, settings, [one], Layers(), 1  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert kept.shrunk.functions == ["unaligned"]
 
 
 def test_as_many_as_are_wanted(search: ShapeSearch) -> None:
