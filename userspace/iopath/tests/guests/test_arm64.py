@@ -121,8 +121,9 @@ def test_planted(command: Command, profiled: Path, session: Session, tmp_path: P
     """Instructions that are planted in the kernel's image are found, by their function."""
     kernel = session.find(KERNEL)
     assert isinstance(kernel, DebianKernel)
-    counted = command.cache.glob("result/*/kallsyms.gz")
-    kallsyms = gzip.decompress(next(counted).read_bytes()).decode()
+    # Only the guest of the first boot has read it.
+    counted = [path.read_bytes() for path in command.cache.glob("result/*/kallsyms.gz")]
+    kallsyms = gzip.decompress(max(counted, key=len)).decode()
     planted = 0
 
     def make(folder: Path) -> None:
