@@ -133,8 +133,8 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
     if first.alone and first.start:
         commands = (*start.commands, *plan, *first.start, QUIET)
         start, plan = Start(built.vmlinuz, commands, dict(files), built.arch), []
-    if first.alone or first.waits:
-        plan += first.begin
+    for begin in dict.fromkeys(rung.begin for rung in rungs):
+        plan += begin
     return Image(start, plan, files, first.devices)
 
 

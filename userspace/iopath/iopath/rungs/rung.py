@@ -83,7 +83,7 @@ class Rung:
     since: tuple[int, ...] = ()  # the first series of kernels that has what it needs
     tools: tuple[tuple[str, str], ...] = ()  # packages and their programs that steps run
     files: tuple[tuple[str, Path], ...] = ()  # their files in the guest, by path there
-    begin: tuple[str, ...] = ()  # steps when the modules are loaded, of a rung that is alone
+    begin: tuple[str, ...] = ()  # steps when the modules are loaded, once in a guest
     start: tuple[str, ...] = ()  # steps before these; then the guest's state is saved
     setup: tuple[str, ...] = ()  # steps before each run
     cleanup: tuple[str, ...] = ()  # steps after each run
