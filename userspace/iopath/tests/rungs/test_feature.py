@@ -48,7 +48,8 @@ def test_applied() -> None:
     assert applied.options == ("--ioengine=sync", "--direct=0", "--nowait")
     assert [module.name for module in applied.modules] == ["bfq", "blknull"]
     assert "completion=timer" in applied.modules[1].words({})
-    assert applied.begin == ("write /first 1", "write blknull2 a b", "expect /dev/blknull2 c")
+    assert applied.begin[:-3] == rung.begin
+    assert applied.begin[-3:] == ("write /first 1", "write blknull2 a b", "expect /dev/blknull2 c")
     assert (applied.needs, applied.ios(4096), applied.alone) == (("CONFIG_X",), 3, True)
 
 
