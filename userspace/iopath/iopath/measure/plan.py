@@ -227,32 +227,29 @@ def _lines(runs: Sequence[Run]) -> list[str]:
 # random times or each half second, because that would hide what the runs leave behind, and because
 # the task is switched out for it.
 _IMPATIENT = (
-    ({"PROC_SYSCTL"}, "write /proc/sys/vm/dirty_expire_centisecs 100"),
-    ({"PROC_SYSCTL"}, "write /proc/sys/vm/dirty_writeback_centisecs 100"),
-    ({"PROC_SYSCTL", "COMPACTION"}, "write /proc/sys/vm/compaction_proactiveness 0"),
-    ({"DAMON_STAT_ENABLED_DEFAULT"}, "write /sys/module/damon_stat/parameters/enabled N"),
+    (["CONFIG_PROC_SYSCTL"], "write /proc/sys/vm/dirty_expire_centisecs 100"),
+    (["CONFIG_PROC_SYSCTL"], "write /proc/sys/vm/dirty_writeback_centisecs 100"),
+    (["CONFIG_PROC_SYSCTL", "CONFIG_COMPACTION"], "write /proc/sys/vm/compaction_proactiveness 0"),
+    (
+        ["CONFIG_DAMON_STAT_ENABLED_DEFAULT"],
+        "write /sys/module/damon_stat/parameters/enabled N",
+    ),
 )
 # The same each second. When dirty pages are written depends on the sums of vmstat.
-_CALM = (({"PROC_SYSCTL", "SMP"}, "write /proc/sys/vm/stat_interval 3600"),)
+_CALM = ((["CONFIG_PROC_SYSCTL", "CONFIG_SMP"], "write /proc/sys/vm/stat_interval 3600"),)
 
 
-def _settings(wanted: Sequence[tuple[set[str], str]], built: Built) -> list[str]:
+def _settings(wanted: Sequence[tuple[list[str], str]], built: Built) -> list[str]:
     """Those of the settings for long runs whose options a kernel has."""
-    config = built.config.read_text()
-    return [
-        step
-        for options, step in wanted
-        if all(f"CONFIG_{option}=y\n" in config for option in options)
-    ]
+    return [step for options, step in wanted if not missing(options, built)]
 
 
 def long_runs(runs: Sequence[Run], built: Built) -> list[str]:
     """The long runs. They come last because they are counted in another way, and the emulator takes
     a while to change between the two. Nothing that earlier runs left is done in a later sleep."""
     plan = [*_settings(_IMPATIENT, built), "sync", QUIET]
-    cached = [run for run in runs if run.rung.uses_cache]
-    direct = [run for run in runs if not run.rung.uses_cache]
-    for run in cached:
+    direct = [run for run in runs if run.rung.is_direct]
+    for run in (run for run in runs if not run.rung.is_direct):
         plan += _long_steps(run)
     if direct:
         plan += [*_settings(_CALM, built), QUIET]

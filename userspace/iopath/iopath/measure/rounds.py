@@ -152,10 +152,11 @@ def figure(
 
 def _by_layout(rounds: Sequence[tuple[float, bool]], each: int) -> list[float]:
     """The lowest of the rounds of each layout, which has *each* so many: what a layout costs is in
-    all its rounds, and rare work, which the mean has, in few. It takes two rounds without an
-    interrupt. If fewer than half of the layouts have these, all such rounds tell how much the
-    figure varies. If an interrupt hides another one, and these differ, it may hide the lowest: such
-    a layout is left out, unless more than half are such."""
+    all its rounds, and rare work, which the mean has, in few. Rounds with an interrupt do not
+    count. A layout needs two other rounds. If fewer than half of the layouts have two, all rounds
+    that count are returned instead: they show how much the figure varies. A layout with both kinds
+    of rounds is left out if those that count differ, because the lowest may be missing. It is kept
+    if more than half of the layouts would be left out."""
     parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
     calm = [[figure for figure, quiet in part if quiet] for part in parts]
     found = [part for part in calm if len(part) > 1]

@@ -168,10 +168,9 @@ class Rung:
         return bool(self.devices)
 
     @property
-    def uses_cache(self) -> bool:
-        """Whether it does I/O through the page cache, or on more than iopath's own devices."""
-        own = all(path.startswith(_OURS) for path in self.paths)
-        return CACHED in self.options or not own
+    def is_direct(self) -> bool:
+        """Whether it does no I/O but direct I/O to iopath's own devices."""
+        return CACHED not in self.options and all(path.startswith(_OURS) for path in self.paths)
 
     @property
     def polls(self) -> bool:
@@ -237,8 +236,7 @@ class Rung:
         if repeat > 1:
             words.append(f"--repeat={repeat}")
         if long and not self.program:
-            words += ["--after_batch"] if self.waits else []
-            words.append("--after_tick")
+            words += ["--after_batch", "--after_tick"] if self.waits else ["--after_tick"]
         return [
             *words,
             f"--rounds={1 if long else rounds or self.rounds}", f"--region={region}",
