@@ -161,7 +161,7 @@ static void print_help(void)
 "  --userspace_reap --split=N --segments=N --fsync=N --append --streams=N --link\n"
 "  --region=N --perf_control=CTL,ACK   markers' number; FIFOs of perf record\n"
 "  --drain=TIME   sleep before and after the rounds, until deferred work is done\n"
-"  --after_batch --after_tick   begin after a batch of I/Os; after a tick then\n"
+"  --after_batch --after_tick   first do a batch of I/Os; wait for a tick\n"
 "  --pmu          performance counters; --calibrate: no I/O, but known loops\n"
 "  --output-format=normal|json --output=FILE   the report\n"
 "Exit status: 1 if an I/O failed, 2 if the command line is wrong; see ioloop(1)\n";

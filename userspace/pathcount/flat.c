@@ -498,7 +498,7 @@ void flat_step(unsigned int cpu, struct block *block)
 	}
 	step(block->addr, block);
 	now->block = block;
-	/* Most often; the rest of a count is in another line of the cache. */
+	/* The usual case. It does not read the block's flat_count, another line. */
 	if (block->times && now->context == CONTEXT_TASK)
 		block->times++;
 	else

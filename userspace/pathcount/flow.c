@@ -126,19 +126,37 @@ static struct place {
 static unsigned int place_room, nr_places;
 static uint64_t place_mark;
 
+/* @p, or the end of the emulator if there is no memory. */
+static void *or_abort(void *p)
+{
+	if (!p) {
+		fputs("pathcount: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
 /**
  * flow_alloc() - zeroed memory, or the end of the emulator
  * @size: bytes
  */
 void *flow_alloc(size_t size)
 {
-	void *p = calloc(1, size);
+	return or_abort(calloc(1, size));
+}
 
-	if (!p) {
-		fputs("pathcount: out of memory\n", stderr);
-		abort();
-	}
-	return p;
+/**
+ * flow_alloc_block() - an empty block, or the end of the emulator
+ *
+ * It begins a line of the cache.
+ */
+struct block *flow_alloc_block(void)
+{
+	struct block *block = or_abort(aligned_alloc(_Alignof(struct block),
+						     sizeof(*block)));
+
+	memset(block, 0, sizeof(*block));
+	return block;
 }
 
 /**
@@ -153,12 +171,7 @@ void *flow_grow(void *array, unsigned int nr, size_t size)
 {
 	if (nr & (nr - 1))
 		return array;
-	array = realloc(array, (nr ? 2 * (size_t)nr : 1) * size);
-	if (!array) {
-		fputs("pathcount: out of memory\n", stderr);
-		abort();
-	}
-	return array;
+	return or_abort(realloc(array, (nr ? 2 * (size_t)nr : 1) * size));
 }
 
 /* CPUs that execute the round under way. */

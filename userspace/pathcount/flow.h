@@ -369,6 +369,7 @@ static inline bool block_was_tried(const struct block *block, uint64_t pc,
 }
 
 void *flow_alloc(size_t size);
+struct block *flow_alloc_block(void);
 void *flow_grow(void *array, unsigned int nr, size_t size);
 
 extern struct region *flow_regions[NR_REGIONS];

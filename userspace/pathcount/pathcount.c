@@ -392,19 +392,6 @@ static struct marker *find_marker(unsigned int op, uint64_t pc,
 	return marker;
 }
 
-/* An empty block, which begins a line of the cache. */
-static struct block *new_block(void)
-{
-	struct block *block = aligned_alloc(_Alignof(struct block), sizeof(*block));
-
-	if (!block) {
-		fputs("pathcount: out of memory\n", stderr);
-		abort();
-	}
-	memset(block, 0, sizeof(*block));
-	return block;
-}
-
 /*
  * The block of @nr instructions of @tb from @first on. If the same code is
  * translated again, it gets the same struct block.
@@ -430,7 +417,7 @@ static struct block *find_block(struct qemu_plugin_tb *tb, size_t first,
 		    !memcmp(block->bytes, bytes, size))
 			return block;
 
-	block = new_block();
+	block = flow_alloc_block();
 	block->addr = addr;
 	block->end = addr + size;
 	block->nr = nr;
