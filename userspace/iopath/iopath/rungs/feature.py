@@ -68,6 +68,7 @@ class Feature:
             tools=(*rung.tools, *self.tools),
             files=(*rung.files, *self.files),
             needs=(*rung.needs, *self.needs),
+            each_cpu=(),  # the steps are for one device
             round_ios=max(self.ios or base.ios, rung.batch),
             interrupts=self.interrupts,
             alone=True,

@@ -138,6 +138,17 @@ class Rung:
         return tuple(self.target.split(":")) if self.target else ()
 
     @property
+    def disk(self) -> str:
+        """The name of its target's device."""
+        return (self.target or "").removeprefix("/dev/")
+
+    @property
+    def has_target_each_cpu(self) -> bool:
+        """Whether each CPU can have a target: it says how, and its first steps are for the target
+        alone. If they are not, it has a layer on the device."""
+        return bool(self.each_cpu) and all(self.disk in step for step in self.begin)
+
+    @property
     def on(self) -> str:
         """What it does I/O on: a target, with the modules that it takes, and what is below it."""
         if not self.target:

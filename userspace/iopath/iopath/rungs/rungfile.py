@@ -79,7 +79,7 @@ class RungFile:
         for module in modules:
             if modules.count(module) > 1:
                 raise self._error(what, f"{module} has parameters twice: give them in one table")
-        if rung.each_cpu and not rung.begin and not _can_be_many(rung):
+        if rung.has_target_each_cpu and not _can_be_many(rung):
             text = "each_cpu needs a target with a number at its end, and module parameters"
             raise self._error(what, f"{text} that are numbers")
         return rung

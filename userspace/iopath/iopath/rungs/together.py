@@ -88,10 +88,9 @@ def regions_of(run: Run) -> list[str]:
 
 
 def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ...]]:
-    """A rung with the modules to have a target for each of *cpus* CPUs, the steps that make those
-    targets, and the targets. There are none for a rung that does not say how (Rung.each_cpu), or
-    that has a layer on its device."""
-    if not rung.each_cpu or rung.begin:
+    """A rung with the modules and first steps to have a target for each of *cpus* CPUs, the steps
+    that make those targets, and the targets, if it can have them."""
+    if not rung.has_target_each_cpu:
         return rung, (), ()
     first, *others = rung.modules
     parameters = {name: _each(cpus, value) for name, value in first.parameters}
@@ -105,7 +104,13 @@ def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ..
             device, *more = _nodes(own["device"], cpus)
             own["device"], steps = device, more_biogen(more)
         modules.append(Module(module.name, tuple(own.items())))
-    return replace(rung, modules=tuple(modules)), steps, _nodes(rung.target or "", cpus)
+    targets = _nodes(rung.target or "", cpus)
+    begin = tuple(
+        step.replace(rung.disk, disk)
+        for disk in (target.removeprefix("/dev/") for target in targets)
+        for step in rung.begin
+    )
+    return replace(rung, modules=tuple(modules), begin=begin), steps, targets
 
 
 def _each(cpus: int, value: str) -> str:

@@ -190,6 +190,24 @@ def test_each_cpu_has_a_target(tmp_path: Path) -> None:
     assert arrangements == list(together.ARRANGEMENTS)
 
 
+@pytest.mark.parametrize(
+    ("begin", "found"),
+    [
+        (
+            'begin = ["write /sys/block/blknull1/queue/nr_requests 64"]',
+            [f"write /sys/block/blknull{number}/queue/nr_requests 64" for number in (2, 3)],
+        ),
+        ('begin = ["write /sys/block/blknull1/a 1", "layer /dev/blknull0"]', []),
+    ],
+)
+def test_first_steps_are_done_for_each_target(tmp_path: Path, begin: str, found: list[str]) -> None:
+    """A rung whose first steps are for more than its target has a layer, and one target."""
+    (rung,) = builtin.load(write(tmp_path / "rungs.toml", f"{OWN}{begin}\n"))
+    each, _, targets = together.on_each(rung, 2)
+    assert list(each.begin) == (found or list(rung.begin))
+    assert bool(targets) == bool(found)
+
+
 def test_rungs_without_a_device_for_each_cpu_are_known() -> None:
     """They lose an arrangement, which is never done silently."""
     chosen = builtin.select(["syscall", "dio.pread", "gen.sync", "dm-linear.pread", "nvme.pread"])
