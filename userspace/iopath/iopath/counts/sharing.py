@@ -35,7 +35,8 @@ from iopath.rungs.together import Shared, regions_of
 RECORD = "sharing"  # the name of the record with what was found
 
 _STACK = 14  # bits of an address within a stack
-_OWN = 0.9  # the least share of the accesses to a stack that its own CPU makes
+_OWN = 0.75  # the least share of the accesses to a stack that its own CPU makes
+_SAME = 0.9  # the least share of the instructions that are the same on all CPUs
 _NOBODY = -1
 _FRAMES = 50  # instructions that access a stack, at least
 
@@ -223,7 +224,7 @@ def _times(line: SharedLine) -> float:
 
 
 def _stacks(region: SharingRegion, ram: Memory) -> dict[int, int]:
-    """The CPUs that own the stacks, by address: nearly all accesses to a stack are theirs. A stack
+    """The CPUs that own the stacks, by address: most accesses to a stack are theirs. A stack
     that tasks of several CPUs had one after the other has no owner: all do the same there."""
     times: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     code: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
@@ -238,7 +239,7 @@ def _stacks(region: SharingRegion, ram: Memory) -> dict[int, int]:
         same = set.intersection(*code[at].values())
         if by_cpu[owner] >= _OWN * sum(by_cpu.values()):
             found[at] = owner
-        elif len(same) >= max(_FRAMES, _OWN * len(set.union(*code[at].values()))):
+        elif len(same) >= max(_FRAMES, _SAME * len(set.union(*code[at].values()))):
             found[at] = _NOBODY
     return found
 
