@@ -27,6 +27,7 @@
  *	wait PATH			until a device is there, for a minute at most
  *	dm NAME SECTORS TYPE PARAMS...	make a device of device mapper
  *	loop DEVICE FILE		put a loop device on a file
+ *	tags DEVICE			search for tags from its queue's first on
  *	nbd DEVICE			serve a network block device
  *	ublk NUMBER [zero-copy]		serve a block device of ublk
  *	up INTERFACE			bring a network interface up
@@ -578,6 +579,8 @@ static int carry_out_step(char **args, int n)
 				 join(args + 4));
 	else if (n == 3 && !strcmp(args[0], "loop"))
 		failed = make_loop(args[1], args[2]);
+	else if (n == 2 && !strcmp(args[0], "tags"))
+		failed = begin_tags(args[1]);
 	else if (n == 2 && !strcmp(args[0], "nbd"))
 		failed = serve_nbd(args[1]);
 	else if ((n == 2 || (n == 3 && !strcmp(args[2], "zero-copy"))) &&

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices on devices: device mapper, loop devices and partitions.
+ * Devices on devices: device mapper, loop devices and partitions; and where a
+ * device's queue searches for tags.
  */
+#define _GNU_SOURCE	/* O_DIRECT */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/blkpg.h>
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 #include "steps.h"
+
+#define WORD_TAGS	64	/* in a word of a bitmap of tags */
 
 /* The argument of an ioctl of device mapper: a table of one target. */
 struct dm_table {
@@ -106,4 +110,45 @@ const char *make_partition(const char *device, int number,
 		return "BLKPG_ADD_PARTITION";
 	close(fd);
 	return NULL;
+}
+
+/* Write a number into a file of sysfs, and return the one that was there; 0 if it fails. */
+static unsigned int exchange(const char *path, unsigned int number)
+{
+	FILE *file = fopen(path, "r+e");
+	unsigned int before = 0;
+	int failed;
+
+	if (!file)
+		return 0;
+	failed = fscanf(file, "%u", &before) != 1 || fseek(file, 0, SEEK_SET) ||
+		 fprintf(file, "%u", number) < 0;
+	failed |= fclose(file);
+	return failed ? 0 : before;
+}
+
+/*
+ * A search for a free tag begins in the word of the bitmap where the last one of
+ * that CPU ended, the first one in a random word. It is the first word if an I/O
+ * was done while the queue had no others.
+ */
+const char *begin_tags(const char *device)
+{
+	static char data[4096] __attribute__((aligned(4096)));
+	char path[256];
+	unsigned int requests;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/queue/nr_requests",
+		 device + strlen("/dev/"));
+	requests = exchange(path, WORD_TAGS);
+	if (!requests)
+		return "nr_requests";
+	fd = open(device, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (fd < 0)
+		return device;
+	if (pread(fd, data, sizeof(data), 0) < 0)
+		return "pread";
+	close(fd);
+	return exchange(path, requests) ? NULL : "nr_requests";
 }

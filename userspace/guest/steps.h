@@ -13,6 +13,7 @@ const char *make_dm(const char *name, unsigned long long sectors,
 const char *make_loop(const char *device, const char *file);
 const char *make_partition(const char *device, int number,
 			   unsigned long long start, unsigned long long sectors);
+const char *begin_tags(const char *device);
 const char *serve_nbd(const char *device);
 const char *serve_ublk(unsigned int number, bool zero_copy);
 const char *bring_up(const char *interface);
