@@ -60,3 +60,30 @@ modules = { no_such = {} }
     figures = [record["instructions_per_io"] for record in found.values()]
     assert 350 < figures[0] < 1000
     assert abs(figures[1] - figures[0]) <= 0.01
+
+
+@pytest.mark.guest
+def test_tags(resumable: Command, tmp_path: Path) -> None:
+    """Each of eight queues with two words of tags searches in the first one. By chance, half would
+    search in the last, which takes more instructions."""
+    devices = range(8)
+    text = "".join(
+        f"""
+[[rung]]
+name = "tags.{number}"
+target = "/dev/blknull{number}"
+ops = ["read"]
+options = ["--ioengine=sync", "--direct=1"]
+ios = 32
+modules = {{ blknull = {{ nr_devices = {len(devices)}, mode = "mq", hw_queue_depth = 128 }} }}
+begin = ["tags /dev/blknull{number}"]
+"""
+        for number in devices
+    )
+    out = tmp_path / "out.json"
+    words = ("--rungs", write(tmp_path / "tags.toml", text), "--op=read", "--boots=1")
+    done = resumable.run("measure", KERNEL, *words, "--cmdline", FAST_START, "--json", out)
+    assert done.returncode == 0, done.stderr
+    records = json.loads(out.read_text())["results"]
+    assert len(records) == len(devices)
+    assert len({record["instructions_per_io"] for record in records}) == 1
