@@ -108,9 +108,7 @@ def figure(
                 " what they defer, take longer than the timer's tick, or wait for it"
             )
         figures.append(statistics.median_low(calm))
-        found = _by_layout(rounds, ROUNDS // run.layouts)
-        # A further boot has few layouts. If all were interrupted, it has its figure.
-        layouts.append(found if found or not layouts else [round(figures[-1], 4)])
+        layouts.append(_by_layout(rounds, ROUNDS // run.layouts))
         spreads.append(max(calm) - min(calm))
         interrupted += len(rounds) - len(calm)
         whole += [figure for figure, _ in rounds]
@@ -126,7 +124,7 @@ def figure(
         spread=round(max(spreads), 4),
         boots=[round(figure, 4) for figure in figures],
         boot_spread=round(max(figures) - min(figures), 4),
-        layouts=layouts if run.layouts > 1 and all(layouts) else None,
+        layouts=layouts if run.layouts > 1 else None,
         mean=_mean(means),
         mean_boots=means,
         with_deferred=_mean(deferred),
@@ -160,7 +158,7 @@ def _by_layout(rounds: Sequence[tuple[float, bool]], each: int) -> list[float]:
     parts = [rounds[at : at + each] for at in range(0, len(rounds), each)]
     calm = [[figure for figure, quiet in part if quiet] for part in parts]
     found = [part for part in calm if len(part) > 1]
-    if found and 2 * len(found) < len(parts):
+    if 2 * len(found) < len(parts):
         return [round(figure, 4) for part in calm for figure in part]
     known = [part for part in found if len(part) == each or len({*part}) == 1]
     if 2 * len(known) >= len(parts):
