@@ -7,7 +7,10 @@
  * that depends on that is seen if a job runs in several layouts.
  */
 #include <alloca.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +23,8 @@
 #define TABLE_FILES	64	/* a table of so many is enlarged for one more */
 #define MOST_PAGES	24
 #define MOST_STACK	2048
+
+#define SLABS		"/sys/kernel/slab"
 
 static uint64_t draw(uint64_t *state, uint64_t below)
 {
@@ -70,6 +75,33 @@ static void vary_pages(uint64_t *state, char *pages)
 				MADV_DONTNEED);
 }
 
+/*
+ * Give back the slabs of bios and their vectors. In a new slab, the kernel begins
+ * at a random object, which may be in the first page of the slab or in another
+ * one: then to find the slab takes an instruction more. This needs root.
+ */
+static void vary_slabs(void)
+{
+	DIR *folder = opendir(SLABS);
+	struct dirent *entry;
+	char path[512];
+	int fd;
+
+	while (folder && (entry = readdir(folder))) {
+		if (strncmp(entry->d_name, "bio", strlen("bio")))
+			continue;
+		snprintf(path, sizeof(path), SLABS "/%s/shrink", entry->d_name);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (write(fd, "1", 1) < 0)
+			perror(path);
+		close(fd);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 /**
  * layout_call() - call a function in a layout
  * @number: of the layout; 0 leaves everything as it is
@@ -89,6 +121,7 @@ void layout_call(unsigned int number,
 	void *room;
 
 	if (number) {
+		vary_slabs();
 		vary_files(&state);
 		pages = mmap(NULL, MOST_PAGES * PAGE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

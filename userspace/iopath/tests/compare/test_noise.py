@@ -63,7 +63,7 @@ def a_ladder(source: Source) -> list[Any]:
                 sharing=None,
                 mean_boots=source.normal(path, 0.05, size=BOOTS).tolist(),
                 with_deferred_boots=source.normal(path, TOTAL.sigma, size=BOOTS).tolist(),
-                mean_with_interrupts=source.normal(path + 3, 0.7),
+                mean_with_interrupts=source.normal(path + 3, 0.7), rounds=60, ios_per_round=100,
             )
         )  # fmt: skip
     return rows
@@ -139,6 +139,26 @@ def test_missed_verdicts(metric: str, plant: Callable[[Any], None]) -> None:
         (judged,) = (one for one in GATED if one.name == metric)
         missed += rules.judge(judged, before[row], after[row]).verdict != "longer"
     assert missed <= 0.01 * PLANTED
+
+
+def test_one_more_tick_in_few_rounds() -> None:
+    """Rounds of 1 MiB have ten I/Os. Whether one of them has a tick is chance."""
+    before, after = (a_ladder(np.random.default_rng(21))[1] for _ in range(2))
+    interrupted(after, 12_000 / 600)
+    assert found([before], [after]) == [(0, "with interrupts", "longer")]
+    before.ios_per_round = after.ios_per_round = 10
+    assert found([before], [after]) == []
+
+
+def test_an_object_in_the_first_page_of_its_slab() -> None:
+    """It takes two instructions less of 110,000. Those of 4 KiB have 2 of 2,000: a difference."""
+    for path, differs in ((110_608.0, False), (2_000.0, True)):
+        before, after = (a_ladder(np.random.default_rng(21))[1] for _ in range(2))
+        every(before, path - before.path)
+        every(after, path + 2.0 - after.path)
+        for one in (before, after):
+            one.boots = one.mean_boots = one.with_deferred_boots = [one.path] * BOOTS
+        assert bool(found([before], [after])) == differs
 
 
 # Figures that have no layouts.

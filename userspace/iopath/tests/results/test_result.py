@@ -144,7 +144,7 @@ def test_load_refuses(tmp_path: Path, text: str, complaint: str) -> None:
         (lambda r: r["results"].append(r["results"][0]), "is there twice"),
         (lambda r: r["results"][0]["kernel"].update(name="another"), "does not have this kernel"),
         (lambda r: r["results"][0].update(boots=[11.0]), "instructions_per_io is not the mean of"),
-        (lambda r: r["results"][0].update(boots=[9.0, 11.0]), "mean_boots has 1 boots, its figure"),
+        (lambda r: r["results"][0].update(boots=[9.0, 11.0]), "layouts has 1 boots, its figure"),
         (lambda r: r["results"][0].update(mean=11.0), "mean is not the mean of its boots"),
         (lambda r: r["results"][0].update(with_deferred=1.0), "with_deferred is not the mean of"),
         (lambda r: r["results"][0].update(layouts=[[1.0], [1.0]]), "layouts has 2 boots"),
