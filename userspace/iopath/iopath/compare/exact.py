@@ -220,7 +220,7 @@ class _Rules:
             known = max(_known(record) for record in (before, after)) if own else 0.0
             return noise.judge_boots(one, other, known, self.rows * len(METRICS), least)
         if metric is INSTRUCTIONS:
-            phase = max(noise.PHASE, noise.PHASE_SHARE * min(before.samples), least)
+            phase = max(noise.phase(min(before.samples), before.batch), least)
             difference = after.path - before.path
             return noise.judge_exact(difference, before.samples, after.samples, least, phase)
         # A count of the path varies by no more than the path does. Requests are of the long run.

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 BOOTS = 2  # of each kernel: the second shows whether a boot adds anything to the layouts
 OFTEN = 5  # of what has no layouts: 2 / 2^10 that a figure of two values differs by chance
 PHASE, PHASE_SHARE = 1.0, 0.0005  # instructions, or this part of the path
+SLABS = 1200  # instructions of a batch
 _KNOWN = 8  # rows of two boots that the known deviation of a figure is worth
 _ERROR = 0.005  # how often any varying figure of a ladder differs by chance
 
@@ -48,8 +49,8 @@ def judge_exact(
     """The verdict on figures with a *difference*, by their values in all layouts and boots.
 
     The typical values differ by more than *least* and by more than the values of either kernel; or
-    the highest or the lowest ones do by more than *phase*: layouts may differ by what a per-CPU
-    cache takes to be filled again. What grew anywhere has grown."""
+    the highest or the lowest ones do by more than *phase*, see phase(). What grew anywhere has
+    grown."""
     noise = max(least, *(max(side) - min(side) for side in (before, after)))
     shift = statistics.median_low(after) - statistics.median_low(before)
     moved = [difference if difference * shift > 0 else shift] if abs(shift) > noise else []
@@ -58,6 +59,14 @@ def judge_exact(
     if not moved:
         return Verdict(difference, noise, SAME, 0.0)
     return _differs((*(end for end in moved if end > 0), *moved)[0], noise, max(moved))
+
+
+def phase(path: float, batch: int) -> float:
+    """What the values of layouts may differ by, of the instructions per I/O of a *path*: a per-CPU
+    cache that is filled again. Objects of a *batch* lie in several slabs, and those in the slab
+    that the CPU allocates from are freed faster: how many these are depends on what was allocated
+    before. Of 32 bios of 64 KiB it decides up to 1,120 instructions on 6.1."""
+    return max(PHASE, PHASE_SHARE * path, SLABS / batch if batch > 1 else 0.0)
 
 
 def _differs(difference: float, noise: float, most: float) -> Verdict:

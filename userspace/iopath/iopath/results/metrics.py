@@ -66,10 +66,10 @@ class Metric:
     *value* returns these; None if the record lacks them. *noise* says why boots, or builds of the
     same source, differ. Differences up to *resolution*, or to that *share* of the figure, mean
     nothing, even if they repeat; *layout* is what another build of a record's kernel, or one more
-    tick, may add to that. *gated*: a general limit judges it. *costly*: it is shown even where the number of
-    instructions is the same, because one more costs far more than another instruction. *source* is
-    where the plugin's output has it. *sigma* is the known standard deviation between boots of a
-    figure that varies around its mean; 0 of others.
+    tick, may add to that. *gated*: a general limit judges it. *costly*: it is shown even where the
+    number of instructions is the same, because one more costs far more than another instruction.
+    *source* is where the plugin's output has it. *sigma* is the known standard deviation between
+    boots of a figure that varies around its mean; 0 of others.
     """
 
     name: str

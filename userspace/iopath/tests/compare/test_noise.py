@@ -64,6 +64,7 @@ def a_ladder(source: Source) -> list[Any]:
                 mean_boots=source.normal(path, 0.05, size=BOOTS).tolist(),
                 with_deferred_boots=source.normal(path, TOTAL.sigma, size=BOOTS).tolist(),
                 mean_with_interrupts=source.normal(path + 3, 0.7), rounds=60, ios_per_round=100,
+                batch=1,
             )
         )  # fmt: skip
     return rows
@@ -148,6 +149,15 @@ def test_one_more_tick_in_few_rounds() -> None:
     assert found([before], [after]) == [(0, "with interrupts", "longer")]
     before.ios_per_round = after.ios_per_round = 10
     assert found([before], [after]) == []
+
+
+@pytest.mark.parametrize(("batch", "by", "differs"), [(32, 34.0, 0), (32, 60.0, 1), (1, 34.0, 1)])
+def test_slow_frees_of_a_batch(batch: int, by: float, differs: int) -> None:
+    """How many there are depends on the slabs of the objects: in one layout there are fewer."""
+    before, after = (a_ladder(np.random.default_rng(21))[1] for _ in range(2))
+    before.batch = after.batch = batch
+    after.samples[3] -= by
+    assert len(found([before], [after])) == differs
 
 
 def test_an_object_in_the_first_page_of_its_slab() -> None:
