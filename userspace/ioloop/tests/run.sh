@@ -709,6 +709,19 @@ else
 	skip "errors of system calls" "strace does not work here"
 fi
 
+if unshare -m mount -t tmpfs none /sys/kernel 2>"$dir/err"; then
+	shrunk=$(unshare -m sh -c '
+		slab=/sys/kernel/slab
+		mount -t tmpfs none /sys/kernel && mkdir -p $slab/bio-1 $slab/dentry &&
+		touch $slab/bio-1/shrink $slab/dentry/shrink &&
+		"$0" --layouts=2 --rounds=2 --number_ios=1 --filename="$1" >/dev/null &&
+		cat $slab/bio-1/shrink $slab/dentry/shrink' "$ioloop" "$file" 2>"$dir/err")
+	[ "$shrunk" = 1 ]
+	verdict $? "a layout shrinks the slab caches of bios"
+else
+	skip "slab caches" "no mount namespace here"
+fi
+
 # Block devices
 if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ] &&
    dev=$(losetup -f --show --direct-io=on "$file" 2>"$dir/err"); then
