@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The metrics of an exact result: what each is, how it is counted, and what is judged."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ class MetricRecord(Protocol):
     def rounds(self) -> int: ...
     @property
     def ios_per_round(self) -> int: ...
+    @property
+    def rounds_with_interrupts(self) -> int: ...
+    @property
+    def long_run_ios(self) -> int | None: ...
     @property
     def mean_boots(self) -> Boots | None: ...
     @property
@@ -91,6 +96,23 @@ class Metric:
         return self.name.replace(" ", "_")
 
 
+# What happens by chance matters where there are few I/Os: the most instructions of a timer tick,
+# with what it starts, and a tick's deviation; those of a switch in the long run or after it; and so many
+# switches, wake-ups or work items.
+_TICK, _TICKS, _SWITCH, _STEPS = 12_000, 5_000, 2_100, 5
+
+
+def _ticks(record: MetricRecord) -> float:
+    """By how much the instructions of interrupts vary, per I/O."""
+    varies = max(_TICK, _TICKS * math.sqrt(record.rounds_with_interrupts))
+    return varies / (record.rounds * record.ios_per_round)
+
+
+def _by_chance(most: float) -> Callable[[MetricRecord], float]:
+    """What is *most* in a long run, per I/O."""
+    return lambda record: most / record.long_run_ios if record.long_run_ios else 0.0
+
+
 def _counted(
     name: str,
     source: Source,
@@ -119,6 +141,7 @@ def _request(
     return _counted(
         name, Source(entered=entered, later=later), counted, unit,
         "turns of tasks, and background work", resolution, gated=gated,
+        layout=_by_chance(_STEPS),
     )  # fmt: skip
 
 
@@ -127,17 +150,15 @@ def _device(
 ) -> Metric:
     """A metric that a device of blknull counts in the long run and after."""
     return _counted(
-        name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated
-    )
+        name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated,
+        layout=_by_chance(_STEPS),
+    )  # fmt: skip
 
 
 def _code_layout(record: MetricRecord) -> float:
     noise = (record.profile and record.profile.lines_noise) or {}
     return noise.get("code_kernel", 0.0)
 
-
-# The most instructions of a timer tick, with what it starts.
-_TICK = 20_000
 
 # Whether an object is in the first page of its slab decides an instruction each time its slab is
 # found. Large bios have vectors in such slabs, and those of a mempool are the same in all layouts.
@@ -148,13 +169,14 @@ INSTRUCTIONS = Metric(
 )  # fmt: skip
 MEAN = Metric(
     "mean", "instructions", "the plugin, in the task, over the long run",
-    "switches to other tasks", 0.5, lambda record: record.mean_boots, sigma=0.05, share=1e-4,
+    "switches to other tasks", 0.5, lambda record: record.mean_boots,
+    layout=_by_chance(_SWITCH), sigma=0.05, share=1e-4,
 )  # fmt: skip
 TOTAL = Metric(
     "total", "instructions",
     "the plugin, in all contexts, over the long run and after",
     "when deferred work is done, and periods of the scheduler", 0.5,
-    lambda record: record.with_deferred_boots, sigma=0.1, share=1e-4,
+    lambda record: record.with_deferred_boots, layout=_by_chance(_SWITCH), sigma=0.1, share=1e-4,
 )  # fmt: skip
 LONG_RUN = (MEAN, TOTAL)
 INTERRUPTS = Metric(
@@ -162,7 +184,7 @@ INTERRUPTS = Metric(
     "the guest's clock, mean of all rounds with the timer's interrupts",
     "when ticks fall", 5.0,
     lambda record: [record.mean_with_interrupts] if record.layouts else record.boots,
-    layout=lambda record: _TICK / (record.rounds * record.ios_per_round), sigma=1.0, share=2e-3,
+    layout=_ticks, sigma=1.0, share=2e-3,
 )  # fmt: skip
 
 METRICS = (

@@ -21,7 +21,7 @@ LONG = 60  # the long run has the I/Os of so many rounds; it shows rare and defe
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
-_COPIED = 2 << 20  # bytes of a round; the guest's clock counts each that is copied
+_COPIED = 512 << 10  # bytes of a round; the guest's clock counts each that is copied
 
 _PAGE = 4096  # bytes; a larger buffer has neighbouring pages
 _HUGE = "--hugepages"
@@ -204,8 +204,11 @@ class Rung:
         return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
 
     def long_ios(self, block_size: int) -> int:
-        """How many I/Os make the long run."""
-        return LONG * self.ios(block_size) // (1 if self.target else 10)
+        """How many I/Os make the long run. Rounds that copy are shorter, and it is not."""
+        ios = self.ios(block_size)
+        if _COPIES in self.options:
+            ios = max(ios, min(_IOS, 4 * _COPIED // block_size))
+        return LONG * ios // (1 if self.target else 10)
 
     @property
     def _repeats(self) -> bool:
