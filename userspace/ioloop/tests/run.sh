@@ -710,13 +710,15 @@ else
 fi
 
 if unshare -m mount -t tmpfs none /sys/kernel 2>"$dir/err"; then
-	shrunk=$(unshare -m sh -c '
+	unshare -m sh -es "$ioloop" "$file" >"$dir/shrunk" 2>"$dir/err" <<-'SH'
 		slab=/sys/kernel/slab
-		mount -t tmpfs none /sys/kernel && mkdir -p $slab/bio-1 $slab/dentry &&
-		touch $slab/bio-1/shrink $slab/dentry/shrink &&
-		"$0" --layouts=2 --rounds=2 --number_ios=1 --filename="$1" >/dev/null &&
-		cat $slab/bio-1/shrink $slab/dentry/shrink' "$ioloop" "$file" 2>"$dir/err")
-	[ "$shrunk" = 1 ]
+		mount -t tmpfs none /sys/kernel
+		mkdir -p $slab/bio-1 $slab/dentry
+		touch $slab/bio-1/shrink $slab/dentry/shrink
+		"$1" --layouts=2 --rounds=2 --number_ios=1 --filename="$2" >/dev/null
+		cat $slab/bio-1/shrink $slab/dentry/shrink
+	SH
+	[ "$(cat "$dir/shrunk")" = 1 ]
 	verdict $? "a layout shrinks the slab caches of bios"
 else
 	skip "slab caches" "no mount namespace here"

@@ -97,8 +97,8 @@ class Metric:
 
 
 # What happens by chance matters where there are few I/Os: the most instructions of a timer tick,
-# with what it starts, and a tick's deviation; those of a switch in the long run or after it; and so many
-# switches, wake-ups or work items.
+# with what it starts, and a tick's deviation; those of a switch in the long run or after it; and so
+# many switches, wake-ups or work items.
 _TICK, _TICKS, _SWITCH, _STEPS = 12_000, 5_000, 2_100, 5
 
 
