@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The metrics of an exact result: what each is, how it is counted, and what is judged."""
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +33,6 @@ class MetricRecord(Protocol):
     def rounds(self) -> int: ...
     @property
     def ios_per_round(self) -> int: ...
-    @property
-    def rounds_with_interrupts(self) -> int: ...
     @property
     def long_run_ios(self) -> int | None: ...
     @property
@@ -71,10 +68,10 @@ class Metric:
     *value* returns these; None if the record lacks them. *noise* says why boots, or builds of the
     same source, differ. Differences up to *resolution*, or to that *share* of the figure, mean
     nothing, even if they repeat; *layout* is what another build of a record's kernel, or one more
-    tick, may add to that. *gated*: a general limit judges it. *costly*: it is shown even where the
-    number of instructions is the same, because one more costs far more than another instruction.
-    *source* is where the plugin's output has it. *sigma* is the known standard deviation between
-    boots of a figure that varies around its mean; 0 of others.
+    switch, may add to that. *gated*: a general limit judges it. *costly*: it is shown even where
+    the number of instructions is the same, because one more costs far more than another
+    instruction. *source* is where the plugin's output has it. *sigma* is the known standard
+    deviation between boots of a figure that varies around its mean; 0 of others.
     """
 
     name: str
@@ -96,21 +93,20 @@ class Metric:
         return self.name.replace(" ", "_")
 
 
-# What happens by chance matters where there are few I/Os: the most instructions of a timer tick,
-# with what it starts, and a tick's deviation; those of a switch in the long run or after it; and so
-# many switches, wake-ups or work items.
-_TICK, _TICKS, _SWITCH, _STEPS = 12_000, 5_000, 2_100, 5
-
-
-def _ticks(record: MetricRecord) -> float:
-    """By how much the instructions of interrupts vary, per I/O."""
-    varies = max(_TICK, _TICKS * math.sqrt(record.rounds_with_interrupts))
-    return varies / (record.rounds * record.ios_per_round)
+# What happens by chance in a long run or after it, which matters if it has fewer I/Os than usual:
+# the most instructions of a switch, and so many switches, wake-ups or work items.
+_SWITCH, _STEPS, _USUAL = 3_600, 5, 6_000
+_FEW = 1_000  # I/Os in all rounds; fewer see too few ticks
 
 
 def _by_chance(most: float) -> Callable[[MetricRecord], float]:
-    """What is *most* in a long run, per I/O."""
-    return lambda record: most / record.long_run_ios if record.long_run_ios else 0.0
+    """What is *most* in a short long run, per I/O."""
+
+    def per_io(record: MetricRecord) -> float:
+        ios = record.long_run_ios
+        return most / ios if ios and ios < _USUAL else 0.0
+
+    return per_io
 
 
 def _counted(
@@ -153,6 +149,12 @@ def _device(
         name, Source(device=device), counted, unit, "turns of tasks", resolution, gated=gated,
         layout=_by_chance(_STEPS),
     )  # fmt: skip
+
+
+def _ticks(record: MetricRecord) -> float:
+    """By how much interrupts vary because there are few: by all."""
+    few = record.rounds * record.ios_per_round < _FEW
+    return record.mean_with_interrupts if few else 0.0
 
 
 def _code_layout(record: MetricRecord) -> float:

@@ -64,7 +64,7 @@ def a_ladder(source: Source) -> list[Any]:
                 mean_boots=source.normal(path, 0.05, size=BOOTS).tolist(),
                 with_deferred_boots=source.normal(path, TOTAL.sigma, size=BOOTS).tolist(),
                 mean_with_interrupts=source.normal(path + 3, 0.7), rounds=60, ios_per_round=100,
-                batch=1, rounds_with_interrupts=20, long_run_ios=6000,
+                batch=1, long_run_ios=6000,
             )
         )  # fmt: skip
     return rows
@@ -150,7 +150,7 @@ def test_one_more_tick_or_switch_in_few_ios() -> None:
     longer(after, "with_deferred_boots", 2_500 / 600)
     assert [name for _, name, _ in found([before], [after])] == ["total", "with interrupts"]
     for one in (before, after):
-        one.ios_per_round, one.rounds_with_interrupts, one.long_run_ios = 10, 1, 600
+        one.ios_per_round, one.long_run_ios = 10, 600
     assert found([before], [after]) == []
 
 
@@ -308,6 +308,7 @@ def test_a_part_of_a_figure_means_nothing() -> None:
         for one in pair:
             one.mean_boots, one.counts, one.mean_with_interrupts = None, {}, 0.0
             one.samples, one.long_run_ios = one.layouts[0], 6000
+            one.rounds, one.ios_per_round = 60, 100
     rules = _Rules.of(both)
     verdicts = [rules.judge(TOTAL, *pair).verdict for pair in both]
     assert {*verdicts[:-1]} == {"same"}
