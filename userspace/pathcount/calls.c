@@ -298,6 +298,21 @@ static bool is_entry(uint64_t pc, const struct block *next)
 	       (next && next->entry_shape);
 }
 
+/* Does what the current interrupt or exception interrupted go on at @pc? */
+static bool goes_on(uint64_t pc)
+{
+	const struct task *task = now.task;
+	unsigned int nr = task->nr;
+	const struct departure *from;
+
+	while (nr && task->levels[nr - 1].ret)
+		nr--;
+	if (!nr)
+		return false;
+	from = &task->levels[nr - 1].from;
+	return block_goes_on(from->block, from->begun, pc);
+}
+
 /* Could @block, executed to its end, be followed by the code at @pc? */
 static bool leads_to(const struct block *block, uint64_t pc,
 		     const struct block *next)
@@ -306,6 +321,8 @@ static bool leads_to(const struct block *block, uint64_t pc,
 
 	if (leads != LEADS_ANYWHERE)
 		return leads == LEADS;
+	if (block->last_kind == INSN_IRET && goes_on(pc))
+		return true;
 	if (!is_kernel(pc))
 		return true;
 	return is_kernel(block->addr) && !is_entry(pc, next);

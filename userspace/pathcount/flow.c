@@ -519,6 +519,17 @@ static bool is_return(uint64_t pc)
 	return false;
 }
 
+/* Does what the current interrupt or exception interrupted go on at @pc? */
+static bool goes_on(uint64_t pc)
+{
+	const struct frame *frame = top();
+
+	while (frame->node->kind == NODE_CALL)
+		frame--;
+	return frame->node->kind == NODE_ENTRY &&
+	       block_goes_on(frame->from.block, frame->from.begun, pc);
+}
+
 /* Could @block, executed to its end, be followed by the code at @pc? */
 static bool leads_to(const struct block *block, uint64_t pc,
 		     const struct block *next)
@@ -528,6 +539,8 @@ static bool leads_to(const struct block *block, uint64_t pc,
 	if (leads != LEADS_ANYWHERE)
 		return leads == LEADS;
 	if (block->last_kind == INSN_RET && is_return(pc))
+		return true;
+	if (block->last_kind == INSN_IRET && goes_on(pc))
 		return true;
 	if (!is_kernel(pc))
 		return true;

@@ -349,6 +349,18 @@ static inline uint64_t block_pc(const struct block *block, unsigned int index)
 }
 
 /*
+ * Does @block, of which @begun instructions were begun when an interrupt came, go
+ * on at @pc? The code there may look like an entry: clac alone.
+ */
+static inline bool block_goes_on(const struct block *block, unsigned int begun,
+				 uint64_t pc)
+{
+	if (begun < block->nr)
+		return pc == block_pc(block, begun);
+	return block_leads_to(block, pc) == LEADS;
+}
+
+/*
  * Was the last instruction of @block, which @pc repeats, only tried? @string
  * is the answer for a repeated string instruction.
  */

@@ -575,7 +575,7 @@ def check_end(output: Output, **counts: int) -> list[str]:
 
 
 def check_program(work: Path, *sources: Path) -> list[str]:
-    """A test in C of one file of the plugin: it prints a line for each fault."""
+    """A test in C of files of the plugin: it prints a line for each fault."""
     includes = [f"-I{HERE.parent}", f"-I{HERE.parents[2]}/kernel/include"]
     build(["gcc", "-O2", "-Wall", "-Werror", *includes, "-o", work / "program", *sources])
     done = subprocess.run([work / "program"], text=True, stdout=subprocess.PIPE, check=False)
@@ -788,6 +788,9 @@ def main() -> int:
             tap.check(faults, f"instructions of {decoder.stem} are decoded")
         faults = check_program(work, HERE / "model.c", HERE.parent / "model.c")
         tap.check(faults, "the model counts known sequences as by hand")
+        others = [HERE.parent / name for name in ("flow.c", "model.c", "arch.c")]
+        faults = check_program(work, HERE / "flow.c", *others, *(HERE.parent / "arch").glob("*.c"))
+        tap.check(faults, "a tick before clac is followed")
         symbols = build_initrd(work)
         if not args.plugin:
             build(["make", "-s", "-C", HERE.parent, f"O={work}"])

@@ -69,7 +69,7 @@ def test_the_host_does_not_decide_when_a_device_answers(
     iopath: Command, tmp_path: Path, name: str
 ) -> None:
     """In two boots, the path and the total are the same within 0.1 %, and the total is not less.
-    What differs between the totals is in the path: the tag of the request (rungs.rst)."""
+    What differs between the totals is in the path."""
     out = tmp_path / "out.json"
     words = ("debian:7.2", "--rung", f"{name}.pread", "--op", "read", "--boots", "2")
     done = iopath.run("measure", *words, "--quiet", "--json", out)
