@@ -17,7 +17,7 @@
 
 #include "steps.h"
 
-#define WORD_TAGS	64	/* in a word of a bitmap of tags */
+#define FEWEST_TAGS	4	/* that blk-mq allows */
 
 /* The argument of an ioctl of device mapper: a table of one target. */
 struct dm_table {
@@ -141,7 +141,7 @@ const char *begin_tags(const char *device)
 
 	snprintf(path, sizeof(path), "/sys/block/%s/queue/nr_requests",
 		 device + strlen("/dev/"));
-	requests = exchange(path, WORD_TAGS);
+	requests = exchange(path, FEWEST_TAGS);
 	if (!requests)
 		return "nr_requests";
 	fd = open(device, O_RDONLY | O_DIRECT | O_CLOEXEC);
