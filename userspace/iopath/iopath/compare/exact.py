@@ -51,6 +51,9 @@ SAME = ("qemu", "machine", "programs", "source", "device")
 _EVENTS = {"faults", "switches"}
 _EVENT = 100
 
+# Where rounds have several lengths, one of so many instructions is of a kind.
+_OF_A_KIND = 10
+
 # Fields of two records that must be equal.
 _SCENARIO = "program, files, modules and steps"
 _RUN = ("ios_per_round", "batch", "long_run_ios", "drain_ms")
@@ -224,7 +227,7 @@ class _Rules:
             difference = after.path - before.path
             return noise.judge_exact(difference, before.samples, after.samples, least, phase)
         # A count of the path varies by no more than the path does. Requests are of the long run.
-        varies = _varies(before, after)
+        varies = max(_varies(before, after), _lengths(before, after) / _OF_A_KIND)
         if metric.name in _EVENTS:
             varies /= _EVENT
         if metric in REQUESTS:
@@ -242,6 +245,11 @@ def judge(metric: Metric, before: ExactRecord, after: ExactRecord) -> Verdict | 
 def _varies(*records: ExactRecord) -> float:
     """By how much the path of a record differs between its layouts and boots, at most."""
     return max(max(one.samples) - min(one.samples) for one in records)
+
+
+def _lengths(*records: ExactRecord) -> float:
+    """By how much the rounds of a layout differ. Counts are of one of them."""
+    return max(abs(figure - min(one.samples)) for one in records for figure in one.boots)
 
 
 def _known(record: ExactRecord) -> float:

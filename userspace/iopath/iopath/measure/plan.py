@@ -234,6 +234,10 @@ _IMPATIENT = (
         ["CONFIG_DAMON_STAT_ENABLED_DEFAULT"],
         "write /sys/module/damon_stat/parameters/enabled N",
     ),
+    (
+        ["CONFIG_TRANSPARENT_HUGEPAGE"],
+        "write-if /sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs 3600000",
+    ),
 )
 # The same each second. When dirty pages are written depends on the sums of vmstat.
 _CALM = ((["CONFIG_PROC_SYSCTL", "CONFIG_SMP"], "write /proc/sys/vm/stat_interval 3600"),)

@@ -163,6 +163,17 @@ def test_slow_frees_of_a_batch(batch: int, by: float, differs: int) -> None:
     assert len(found([before], [after])) == differs
 
 
+@pytest.mark.parametrize(("name", "by", "differs"), [("returns", 0.06, 0), ("locked", 1.0, 1)])
+def test_rounds_of_several_lengths(name: str, by: float, differs: int) -> None:
+    """Those of 100 I/Os by io_submit differ by 2.34. Counts are of one of them."""
+    before, after = (a_ladder(np.random.default_rng(21))[1] for _ in range(2))
+    for one in (before, after):
+        one.boots = [figure + 2.34 for figure in one.boots]
+        one.counts[name] = [50.41] * BOOTS
+    more(after, name, by)
+    assert len(found([before], [after])) == differs
+
+
 def test_an_object_in_the_first_page_of_its_slab() -> None:
     """It takes two instructions less of 110,000. Those of 4 KiB have 2 of 2,000: a difference."""
     for path, differs in ((110_608.0, False), (2_000.0, True)):
