@@ -284,8 +284,8 @@ ABOUT_COMPARISONS = f"""\
 whole ladder. CPU seconds are those of the command and of all that it starts, so on two CPUs the
 answer takes half as long, if nothing else runs. `takes.py --comparisons` makes this table alone.
 
-The seconds of one table are those of one machine at one time: between runs, the speed of a shared
-machine changes by half.
+The seconds of one table are those of one machine at one time. The speed of a shared machine changes
+by half between runs, and another processor took a third of the time for the same code.
 
 From saved states, seven tenths of a ladder's time are the rounds in layouts and the long runs. A
 tenth is what guests do before their first run, and a tenth is Python, which reads the output of the
