@@ -298,7 +298,7 @@ static bool is_entry(uint64_t pc, const struct block *next)
 	       (next && next->entry_shape);
 }
 
-/* Does what the current interrupt or exception interrupted go on at @pc? */
+/* Does the code that the current entry interrupted continue at @pc? */
 static bool goes_on(uint64_t pc)
 {
 	const struct task *task = now.task;

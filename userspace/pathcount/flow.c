@@ -519,7 +519,7 @@ static bool is_return(uint64_t pc)
 	return false;
 }
 
-/* Does what the current interrupt or exception interrupted go on at @pc? */
+/* Does the code that the current entry interrupted continue at @pc? */
 static bool goes_on(uint64_t pc)
 {
 	const struct frame *frame = top();

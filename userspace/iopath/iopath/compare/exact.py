@@ -51,7 +51,7 @@ SAME = ("qemu", "machine", "programs", "source", "device")
 _EVENTS = {"faults", "switches"}
 _EVENT = 100
 
-# Where rounds have several lengths, one of so many instructions is of a kind.
+# Of the instructions by which two rounds differ, one of so many is of a given kind.
 _OF_A_KIND = 10
 
 # Fields of two records that must be equal.
@@ -248,7 +248,7 @@ def _varies(*records: ExactRecord) -> float:
 
 
 def _lengths(*records: ExactRecord) -> float:
-    """By how much the rounds of a layout differ. Counts are of one of them."""
+    """By how much the rounds of a layout differ. A count is that of one round."""
     return max(abs(figure - min(one.samples)) for one in records for figure in one.boots)
 
 

@@ -62,10 +62,10 @@ def judge_exact(
 
 
 def phase(path: float, batch: int) -> float:
-    """What the values of layouts may differ by, of the instructions per I/O of a *path*: a per-CPU
-    cache that is filled again. Objects of a *batch* lie in several slabs, and those in the slab
-    that the CPU allocates from are freed faster: how many these are depends on what was allocated
-    before. Of 32 bios of 64 KiB it decides up to 1,120 instructions on 6.1."""
+    """By how many instructions per I/O the layouts of a *path* may differ. A per-CPU cache is
+    filled again in some of them. The objects of a *batch* lie in several slabs. The kernel frees
+    an object faster if it lies in the CPU's own slab. The number of such objects depends on
+    earlier allocations. For 32 bios of 64 KiB it changes up to 1,120 instructions on 6.1."""
     return max(PHASE, PHASE_SHARE * path, SLABS / batch if batch > 1 else 0.0)
 
 

@@ -152,7 +152,7 @@ def _device(
 
 
 def _ticks(record: MetricRecord) -> float:
-    """By how much interrupts vary because there are few: by all."""
+    """With few I/Os, interrupts are not judged: the whole figure is noise."""
     few = record.rounds * record.ios_per_round < _FEW
     return record.mean_with_interrupts if few else 0.0
 

@@ -21,7 +21,9 @@ LONG = 60  # the long run has the I/Os of so many rounds; it shows rare and defe
 _IOS = 100  # I/Os in a round
 _MOST = 16 << 20  # bytes of a batch: a longer one would outlast the timer tick
 _LARGE = 64 << 10  # bytes; larger I/Os come fewer to a round
-_COPIED = 512 << 10  # bytes of a round; the guest's clock counts each that is copied
+# Bytes of a round, of which the guest's clock counts each that is copied; and a sixtieth of those
+# of a long run.
+_COPIED, _COPIED_LONG = 512 << 10, 2 << 20
 
 _PAGE = 4096  # bytes; a larger buffer has neighbouring pages
 _HUGE = "--hugepages"
@@ -194,21 +196,22 @@ class Rung:
 
     def ios(self, block_size: int) -> int:
         """How many I/Os make a round."""
+        return self._ios(block_size, _COPIED)
+
+    def long_ios(self, block_size: int) -> int:
+        """How many I/Os make the long run. One that copies has more than 60 rounds."""
+        return LONG * self._ios(block_size, _COPIED_LONG) // (1 if self.target else 10)
+
+    def _ios(self, block_size: int, copied: int) -> int:
+        """I/Os of a round that copies so many bytes at most, if it copies."""
         if self.round_ios:
             return self.round_ios
         if self.waits:  # a round that has one wait shows what the scheduler does at times
             return self.batch
         few = max(10, _IOS * _LARGE // max(block_size, _LARGE))
         if _COPIES in self.options:
-            few = min(few, max(1, _COPIED // block_size))
+            few = min(few, max(1, copied // block_size))
         return -(-few // self.batch) * self.batch if self.target else 10 * _IOS
-
-    def long_ios(self, block_size: int) -> int:
-        """How many I/Os make the long run. Rounds that copy are shorter, and it is not."""
-        ios = self.ios(block_size)
-        if _COPIES in self.options:
-            ios = max(ios, min(_IOS, 4 * _COPIED // block_size))
-        return LONG * ios // (1 if self.target else 10)
 
     @property
     def _repeats(self) -> bool:

@@ -88,8 +88,9 @@ def regions_of(run: Run) -> list[str]:
 
 
 def on_each(rung: Rung, cpus: int) -> tuple[Rung, tuple[str, ...], tuple[str, ...]]:
-    """A rung with the modules and first steps to have a target for each of *cpus* CPUs, the steps
-    that make those targets, and the targets, if it can have them."""
+    """A rung for *cpus* CPUs, the steps that make a target for each CPU, and these targets. The
+    rung's modules and first steps are those for all targets. If it can have one target only, the
+    rung is the same, and there are no steps and no targets."""
     if not rung.has_target_each_cpu:
         return rung, (), ()
     first, *others = rung.modules

@@ -208,6 +208,19 @@ def test_first_steps_are_done_for_each_target(tmp_path: Path, begin: str, found:
     assert bool(targets) == bool(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "block_size", "ios", "long_ios"),
+    [
+        ("buf.pread", 4096, 100, 6000), ("buf.pread", 65536, 8, 1920),
+        ("buf.pread", 1 << 20, 1, 120), ("seq.buf", 4096, 32, 1920), ("btrfs.buf", 65536, 2, 120),
+    ],
+)  # fmt: skip
+def test_rounds_that_copy(name: str, block_size: int, ios: int, long_ios: int) -> None:
+    """They are shorter than their part of the long run, unless the rung says how long they are."""
+    (rung,) = builtin.select([name])
+    assert (rung.ios(block_size), rung.long_ios(block_size)) == (ios, long_ios)
+
+
 def test_rungs_without_a_device_for_each_cpu_are_known() -> None:
     """They lose an arrangement, which is never done silently."""
     chosen = builtin.select(["syscall", "dio.pread", "gen.sync", "dm-linear.pread", "nvme.pread"])
