@@ -146,16 +146,18 @@ class Reporter:
         """Whether figures are shown while guests run."""
         return bool(self._bar) and len(self._kernels) > 1
 
-    def figure(self, row: str, kernel: str, value: float) -> None:
-        """Show the first figures of a row when all kernels have one. A question mark says that
-        other boots may change them."""
+    def figure(self, row: str, kernel: str, value: float, *, known: bool = False) -> None:
+        """Show the first figures of a row when all kernels have one and not all are *known*. A
+        question mark says that other boots may change them."""
         with self._lock:
             found = self._figures.setdefault(row, {})
+            if kernel in found:
+                return
             found[kernel] = value
-            if self.shows_figures and len(found) == len(self._kernels):
+            if self.shows_figures and not known and len(found) == len(self._kernels):
                 values = [found[name] for name in self._kernels]
                 texts = "".join(f"{value:>14,.2f}" for value in values)
-                self._say(f"{row:<22}{texts}{values[-1] - values[0]:>+14,.2f} ?")
+                self._say(f"{row:<30}{texts}{values[-1] - values[0]:>+14,.2f} ?")
 
     def note(self, text: str) -> None:
         """Say what is being done now."""

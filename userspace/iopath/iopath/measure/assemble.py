@@ -12,6 +12,7 @@ from pathlib import Path
 from iopath.base.errors import Interrupted
 from iopath.counts import inline, longrun, plugin_output
 from iopath.counts.pathcount import BootProfile
+from iopath.counts.plugin_output import Output
 from iopath.counts.symbols import Symbols
 from iopath.kernels import elf, modules
 from iopath.measure import rounds
@@ -99,16 +100,21 @@ class Counted:
         return self._read[2]
 
     @cached_property
-    def _read(self) -> tuple[dict[int, RunCounts], dict[int, ExactProfile], dict[int, str]]:
+    def output(self) -> Output:
+        """What the plugin wrote."""
         waits = self.runs[0].rung.waits
         trees = {run.lines_region for run in self.runs} if not (self.full or waits) else None
-        counted = plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
+        return plugin_output.read(_unpack(self.entry / _COUNTS).splitlines(), trees)
+
+    @cached_property
+    def _read(self) -> tuple[dict[int, RunCounts], dict[int, ExactProfile], dict[int, str]]:
         texts = self.records()
         program = self.files[self.runs[0].rung.guest_program.removeprefix("/")]
         named = self.first() if self.first else self
         kallsyms = (named.entry / _KALLSYMS).read_bytes()
         functions = symbols_of(kallsyms, texts, self.files, program)
-        found = BootProfile(counted, functions, self.layers, waits=waits)
+        waits = self.runs[0].rung.waits
+        found = BootProfile(self.output, functions, self.layers, waits=waits)
         longs = longrun.LongRuns(found, functions, self.layers)
         source = inline.Lines(self.debug, functions) if self.full and self.debug else None
         counts, profiles, interrupted = {}, {}, {}
@@ -201,6 +207,23 @@ def results(
             functions = long.functions if long else []
             found[run].profile = replace(boots[0].profiles[run.region], long_run=functions)
     return found, notes
+
+
+def first_figures(boot: Counted) -> dict[Run, float]:
+    """The figures that one *boot* has at its end. One that checks another has no functions yet, so
+    it has those of the rounds that are counted flat."""
+    if not boot.checks:
+        found, _ = results("", "", [boot], profile=False)
+        return {run: record.instructions_per_io for run, record in found.items()}
+    texts, figures = boot.records(), {}
+    for run in boot.runs:
+        for part in run.parts(checks=True):
+            if part.flat:
+                report = ioloop_report.read(texts[part.name])
+                figure = rounds.first_figure(report, boot.output.flats[part.region][0].each)
+                if figure is not None:
+                    figures[run] = figure
+    return figures
 
 
 def _record(

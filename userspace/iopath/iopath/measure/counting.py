@@ -2,7 +2,7 @@
 """Count what is measured on a kernel: run the guests' jobs, and assemble the records."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -115,28 +115,39 @@ class _Here:
 
 def _boots(
     here: _Here,
-    function: Callable[[_Here, Members, Callable[[], Image], int, Future[T] | None], T],
+    function: Callable[[_Here, Members, Callable[[], Image], int, Mapping[int, Future[T]]], T],
     often: int,
     parts: Sequence[Members],
     make: Make,
     *further: Make,
 ) -> list[list[Future[T]]]:
-    """What *function* returns for each of *often* boots of the guests that carry out *parts*. The
-    first boots of all guests are submitted first. The further boots of a guest get the future of
-    its first one. *make* makes the image of a first boot. *further* makes those of further boots;
-    without it, *make* does."""
+    """What *function* returns for each of *often* boots of the guests that carry out *parts*. It
+    gets the boots of its guest that are submitted, by number. Those that have first figures soon
+    are submitted first, also those of other kernels. *make* makes the image of a first boot.
+    *further* makes those of further boots; without it, *make* does."""
     built, settings = here.ready.built, here.wanted.settings
     images = [
         [Once(partial(one, built, members, settings)) for one in (make, *further)]
         for members in parts
     ]
-    found: list[list[Future[T]]] = [[] for _ in parts]
-    for number in range(often):
-        for members, image, futures in zip(parts, images, found, strict=True):
-            wanted = image[-1] if number else image[0]
-            first = futures[0] if futures else None
-            futures.append(here.bench.pools.job(function, here, members, wanted, number, first))
-    return found
+    found: list[dict[int, Future[T]]] = [{} for _ in parts]
+    for soon in (True, False):
+        for number in range(often):
+            for members, image, boots in zip(parts, images, found, strict=True):
+                if _has_figures_soon(members, number) == soon:
+                    of_boot = image[-1] if number else image[0]
+                    boots[number] = here.bench.pools.job(
+                        function, here, members, of_boot, number, boots
+                    )
+        if soon and parts and often > 1:
+            here.bench.pools.give_way()
+    return [[boots[number] for number in range(often)] for boots in found]
+
+
+def _has_figures_soon(members: Members, number: int) -> bool:
+    """Whether boot *number* of a guest has first figures before its other boots. The first boot has
+    long runs and counts more. Where all boots do, it is the one with functions."""
+    return (number == 0) == members[0].counted_fully
 
 
 def _count(
@@ -144,9 +155,9 @@ def _count(
     members: Members,
     image: Callable[[], Image],
     number: int,
-    first: Future[Counted] | None,
+    boots: Mapping[int, Future[Counted]],
 ) -> Counted:
-    """What a guest counted in boot *number*. Profiles are of the *first* boot."""
+    """What a guest counted in boot *number* of its *boots*. Profiles are of the first one."""
     settings = here.wanted.settings
     entry = here.run(
         settings.machines()[number], image(), plugin_options(members, settings),
@@ -156,18 +167,17 @@ def _count(
     layers_, debug = layers.table(settings.layers), here.ready.debug
 
     def counted() -> Counted:
-        named = first.result if first else None
+        named = (lambda: boots[0].result()) if number else None
         return Counted(entry, members, image().files, layers_, full, debug, named)
 
     key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
     found = here.bench.once((*key, layers_.digest, full, debug), counted)
-    if not first or first.done():  # or else a place would wait for the first boot
-        _ = found.run_counts  # while other guests run
     reporter = here.bench.reporter
-    if not number and settings.boots > 1 and reporter.shows_figures:
-        name, release = here.wanted.name, here.ready.built.release
-        for record in assemble.results(name, release, [found], profile=False)[0].values():
-            reporter.figure(record.title, name, record.instructions_per_io)
+    if settings.boots > 1 and reporter.shows_figures:
+        for run, figure in assemble.first_figures(found).items():
+            reporter.figure(here.wanted.row(run), here.wanted.name, figure)
+    if not number:
+        _ = found.run_counts  # while other guests run
     return found
 
 
@@ -176,7 +186,7 @@ def _share(
     members: Members,
     image: Callable[[], Image],
     number: int,
-    _: object,
+    _: Mapping[int, Future[sharing.Boot]],
 ) -> sharing.Boot:
     """What several CPUs share in a guest in boot *number*."""
     settings = here.wanted.settings

@@ -12,6 +12,7 @@ from iopath.guest.machine import Qemu
 from iopath.kernels.built import Built
 from iopath.measure.plan import guests
 from iopath.measure.pools import Pools
+from iopath.results.result import ExactRecord, size_text
 from iopath.rungs import together
 from iopath.rungs.runs import Run, Settings, make_runs
 
@@ -31,6 +32,11 @@ class Measurement:
         """The guests of a kernel that lacks nothing."""
         runs, _ = make_runs(self.settings)
         return _number(_alone(runs, self.settings), _shared(runs, self.settings), self.settings)
+
+    def row(self, one: Run | ExactRecord) -> str:
+        """The name of a row among those that are measured."""
+        size = size_text(one.block_size) if len(self.settings.block_sizes) > 1 else ""
+        return " ".join(filter(None, [one.title, size]))
 
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ future taken, for which a pool would wait for ever.
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,22 +25,30 @@ if TYPE_CHECKING:
     from iopath.measure.jobs import Job, Recorded
 
 _POLL = 0.25  # seconds between two looks at the progress of jobs
+_GIVE_WAY = 0.1  # seconds in which kernels that are ready have handed in their jobs
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
 class Pools:
-    """Measures in threads, and runs jobs in others or, if there is an *executor*, in that. The
-    progress of jobs is in *folder*."""
+    """Measures *several* kernels or one in threads, and runs jobs in others or, if there is an
+    *executor*, in that. The progress of jobs is in *folder*."""
 
     def __init__(
-        self, measuring: Executor, running: Executor, executor: Executor | None, folder: Path
+        self,
+        measuring: Executor,
+        running: Executor,
+        executor: Executor | None,
+        folder: Path,
+        *,
+        several: bool = False,
     ) -> None:
         self._measuring = measuring
         self._running = running
         self._executor = executor
         self._folder = folder
+        self._several = several
         self._numbers = count(1)
         self._done: queue.SimpleQueue[Future | None] = queue.SimpleQueue()  # None: an interrupt
         self._interrupted: Callable[[], None] | None = None
@@ -48,6 +57,12 @@ class Pools:
     def progress(self) -> Path:
         """The progress file of a new job."""
         return self._folder / str(next(self._numbers))
+
+    def give_way(self) -> None:
+        """Let the measurements of other kernels, if there are any, hand in the jobs that they are
+        about to. What is handed in later waits for these."""
+        if self._several:
+            time.sleep(_GIVE_WAY)
 
     def measure(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a thread measure. It may wait for jobs."""
@@ -144,7 +159,7 @@ def pools(kernels: int, places: int, executor: Executor | None) -> Iterator[Pool
         ThreadPoolExecutor(kernels + 2 * places) as measuring,
         ThreadPoolExecutor(places) as running,
     ):
-        found = Pools(measuring, running, executor, folder)
+        found = Pools(measuring, running, executor, folder, several=kernels > 1)
         try:
             with _interrupts(found):
                 yield found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from iopath.base.errors import Interrupted, IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
+from iopath.counts.plugin_output import FlatRound
 from iopath.results.iorequests import Requests
 from iopath.results.model import Model
 from iopath.results.result import REST, ExactRecord, KernelName
@@ -146,6 +147,17 @@ def figure(
         model=counts[0].model,
         requests=counts[0].requests,
     )
+
+
+def first_figure(report: Report, counted: Sequence[FlatRound]) -> float | None:
+    """The median of some rounds, as far as ioloop knows which had no interrupt; None if none had
+    none."""
+    calm = [
+        (part.tsc - count.iterations) / part.ios
+        for part, count in zip(report.rounds, counted, strict=True)
+        if part.quiet
+    ]
+    return statistics.median_low(calm) if calm else None
 
 
 def _by_layout(rounds: Sequence[tuple[float, bool]], each: int) -> list[float]:

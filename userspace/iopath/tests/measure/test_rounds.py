@@ -11,7 +11,8 @@ from helpers.rounds import RUN, counted, record, run_counts
 from iopath.base.errors import IopathError
 from iopath.counts.longrun import LongRun
 from iopath.counts.pathcount import CountedRound
-from iopath.measure.rounds import RunCounts, check_calibration, check_rounds
+from iopath.counts.plugin_output import FlatRound
+from iopath.measure.rounds import RunCounts, check_calibration, check_rounds, first_figure
 from iopath.measure.rounds import figure as make_figure
 from iopath.results.result import ExactRecord
 from iopath.rungs.builtin import select
@@ -31,6 +32,15 @@ def test_median_of_calm_rounds() -> None:
     assert found.spread == 0.1
     assert (found.rounds, found.rounds_with_interrupts) == (5, 2)
     assert found.mean_with_interrupts == pytest.approx(12114 / 500)
+
+
+def test_first_figure() -> None:
+    """It is known without the kernel's functions: of the rounds that ioloop says are calm."""
+    report = record((1005, 0), (1009, 0), (1015, 0), (9000, 1), (100, None))
+    each = [FlatRound(part.tsc, 5, 0, []) for part in report.rounds]
+    assert first_figure(report, each) == 10.04
+    report = record((9000, 1))
+    assert first_figure(report, each[:1]) is None
 
 
 def test_a_round_of_unknown_interrupts_is_not_calm() -> None:

@@ -26,6 +26,7 @@ from iopath.kernels.kernel import Kernel
 from iopath.measure import counting, jobs, known
 from iopath.measure.jobs import Job
 from iopath.measure.measurement import Measurement
+from iopath.measure.pools import Pools
 from iopath.measure.session import Session
 from iopath.results.result import ExactResult, Result, parse
 from iopath.rungs.builtin import select
@@ -60,12 +61,14 @@ class Refusing(Executor):
 
     waiting: threading.Barrier
     threads: list[int] = field(default_factory=list)  # that live, at each job
+    boots: list[tuple[str, int]] = field(default_factory=list)  # the kernel and the seed
 
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future:  # noqa: ANN401
         assert function is jobs.run
         job: Job
         (job,) = args
         self.threads.append(threading.active_count())
+        self.boots.append((job.image.start.vmlinuz.parent.name, job.machine.seed))
         self.waiting.wait(600)
         future: Future = Future()
         future.set_exception(IopathError(f"{job.machine.cmdline} is refused"))
@@ -171,6 +174,27 @@ def test_errors_are_handed_back(tmp_path: Path) -> None:
     assert len(session.refusing.threads) == 1
     assert session.known["broken"].prepared == 1
     assert session.said.getvalue() == ""
+
+
+@pytest.mark.parametrize(("vary", "seeds"), [(True, [2, 2, 1, 1]), (False, [1, 1, 2, 2])])
+def test_boots_with_first_figures_come_first(
+    vary: bool, seeds: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of both kernels. They are the further boots, which count less. If the program cannot
+    vary layouts, all boots count the same, and the first has the functions."""
+    both = threading.Barrier(2)
+    monkeypatch.setattr(Pools, "give_way", lambda self: both.wait(600))
+    (rung,) = select(["null"])
+    if not vary:
+        rung = replace(rung, program=tmp_path / "program")
+        rung.program.write_bytes(b"")
+    session = Kernels(tmp_path, 1)
+    settings = Settings([rung], machine=Machine(seed=1), boots=2)
+    found = measured(session, *(Measurement(name, settings, name) for name in ("one", "two")))
+    assert {str(error).endswith("is refused") for error in found.values()} == {True}
+    kernels, order = zip(*session.refusing.boots, strict=True)
+    assert [*order] == seeds
+    assert sorted(kernels[:2]) == ["one", "two"]
 
 
 def test_nothing_is_measured(tmp_path: Path) -> None:
