@@ -81,7 +81,7 @@ parts() {
 	part style "${pytest[@]}" selftests/test_style.py "${pick[@]}"
 	part docs "${pytest[@]}" selftests/test_docs.py "${pick[@]}"
 	part ioloop userspace/ioloop/tests/run.sh
-	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model,metric}.py "${pick[@]}"
+	part guest "${pytest[@]}" -m "guest$short" $tests/test_{guest,states,host,rungs,jobs,model,metric,first_figures}.py "${pick[@]}"
 	part pathcount pathcount_on debian:6.1
 	selftests
 	part program "${pytest[@]}" -m "guest$short" $tests/test_program.py "${pick[@]}"
