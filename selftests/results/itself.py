@@ -39,9 +39,12 @@ def differences(one: Result, other: Result) -> Iterator[str]:
     comparison = compare_all([("one", one), ("other", other)], layers.table(None), anyway=True)
     (name,) = comparison.comparison.others
     for rung in comparison.comparison.rungs:
+        title = comparison.comparison.title(rung)
+        if name not in rung.differences:
+            yield f"{title}: only one set has it"
+            continue
         for metric, change in rung.differences[name].judged.items():
             if change.verdict != "same":
-                title = comparison.comparison.title(rung)
                 yield f"{title}: {metric} {change.verdict}, {change.difference:+,.2f}"
     grown, unknown = limits.regressions(comparison.comparison, 0.0, [])
     yield from (*grown, *unknown)

@@ -52,6 +52,9 @@ int qemu_plugin_version = 1;
 
 static qemu_plugin_id_t plugin_id;
 static struct report_info info;
+
+/* In how many rounds of a region lines are counted; 0 means @info.lines. */
+static unsigned int lines_of[NR_REGIONS];
 static struct {
 	unsigned int region, bits;
 } numbers[MAX_CPUS];	/* that markers have given */
@@ -285,7 +288,8 @@ static void begin(unsigned int vcpu, struct marker *marker)
 	if (flat_nr_cpus > 1 || is_flat(number))
 		flat_begin(vcpu, number, marker->after);
 	else
-		flow_begin(number, insn_counter, marker->after, info.lines);
+		flow_begin(number, insn_counter, marker->after,
+			   lines_of[number] ? lines_of[number] : info.lines);
 }
 
 static void end(unsigned int vcpu)
@@ -616,11 +620,20 @@ static bool parse_option(const char *arg, const char **out)
 		return true;
 	}
 	if (!strncmp(arg, "lines=", 6) && arg[6] >= '0' && arg[6] <= '9') {
-		unsigned long lines = strtoul(arg + 6, &end, 10);
+		unsigned long region, lines = strtoul(arg + 6, &end, 10);
 
 		if (!*end && lines <= 1000000) {
 			info.lines = lines;
 			return true;
+		}
+		region = lines;
+		if (*end == ':' && region < NR_REGIONS && end[1] >= '1' &&
+		    end[1] <= '9') {
+			lines = strtoul(end + 1, &end, 10);
+			if (!*end && lines <= 1000000) {
+				lines_of[region] = lines;
+				return true;
+			}
 		}
 	}
 	if (!strcmp(arg, "model=0") || !strcmp(arg, "model=1")) {
@@ -673,7 +686,7 @@ static bool parse_option(const char *arg, const char **out)
 		}
 	}
 	fprintf(stderr,
-		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000), model=0 or 1, flat=REGION (0 to %d), interrupts=REGION:N or REGION:any, waits=REGION, calls=PATH and limit=INSTRUCTIONS\n",
+		"pathcount: bad option '%s': takes out=PATH, lines=ROUNDS (0 to 1000000) or REGION:ROUNDS, model=0 or 1, flat=REGION (0 to %d), interrupts=REGION:N or REGION:any, waits=REGION, calls=PATH and limit=INSTRUCTIONS\n",
 		arg, NR_REGIONS - 1);
 	return false;
 }

@@ -859,7 +859,7 @@ def run(
         args,
         work,
         "faults",
-        ",lines=3,model=1,interrupts=5:any,waits=10,waits=11",
+        ",lines=3,lines=5:1,model=1,interrupts=5:any,waits=10,waits=11",
         "faults=1 mitigations=auto noapictimer",
     )
     output = Output(work / "faults.json")
@@ -873,6 +873,11 @@ def run(
     tap.check(check_median(output, (10, 11)), "rounds that wait are compared without other tasks")
     tap.check(check_slept(output), "a round that did not wait is not quiet")
     tap.check(check_lines(output), "cache lines, reads and writes")
+    of_region = ["lines" in item for item in output.rounds[5]]
+    tap.check(
+        differs("rounds with lines", (of_region[:2], sum(of_region)), ([True, False], 1)),
+        "the rounds of one region whose cache lines are counted",
+    )
     tap.check(check_pages(output), "pages of code and data")
     tap.check(check_taken(output), "branches that are taken are told from others")
     tap.check(check_model(output), "the model misses what is known")
@@ -896,6 +901,7 @@ def run(
     tap.check(refused(args, "", "out=PATH"), "no output: refused")
     tap.check(refused(args, out + ",colour=red", "colour=red"), "an unknown option: refused")
     tap.check(refused(args, out + ",lines=-1", "lines=-1"), "a bad value: refused")
+    tap.check(refused(args, out + ",lines=5:0", "lines=5:0"), "no rounds of a region: refused")
     tap.check(refused(args, out + ",model=2", "model=2"), "a model that is none: refused")
     tap.check(
         refused(args, out + ",interrupts=5:all", "interrupts=5:all"),

@@ -17,7 +17,6 @@ from iopath.rungs.runs import (
     DRAIN_MS,
     FLAT,
     FLAT_ROUNDS,
-    LINE_ROUNDS,
     NOISE_PASSES,
     TIMED,
     TIMED_ROUNDS,
@@ -140,7 +139,7 @@ def prepared(built: Built, rungs: Sequence[Rung], settings: Settings, start: Sta
 
 def plugin_options(runs: Sequence[Run], settings: Settings) -> str:
     """The options of the plugin for a guest that carries out *runs*."""
-    options = [f"lines={LINE_ROUNDS}", f"flat={FLAT}"]
+    options = [f"flat={FLAT}", *(f"lines={run.lines_region}:{run.line_rounds}" for run in runs)]
     if settings.model:
         options.append("model=1")
     for run in runs:
@@ -213,12 +212,16 @@ def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
 
 
 def _lines(runs: Sequence[Run]) -> list[str]:
-    """The short rounds, whose cache lines are counted."""
+    """The short rounds, whose cache lines are counted. In layouts, they begin after a tick: the
+    shortest one recurs with each third round, and a tick in it would change what is counted."""
     plan = []
     for run in runs:
         words = run.rung.command(
-            run.op, run.block_size, run.lines_region, ios=run.rung.batch, rounds=LINE_ROUNDS
-        )
+            run.op, run.block_size, run.lines_region, ios=run.rung.batch,
+            rounds=run.line_rounds, layouts=run.line_layouts,
+        )  # fmt: skip
+        if run.line_layouts > 1:
+            words.append("--after_tick")
         plan += _steps(run, [" ".join([f"run lines.{run.region}", *words])])
     return plan
 

@@ -14,6 +14,7 @@ from iopath.rungs.rung import CHECKED, FULLY, ROUNDS, Overrides, Rung
 
 MOST_CPUS = 8
 LINE_ROUNDS = 4  # short rounds, for the distinct cache lines of one I/O
+_LONG_BATCH = 1 << 20  # bytes of a batch that takes a good part of a tick's period
 
 # Regions. A run has the region of its number, and others with a bit added to it. From FLAT on, the
 # plugin counts without call trees and memory accesses.
@@ -96,6 +97,18 @@ class Run:
     def lines_region(self) -> int:
         """The region of the short rounds whose cache lines are counted."""
         return self.region | LINES
+
+    @property
+    def line_rounds(self) -> int:
+        """The number of these rounds."""
+        return LINE_ROUNDS if self.line_layouts == 1 else 3 * self.line_layouts
+
+    @property
+    def line_layouts(self) -> int:
+        """Their layouts: two if a batch is long. Work that waits when a program starts, or that a
+        tick begins, may interrupt all rounds of one."""
+        long = self.rung.batch * self.block_size > _LONG_BATCH
+        return min(2, self.layouts) if long else 1
 
     @property
     def long_region(self) -> int:
