@@ -154,6 +154,25 @@ def test_one_more_tick_or_switch_in_few_ios() -> None:
     assert found([before], [after]) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "instructions", "differs"),
+    [
+        ("mean_boots", 4_800, 0),
+        ("mean_boots", 8_400, 1),
+        ("with_deferred_boots", 8_400, 0),
+        ("with_deferred_boots", 9_600, 1),
+    ],
+)
+def test_one_more_turn_of_a_worker_in_few_ios(name: str, instructions: int, differs: int) -> None:
+    """The writeback of 120 MiB took 8,366 more on 7.2: two switches, and the worker's loop. A task
+    is switched out for less."""
+    before, after = (a_ladder(np.random.default_rng(21))[1] for _ in range(2))
+    for one in (before, after):
+        one.ios_per_round, one.long_run_ios = 1, 120
+    longer(after, name, instructions / 120)
+    assert len(found([before], [after])) == differs
+
+
 @pytest.mark.parametrize(("batch", "by", "differs"), [(32, 34.0, 0), (32, 60.0, 1), (1, 34.0, 1)])
 def test_slow_frees_of_a_batch(batch: int, by: float, differs: int) -> None:
     """How many there are depends on the slabs of the objects: in one layout there are fewer."""

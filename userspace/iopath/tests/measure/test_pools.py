@@ -173,3 +173,15 @@ def test_all_jobs_end_before_an_error_is_raised() -> None:
         with pytest.raises(IopathError, match="it fails"):
             results(futures)
     assert sorted(ended) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("kernels", "waits"), [(1, 0), (2, 1)])
+def test_a_kernel_gives_way_to_others(
+    kernels: int, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it is alone, there is nothing to wait for."""
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    with pools(kernels, 1, None) as both:
+        both.give_way()
+    assert len(slept) == waits
