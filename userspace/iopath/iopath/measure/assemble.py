@@ -113,8 +113,7 @@ class Counted:
         named = self.first() if self.first else self
         kallsyms = (named.entry / _KALLSYMS).read_bytes()
         functions = symbols_of(kallsyms, texts, self.files, program)
-        waits = self.runs[0].rung.waits
-        found = BootProfile(self.output, functions, self.layers, waits=waits)
+        found = BootProfile(self.output, functions, self.layers, waits=self.runs[0].rung.waits)
         longs = longrun.LongRuns(found, functions, self.layers)
         source = inline.Lines(self.debug, functions) if self.full and self.debug else None
         counts, profiles, interrupted = {}, {}, {}
@@ -217,12 +216,13 @@ def first_figures(boot: Counted) -> dict[Run, float]:
         return {run: record.instructions_per_io for run, record in found.items()}
     texts, figures = boot.records(), {}
     for run in boot.runs:
-        for part in run.parts(checks=True):
-            if part.flat:
-                report = ioloop_report.read(texts[part.name])
-                figure = rounds.first_figure(report, boot.output.flats[part.region][0].each)
-                if figure is not None:
-                    figures[run] = figure
+        (part,) = run.parts(checks=True)
+        if not part.flat:
+            continue
+        report = ioloop_report.read(texts[part.name])
+        figure = rounds.first_figure(report, boot.output.flats[part.region][0].each)
+        if figure is not None:
+            figures[run] = figure
     return figures
 
 

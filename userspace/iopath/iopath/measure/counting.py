@@ -145,9 +145,10 @@ def _boots(
 
 
 def _has_figures_soon(members: Members, number: int) -> bool:
-    """Whether boot *number* of a guest has first figures before its other boots. The first boot has
-    long runs and counts more. Where all boots do, it is the one with functions."""
-    return (number == 0) == members[0].counted_fully
+    """Whether boot *number* of a guest gives first figures of any of its runs. The first boot takes
+    longest, so another boot gives them, but not of a run that all boots count fully: its figure
+    needs the functions, which the first boot has."""
+    return any((number == 0) == run.counted_fully for run in members)
 
 
 def _count(
@@ -173,7 +174,8 @@ def _count(
     key = (entry, tuple((run.region, run.rung.digest, run.op, run.block_size) for run in members))
     found = here.bench.once((*key, layers_.digest, full, debug), counted)
     reporter = here.bench.reporter
-    if settings.boots > 1 and reporter.shows_figures:
+    shows = settings.boots > 1 and reporter.shows_figures
+    if shows and _has_figures_soon(members, number):
         for run, figure in assemble.first_figures(found).items():
             reporter.figure(here.wanted.row(run), here.wanted.name, figure)
     if not number:

@@ -212,8 +212,8 @@ def _steps(run: Run, commands: Sequence[str], *, age: bool = True) -> list[str]:
 
 
 def _lines(runs: Sequence[Run]) -> list[str]:
-    """The short rounds, whose cache lines are counted. In layouts, they begin after a tick: the
-    shortest one recurs with each third round, and a tick in it would change what is counted."""
+    """The short rounds, whose cache lines are counted. Those in layouts begin after a tick. The
+    shortest round counts. Each third one is the shortest, so none of these may have a tick."""
     plan = []
     for run in runs:
         words = run.rung.command(

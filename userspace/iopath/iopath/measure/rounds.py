@@ -98,10 +98,7 @@ def figure(
                 ((part.instructions - part.idle) / run.ios, part.quiet) for part in counted.rounds
             ]
         else:
-            rounds = [
-                ((part.tsc - count.iterations) / part.ios, part.quiet)
-                for part, count in zip(report.rounds, counted.rounds, strict=True)
-            ]
+            rounds = _by_clock(report, counted.rounds)
         calm = [figure for figure, quiet in rounds if quiet]
         if len(calm) < len(rounds) * CALM:
             raise Interrupted(
@@ -150,14 +147,20 @@ def figure(
 
 
 def first_figure(report: Report, counted: Sequence[FlatRound]) -> float | None:
-    """The median of some rounds, as far as ioloop knows which had no interrupt; None if none had
-    none."""
-    calm = [
-        (part.tsc - count.iterations) / part.ios
-        for part, count in zip(report.rounds, counted, strict=True)
-        if part.quiet
-    ]
+    """The median of the rounds in which ioloop saw no interrupt; None if each had one."""
+    calm = [figure for figure, quiet in _by_clock(report, counted) if quiet]
     return statistics.median_low(calm) if calm else None
+
+
+def _by_clock(
+    report: Report, counted: Sequence[CountedRound] | Sequence[FlatRound]
+) -> list[tuple[float, bool]]:
+    """The instructions per I/O of each round by the guest's clock, and whether ioloop saw no
+    interrupt."""
+    return [
+        ((part.tsc - count.iterations) / part.ios, part.quiet)
+        for part, count in zip(report.rounds, counted, strict=True)
+    ]
 
 
 def _by_layout(rounds: Sequence[tuple[float, bool]], each: int) -> list[float]:

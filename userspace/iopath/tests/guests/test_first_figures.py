@@ -2,11 +2,11 @@
 """What a terminal shows while guests run."""
 
 import io
-import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from helpers.command import build_into, copy_states
 from iopath.base.cache import Cache
@@ -35,6 +35,6 @@ def test_first_figures(session: Session, tmp_path: Path) -> None:
         f"{old.title} {old.boots[1]:,.2f} {new.boots[1]:,.2f} {new.boots[1] - old.boots[1]:+,.2f} ?"
         for old, new in figures
     ]
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
-    rows = [line for line in re.split(r"[\r\n]+", shown) if line.rstrip().endswith(" ?")]
+    shown = Text.from_ansi(out.getvalue()).plain.splitlines()
+    rows = [line for line in shown if line.rstrip().endswith(" ?")]
     assert [" ".join(row.split()) for row in rows] == expected

@@ -35,7 +35,8 @@ def test_median_of_calm_rounds() -> None:
 
 
 def test_first_figure() -> None:
-    """It is known without the kernel's functions: of the rounds that ioloop says are calm."""
+    """The first figure needs no functions of the kernel: ioloop's report says which rounds had no
+    interrupt."""
     report = record((1005, 0), (1009, 0), (1015, 0), (9000, 1), (100, None))
     each = [FlatRound(part.tsc, 5, 0, []) for part in report.rounds]
     assert first_figure(report, each) == 10.04
